@@ -1,0 +1,50 @@
+# make help lists what there is.
+
+PYTHON  ?= python3
+VENV    ?= .venv
+DEMO    ?= examples.flights
+WORKERS ?= 2
+TESTS   ?= tests
+
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.set-up
+CODE   := streamql tests setup.py $(wildcard examples bench)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lint format test demo bench clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "  TESTS=path and WORKERS=n narrow make test; PYTHON=python3.12 chooses the Python of make setup."
+
+setup: $(STAMP) ## Make .venv, install streamql into it (editable), fetch Delta Lake's jars, compile the extension
+
+$(STAMP): pyproject.toml setup.py
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,demo]'
+	$(BIN)/python -c "from streamql.extension.build import extension_jar; from streamql.extension.metastore import jars; extension_jar(); jars()"
+	@touch $@
+
+lint: $(STAMP) ## Style, types, layers, house rules
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_house_rules.py
+
+format: $(STAMP) ## Let ruff format the code and mend what it can
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+test: $(STAMP) ## All tests; one Spark session (2 GB) for each of the WORKERS
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
+
+demo: $(STAMP) ## A real job on real data (DEMO names the module)
+	$(BIN)/python -m $(DEMO)
+
+bench: $(STAMP) ## Measure, print ratios, write them down with the machine
+	$(BIN)/python -m bench
+
+clean: ## Remove what was built here; .venv and the jar cache stay
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis streamql-data spark-warehouse

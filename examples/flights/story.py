@@ -1,0 +1,222 @@
+"""The story: what is run, in which order, and what is told of it. The SQL is in the scripts; here is none that changes anything."""
+
+from __future__ import annotations
+
+import calendar
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyspark.sql import Row, SparkSession
+
+import streamql
+from examples.flights import data, proofs
+from examples.flights.scripts import rows_of, run, script
+from examples.flights.terminal import Terminal, check
+
+CONSUMERS = ("replica", "daily_delays", "audit")
+QUARTER_MONTHS = (3, 6, 9, 12)
+LEDGER_COLUMNS = ("stream", "target", "operation", "after", "through", "rows", "target_version", "seconds")
+STREAM_COLUMNS = ("name", "table_name", "mode", "offset_version", "lag_versions", "has_data", "stale")
+MONTH_COLUMNS = ("", "versions", "written", "INSERT", "UPDATE", "DELETE", "replica", "summary", "audit", "proved", "s")
+MONTH_WIDTHS = (-9, 9, 8, 8, 8, 8, 8, 8, 8, 6, 6)
+
+
+class Story:
+    """A run of the demo over a fresh data directory."""
+
+    def __init__(self, spark: SparkSession, terminal: Terminal, flights: Mapping[int, list[str]], months: int) -> None:
+        self._spark = spark
+        self._terminal = terminal
+        self._flights = flights
+        self._months = months
+        self._landing = Path(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:")) / "landing"
+
+    def tell(self) -> None:
+        """All of it. Raises ProofFailed, and what statements raise."""
+        self._set_up()
+        self._january()
+        self._corrections()
+        self._optimize()
+        if self._months >= 2:
+            self._february()
+        if self._months >= 3:
+            self._rest_of_the_year()
+        self._last_proof()
+        self._look_back()
+
+    # -- the chapters
+
+    def _set_up(self) -> None:
+        self._terminal.section(
+            "Tables and streams",
+            "A table that tracks its changes, three streams on it, and three tables that the streams will feed.",
+        )
+        self._run("tables")
+        self._run("streams", show=True)
+
+    def _january(self) -> None:
+        self._terminal.section(
+            "January arrives",
+            "A month is loaded by a plain INSERT; the streams show it, and three statements carry it on.",
+        )
+        self._load(1)
+        self._look(sample=True)
+        self._consume(show=True)
+        self._prove()
+
+    def _corrections(self) -> None:
+        self._terminal.section(
+            "Late corrections",
+            "UPDATE, MERGE and DELETE change what was loaded. A stream shows the net change of each row, and nothing for an UPDATE "
+            "that changed nothing.",
+        )
+        for name in ("late_arrivals", "carrier_report", "withdrawn"):
+            self._run(name, show=True)
+        self._look(sample=True)
+        self._terminal.say("The same three statements as before carry the corrections on.\n")
+        self._consume()
+        self._prove()
+
+    def _optimize(self) -> None:
+        self._terminal.section(
+            "Housekeeping",
+            "OPTIMIZE rewrites every file and changes no row: the streams have nothing to show, and a consumer nothing to do.",
+        )
+        self._run("optimize", show=True)
+        self._look()
+        self._consume()
+        self._prove()
+
+    def _february(self) -> None:
+        self._terminal.section(
+            "February in one go",
+            "Corrections of January, February's flights and withdrawals pile up before anyone consumes: several commits, one change "
+            "set. Flights that came and went meanwhile are not in it; the audit stream (APPEND_ONLY) shows every flight that came.",
+        )
+        self._run("late_arrivals")
+        self._load(2)
+        self._run("withdrawn")
+        self._look(sample=True)
+        self._consume()
+        self._prove()
+
+    def _rest_of_the_year(self) -> None:
+        self._terminal.section(
+            "The rest of the year" if self._months == 12 else "The months that follow",
+            "Each month: late arrivals of the month before, the new month, withdrawals; each quarter also the carriers' report and "
+            "OPTIMIZE. `written`: rows that the statements wrote, changed or removed; INSERT, UPDATE, DELETE: what the stream "
+            "shows of it; replica, summary, audit: rows that the three consumers wrote.",
+        )
+        self._terminal.cells(MONTH_COLUMNS, MONTH_WIDTHS, "bold")
+        for month in range(3, self._months + 1):
+            self._month(calendar.month_abbr[month], month)
+        if self._months == 12:
+            self._month("year end", None)
+
+    def _month(self, name: str, month: int | None) -> None:
+        """One line of the year; without a month, the last corrections."""
+        started_s = self._terminal.elapsed_s
+        with self._terminal.quiet_step(f"{name}: corrections"):
+            run(self._spark, "late_arrivals")
+            if month is None or month - 1 in QUARTER_MONTHS:
+                run(self._spark, "carrier_report")
+                run(self._spark, "optimize")
+        if month is not None:
+            with self._terminal.quiet_step(f"{name}: load"):
+                data.deliver(self._flights[month], self._landing, month)
+                run(self._spark, "load_month")
+                run(self._spark, "withdrawn")
+        with self._terminal.quiet_step(f"{name}: read the stream"):
+            shown = {row["__change_type"]: row["rows"] for row in rows_of(self._spark, "what_changed")}
+        for consumer in CONSUMERS:
+            with self._terminal.quiet_step(f"{name}: {script(consumer).path.name}"):
+                run(self._spark, consumer)
+        with self._terminal.quiet_step(f"{name}: prove"):
+            ledger = {row.target: row for row in reversed(self._newest_consumptions())}
+            audited, history = proofs.audit(self._spark)
+            claims = [proofs.replica(self._spark), proofs.daily_delays(self._spark), audited]
+        after, through = ledger["flights_replica"].after, ledger["flights_replica"].through
+        counts = [shown.get(kind, 0) for kind in ("INSERT", "UPDATE_AFTER", "DELETE")]
+        fed = [ledger[target].rows for target in ("flights_replica", "daily_delays", "flight_audit")]
+        proved = " ".join(self._terminal.mark(claim.holds) for claim in claims)
+        written = proofs.rows_touched(history, after, through)
+        seconds = f"{self._terminal.elapsed_s - started_s:.1f}"
+        self._terminal.cells((name, f"{after + 1}-{through}", written, *counts, *fed, proved, seconds), MONTH_WIDTHS)
+        check(claims)
+
+    def _last_proof(self) -> None:
+        self._terminal.section("The last proof", "Source and replica compared row by row, in every column, in both directions.")
+        with self._terminal.step("compare", hint="(all rows, twice)"):
+            claim = proofs.row_by_row(self._spark)
+        self._terminal.prove([claim])
+        self._table("What the summary is for: the carriers' worst days", rows_of(self._spark, "worst_days"))
+
+    def _look_back(self) -> None:
+        self._terminal.section(
+            "What streamql remembers", "Where each stream stands, and the ledger: who took which changes, and where to."
+        )
+        streams = streamql.sql("SHOW STREAMS", self._spark).collect()
+        self._table("SHOW STREAMS", streams, STREAM_COLUMNS)
+        self._table("SELECT … FROM streamql.consumptions, the newest", rows_of(self._spark, "ledger"), LEDGER_COLUMNS)
+
+    # -- what the chapters are made of
+
+    def _run(self, name: str, show: bool = False) -> None:
+        """Runs a script, telling how many rows it touched; with `show`, its text first."""
+        chosen = script(name)
+        if show:
+            self._terminal.sql(chosen.path, chosen.text)
+        with self._terminal.step(chosen.shown) as step:
+            last = run(self._spark, name)[-1]
+            if last and "num_affected_rows" in last[0]:
+                step.note = _affected(last[0])
+
+    def _load(self, month: int) -> None:
+        lines = self._flights[month]
+        flights = data.deliver(lines, self._landing, month)
+        chosen = script("load_month")
+        self._terminal.sql(chosen.path, chosen.text)
+        with self._terminal.step(chosen.shown) as step:
+            run(self._spark, "load_month")
+            step.note = f"{flights:,} flights of {calendar.month_name[month]}"
+
+    def _look(self, sample: bool = False) -> None:
+        """What the STANDARD streams show: counts by kind, and some changes."""
+        with self._terminal.quiet_step("read the stream"):
+            changes = rows_of(self._spark, "what_changed")
+            shown = rows_of(self._spark, "sample") if sample else []
+        self._table("The stream flights_to_replica shows", changes, empty="nothing")
+        if shown:
+            self._table("Some of it", shown)
+
+    def _consume(self, show: bool = False) -> None:
+        """Runs the three consumers; then what the ledger has of them."""
+        for name in CONSUMERS:
+            self._run(name, show)
+        with self._terminal.quiet_step("read the ledger"):
+            newest = self._newest_consumptions()
+        self._table("The ledger, streamql.consumptions", list(reversed(newest)), LEDGER_COLUMNS)
+
+    def _newest_consumptions(self) -> list[Row]:
+        """The ledger's rows of the consumers' last run, the newest first."""
+        return rows_of(self._spark, "ledger")[: len(CONSUMERS)]
+
+    def _prove(self) -> None:
+        with self._terminal.quiet_step("prove"):
+            claims = [proofs.replica(self._spark), proofs.daily_delays(self._spark), proofs.audit(self._spark)[0]]
+        self._terminal.prove(claims)
+
+    def _table(self, title: str, rows: Sequence[Row], columns: Sequence[str] = (), empty: str = "no rows") -> None:
+        names = columns or (rows[0].__fields__ if rows else ())
+        self._terminal.table(title, names, [[_shown(row[name]) for name in names] for row in rows], empty)
+
+
+def _affected(row: Row) -> str:
+    """How many rows a DML statement says it touched."""
+    kinds = ("inserted", "updated", "deleted")
+    parts = [f"{row[column]:,} {kind}" for kind in kinds if (column := f"num_{kind}_rows") in row and row[column]]
+    return ", ".join(parts) or f"{row.num_affected_rows:,} rows"
+
+
+def _shown(value: object) -> object:
+    return value if value is None or isinstance(value, int | float) else str(value)

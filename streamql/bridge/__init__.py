@@ -1,0 +1,5 @@
+"""Between the JVM's session extension and Python."""
+
+from streamql.bridge.handler import install
+
+__all__ = ["install"]

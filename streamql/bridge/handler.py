@@ -1,0 +1,231 @@
+"""The Python side of the session extension: what the JVM calls, and how our errors reach it as Spark's own."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from streamql import dialect, engine
+from streamql.consume import consume
+from streamql.delta.command import Command
+from streamql.delta.jvm import JavaObject, analyzed, java_frame, java_list, scala
+from streamql.delta.names import look_up, qualify
+from streamql.dialect.statements import NameParts
+from streamql.engine.ddl import guard
+from streamql.engine.reads import (
+    backlog_frame,
+    batch_size,
+    changes_of,
+    find_stream,
+    need_stream,
+    split_quoted,
+    table_time_micros,
+)
+from streamql.errors import StreamqlError
+from streamql.reading import Pins, has_data, read_stream
+
+log = logging.getLogger("streamql")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+STREAMING_OPTION = "\0streaming"
+
+
+def guarded(method: F) -> F:
+    """Turns every exception into one that the JVM throws on as Spark's own: a person sees a sentence, never a Python traceback."""
+
+    @functools.wraps(method)
+    def wrapper(self: Handler, *args: Any) -> Any:
+        try:
+            return method(self, *args)
+        except Exception as e:
+            raise Py4JJavaError("streamql", self.java_exception(e)) from None
+
+    return wrapper  # type: ignore[return-value]
+
+
+class Handler:
+    """Implements the Scala trait `Handler`. Stateless but for the intervals that running statements have pinned."""
+
+    class Java:
+        implements = ("org.apache.spark.sql.streamql.Handler",)
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._context = spark.sparkContext
+        self._spark = spark
+        self._pins = Pins()
+
+    # -- the trait
+
+    @guarded
+    def plan(self, jsession: JavaObject, delegate: JavaObject, sql: str) -> JavaObject:
+        """One of our statements as a command, or one with pieces of its text spliced; None: it is Spark's as it is."""
+        statement = dialect.parse(sql)
+        plans = scala(self._spark).Plans
+        if statement is not None:
+            return plans.command(sql, engine.columns_of(statement))
+        spark = self._session(jsession)
+        rewrite = dialect.rewrite(sql, lambda parts: find_stream(spark, parts) is not None, lambda parts: _columns(spark, parts))
+        if rewrite is None:
+            return None
+        for parts in rewrite.consumed:
+            need_stream(spark, parts)
+        for warning in rewrite.warnings:
+            log.warning("%s", warning)
+        plan = delegate.parse(rewrite.text)
+        return plans.consumeQuery(plan) if rewrite.consume else plan
+
+    @guarded
+    def rejected(self, jsession: JavaObject, delegate: JavaObject, sql: str) -> JavaObject:
+        """What Spark's parser rejected: mended, or explained where it looks like ours; None: Spark's error stands."""
+        spark = self._session(jsession)
+        mended = dialect.mend(sql, lambda parts: _columns(spark, parts))
+        if mended is not None:
+            return delegate.parse(mended)
+        error = dialect.explain_rejected(sql)
+        if error is not None:
+            raise error
+        return None
+
+    @guarded
+    def resolve(self, jsession: JavaObject, name: Sequence[str], options: JavaObject, pin: str) -> JavaObject:
+        """The node that stands for a stream's change set; None: no stream has the name."""
+        spark = self._session(jsession)
+        state = find_stream(spark, tuple(name))
+        if state is None:
+            return None
+        given = {str(k): str(options.get(k)) for k in options.keySet()}
+        if given.pop(STREAMING_OPTION, None):
+            raise StreamqlError(
+                "UNSUPPORTED_STATEMENT",
+                f"readStream on the stream {state.name}: it is read and consumed by SQL statements",
+                hint="INSERT INTO target SELECT … FROM the stream, on a schedule",
+            )
+        reading = read_stream(spark, state, self._pins.get(pin, state.stream.uuid), batch_size(given))
+        pinned = self._pins.put(pin, state.stream.uuid, reading.interval)
+        if pinned != reading.interval:
+            reading = read_stream(spark, state, pinned)
+        return scala(spark).Plans.streamRead(analyzed(reading.frame), reading.token, reading.visible)
+
+    @guarded
+    def function(self, jsession: JavaObject, name: str, arguments: Sequence[Any], pin: str) -> JavaObject:
+        """stream_has_data, stream_table_timestamp: a value; streamql_changes, stream_backlog, stream_status: a relation."""
+        spark = self._session(jsession)
+        values = list(arguments)
+        if name == "streamql_changes":
+            return analyzed(changes_of(spark, values))
+        if len(values) != 1 or not isinstance(values[0], str):
+            raise StreamqlError("INVALID_ARGUMENT", f"{name} takes one name of a stream", hint=f"{name}('db.s')", function=name)
+        state = need_stream(spark, split_quoted(values[0]))
+        if name == "stream_has_data":
+            return has_data(spark, state)
+        if name == "stream_table_timestamp":
+            return table_time_micros(spark, state)
+        frame = backlog_frame(spark, state)
+        return analyzed(frame if name == "stream_backlog" else frame.select("has_data"))
+
+    @guarded
+    def run(self, jsession: JavaObject, sql: str) -> JavaObject:
+        """Runs one of our own statements; its rows."""
+        spark = self._session(jsession)
+        frame = engine.run(spark, sql)
+        return java_list(spark, []) if frame is None else java_frame(frame).collectAsList()
+
+    @guarded
+    def consume(self, jsession: JavaObject, command: JavaObject) -> JavaObject:
+        """Runs a statement that consumes streams; its rows."""
+        spark = self._session(jsession)
+        return consume(spark, Command(spark, command))
+
+    @guarded
+    def guard(self, jsession: JavaObject, kind: str, name: Sequence[str]) -> None:
+        """Refuses a command on a name that is a stream's."""
+        guard(self._session(jsession), kind, tuple(name))
+
+    # -- Java's own methods, which Py4J sends here too
+
+    def toString(self) -> str:  # noqa: N802 (Java's name)
+        """For Java's logs."""
+        return "streamql.bridge.Handler"
+
+    def hashCode(self) -> int:  # noqa: N802 (Java's name)
+        """Identity."""
+        return id(self) & 0x7FFFFFFF
+
+    def equals(self, other: object) -> bool:
+        """Identity."""
+        return other is self
+
+    # -- helpers
+
+    def _session(self, jsession: JavaObject) -> SparkSession:
+        """A Python session over the JVM session that the statement runs in."""
+        return SparkSession(self._context, jsession)
+
+    def java_exception(self, e: Exception) -> JavaObject:
+        """The exception that the JVM shall throw: Spark's own as it came, ours under its code."""
+        if isinstance(e, Py4JJavaError):
+            return e.java_exception
+        origin = getattr(e, "_origin", None)
+        if origin is not None:
+            return origin
+        if not isinstance(e, StreamqlError):
+            log.debug("internal error", exc_info=e)
+            e = StreamqlError(
+                "INTERNAL_ERROR",
+                f"{type(e).__name__}: {e}",
+                hint="a fault of streamql: please report it, with what logging level DEBUG of 'streamql' shows",
+            )
+        return scala(self._spark).Errors.analysis(e.code, e.sqlstate, str(e), e.line, e.column)
+
+
+def _columns(spark: SparkSession, parts: NameParts) -> Sequence[str]:
+    """The columns of a table, for a statement that left them out; none where it does not exist: Spark will say so."""
+    try:
+        return look_up(spark, qualify(spark, parts)).columns
+    except StreamqlError:
+        return ()
+
+
+_installed: dict[str, Handler] = {}
+_install_lock = threading.Lock()
+
+
+def install(spark: SparkSession) -> None:
+    """Registers this process as the Python side of the session's JVM; once is enough, more is no harm.
+
+    Raises EXTENSION_NOT_INSTALLED where the session was made without the extension.
+    """
+    context = spark.sparkContext
+    application = str(context.applicationId)
+    with _install_lock:
+        if application in _installed:
+            return
+        gateway = context._gateway
+        assert gateway is not None
+        _check_extension(spark)
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs every exception that crosses, with a traceback
+        gateway.callback_server_parameters.propagate_java_exceptions = True
+        ensure_callback_server_started(gateway)
+        handler = Handler(spark)
+        scala(spark).Bridge.register(handler)
+        _installed[application] = handler
+
+
+def _check_extension(spark: SparkSession) -> None:
+    extensions = spark.sparkContext.getConf().get("spark.sql.extensions", "") or ""
+    if "streamql.Extensions" not in [e.strip() for e in extensions.split(",")]:
+        raise StreamqlError(
+            "EXTENSION_NOT_INSTALLED",
+            "this Spark session was made without the streamql extension",
+            hint="make it with streamql.session(), or streamql.configure(SparkSession.builder).getOrCreate(); "
+            "for spark-defaults.conf see streamql.conf_lines()",
+        )

@@ -1,0 +1,72 @@
+"""Rows of the table of events: what people read in the ledger. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from streamql.catalog.states import Claim, ClaimedStatement, StreamState
+
+
+def stream_event(event: str, state: StreamState, at_ms: int, user: str, statement: str) -> dict[str, Any]:
+    """created, replaced, altered, renamed, set_offset, dropped."""
+    return {**_about(event, state), "statement": statement, "user_name": user, "started_at": at_ms, "ended_at": at_ms}
+
+
+def consumption_event(
+    state: StreamState,
+    claim: Claim,
+    outcome: str,
+    ended_ms: int,
+    statement: ClaimedStatement,
+    target_version: int | None,
+    metrics: Mapping[str, str],
+    error: str | None,
+) -> dict[str, Any]:
+    """consumed (outcome CONSUMED) or released (FAILED): one statement's part in one stream's consumption."""
+    interval = claim.intervals[state.stream.uuid]
+    return {
+        **_about("consumed" if outcome == "CONSUMED" else "released", state),
+        "consumption_id": claim.consumption_id,
+        "from_version": interval.after,
+        "through_version": interval.through,
+        "statement": claim.text,
+        "operation": statement.operation,
+        "target": statement.target,
+        "target_path": statement.path,
+        "target_version": target_version,
+        "rows_written": rows_written(metrics),
+        "metrics": json.dumps(dict(metrics), sort_keys=True) if metrics else None,
+        "user_name": claim.owner.user,
+        "host": claim.owner.host.split("/")[0],
+        "pid": claim.owner.pid,
+        "started_at": claim.started_at_ms,
+        "ended_at": ended_ms,
+        "outcome": outcome,
+        "error": error,
+    }
+
+
+def rows_written(metrics: Mapping[str, str]) -> int | None:
+    """Rows that a commit inserted, updated or deleted, by Delta's operation metrics: None where they say nothing."""
+    merged = [k for k in ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted") if k in metrics]
+    if merged:
+        return sum(int(metrics[k]) for k in merged)
+    return int(metrics["numOutputRows"]) if "numOutputRows" in metrics else None
+
+
+def _about(event: str, state: StreamState) -> dict[str, Any]:
+    stream = state.stream
+    return {
+        "stream_id": stream.uuid,
+        "sequence": state.sequence,
+        "event": event,
+        "stream": str(stream.name),
+        "source": str(stream.source.name),
+        "source_id": stream.source.table_id,
+        "mode": stream.mode.value,
+        "comment": stream.comment,
+        "definition": stream.definition,
+        "offset_version": state.offset.version,
+    }

@@ -1,0 +1,188 @@
+"""The state of a stream as the catalog keeps it, and its JSON form. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from streamql.errors import StreamqlError
+from streamql.model import Interval, Offset, Stream, StreamMode, TableSource
+from streamql.names import Name
+
+FORMAT = 1
+"""Version of the JSON form; a newer one is refused, not guessed at."""
+
+StatementOutcome = Literal["open", "done", "fenced"]
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who made a claim. `started` tells two processes of one id apart; `token` two processes of one host and id."""
+
+    token: str
+    host: str
+    pid: int
+    started: str
+    user: str
+
+
+@dataclass(frozen=True)
+class ClaimedStatement:
+    """One statement of a claim and where it writes: the target's log at `path` decides, by the number under `app_id`.
+
+    `seen`: the target's version when the claim was made.
+    """
+
+    ordinal: int
+    app_id: str
+    path: str
+    table_id: str
+    target: str
+    operation: str
+    fingerprint: int
+    seen: int
+    outcome: StatementOutcome = "open"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A consumption under way: which streams over which intervals, into what, by whom.
+
+    `number` is n: the event number that the claim's own commit gave the lowest stream. Statements commit with 2n, a fence with 2n + 1.
+    """
+
+    consumption_id: str
+    number: int
+    intervals: Mapping[str, Interval]
+    statements: tuple[ClaimedStatement, ...]
+    owner: Owner
+    heartbeat: int
+    started_at_ms: int
+    text: str
+
+    @property
+    def data_number(self) -> int:
+        """What the statement's own commit carries."""
+        return 2 * self.number
+
+    @property
+    def fence_number(self) -> int:
+        """What a fence carries: higher, so that the statement can no longer commit."""
+        return 2 * self.number + 1
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """A stream with what moves: offset, event number, live claim."""
+
+    stream: Stream
+    offset: Offset
+    sequence: int
+    claim: Claim | None = None
+    last_consumed_ms: int | None = None
+
+    @property
+    def name(self) -> Name:
+        """The stream's name."""
+        return self.stream.name
+
+    def next(self, **changes: Any) -> StreamState:
+        """The state after one more event."""
+        return replace(self, sequence=self.sequence + 1, **changes)
+
+
+def lowest(uuids: Mapping[str, Any]) -> str:
+    """Of several streams, the one whose number and id a claim is known by."""
+    return min(uuids)
+
+
+def encode(state: StreamState) -> str:
+    """The JSON form."""
+    s = state.stream
+    return json.dumps(
+        {
+            "format": FORMAT,
+            "uuid": s.uuid,
+            "name": _name(s.name),
+            "source": {"name": _name(s.source.name), "path": s.source.path, "table_id": s.source.table_id},
+            "mode": s.mode.value,
+            "show_initial_rows": s.show_initial_rows,
+            "comment": s.comment,
+            "created_at_ms": s.created_at_ms,
+            "created_by": s.created_by,
+            "definition": s.definition,
+            "offset": {"version": state.offset.version, "initial": state.offset.initial},
+            "sequence": state.sequence,
+            "last_consumed_ms": state.last_consumed_ms,
+            "claim": None if state.claim is None else _claim(state.claim),
+        },
+        sort_keys=True,
+    )
+
+
+def decode(text: str) -> StreamState:
+    """The state that a JSON form holds. Raises CATALOG_UNREADABLE where it is none of ours."""
+    try:
+        data = json.loads(text)
+        if data["format"] > FORMAT:
+            raise StreamqlError(
+                "CATALOG_UNREADABLE",
+                f"the catalog was written by a newer streamql (format {data['format']}, this one reads {FORMAT})",
+                hint="upgrade streamql here",
+            )
+        source = data["source"]
+        stream = Stream(
+            uuid=data["uuid"],
+            name=Name(*data["name"]),
+            source=TableSource(Name(*source["name"]), source["path"], source["table_id"]),
+            mode=StreamMode(data["mode"]),
+            show_initial_rows=data["show_initial_rows"],
+            comment=data["comment"],
+            created_at_ms=data["created_at_ms"],
+            created_by=data["created_by"],
+            definition=data["definition"],
+        )
+        claim = data["claim"]
+        return StreamState(
+            stream,
+            Offset(data["offset"]["version"], data["offset"]["initial"]),
+            data["sequence"],
+            None if claim is None else _read_claim(claim),
+            data["last_consumed_ms"],
+        )
+    except (KeyError, TypeError, ValueError) as e:
+        raise StreamqlError(
+            "CATALOG_UNREADABLE", f"an entry of the catalog of streams is damaged: {e!r}", hint="restore the table streamql.events"
+        ) from e
+
+
+def _name(name: Name) -> list[str]:
+    return [name.catalog, name.schema, name.object]
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    return {
+        "consumption_id": claim.consumption_id,
+        "number": claim.number,
+        "intervals": {u: [i.after, i.through, i.initial] for u, i in claim.intervals.items()},
+        "statements": [vars(s) for s in claim.statements],
+        "owner": vars(claim.owner),
+        "heartbeat": claim.heartbeat,
+        "started_at_ms": claim.started_at_ms,
+        "text": claim.text,
+    }
+
+
+def _read_claim(data: Mapping[str, Any]) -> Claim:
+    return Claim(
+        data["consumption_id"],
+        data["number"],
+        {u: Interval(*i) for u, i in data["intervals"].items()},
+        tuple(ClaimedStatement(**s) for s in data["statements"]),
+        Owner(**data["owner"]),
+        data["heartbeat"],
+        data["started_at_ms"],
+        data["text"],
+    )

@@ -1,0 +1,274 @@
+"""The catalog of streams: reads its state, and writes events, each a compare-and-set on the streams it concerns.
+
+State lies in Delta domain metadata, one domain a stream and one a name; the same commit adds the event's row for people and a
+SetTransaction (stream uuid, event number), which RESTORE of the table does not take back. Delta refuses a commit when another one
+touched the same domain since the snapshot it is based on: that is the compare-and-set, and streams do not disturb one another.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog import tables
+from streamql.catalog.states import StreamState, decode, encode
+from streamql.delta.jvm import JavaObject, session_of
+from streamql.delta.log import CommitMissing
+from streamql.delta.names import schema_exists, schema_location
+from streamql.delta.table import DeltaTable
+from streamql.delta.txns import EventLog
+from streamql.errors import StreamqlError
+from streamql.names import Name, quote
+
+STREAM_DOMAIN = "streamql.stream."
+NAME_DOMAIN = "streamql.name."
+REPLAY_COMMITS_MAX = 1000
+"""More new commits than this, and the state is read whole."""
+
+Event = Mapping[str, Any]
+
+
+class Catalog:
+    """The streams that a session sees. One object for all sessions of a JVM that look at the same place; safe for threads."""
+
+    def __init__(self, schema: str, path: str | None) -> None:
+        self._schema = schema
+        self._configured_path = path
+        self._path: str | None = None
+        self._lock = threading.RLock()
+        self._version = -1
+        self._table_id = ""
+        self._base: JavaObject = None
+        self._streams: dict[str, StreamState] = {}
+        self._names: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}
+
+    # -- reading
+
+    def refresh(self, spark: SparkSession) -> None:
+        """Looks at the log for events since the last look."""
+        with self._lock:
+            path = self._locate(spark)
+            if path is None:
+                return
+            log = EventLog(spark, path)
+            snapshot = log.update()
+            version = int(snapshot.version())
+            if version == self._version and self._base is not None:
+                return
+            if not (self._base is not None and self._replay(spark, path, snapshot, version)):
+                self._load(log, snapshot)
+
+    def find(self, spark: SparkSession, name: Name) -> StreamState | None:
+        """The stream of a name, as of now."""
+        with self._lock:
+            self.refresh(spark)
+            uuid = self._names.get(name.key)
+            return None if uuid is None else self._streams.get(uuid)
+
+    def by_uuid(self, spark: SparkSession, uuid: str) -> StreamState | None:
+        """A stream by its id, as of now."""
+        with self._lock:
+            self.refresh(spark)
+            return self._streams.get(uuid)
+
+    def all(self, spark: SparkSession) -> list[StreamState]:
+        """Every stream, by name."""
+        with self._lock:
+            self.refresh(spark)
+            return sorted(self._streams.values(), key=lambda s: s.name)
+
+    def was_restored(self, state: StreamState) -> bool:
+        """Whether the table of events was taken back behind an event of this stream: its offset is then not to be trusted."""
+        return self._numbers.get(state.stream.uuid, 0) > state.sequence
+
+    def number_of(self, state: StreamState) -> int:
+        """The number of the stream's last event, also where the table of events was taken back behind it."""
+        return max(self._numbers.get(state.stream.uuid, 0), state.sequence)
+
+    def outcome_of(self, spark: SparkSession, consumption_id: str) -> str | None:
+        """What the ledger says became of a consumption; None: nothing."""
+        path = self._locate(spark)
+        if path is None:
+            return None
+        rows = spark.read.format("delta").load(path).where("event IN ('consumed', 'released')")
+        row = rows.where(rows.consumption_id == consumption_id).select("outcome").first()
+        return None if row is None else str(row["outcome"])
+
+    # -- writing
+
+    def commit(
+        self, spark: SparkSession, before: Sequence[StreamState], after: Sequence[StreamState | None], events: Sequence[Event]
+    ) -> bool:
+        """One event commit: each stream goes from its state before to its state after (None: dropped); a stream in `after` alone is new.
+
+        False: a stream or name was touched by somebody else since `before` was read; nothing is written.
+        """
+        with self._lock:
+            self._create(spark)
+            self.refresh(spark)
+            if any(self._streams.get(s.stream.uuid) != s for s in before):
+                return False
+            domains, numbers = self._domains(before, after)
+            if domains is None:
+                return False
+            version = EventLog(spark, self._path or "").commit(self._base, domains, numbers, events)
+            if version is None:
+                return False
+            self.refresh(spark)
+            return True
+
+    def _domains(
+        self, before: Sequence[StreamState], after: Sequence[StreamState | None]
+    ) -> tuple[dict[str, str | None] | None, dict[str, int]]:
+        domains: dict[str, str | None] = {}
+        numbers: dict[str, int] = {}
+        for old in before:
+            domains[STREAM_DOMAIN + old.stream.uuid] = None
+            numbers[old.stream.uuid] = old.sequence + 1
+            if not any(s is not None and s.name.key == old.name.key and s.stream.uuid == old.stream.uuid for s in after):
+                domains[NAME_DOMAIN + old.name.key] = None
+        known = {s.stream.uuid: s for s in before}
+        for new in after:
+            if new is None:
+                continue
+            was = known.get(new.stream.uuid)
+            domains[STREAM_DOMAIN + new.stream.uuid] = encode(new)
+            if was is None or new.sequence != was.sequence:
+                numbers[new.stream.uuid] = new.sequence
+            else:
+                numbers.pop(new.stream.uuid, None)  # a heartbeat is no event
+            if was is None or was.name.key != new.name.key:
+                holder = self._names.get(new.name.key)
+                if holder is not None and holder not in known:
+                    return None, {}
+                domains[NAME_DOMAIN + new.name.key] = new.stream.uuid
+        return domains, numbers
+
+    # -- where it lies
+
+    def _locate(self, spark: SparkSession) -> str | None:
+        if self._path is None:
+            if self._configured_path is not None:
+                self._path = self._configured_path
+            else:
+                location = schema_location(spark, self._schema)
+                if location is None or not DeltaTable(spark, f"{location}/{tables.EVENTS}").latest().exists:
+                    return None
+                self._path = f"{location}/{tables.EVENTS}"
+        return self._path
+
+    def _create(self, spark: SparkSession) -> None:
+        if self._base is not None:
+            return
+        self.refresh(spark)
+        if self._base is not None:
+            return
+        own = _quiet_clone(spark)
+        if not schema_exists(own, "spark_catalog", self._schema):
+            own.sql(f"CREATE SCHEMA IF NOT EXISTS {quote('spark_catalog')}.{quote(self._schema)}")
+        own.sql(tables.create_events(self._schema, self._configured_path))
+        own.sql(tables.create_streams_view(self._schema))
+        own.sql(tables.create_consumptions_view(self._schema))
+        self.refresh(spark)
+        if self._base is None:
+            raise StreamqlError("CATALOG_UNREADABLE", "the catalog of streams could not be created", schema=self._schema)
+
+    # -- state
+
+    def _load(self, log: EventLog, snapshot: JavaObject) -> None:
+        state = log.state(snapshot)
+        self._clear()
+        if not state.exists:
+            return
+        version = state.configuration.get(tables.VERSION_KEY)
+        if version is None or not version.isdigit() or int(version) > tables.VERSION:
+            raise StreamqlError(
+                "CATALOG_UNREADABLE",
+                f"the table {self._schema}.{tables.EVENTS} is no catalog of streams that this streamql can read"
+                + (f": its version is {version}" if version else ""),
+                hint="upgrade streamql, or set spark.streamql.catalog to another schema",
+            )
+        self._numbers = dict(state.transactions)
+        self._apply(state.domains)
+        self._version, self._table_id, self._base = state.version, state.table_id, snapshot
+
+    def _replay(self, spark: SparkSession, path: str, snapshot: JavaObject, version: int) -> bool:
+        """Follows the new commits; False where only reading the whole state is right."""
+        if not 0 <= version - self._version <= REPLAY_COMMITS_MAX or snapshot.metadata().id() != self._table_id:
+            return False
+        table = DeltaTable(spark, path)
+        try:
+            commits = table.commits(table.latest(), self._version, version) if version > self._version else []
+        except CommitMissing:
+            return False
+        if any(c.metadata is not None or c.operation == "RESTORE" for c in commits):
+            return False
+        for commit in commits:
+            self._numbers.update(commit.transactions)
+            self._apply(commit.domains)
+        self._version, self._base = version, snapshot
+        return True
+
+    def _apply(self, domains: Mapping[str, str | None]) -> None:
+        for domain, text in domains.items():
+            if domain.startswith(STREAM_DOMAIN):
+                uuid = domain.removeprefix(STREAM_DOMAIN)
+                if text is None:
+                    self._streams.pop(uuid, None)
+                else:
+                    self._streams[uuid] = decode(text)
+            elif domain.startswith(NAME_DOMAIN):
+                key = domain.removeprefix(NAME_DOMAIN)
+                if text is None:
+                    self._names.pop(key, None)
+                else:
+                    self._names[key] = text
+
+    def _clear(self) -> None:
+        self._version, self._table_id, self._base = -1, "", None
+        self._streams, self._names, self._numbers = {}, {}, {}
+
+
+def _quiet_clone(spark: SparkSession) -> SparkSession:
+    """A session of the same settings whose changes nobody sees."""
+    return SparkSession(spark.sparkContext, session_of(spark).cloneSession())
+
+
+_catalogs: dict[tuple[str, str, str | None], Catalog] = {}
+_catalogs_lock = threading.Lock()
+
+
+def catalog_of(spark: SparkSession) -> Catalog:
+    """The catalog that the session's settings name: spark.streamql.catalog (a schema), spark.streamql.catalogLocation (a path)."""
+    schema = spark.conf.get("spark.streamql.catalog", "streamql") or "streamql"
+    path = spark.conf.get("spark.streamql.catalogLocation", None)
+    key = (str(spark.sparkContext.applicationId), schema, path)
+    with _catalogs_lock:
+        if key not in _catalogs:
+            _catalogs[key] = Catalog(schema, None if path is None else path.rstrip("/") + "/" + tables.EVENTS)
+        return _catalogs[key]
+
+
+def now_ms() -> int:
+    """The time, in milliseconds since 1970."""
+    return int(time.time() * 1000)
+
+
+def user_of(spark: SparkSession) -> str:
+    """Who the session runs as."""
+    return str(spark.sparkContext.sparkUser())
+
+
+def host_name() -> str:
+    """This machine's name."""
+    import socket
+
+    return socket.gethostname()
+
+
+

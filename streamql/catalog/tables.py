@@ -1,0 +1,80 @@
+"""The catalog's tables: one Delta table of events, written by streamql alone, and two views for people."""
+
+from __future__ import annotations
+
+from streamql.names import quote
+
+VERSION_KEY = "streamql.catalogVersion"
+VERSION = 1
+
+EVENTS = "events"
+
+EVENT_COLUMNS = (
+    ("stream_id", "STRING"),
+    ("sequence", "BIGINT"),
+    ("event", "STRING"),
+    ("stream", "STRING"),
+    ("source", "STRING"),
+    ("source_id", "STRING"),
+    ("mode", "STRING"),
+    ("comment", "STRING"),
+    ("definition", "STRING"),
+    ("offset_version", "BIGINT"),
+    ("consumption_id", "STRING"),
+    ("from_version", "BIGINT"),
+    ("through_version", "BIGINT"),
+    ("statement", "STRING"),
+    ("operation", "STRING"),
+    ("target", "STRING"),
+    ("target_path", "STRING"),
+    ("target_version", "BIGINT"),
+    ("rows_written", "BIGINT"),
+    ("metrics", "STRING"),
+    ("user_name", "STRING"),
+    ("host", "STRING"),
+    ("pid", "BIGINT"),
+    ("started_at", "TIMESTAMP"),
+    ("ended_at", "TIMESTAMP"),
+    ("outcome", "STRING"),
+    ("error", "STRING"),
+)
+"""One row an event and stream. `from_version` and `through_version`: the interval (from, through] that a consumption took."""
+
+
+def create_events(schema: str, path: str | None) -> str:
+    """The statement that makes the table of events; nothing happens where it is there already."""
+    columns = ", ".join(f"{name} {kind}" for name, kind in EVENT_COLUMNS)
+    where = f" LOCATION '{_escape(path)}'" if path else ""
+    # A checkpoint each 100 commits: events are small and many, and state is read from the newest checksum or checkpoint.
+    return (
+        f"CREATE TABLE IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.{EVENTS} ({columns}) USING delta{where} "
+        "COMMENT 'streamql: what happened to streams; written by streamql only' TBLPROPERTIES ("
+        f"'{VERSION_KEY}' = '{VERSION}', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '100', "
+        "'delta.enableInCommitTimestamps' = 'true')"
+    )
+
+
+def create_streams_view(schema: str) -> str:
+    """The view of the streams there are, each with its offset."""
+    events = f"{quote('spark_catalog')}.{quote(schema)}.{EVENTS}"
+    return (
+        f"CREATE VIEW IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.streams COMMENT 'streamql: the streams there are' AS "
+        "SELECT stream_id, stream, mode, source, source_id, offset_version, comment, definition, sequence, ended_at AS changed_at "
+        f"FROM (SELECT *, row_number() OVER (PARTITION BY stream_id ORDER BY sequence DESC) AS newest FROM {events}) "
+        "WHERE newest = 1 AND event <> 'dropped'"
+    )
+
+
+def create_consumptions_view(schema: str) -> str:
+    """The ledger: which statement took which versions of which stream into which version of which target."""
+    events = f"{quote('spark_catalog')}.{quote(schema)}.{EVENTS}"
+    return (
+        f"CREATE VIEW IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.consumptions COMMENT 'streamql: the ledger of consumptions' AS "
+        "SELECT stream, sequence, from_version, through_version, outcome, operation, target, target_version, rows_written, metrics, "
+        "statement, user_name, host, pid, started_at, ended_at, error, stream_id, consumption_id, target_path "
+        f"FROM {events} WHERE event IN ('consumed', 'released')"
+    )
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")

@@ -1,0 +1,69 @@
+"""Change sets: the least rows that turn a table's earlier version into a later one, read from the files that changed."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from streamql.changes import schema
+from streamql.changes.build import HIDDEN_COLUMNS, Reading, build
+from streamql.changes.plan import ChangePlan, PlanKind, plan_changes, tracking_disabled
+from streamql.delta.log import Commit, CommitMissing
+from streamql.delta.table import DeltaTable, Snapshot
+from streamql.model import Interval, StreamMode
+
+__all__ = ["HIDDEN_COLUMNS", "ChangePlan", "PlanKind", "change_set", "explain", "read_commits"]
+
+
+def change_set(
+    spark: SparkSession, path: str, interval: Interval, mode: StreamMode, table: DeltaTable | None = None, end: Snapshot | None = None
+) -> DataFrame:
+    """The changes of a Delta table over an interval: the three metadata columns, the table's columns as of `interval.through`, then
+    HIDDEN_COLUMNS. Lazy.
+
+    STANDARD: at most one DELETE or INSERT, or one UPDATE_BEFORE with one UPDATE_AFTER, for each row identity; versions and times are
+    those of the row image shown. APPEND_ONLY: rows as first inserted. Raises STREAM_STALE, CHANGE_TRACKING_DISABLED,
+    INCOMPATIBLE_SCHEMA_CHANGE, CHANGES_UNREADABLE, before any job runs.
+    """
+    reading, plan = _prepare(spark, path, interval, mode, table, end)
+    return build(reading, plan)
+
+
+def explain(spark: SparkSession, path: str, interval: Interval, mode: StreamMode) -> ChangePlan:
+    """The plan by which `change_set` would read; same errors, no reading of rows."""
+    return _prepare(spark, path, interval, mode, None, None)[1]
+
+
+def read_commits(table: DeltaTable, snapshot: Snapshot, interval: Interval) -> list[Commit]:
+    """The commits of an interval, all of them. Raises STREAM_STALE where one is gone."""
+    try:
+        return table.commits(snapshot, interval.after, interval.through)
+    except CommitMissing as e:
+        raise table.stale(e.version) from e
+
+
+def _prepare(
+    spark: SparkSession, path: str, interval: Interval, mode: StreamMode, table: DeltaTable | None, end: Snapshot | None
+) -> tuple[Reading, ChangePlan]:
+    table = table or DeltaTable(spark, path)
+    latest = end or table.latest()
+    if latest.version != interval.through:
+        end = table.at(interval.through) if interval.through < latest.version else latest
+    else:
+        end = latest
+    if end.version != interval.through:
+        raise table.stale(interval.through)
+    if end.configuration.get("delta.enableRowTracking") != "true":
+        raise tracking_disabled(end.version, "has change tracking off")
+    commits = read_commits(table, latest, interval)
+    plan = plan_changes(commits, interval, mode)
+    epochs = _epochs(table, end, interval, commits)
+    return Reading(spark, table, end, commits, epochs, lambda: table.at(interval.after)), plan
+
+
+def _epochs(table: DeltaTable, end: Snapshot, interval: Interval, commits: list[Commit]) -> list[schema.Epoch]:
+    if not any(c.metadata is not None for c in commits):
+        return [schema.Epoch(interval.after, end.metadata)]
+    start = table.at(interval.after)
+    if start.configuration.get("delta.enableRowTracking") != "true":
+        raise tracking_disabled(start.version, "has change tracking off")
+    return schema.epochs(start.metadata, interval.after, commits)

@@ -1,0 +1,160 @@
+"""Chooses how a change set is read, from what is left of the interval's files. Pure; the plan is data.
+
+After "What's the Difference? Incremental Processing with Change Queries in Snowflake" (SIGMOD 2023): most intervals only add, and an
+interval that only adds or only removes needs no comparison at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from streamql.changes.net import NetFile, first_adds, gone_after, net_files
+from streamql.delta.log import Commit, FileState
+from streamql.errors import StreamqlError
+from streamql.model import Interval, StreamMode
+
+
+class PlanKind(Enum):
+    """How a change set is read."""
+
+    NOTHING = "NOTHING"  # no job at all
+    ADDED_ONLY = "ADDED_ONLY"  # scan, no shuffle
+    REMOVED_ONLY = "REMOVED_ONLY"  # scan, no shuffle
+    MINIMIZE = "MINIMIZE"  # old and new images of a row meet once, by row id
+    MINIMIZE_MOVED = "MINIMIZE_MOVED"  # the same where moved copies of one image must cancel first
+    APPENDED = "APPENDED"  # APPEND_ONLY: scan, no shuffle
+    INITIAL_ROWS = "INITIAL_ROWS"  # the whole table as INSERTs
+    INITIAL_APPENDED = "INITIAL_APPENDED"  # APPEND_ONLY: the table as it was, then what was appended
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows of one file that enter the sum with `weight`: all of them, or those that `other`, another state of it, has deleted."""
+
+    weight: int
+    file: FileState
+    other: FileState | None = None
+
+
+@dataclass(frozen=True)
+class ChangePlan:
+    """What to read. `inserted`: files all of whose rows are new. `pieces`: the rest. `perishable`: files that VACUUM may have taken."""
+
+    kind: PlanKind
+    interval: Interval
+    inserted: tuple[Piece, ...] = ()
+    pieces: tuple[Piece, ...] = ()
+    perishable: tuple[FileState, ...] = ()
+
+    @property
+    def files(self) -> int:
+        """How many file states are read."""
+        return len(self.inserted) + len(self.pieces)
+
+
+def plan_changes(commits: Sequence[Commit], interval: Interval, mode: StreamMode) -> ChangePlan:
+    """The plan for an interval whose commits these are. Raises CHANGE_TRACKING_DISABLED and CHANGES_UNREADABLE."""
+    check_row_tracking(commits)
+    if interval.initial:
+        return _initial(commits, interval, mode)
+    if mode is StreamMode.APPEND_ONLY:
+        return _appended(commits, interval, PlanKind.APPENDED)
+    return _standard(commits, interval)
+
+
+def _initial(commits: Sequence[Commit], interval: Interval, mode: StreamMode) -> ChangePlan:
+    if mode is StreamMode.APPEND_ONLY:
+        return _appended(commits, interval, PlanKind.INITIAL_APPENDED)
+    return ChangePlan(PlanKind.INITIAL_ROWS, interval)
+
+
+def _appended(commits: Sequence[Commit], interval: Interval, kind: PlanKind) -> ChangePlan:
+    files = tuple(Piece(+1, f) for f in first_adds(commits, interval.after).values())
+    if not files and kind is PlanKind.APPENDED:
+        return ChangePlan(PlanKind.NOTHING, interval)
+    return ChangePlan(kind, interval, inserted=files, perishable=_perishable(commits, files))
+
+
+def _standard(commits: Sequence[Commit], interval: Interval) -> ChangePlan:
+    net = net_files(commits)
+    moved = any(f.moved or any(abs(w) > 1 for w in f.weights.values()) for f in net.values())
+    inserted, pieces = _pieces(net, keep_inserted_apart=not moved)
+    if not inserted and not pieces:
+        return ChangePlan(PlanKind.NOTHING, interval)
+    signs = {p.weight > 0 for p in inserted + pieces}
+    if signs == {True}:
+        kind, inserted, pieces = PlanKind.ADDED_ONLY, inserted + pieces, ()
+    elif signs == {False}:
+        kind = PlanKind.REMOVED_ONLY
+    else:
+        kind = PlanKind.MINIMIZE_MOVED if moved else PlanKind.MINIMIZE
+    return ChangePlan(kind, interval, inserted, pieces, _perishable(commits, inserted + pieces))
+
+
+def _pieces(net: dict[str, NetFile], keep_inserted_apart: bool) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    inserted: list[Piece] = []
+    pieces: list[Piece] = []
+    for file in net.values():
+        if sorted(file.weights.values()) == [-1, +1]:  # the vector changed: only the rows by which the two states differ
+            (old,) = (s for s, w in file.weights.items() if w < 0)
+            (new,) = (s for s, w in file.weights.items() if w > 0)
+            pieces.append(Piece(-1, old, new))
+            pieces.append(Piece(+1, new, old))
+            continue
+        for state, weight in file.weights.items():
+            alone = file.inserted and weight == 1 and len(file.weights) == 1
+            (inserted if alone and keep_inserted_apart else pieces).append(Piece(weight, state))
+    for piece in inserted + pieces:
+        check_readable(piece.file)
+    return tuple(inserted), tuple(pieces)
+
+
+def _perishable(commits: Sequence[Commit], pieces: Sequence[Piece]) -> tuple[FileState, ...]:
+    gone = gone_after(commits)
+    return tuple({p.file.path: p.file for p in pieces if p.file.path in gone}.values())
+
+
+MOVING_OPERATIONS = frozenset({"UPDATE", "DELETE", "MERGE", "OPTIMIZE"})
+"""Operations that rewrite rows and so must say that row ids and versions were carried along."""
+
+
+def check_row_tracking(commits: Sequence[Commit]) -> None:
+    """Raises CHANGE_TRACKING_DISABLED where a commit did not keep row identity."""
+    for commit in commits:
+        configuration = (commit.metadata or {}).get("configuration") or {}
+        if commit.metadata is not None and configuration.get("delta.enableRowTracking") != "true":
+            raise tracking_disabled(commit.version, "switched change tracking off, or was made before it was on")
+        rewrites = any(c.before is not None for c in commit.changes)
+        kept = commit.row_tracking_preserved
+        if rewrites and (kept is False or (kept is None and commit.operation in MOVING_OPERATIONS)):
+            raise tracking_disabled(commit.version, f"({commit.operation}) did not keep the identity of rows")
+
+
+def check_readable(file: FileState) -> None:
+    """Raises CHANGES_UNREADABLE where an action lacks what reading the file's rows by identity needs."""
+    if file.base_row_id is None or file.default_row_commit_version is None:
+        raise StreamqlError(
+            "CHANGE_TRACKING_DISABLED",
+            f"file {file.path} was written without change tracking",
+            hint="CREATE OR REPLACE the stream: it then starts after that file",
+            path=file.path,
+        )
+    if not file.has_metadata:
+        raise StreamqlError(
+            "CHANGES_UNREADABLE",
+            f"the log does not say size and partition of the removed file {file.path}",
+            hint="CREATE OR REPLACE the stream; writers must record extended file metadata with removals",
+            path=file.path,
+        )
+
+
+def tracking_disabled(version: int, what: str) -> StreamqlError:
+    """The error for a version at which rows have no identity that could be followed."""
+    return StreamqlError(
+        "CHANGE_TRACKING_DISABLED",
+        f"version {version} of the source {what}",
+        hint="ALTER TABLE … SET PROPERTIES ('change_tracking' = 'true'), then CREATE OR REPLACE the stream",
+        version=version,
+    )

@@ -1,0 +1,140 @@
+"""The schema of an interval: rows come in the schema of its last version; columns are followed by their identity. Pure.
+
+Identity of a column: its physical name where column mapping is on (Delta, PROTOCOL.md, "Column Mapping"), else its name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streamql.delta.log import Commit, Json
+from streamql.errors import StreamqlError
+
+PHYSICAL_NAME = "delta.columnMapping.physicalName"
+
+_WIDER: Mapping[str, frozenset[str]] = {
+    "byte": frozenset({"short", "integer", "long", "double"}),
+    "short": frozenset({"integer", "long", "double"}),
+    "integer": frozenset({"long", "double"}),
+    "float": frozenset({"double"}),
+    "date": frozenset({"timestamp_ntz"}),
+}
+"""Type changes that Delta's reader applies to old files (PROTOCOL.md, "Type Widening"); decimals are computed."""
+
+_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """A span of versions with one metadata: from `version` on."""
+
+    version: int
+    metadata: Json
+
+
+def epochs(start: Json, after: int, commits: Sequence[Commit]) -> list[Epoch]:
+    """The metadata in force at `after`, then each one that a commit of the interval brought."""
+    return [Epoch(after, start), *(Epoch(c.version, c.metadata) for c in commits if c.metadata is not None)]
+
+
+def epoch_of(all_epochs: Sequence[Epoch], born: int | None) -> Epoch:
+    """The metadata a file was written under; `born` None: before the interval."""
+    if born is None:
+        return all_epochs[0]
+    return [e for e in all_epochs if e.version <= born][-1]
+
+
+def partition_columns(metadata: Json) -> tuple[str, ...]:
+    """Names of the partition columns."""
+    return tuple(metadata.get("partitionColumns") or ())
+
+
+def fields(metadata: Json) -> list[Json]:
+    """The columns of a table, as Spark's JSON schema has them."""
+    return list(json.loads(metadata["schemaString"])["fields"])
+
+
+def identity(field: Json) -> str:
+    """What a column stays the same by, when it is renamed."""
+    return str((field.get("metadata") or {}).get(PHYSICAL_NAME, field["name"]))
+
+
+def column_names(metadata: Json) -> list[str]:
+    """Names of the columns, in the table's order."""
+    return [f["name"] for f in fields(metadata)]
+
+
+def check_compatible(old: Epoch, new: Json, new_version: int) -> None:
+    """Raises INCOMPATIBLE_SCHEMA_CHANGE where a row image written under `old` cannot be shown in the columns of `new`."""
+    before = {identity(f): f for f in fields(old.metadata)}
+    for field in fields(new):
+        other = before.get(identity(field))
+        if other is None:
+            continue
+        for path, was, now in _differences(field["name"], other["type"], field["type"]):
+            if not widens(was, now):
+                raise StreamqlError(
+                    "INCOMPATIBLE_SCHEMA_CHANGE",
+                    f"column {path} was {_show(was)} up to version {new_version - 1 if new_version else 0} and is {_show(now)} since: "
+                    f"the interval holds rows of both",
+                    hint="CREATE OR REPLACE the stream, or ALTER STREAM … SET OFFSET VERSION n with n at or after that version",
+                    column=path,
+                    version=new_version,
+                )
+
+
+def changed_at(all_epochs: Sequence[Epoch], index: int, column: str) -> int:
+    """The version whose metadata first gave a column the type it has at the end."""
+    final = {f["name"]: f for f in fields(all_epochs[-1].metadata)}.get(column)
+    for epoch in all_epochs[index + 1 :]:
+        same = {f["name"]: f for f in fields(epoch.metadata)}.get(column)
+        if final is not None and same is not None and same["type"] == final["type"]:
+            return epoch.version
+    return all_epochs[-1].version
+
+
+def _differences(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Leaves at which two types differ, walking structs by identity, arrays and maps by part."""
+    if isinstance(was, Mapping) and isinstance(now, Mapping) and was.get("type") == now.get("type"):
+        kind = now["type"]
+        if kind == "struct":
+            before = {identity(f): f for f in was["fields"]}
+            for f in now["fields"]:
+                if identity(f) in before:
+                    yield from _differences(f"{path}.{f['name']}", before[identity(f)]["type"], f["type"])
+            return
+        parts = {"array": ("elementType",), "map": ("keyType", "valueType")}.get(kind, ())
+        for part in parts:
+            yield from _differences(f"{path}.{part.removesuffix('Type')}", was[part], now[part])
+        if parts:
+            return
+    if was != now:
+        yield path, was, now
+
+
+def widens(was: Any, now: Any) -> bool:
+    """Whether values written as `was` can be read as `now`."""
+    if not isinstance(was, str) or not isinstance(now, str):
+        return False
+    if now in _WIDER.get(was, frozenset()):
+        return True
+    new = _decimal(now)
+    if new is None:
+        return False
+    old = _decimal(was)
+    precision, scale = old if old is not None else (_DIGITS.get(was, 99), 0)
+    return new[1] >= scale and new[0] - new[1] >= precision - scale
+
+
+def _decimal(name: str) -> tuple[int, int] | None:
+    if not name.startswith("decimal("):
+        return None
+    precision, scale = name[len("decimal(") : -1].split(",")
+    return int(precision), int(scale)
+
+
+def _show(kind: Any) -> str:
+    return kind if isinstance(kind, str) else str(kind.get("type", kind))

@@ -1,0 +1,1 @@
+"""The `streamql` command: SQL from the command line, files and pipes; rows to stdout, all else to stderr."""

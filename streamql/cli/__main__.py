@@ -1,0 +1,7 @@
+"""`python -m streamql.cli`."""
+
+import sys
+
+from streamql.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,250 @@
+"""The entry point: options, statements, session, run. Spark is imported only once there is something to run."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from streamql.cli.options import Input, Options, parse, short_help
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streamql.cli.screen import Screen
+    from streamql.cli.script import Statement
+
+OK, FAILED, USAGE, CANCELLED, OUTPUT_CLOSED = 0, 1, 2, 130, 141
+"""Exit codes; the last two are 128 and the number of the signal that a Unix command would have died of."""
+
+END_SECONDS_MAX = 5.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with the arguments `argv` (None: of this process); its exit code. Never raises."""
+    try:
+        options = parse(argv)
+    except SystemExit as e:
+        return e.code if isinstance(e.code, int) else USAGE
+    try:
+        if options.command == "conf":
+            return _conf()
+        return _main(options)
+    except KeyboardInterrupt:
+        _say("cancelled")
+        return CANCELLED
+    except BrokenPipeError:
+        return _output_closed()
+
+
+def _main(options: Options) -> int:
+    if not options.inputs:
+        if sys.stdin is None or sys.stdin.isatty():
+            _say(short_help())
+            return USAGE
+        options = _with_stdin(options)
+    from streamql.cli.script import UsageError, open_end, statements
+
+    try:
+        found = statements(options.inputs)
+    except UsageError as e:
+        _say(f"error: {e}")
+        return USAGE
+    if not found:
+        if not options.silent:
+            _say("nothing to run: no statement was given")
+        return OK
+    if not options.continue_on_error:
+        # Before anything runs: a quote that is never closed has swallowed the rest of the script.
+        for statement in found:
+            problem = open_end(statement)
+            if problem is not None:
+                from streamql.cli.problems import describe
+
+                _say(describe(problem, statement.place(problem.line), statement.line, statement.text))
+                return FAILED
+    return _run(options, found)
+
+
+def _with_stdin(options: Options) -> Options:
+    from dataclasses import replace
+
+    return replace(options, inputs=(Input("stdin"),))
+
+
+def _run(options: Options, found: Sequence[Statement]) -> int:
+    from streamql.cli.screen import Screen
+
+    screen = Screen(silent=options.silent)
+    with _logging(options, screen), _interruptible() as listen:
+        from pyspark import SparkContext
+
+        is_ours = SparkContext._active_spark_context is None
+        try:
+            spark = _session(options)
+            listen()
+            return _statements(spark, options, screen, found)
+        except KeyboardInterrupt:
+            if is_ours:
+                _end_java()
+            raise
+        except Exception as e:
+            return _start_failed(e, options)
+
+
+def _statements(spark: SparkSession, options: Options, screen: Screen, found: Sequence[Statement]) -> int:
+    from streamql.cli.runner import OutputClosedError, Runner
+
+    runner = Runner(spark, options, screen)
+    _set_encoding()
+    try:
+        if options.database is not None:
+            runner.use(options.database)
+        return runner.run(found)
+    except OutputClosedError:
+        return _output_closed()
+
+
+def _session(options: Options) -> SparkSession:
+    """The session over the data directory. The JVM's stdout is not ours: Delta prints remarks there."""
+    if options.verbose:
+        os.environ.setdefault("STREAMQL_LOG_LEVEL", "info")
+    from streamql.session import session
+
+    with _stdout_as(2 if options.verbose else None):
+        return session(options.data, options.conf)
+
+
+def _start_failed(e: Exception, options: Options) -> int:
+    """Says why there is no session, or no such database."""
+    from streamql.bridge.statement import as_streamql_error
+    from streamql.cli.problems import from_exception
+
+    if options.verbose:
+        import traceback
+
+        traceback.print_exception(e)
+    problem = from_exception(as_streamql_error(e) or e)
+    _say(f"error: {problem.message}")
+    if problem.hint:
+        _say(f"hint: {problem.hint}")
+    return FAILED
+
+
+@contextlib.contextmanager
+def _stdout_as(target: int | None) -> Iterator[None]:
+    """While a child is started: its stdout is the file descriptor `target`, None: nowhere."""
+    sys.stdout.flush()
+    try:
+        saved = os.dup(1)
+    except OSError:  # closed
+        yield
+        return
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null if target is None else target, 1)
+        yield
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+        os.close(null)
+
+
+@contextlib.contextmanager
+def _logging(options: Options, screen: Screen) -> Iterator[None]:
+    """streamql's warnings on the screen; Python's own, which are for developers, only with -v."""
+    from streamql.cli.screen import WarningHandler
+
+    logger = logging.getLogger("streamql")
+    handler = WarningHandler(screen)
+    level, propagates = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    if options.verbose:
+        handler.setLevel(logging.DEBUG)
+        logger.setLevel(logging.DEBUG)
+    try:
+        with warnings.catch_warnings():
+            if not options.verbose and not sys.warnoptions:
+                warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+        logger.propagate = propagates
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[Callable[[], None]]:
+    """Ctrl-C raises KeyboardInterrupt: what is given is to be called after PySpark has put its own handler in place."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    before = signal.getsignal(signal.SIGINT)
+    wanted = before if before is signal.SIG_IGN else signal.default_int_handler  # nohup and & of a script: not for us
+
+    def listen() -> None:
+        signal.signal(signal.SIGINT, wanted)
+
+    try:
+        yield listen
+    finally:
+        signal.signal(signal.SIGINT, before if before is not None else signal.default_int_handler)
+
+
+def _end_java() -> None:
+    """Ends the JVM that this process started, and waits for it: nothing of a cancelled statement is left running."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return
+    import subprocess
+
+    with contextlib.suppress(OSError):
+        process.stdin.close()  # the JVM takes that for this process's end
+    try:
+        process.wait(END_SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def _set_encoding() -> None:
+    """Rows are UTF-8 whatever the locale says; what cannot be encoded is replaced rather than an error."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8", errors="replace")
+
+
+def _output_closed() -> int:
+    """Nobody reads stdout any more: what Python still wants to write there goes nowhere."""
+    with contextlib.suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+    return OUTPUT_CLOSED
+
+
+def _conf() -> int:
+    """`streamql conf`: lines for spark-defaults.conf."""
+    from streamql import StreamqlError, conf_lines
+
+    try:
+        lines = conf_lines()
+    except StreamqlError as e:
+        _say(f"error: {e}")
+        return FAILED
+    for key, value in lines.items():
+        print(f"{key} {value}")
+    sys.stdout.flush()
+    return OK
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,68 @@
+"""A thread that runs statements while the main one waits: so that Ctrl-C is heard at once, and progress can be shown.
+
+PySpark gives each Python thread a connection of its own to the JVM. A signal handler that called the JVM over the
+connection of the statement it interrupts would wait for that statement's end.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Task(Generic[T]):
+    """A call that was handed over."""
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._call = call
+        self._done = threading.Event()
+        self._value: T | None = None
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Do it, in the worker."""
+        try:
+            self._value = self._call()
+        except BaseException as e:  # it is raised again in the thread that waits
+            self._error = e
+        finally:
+            self._done.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is done after at most so many seconds."""
+        return self._done.wait(seconds)
+
+    def result(self) -> T:
+        """What it gave; raises what it raised."""
+        self._done.wait()
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value]  # None only where T allows it
+
+
+class Worker:
+    """Runs calls one after the other, all in the same thread. It does not keep the process from ending."""
+
+    def __init__(self) -> None:
+        self._tasks: queue.SimpleQueue[Task[object] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._loop, name="streamql-statements", daemon=True)
+        self._thread.start()
+
+    def start(self, call: Callable[[], T]) -> Task[T]:
+        """Hand a call over."""
+        task = Task(call)
+        self._tasks.put(task)  # type: ignore[arg-type]  # Task[T] is a Task[object] for running
+        return task
+
+    def close(self, seconds: float = 1.0) -> None:
+        """No more calls; waits a little for the one that runs."""
+        self._tasks.put(None)
+        self._thread.join(seconds)
+
+    def _loop(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            task.run()

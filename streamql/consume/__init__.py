@@ -1,0 +1,10 @@
+"""The only place where data and offset move together.
+
+The protocol: resolve, claim, run, decide, advance or release, recover. A claim is decided by the target's log alone; the catalog only
+writes it down. ARCHITECTURE.md, "Consumption", says why each step is as it is.
+"""
+
+from streamql.consume.claims import wait_until_free
+from streamql.consume.run import consume
+
+__all__ = ["consume", "wait_until_free"]

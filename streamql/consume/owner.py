@@ -1,0 +1,77 @@
+"""Who consumes: this process, and whether another one is provably dead."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.states import Owner
+from streamql.catalog.store import host_name, user_of
+
+_token = (os.getpid(), str(uuid.uuid4()))
+
+
+def this_owner(spark: SparkSession) -> Owner:
+    """This process. A forked child is another owner than its parent."""
+    global _token
+    if _token[0] != os.getpid():
+        _token = (os.getpid(), str(uuid.uuid4()))
+    return Owner(_token[1], _host(), os.getpid(), _started(os.getpid()) or "", user_of(spark))
+
+
+_running: set[str] = set()
+"""The consumptions that this process is running."""
+
+
+@contextmanager
+def running(consumption_id: str) -> Iterator[None]:
+    """While it lasts, this process is at work on the consumption; a claim of ours that nobody works on is abandoned."""
+    _running.add(consumption_id)
+    try:
+        yield
+    finally:
+        _running.discard(consumption_id)
+
+
+def is_running_here(owner: Owner, consumption_id: str) -> bool | None:
+    """Whether this process is at work on it; None: it is another process's."""
+    return consumption_id in _running if owner.token == _token[1] else None
+
+
+def is_dead(owner: Owner) -> bool:
+    """Whether the process is provably gone: it ran on this host, and no process has its id and start time. A guess that is wrong (a
+    shared host name) costs the owner its statement, never a row."""
+    if owner.host != _host() or not owner.started:
+        return False
+    return _started(owner.pid) != owner.started
+
+
+def _host() -> str:
+    """This host, until it is started again: process ids begin anew then."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        boot = ""
+    return f"{host_name()}/{boot}" if boot else host_name()
+
+
+def _started(pid: int) -> str | None:
+    """When a process was started, as the kernel says it; None: there is no such process. Without /proc: alive is all that is known."""
+    stat = Path(f"/proc/{pid}/stat")
+    if stat.parent.parent.joinpath("self").exists():
+        try:
+            return stat.read_text().rpartition(")")[2].split()[19]
+        except OSError:
+            return None
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    return "alive"

@@ -1,0 +1,290 @@
+"""Runs a statement that consumes streams: steps 1 to 5 of the protocol, as its owner."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from streamql.catalog.states import Claim, ClaimedStatement, StreamState, lowest
+from streamql.catalog.store import catalog_of, now_ms
+from streamql.consume.claims import Heartbeat, busy, claim_streams, end, wait_until_free
+from streamql.consume.decide import Verdict, decide
+from streamql.consume.owner import running, this_owner
+from streamql.consume.settings import BUSY_TIMEOUT, seconds
+from streamql.delta.command import Command, Target
+from streamql.delta.jvm import JavaObject
+from streamql.delta.txns import read_txn
+from streamql.errors import StreamqlError
+from streamql.model import Interval, Offset
+from streamql.reading import Token, interval_now, read_stream, read_token
+from streamql.sources.table import open_source
+
+log = logging.getLogger("streamql")
+
+TEXT_CHARACTERS_MAX = 4000
+"""How much of a statement's text the ledger keeps."""
+
+
+ERROR_CHARACTERS_MAX = 1000
+"""How much of an error."""
+
+_OPERATIONS = {
+    "AppendData": "INSERT",
+    "OverwriteByExpression": "INSERT OVERWRITE",
+    "OverwritePartitionsDynamic": "INSERT OVERWRITE",
+    "DeltaDynamicPartitionOverwriteCommand": "INSERT OVERWRITE",
+}
+"""Spark's plan nodes by the names people know; others stand for themselves."""
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A claim made, and the targets it was made for."""
+
+    claim: Claim
+    targets: tuple[Target, ...]
+
+
+def consume(spark: SparkSession, command: Command) -> JavaObject:
+    """Runs the statement and moves the offsets of the streams it reads, both or neither. Answers its rows.
+
+    Raises what the statement raises, STREAM_BUSY, UNSUPPORTED_TARGET, CLAIM_LOST, CONSUMPTION_UNDECIDED, and what reading raises.
+    """
+    if not command.tokens:
+        raise StreamqlError(
+            "UNSUPPORTED_CLAUSE", "WITH CONSUME, and no stream is read", hint="FROM s WITH CONSUME takes the name of a stream"
+        )
+    if command.count > 1:
+        raise StreamqlError(
+            "UNSUPPORTED_STATEMENT",
+            "one statement with several INSERTs cannot consume a stream",
+            hint="two streams on the table, one for each INSERT, consume independently",
+        )
+    target = None if command.is_query else _target(command)
+    if target is not None and _runs_plain(target):
+        return command.execute(0, None, 0, False)  # Spark's own error, or IF NOT EXISTS over a table that is there
+    consumption_id = str(uuid.uuid4())
+    with running(consumption_id):
+        claimed = _claim(spark, command, target, consumption_id)
+        if claimed is None:
+            return command.execute(0, None, 0, False)
+        return _run(spark, command, claimed)
+
+
+def _target(command: Command) -> Target:
+    target = command.target(0)
+    if target.kind != "delta":
+        raise StreamqlError(
+            "UNSUPPORTED_TARGET",
+            f"{target.name} is no Delta table: what is written there cannot be told from what is not, so a stream could not move exactly once",
+            hint="write into a Delta table (CREATE TABLE … USING delta)",
+            target=target.name,
+        )
+    return target
+
+
+def _runs_plain(target: Target) -> bool:
+    return (target.operation == "CTAS" and target.exists) or (target.operation == "REPLACE" and not target.exists)
+
+
+def _is_reserved(target: Target | None) -> bool:
+    return target is not None and target.operation.endswith("_RESERVED")
+
+
+# -- claim
+
+
+def _claim(spark: SparkSession, command: Command, target: Target | None, consumption_id: str) -> Claimed | None:
+    """Steps 1 and 2: streams and intervals of the analysed statement, claimed. None: there is nothing in any interval to be claimed."""
+    deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
+    while True:
+        states = [wait_until_free(spark, s) for s in _states(spark, command)]
+        intervals = _bind(spark, command, states)
+        if all(i.is_empty for i in intervals.values()) and not _is_reserved(target):
+            return None
+        if target is not None:
+            target = _prepared(spark, command, target, consumption_id)
+        claim = _new_claim(spark, command, states, intervals, target, consumption_id)
+        if claim_streams(spark, states, claim):
+            return Claimed(claim, () if target is None else (target,))
+        if time.monotonic() > deadline:
+            current = catalog_of(spark).by_uuid(spark, states[0].stream.uuid)
+            raise (
+                busy(current)
+                if current is not None and current.claim is not None
+                else StreamqlError("STREAM_BUSY", "others keep taking the stream", hint="run the statement again")
+            )
+
+
+def _states(spark: SparkSession, command: Command) -> list[StreamState]:
+    """The streams read, as the catalog has them now, by id."""
+    states = {}
+    for token in map(read_token, command.tokens):
+        state = catalog_of(spark).by_uuid(spark, token.uuid)
+        if state is None:
+            raise StreamqlError("STREAM_NOT_FOUND", f"stream {token.stream} was dropped or replaced meanwhile", hint="run the statement again")
+        states[token.uuid] = state
+    return [states[u] for u in sorted(states)]
+
+
+def _bind(spark: SparkSession, command: Command, states: Sequence[StreamState]) -> dict[str, Interval]:
+    """One interval a stream, starting at its offset: reads that were made for another one (another consumer was first, or parts of the
+    statement were made at different times) are given what is left now."""
+    intervals: dict[str, Interval] = {}
+    for state in states:
+        tokens = [t for t in map(read_token, command.tokens) if t.uuid == state.stream.uuid]
+        fits = len(tokens) == 1 and _starts_at(tokens[0], state.offset)
+        if fits:
+            intervals[state.stream.uuid] = tokens[0].interval
+            continue
+        now = interval_now(spark, state, open_source(spark, state.stream.source))
+        for old in tokens:
+            reading = read_stream(spark, state, now)
+            command.rebind(old.text, reading.frame, reading.token)
+        intervals[state.stream.uuid] = now
+    return intervals
+
+
+def _starts_at(token: Token, offset: Offset) -> bool:
+    return (token.interval.after, token.interval.initial) == (offset.version, offset.initial)
+
+
+def _prepared(spark: SparkSession, command: Command, target: Target, consumption_id: str) -> Target:
+    """The target with a table in place that can be fenced: CREATE TABLE AS reserves its name by an empty marked table."""
+    if _is_reserved(target):
+        _check_reservation(spark, target)
+    elif not target.exists:
+        command.reserve(0, consumption_id)
+        target = command.target(0)
+    return target
+
+
+def _check_reservation(spark: SparkSession, target: Target) -> None:
+    for state in catalog_of(spark).all(spark):
+        if state.claim is not None and state.claim.consumption_id == target.mark:
+            wait_until_free(spark, state)
+
+
+def _new_claim(
+    spark: SparkSession,
+    command: Command,
+    states: Sequence[StreamState],
+    intervals: dict[str, Interval],
+    target: Target | None,
+    consumption_id: str,
+) -> Claim:
+    lead = lowest(intervals)
+    number = next(s for s in states if s.stream.uuid == lead).sequence + 1
+    statements = () if target is None else (_statement(spark, command, target, lead),)
+    return Claim(
+        consumption_id=consumption_id,
+        number=number,
+        intervals=intervals,
+        statements=statements,
+        owner=this_owner(spark),
+        heartbeat=0,
+        started_at_ms=now_ms(),
+        text=command.text[:TEXT_CHARACTERS_MAX],
+    )
+
+
+def _statement(spark: SparkSession, command: Command, target: Target, lead: str) -> ClaimedStatement:
+    app_id = f"streamql:{lead}:0"
+    found = read_txn(spark, target.path, app_id)
+    if found.retention is not None:
+        raise StreamqlError(
+            "UNSUPPORTED_TARGET",
+            f"{target.name} forgets transactions after {found.retention} (delta.setTransactionRetentionDuration): a consumption could not be "
+            "told from one that never was",
+            hint=f"ALTER TABLE {target.name} UNSET TBLPROPERTIES ('delta.setTransactionRetentionDuration')",
+            target=target.name,
+        )
+    operation = target.operation.removesuffix("_RESERVED")
+    operation = _OPERATIONS.get(operation, operation)
+    return ClaimedStatement(0, app_id, target.path, found.table_id, target.name, operation, command.fingerprint(0), found.version)
+
+
+# -- run
+
+
+def _run(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObject:
+    """Steps 3 to 5: run, decide by the target's log whatever happened, advance or release."""
+    claim = claimed.claim
+    rows: JavaObject = None
+    failure: BaseException | None = None
+    try:
+        with Heartbeat(spark, claim):
+            rows = _execute(spark, command, claimed)
+    except BaseException as e:  # whatever it was, the log decides
+        failure = e
+    if not claim.statements:
+        return _end_query(spark, claim, rows, failure)
+    verdict = decide(spark, claim, claim.statements[0])
+    if verdict.outcome == "done":
+        return _advance(spark, command, claim, verdict, rows, failure)
+    _release(spark, claimed, verdict, failure)
+    raise failure if failure is not None else _lost(claim, "another process fenced it while it ran")
+
+
+def _execute(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObject:
+    claim = claimed.claim
+    if not claim.statements:
+        return command.execute(0, None, 0, False)
+    statement = claim.statements[0]
+    if read_txn(spark, statement.path, statement.app_id).table_id != statement.table_id:
+        raise StreamqlError("CONSUMPTION_FAILED", f"{statement.target} was replaced meanwhile", hint="run the statement again")
+    creates = statement.operation in ("CTAS", "RTAS")
+    return command.execute(0, statement.app_id, claim.data_number, creates)
+
+
+def _end_query(spark: SparkSession, claim: Claim, rows: JavaObject, failure: BaseException | None) -> JavaObject:
+    outcome, error = ("CONSUMED", None) if failure is None else ("FAILED", _sentence(failure))
+    held = end(spark, claim, outcome, {}, error)
+    if failure is not None:
+        raise failure
+    if not held:
+        raise _lost(claim, "another process took the claim over")
+    return rows
+
+
+def _advance(
+    spark: SparkSession, command: Command, claim: Claim, verdict: Verdict, rows: JavaObject, failure: BaseException | None
+) -> JavaObject:
+    if not end(spark, claim, "CONSUMED", {0: verdict}, None) and catalog_of(spark).outcome_of(spark, claim.consumption_id) != "CONSUMED":
+        raise _lost(
+            claim,
+            f"its data IS in {claim.statements[0].target}, version {verdict.target_version}: the stream may deliver these changes again",
+        )
+    if failure is not None:
+        log.warning("the statement committed although it reported an error, and the stream moved: %s", _sentence(failure))
+        return command.no_rows()
+    return rows
+
+
+def _release(spark: SparkSession, claimed: Claimed, verdict: Verdict, failure: BaseException | None) -> None:
+    end(spark, claimed.claim, "FAILED", {0: verdict}, None if failure is None else _sentence(failure))
+    for target in claimed.targets:
+        if target.mark == claimed.claim.consumption_id:
+            # Ours, empty, and our statement has ended: nobody else can be about to write it, so the name can be given back.
+            spark.sql(f"DROP TABLE IF EXISTS {target.name}")
+
+
+def _lost(claim: Claim, why: str) -> StreamqlError:
+    return StreamqlError(
+        "CLAIM_LOST",
+        f"consumption {claim.consumption_id} lost its claim: {why}",
+        hint="run the statement again; SELECT * FROM streamql.consumptions tells who took the changes",
+        consumption_id=claim.consumption_id,
+    )
+
+
+def _sentence(e: BaseException) -> str:
+    """What the ledger keeps of an error: its first line, the JVM's own where it came from there."""
+    text = str(e.java_exception.getMessage()) if isinstance(e, Py4JJavaError) else str(e)
+    return (text.strip().split("\n")[0] or type(e).__name__)[:ERROR_CHARACTERS_MAX]

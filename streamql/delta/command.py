@@ -1,0 +1,77 @@
+"""The analysed statement that a consumption runs, as the JVM holds it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from streamql.delta.jvm import JavaObject, analyzed, java_list, session_of
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a statement writes. `kind`: delta or other. `operation`: Spark's name of the write; CTAS, RTAS, REPLACE, with _RESERVED
+    where an empty marked table stands there already. `table_id`, `path`: of a Delta table that `exists`."""
+
+    kind: str
+    operation: str
+    name: str
+    path: str
+    table_id: str
+    exists: bool
+    mark: str = ""
+
+
+class Command:
+    """One or several writes that read streams, or a query that consumes by reading."""
+
+    def __init__(self, spark: SparkSession, handle: JavaObject) -> None:
+        self._spark = spark
+        self._handle = handle
+
+    @property
+    def tokens(self) -> list[str]:
+        """The tokens of all stream reads, each once."""
+        return list(self._handle.tokens())
+
+    @property
+    def text(self) -> str:
+        """The statement as it was written, as far as Spark kept it."""
+        return str(self._handle.text())
+
+    @property
+    def is_query(self) -> bool:
+        """Whether the rows are the result, and nothing is written."""
+        return bool(self._handle.isQuery())
+
+    @property
+    def count(self) -> int:
+        """How many statements."""
+        return int(self._handle.statementCount())
+
+    def target(self, i: int) -> Target:
+        """Where statement `i` writes, looked up now."""
+        t = json.loads(self._handle.target(session_of(self._spark), i))
+        return Target(t["kind"], t["operation"], t["name"], t["path"], t["tableId"], t["exists"], t.get("mark", ""))
+
+    def fingerprint(self, i: int) -> int:
+        """Equal for equal statements."""
+        return int(self._handle.fingerprint(i))
+
+    def rebind(self, token: str, frame: DataFrame, new_token: str) -> None:
+        """Every read with this token now stands for another interval."""
+        self._handle.rebind(token, analyzed(frame), new_token)
+
+    def reserve(self, i: int, mark: str) -> None:
+        """Makes the empty marked table that CREATE TABLE AS will replace."""
+        self._handle.reserve(session_of(self._spark), i, mark)
+
+    def no_rows(self) -> JavaObject:
+        """A result without rows."""
+        return java_list(self._spark, [])
+
+    def execute(self, i: int, app_id: str | None, number: int, reserved: bool) -> JavaObject:
+        """Runs statement `i` as analysed; its commit carries (app id, number). Answers the rows, which stay in the JVM."""
+        return self._handle.execute(session_of(self._spark), i, app_id, number, reserved)

@@ -1,0 +1,159 @@
+"""Delta's commits as plain data: what the transaction log says, nothing concluded.
+
+Source of the format: Delta's PROTOCOL.md, "Actions".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = Mapping[str, Any]
+
+VectorKey = tuple[str, str, int | None]
+
+
+@dataclass(frozen=True)
+class FileState:
+    """A data file as one action shows it: present, with a deletion vector or without.
+
+    `action` is the action's JSON object. Two states are the same where path and vector are.
+    """
+
+    path: str
+    vector: VectorKey | None
+    action: Json = field(compare=False, hash=False, repr=False)
+
+    @property
+    def base_row_id(self) -> int | None:
+        """Row id of the file's first row, unless a row carries its own."""
+        value = self.action.get("baseRowId")
+        return None if value is None else int(value)
+
+    @property
+    def default_row_commit_version(self) -> int | None:
+        """Row commit version of the file's rows, unless a row carries its own."""
+        value = self.action.get("defaultRowCommitVersion")
+        return None if value is None else int(value)
+
+    @property
+    def has_metadata(self) -> bool:
+        """Whether the action says enough to read the file by (removes may leave it out)."""
+        return "size" in self.action and "partitionValues" in self.action
+
+    def as_add(self) -> str:
+        """The state as an add action in JSON, for reading."""
+        keep = ("path", "size", "deletionVector", "baseRowId", "defaultRowCommitVersion")
+        add: dict[str, Any] = {k: self.action[k] for k in keep if self.action.get(k) is not None}
+        add["partitionValues"] = self.action.get("partitionValues") or {}
+        add["modificationTime"] = self.action.get("modificationTime") or self.action.get("deletionTimestamp") or 0
+        add["dataChange"] = True
+        return json.dumps({"add": add}, separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """What one commit did to one file: from a state (None: absent) to a state."""
+
+    before: FileState | None
+    after: FileState | None
+    data_change: bool
+
+    @property
+    def path(self) -> str:
+        """The file's path, as the log names it."""
+        state = self.after if self.after is not None else self.before
+        assert state is not None
+        return state.path
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit of the log. `time_ms` is its in-commit timestamp where there is one, else its file's."""
+
+    version: int
+    time_ms: int
+    operation: str | None
+    row_tracking_preserved: bool | None
+    changes: tuple[FileChange, ...]
+    metadata: Json | None
+    protocol: Json | None
+    transactions: Mapping[str, int]
+    domains: Mapping[str, str | None]
+    metrics: Mapping[str, str]
+
+
+class CommitMissing(Exception):
+    """The file of a commit is not in the log any more."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        super().__init__(f"commit {version} is not in the log")
+
+
+def file_state(action: Json) -> FileState:
+    """The state that an add shows, or the one that a remove ends."""
+    dv = action.get("deletionVector")
+    vector = (str(dv["storageType"]), str(dv["pathOrInlineDv"]), dv.get("offset")) if dv else None
+    return FileState(str(action["path"]), vector, action)
+
+
+def parse_commits(text: str) -> list[Commit]:
+    """The answer of TableReader.commits as data. Raises CommitMissing."""
+    return [_commit(entry) for entry in json.loads(text)]
+
+
+def _commit(entry: Json) -> Commit:
+    version = int(entry["version"])
+    if "actions" not in entry:
+        raise CommitMissing(version)
+    added: dict[str, Json] = {}
+    removed: dict[str, Json] = {}
+    info: Json = {}
+    metadata = protocol = None
+    transactions: dict[str, int] = {}
+    domains: dict[str, str | None] = {}
+    for action in entry["actions"]:
+        ((kind, body),) = action.items()
+        if kind == "add":
+            added[body["path"]] = body
+        elif kind == "remove":
+            removed[body["path"]] = body
+        elif kind == "commitInfo":
+            info = body
+        elif kind == "metaData":
+            metadata = body
+        elif kind == "protocol":
+            protocol = body
+        elif kind == "txn":
+            transactions[body["appId"]] = int(body["version"])
+        elif kind == "domainMetadata":
+            domains[body["domain"]] = None if body.get("removed") else body["configuration"]
+    tag = (info.get("tags") or {}).get("delta.rowTracking.preserved")
+    time_ms = info.get("inCommitTimestamp")
+    if time_ms is None:
+        time_ms = entry["time"] if entry["time"] is not None else info.get("timestamp", 0)
+    return Commit(
+        version=version,
+        time_ms=int(time_ms),
+        operation=info.get("operation"),
+        row_tracking_preserved=None if tag is None else tag == "true",
+        changes=tuple(_file_changes(added, removed)),
+        metadata=metadata,
+        protocol=protocol,
+        transactions=transactions,
+        domains=domains,
+        metrics=info.get("operationMetrics") or {},
+    )
+
+
+def _file_changes(added: Mapping[str, Json], removed: Mapping[str, Json]) -> Iterable[FileChange]:
+    for path, action in removed.items():
+        after = added.get(path)
+        data_change = (after if after is not None else action).get("dataChange", True)
+        yield FileChange(file_state(action), None if after is None else file_state(after), bool(data_change))
+    for path, action in added.items():
+        if path not in removed:
+            yield FileChange(None, file_state(action), bool(action.get("dataChange", True)))

@@ -1,0 +1,59 @@
+"""What the session's catalogs say of a name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from streamql.delta.jvm import scala, session_of
+from streamql.errors import StreamqlError
+from streamql.names import Name
+
+
+@dataclass(frozen=True)
+class Found:
+    """A name looked up. `kind`: delta, view, other (a table of another format) or missing; path and table id of Delta tables."""
+
+    kind: str
+    path: str = ""
+    table_id: str = ""
+    columns: tuple[str, ...] = ()
+    provider: str = ""
+
+
+def look_up(spark: SparkSession, name: Name) -> Found:
+    """What kind of table or view a name is, if any."""
+    answer = json.loads(scala(spark).Names.identify(session_of(spark), name.catalog, name.schema, name.object))
+    return Found(
+        answer["kind"], answer.get("path", ""), answer.get("tableId", ""), tuple(answer.get("columns", ())), answer.get("provider", "")
+    )
+
+
+def qualify(spark: SparkSession, parts: tuple[str, ...]) -> Name:
+    """The full name that 1 to 3 parts stand for in this session. Raises SCHEMA_NOT_FOUND for more parts or an unknown catalog."""
+    current = list(scala(spark).Names.current(session_of(spark)))
+    if len(parts) == 1:
+        return Name(current[0], current[1] if len(current) > 1 else "default", parts[0])
+    if len(parts) == 2:
+        return Name(current[0], parts[0], parts[1])
+    if len(parts) == 3 and scala(spark).Names.isCatalog(session_of(spark), parts[0]):
+        return Name(parts[0], parts[1], parts[2])
+    raise StreamqlError("SCHEMA_NOT_FOUND", f"{'.'.join(parts)} names no catalog, schema and object", hint="use catalog.schema.object")
+
+
+def schema_exists(spark: SparkSession, catalog: str, schema: str) -> bool:
+    """Whether a catalog has a schema of that name."""
+    return bool(scala(spark).Names.schemaExists(session_of(spark), catalog, schema))
+
+
+def schema_location(spark: SparkSession, schema: str) -> str | None:
+    """Where the tables of a schema of the session catalog lie; None: there is no such schema."""
+    location = scala(spark).Names.schemaLocation(session_of(spark), schema)
+    return None if location is None else str(location)
+
+
+def tables_of(spark: SparkSession, catalog: str, schema: str) -> list[str]:
+    """Names of the tables in a schema."""
+    return list(scala(spark).Names.tables(session_of(spark), catalog, schema))

@@ -1,0 +1,177 @@
+"""A Delta table: its snapshots, its commits, its files as rows. Everything asked of Delta's classes is asked here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from streamql.delta.jvm import JavaObject, frame, java_list, long_array, scala, session_of
+from streamql.delta.log import Commit, FileState, Json, file_state, parse_commits
+from streamql.errors import StreamqlError
+
+ROW_ID = "__streamql_row_id"
+ROW_VERSION = "__streamql_row_version"
+BASE_ROW_ID = "__streamql_base"
+FILE_VERSION = "__streamql_file_version"
+"""Columns that scans show before the table's own: Delta's row identity, and the file's part in it."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A version of a table: what its metadata and protocol say."""
+
+    version: int
+    time_ms: int
+    metadata: Json
+    protocol: Json
+    handle: JavaObject
+
+    @property
+    def exists(self) -> bool:
+        """False where there is no table at the path."""
+        return self.version >= 0
+
+    @property
+    def table_id(self) -> str:
+        """Delta's id of the table; another one after CREATE OR REPLACE or DROP + CREATE."""
+        return str(self.metadata["id"])
+
+    @property
+    def configuration(self) -> dict[str, str]:
+        """The table's properties."""
+        return dict(self.metadata.get("configuration") or {})
+
+
+class LostRows:
+    """Rows that one state of some files has and another has not, by position; held in the JVM."""
+
+    def __init__(self, handle: JavaObject) -> None:
+        self.handle = handle
+
+    @property
+    def count(self) -> int:
+        """How many rows."""
+        return int(self.handle.count())
+
+
+class DeltaTable:
+    """A Delta table at a path."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self._spark = spark
+        self._reader = scala(spark).TableReader.open(session_of(spark), path)
+        self.path = path
+
+    def latest(self) -> Snapshot:
+        """The newest version in the log, looked for now; `exists` is False where there is no table."""
+        return self._snapshot(self._reader.update())
+
+    def at(self, version: int) -> Snapshot:
+        """An earlier version. Raises STREAM_STALE where the log does not reach back to it."""
+        try:
+            return self._snapshot(self._reader.snapshotAt(version))
+        except Py4JJavaError as e:
+            raise self.stale(version) from e
+        except Exception as e:  # PySpark's own classes, for those errors of Delta that it knows
+            raise self.stale(version) from e
+
+    def _snapshot(self, handle: JavaObject) -> Snapshot:
+        text = json.loads(self._reader.describe(handle))
+        return Snapshot(
+            int(text["version"]), int(text.get("timestamp", 0)), text.get("metaData", {}), text.get("protocol", {}), handle
+        )
+
+    def schema(self, snapshot: Snapshot) -> StructType:
+        """The columns of a version, as Spark types."""
+        return StructType.fromJson(json.loads(snapshot.metadata["schemaString"]))
+
+    def commits(self, snapshot: Snapshot, after: int, through: int) -> list[Commit]:
+        """The commits of (after, through]. Raises CommitMissing."""
+        if after == through:
+            return []
+        commits = parse_commits(self._reader.commits(snapshot.handle, after + 1, through))
+        if [c.version for c in commits] != list(range(after + 1, through + 1)):
+            raise StreamqlError("INTERNAL_ERROR", f"asked for commits {after + 1} to {through}, read others")
+        return commits
+
+    def earliest(self) -> tuple[int, int]:
+        """The first version whose commit is still in the log, and its time in milliseconds; (-1, 0) where the log is empty."""
+        version, time_ms = self._reader.earliest()
+        return int(version), int(time_ms)
+
+    def version_at(self, time_ms: int) -> int:
+        """The last version committed at or before a time; -1 where the log begins later."""
+        return int(self._reader.versionAt(time_ms))
+
+    def stale(self, version: int) -> StreamqlError:
+        """The error for a version that the log does not reach back to; names what can still be read."""
+        first, time_ms = self.earliest()
+        return StreamqlError(
+            "STREAM_STALE",
+            f"version {version} of the table at {self.path} cannot be read any more: its history begins at version {first} ({iso(time_ms)})",
+            hint="CREATE OR REPLACE the stream, or ALTER STREAM … SET OFFSET TO LATEST",
+            version=version,
+            earliest_version=first,
+            earliest_time_ms=time_ms,
+        )
+
+    def missing_files(self, files: Iterable[FileState]) -> list[str]:
+        """Those of the files that storage does not have any more."""
+        return list(self._reader.missing(java_list(self._spark, [f.path for f in files])))
+
+    def files(self, snapshot: Snapshot) -> list[FileState]:
+        """All files of a version: costs what the table's size costs."""
+        text = self._reader.filesOf(snapshot.handle)
+        return [file_state(json.loads(line)["add"]) for line in text.split("\n") if line]
+
+    def lost_rows(self, pairs: Sequence[tuple[FileState, FileState]]) -> LostRows:
+        """For each (file, other): the rows of `file` that `other`, a later or earlier state of it, has deleted and `file` has not."""
+        lines = (f'{{"file":{file.as_add()},"other":{other.as_add()}}}' for file, other in pairs)
+        try:
+            return LostRows(scala(self._spark).LostRows.between(self._reader, session_of(self._spark), "\n".join(lines)))
+        except Py4JJavaError as e:
+            if "FileNotFoundException" in str(e.java_exception):
+                raise StreamqlError(
+                    "STREAM_STALE",
+                    f"a deletion vector of the table at {self.path} was removed by VACUUM",
+                    hint="CREATE OR REPLACE the stream, or ALTER STREAM … SET OFFSET TO LATEST",
+                ) from e
+            raise
+
+    def descriptor(self, base: Snapshot, version: int, metadata: Json) -> JavaObject:
+        """What `scan` reads with, for a version's metadata other than a snapshot's own."""
+        return self._reader.descriptor(base.handle, version, json.dumps({"metaData": metadata}))
+
+    def scan(
+        self, descriptor: JavaObject, files: Iterable[FileState], lost: LostRows | None = None, origins: bool = False
+    ) -> DataFrame:
+        """The rows of exactly these files, with ROW_ID and ROW_VERSION before the columns (`origins`: BASE_ROW_ID, FILE_VERSION too).
+
+        `lost`: only the rows it names. Lazy.
+        """
+        adds = "\n".join(f.as_add() for f in files)
+        return frame(self._spark, self._reader.scan(descriptor, adds, lost.handle if lost else None, origins))
+
+    def rows(self, snapshot: Snapshot) -> DataFrame:
+        """All rows of a version, as `scan` shows them. Lazy."""
+        return frame(self._spark, self._reader.table(snapshot.handle))
+
+    def commit_time(self, table_id: str, commits: Sequence[Commit], version: Column) -> Column:
+        """When the commit was made whose version a column holds; NULL where the log does not have it any more."""
+        from pyspark.sql.classic.column import Column as ClassicColumn
+
+        known = long_array(self._spark, [x for c in commits for x in (c.version, c.time_ms)])
+        jc = scala(self._spark).CommitTimes.column(self._reader, table_id, known, version._jc)
+        return ClassicColumn(jc)
+
+
+def iso(time_ms: int) -> str:
+    """A time in milliseconds since 1970 for people to read, in UTC."""
+    from datetime import datetime, timezone
+
+    return datetime.fromtimestamp(time_ms / 1000, timezone.utc).isoformat(sep=" ", timespec="milliseconds").replace("+00:00", "Z")

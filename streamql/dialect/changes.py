@@ -1,0 +1,92 @@
+"""`FROM t CHANGES (INFORMATION => …) AT|BEFORE (…) [END (…)] [alias]` becomes a call of a table function.
+
+    streamql_changes('`db`.`t`', 'STANDARD' | 'APPEND_ONLY', '<kind>', <value>, <is BEFORE>[, '<kind>', <value>])
+
+Spark's own `CHANGES FROM VERSION …` and `FROM t changes` (an alias) stay as they are.
+"""
+
+from __future__ import annotations
+
+from streamql.dialect.cursor import Cursor
+from streamql.dialect.points import POINT_GRAMMAR, point_in_parentheses
+from streamql.dialect.shape import Relation, key_at
+from streamql.dialect.splices import Splice
+from streamql.dialect.statements import NameParts, PointInTime
+from streamql.dialect.tokens import name_part, quote_string
+from streamql.dialect.words import nearest
+from streamql.names import quote
+
+CHANGES_GRAMMAR = f"FROM table CHANGES (INFORMATION => DEFAULT | APPEND_ONLY) {POINT_GRAMMAR} [END (…)] [alias]"
+
+_MODES = {"DEFAULT": "STANDARD", "APPEND_ONLY": "APPEND_ONLY"}
+# Words that may follow a relation and so are no alias of it.
+# fmt: off
+_NO_ALIAS = frozenset((
+    "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS",
+    "NATURAL", "SEMI", "ANTI", "ON", "USING", "UNION", "INTERSECT", "EXCEPT", "MINUS", "LATERAL", "WINDOW", "QUALIFY",
+    "CLUSTER", "DISTRIBUTE", "SORT", "TABLESAMPLE", "PIVOT", "UNPIVOT", "SELECT", "INSERT", "MAP", "REDUCE", "WHEN",
+    "WITH", "WATERMARK", "EXACT", "APPROX", "END", "THEN", "ELSE", "AT", "BEFORE", "DO",
+))
+# fmt: on
+
+
+def changes_splice(cursor: Cursor, relation: Relation) -> list[Splice] | None:
+    """The splice for a change query at the relation; None when it is none.
+
+    Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_POINT_IN_TIME.
+    """
+    tokens, after = cursor.tokens, relation.after
+    if [key_at(tokens, after + ahead) for ahead in range(3)] != ["CHANGES", "(", "INFORMATION"]:
+        return None
+    if key_at(tokens, after + 3) in (")", ","):
+        return None  # an alias `changes` with a column alias `information`
+    reader = Cursor(cursor.text, tokens, after + 3, CHANGES_GRAMMAR)
+    mode = _read_mode(reader)
+    start = reader.token
+    if not reader.at_any(("AT", "BEFORE")):
+        raise reader.expected("AT or BEFORE", f"say from where: {POINT_GRAMMAR}")
+    reader.advance()
+    points = [point_in_parentheses(reader, start.key == "BEFORE", start)]
+    if reader.at("END", "("):
+        points.append(point_in_parentheses(reader, False, reader.advance()))
+    call = _call(relation.parts, mode, points)
+    if relation.is_source:
+        call = f"(SELECT * FROM {call})"  # MERGE's USING takes a name or a query
+    alias = "" if _has_alias(reader) else f" AS {quote(relation.parts[-1])}"
+    return [Splice(tokens[relation.first].start, tokens[reader.index - 1].end, call + alias)]
+
+
+def _read_mode(reader: Cursor) -> str:
+    reader.expect("=>", hint="write INFORMATION => DEFAULT or INFORMATION => APPEND_ONLY")
+    word = reader.key()
+    if word not in _MODES:
+        guess = nearest(word, _MODES)
+        hint = f"did you mean {guess}?" if guess else "DEFAULT gives net row changes, APPEND_ONLY only the inserts"
+        raise reader.expected("DEFAULT or APPEND_ONLY", hint)
+    reader.advance()
+    reader.expect(")")
+    return _MODES[word]
+
+
+def _has_alias(reader: Cursor) -> bool:
+    return name_part(reader.token) is not None and not reader.at_any(_NO_ALIAS)
+
+
+def _call(parts: NameParts, mode: str, points: list[PointInTime]) -> str:
+    arguments = [quoted_parts(parts), quote_string(mode)]
+    for point, has_side in zip(points, (True, False), strict=False):
+        arguments += [quote_string(point.kind), _value(point)]
+        if has_side:
+            arguments.append("true" if point.before else "false")
+    return f"streamql_changes({', '.join(arguments)})"
+
+
+def _value(point: PointInTime) -> str:
+    if point.stream is not None:
+        return quoted_parts(point.stream)
+    return point.expression if point.expression is not None else str(point.version)
+
+
+def quoted_parts(parts: NameParts) -> str:
+    """A name as a string literal: its parts in backquotes with dots between them; parse_name reads it back."""
+    return quote_string(".".join(quote(part) for part in parts))

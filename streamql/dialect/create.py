@@ -1,0 +1,214 @@
+"""CREATE STREAM, in ClickZetta's, Snowflake's and Databend's spellings; the clauses come in any order."""
+
+from __future__ import annotations
+
+from streamql.dialect.cursor import Cursor
+from streamql.dialect.points import point_in_parentheses, version_number
+from streamql.dialect.statements import CreateStream, PointInTime, Span
+from streamql.dialect.tokens import Token, name_part, span, string_value
+from streamql.dialect.words import nearest
+from streamql.errors import StreamqlError
+from streamql.model import SourceKind, StreamMode
+
+CREATE_GRAMMAR = (
+    "CREATE [OR REPLACE] [TABLE] STREAM [IF NOT EXISTS] name ON TABLE source "
+    "[TIMESTAMP AS OF time | VERSION AS OF n | {AT | BEFORE} (…)] "
+    "[WITH PROPERTIES ('TABLE_STREAM_MODE' = 'STANDARD' | 'APPEND_ONLY', …)] [COMMENT '…']"
+)
+
+_SOURCES: tuple[tuple[tuple[str, ...], SourceKind], ...] = (
+    (("TABLE",), SourceKind.TABLE),
+    (("VIEW",), SourceKind.VIEW),
+    (("DYNAMIC", "TABLE"), SourceKind.DYNAMIC_TABLE),
+    (("MATERIALIZED", "VIEW"), SourceKind.MATERIALIZED_VIEW),
+    (("EXTERNAL", "TABLE"), SourceKind.EXTERNAL_TABLE),
+)
+_REFUSED_SOURCES = ("STAGE", "DIRECTORY", "EVENT", "ICEBERG", "HYBRID")
+_KINDS = "TABLE, VIEW, DYNAMIC TABLE, MATERIALIZED VIEW or EXTERNAL TABLE"
+
+_REFUSED_CLAUSES: tuple[tuple[tuple[str, ...], str, str], ...] = (
+    (("COPY", "GRANTS"), "streams have no grants of their own", "leave COPY GRANTS out"),
+    (("WITH", "TAG"), "streams have no tags", "leave the clause out, or put the words into COMMENT = '…'"),
+    (("TAG", "("), "streams have no tags", "leave the clause out, or put the words into COMMENT = '…'"),
+    (("CLONE",), "streams are not cloned", "write CREATE STREAM … ON TABLE … AT (STREAM => 'other') to copy an offset"),
+    (("SNAPSHOT",), "Delta tables have versions, not snapshots", "write AT (VERSION => n) or AT (TIMESTAMP => …)"),
+    (("STATEMENT",), "Delta's log does not know statement ids", "write AT (VERSION => n) or AT (TIMESTAMP => …)"),
+)
+_CLAUSE_SETTINGS = ("APPEND_ONLY", "INSERT_ONLY", "SHOW_INITIAL_ROWS", "COMMENT")
+_LIST_KEYS = ("TABLE_STREAM_MODE", "SHOW_INITIAL_ROWS", "COMMENT")
+_LIST_STARTS = (("WITH", "PROPERTIES"), ("WITH", "TBLPROPERTIES"), ("WITH",), ("PROPERTIES",), ("TBLPROPERTIES",))
+_WORDS = ("TIMESTAMP", "VERSION", "AT", "BEFORE", "WITH", "PROPERTIES", *_CLAUSE_SETTINGS)
+
+
+def parse_create(cursor: Cursor) -> CreateStream:
+    """The whole of CREATE STREAM, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY."""
+    cursor.grammar = CREATE_GRAMMAR
+    cursor.expect("CREATE")
+    or_replace = cursor.take("OR", "REPLACE")
+    cursor.take("TABLE")
+    cursor.expect("STREAM")
+    if_not_exists_at = cursor.token
+    if_not_exists = cursor.take("IF", "NOT", "EXISTS")
+    if or_replace and if_not_exists:
+        hint = "OR REPLACE makes a new stream in any case, IF NOT EXISTS keeps the old one: choose one"
+        raise cursor.error("OR REPLACE and IF NOT EXISTS contradict each other", hint=hint, token=if_not_exists_at)
+    name, name_span = cursor.name("the name of the stream")
+    clauses = _Clauses(cursor)
+    clauses.refuse()
+    if not cursor.take("ON"):
+        raise cursor.expected("ON TABLE and the source's name")
+    kind = _source_kind(cursor)
+    source, source_span = cursor.name(f"the name of the {kind.value.lower()}")
+    clauses.read()
+    return CreateStream(
+        name=name,
+        source=source,
+        source_kind=kind,
+        mode=clauses.mode,
+        or_replace=or_replace,
+        if_not_exists=if_not_exists,
+        point=clauses.point,
+        show_initial_rows=bool(clauses.show_initial_rows),
+        comment=clauses.comment,
+        name_span=name_span,
+        source_span=source_span,
+    )
+
+
+def _source_kind(cursor: Cursor) -> SourceKind:
+    for words, kind in _SOURCES:
+        if cursor.take(*words):
+            return kind
+    if cursor.at_any(_REFUSED_SOURCES):
+        raise cursor.refused(f"a stream ON {cursor.key()}", f"the source is a {_KINDS}")
+    named = name_part(cursor.token) is not None or cursor.at_string()
+    raise cursor.expected(
+        _KINDS, f"write ON TABLE {cursor.token.text}" if named else "write ON TABLE and the source's name"
+    )
+
+
+class _Clauses:
+    """What the clauses after the source say. Each setting may come in one spelling once, and spellings must agree."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.cursor = cursor
+        self.mode: StreamMode | None = None
+        self.show_initial_rows: bool | None = None
+        self.comment: str | None = None
+        self.point: PointInTime | None = None
+        self._mode_key = ""
+        self._spelled: set[str] = set()
+
+    def read(self) -> None:
+        """All clauses up to the end of the statement."""
+        cursor = self.cursor
+        while not cursor.at_end() and not cursor.at(";"):
+            self.refuse()
+            if cursor.at_any(("AT", "BEFORE")):
+                start = cursor.advance()
+                self._set_point(start, point_in_parentheses(cursor, start.key == "BEFORE", start))
+            elif cursor.at("TIMESTAMP") or cursor.at("VERSION"):
+                self._as_of()
+            elif cursor.at_any(_CLAUSE_SETTINGS):
+                self._setting(cursor.token, cursor.advance().key)
+            elif any(cursor.take(*words, "(") for words in _LIST_STARTS):
+                self._list()
+            else:
+                raise self._unknown()
+
+    def refuse(self) -> None:
+        """An error if a clause stands here that streamql will not honour."""
+        for words, why, hint in _REFUSED_CLAUSES:
+            if self.cursor.at(*words):
+                raise self.cursor.refused(" ".join(w for w in words if w != "("), why, hint)
+
+    def _unknown(self) -> StreamqlError:
+        if any(self.cursor.take(*words) for words in _LIST_STARTS):
+            return self.cursor.expected("(", "write WITH PROPERTIES ('TABLE_STREAM_MODE' = 'APPEND_ONLY')")
+        guess = nearest(self.cursor.key(), _WORDS)
+        return self.cursor.expected("a clause of CREATE STREAM", f"did you mean {guess}?" if guess else "")
+
+    def _as_of(self) -> None:
+        start = self.cursor.advance()
+        self.cursor.expect("AS", "OF", hint=f"write {start.key} AS OF value")
+        if start.key == "VERSION":
+            version = version_number(self.cursor)
+            self._set_point(start, PointInTime("VERSION", version=version, span=self._span(start)))
+            return
+        expression = self.cursor.raw("a timestamp", self._at_clause)
+        self._set_point(start, PointInTime("TIMESTAMP", expression=expression, span=self._span(start)))
+
+    def _at_clause(self) -> bool:
+        """Whether a clause starts here: what ends a TIMESTAMP AS OF expression."""
+        cursor, key, following = self.cursor, self.cursor.key(), self.cursor.key(1)
+        if key in ("TIMESTAMP", "VERSION"):
+            return cursor.at(key, "AS", "OF")
+        if key in ("AT", "BEFORE", "PROPERTIES", "TBLPROPERTIES", "TAG"):
+            return following == "("
+        return key in ("WITH", "CLONE") or key in _CLAUSE_SETTINGS or cursor.at("COPY", "GRANTS")
+
+    def _span(self, start: Token) -> Span:
+        return span(self.cursor.text, start.start, self.cursor.tokens[self.cursor.index - 1].end)
+
+    def _list(self) -> None:
+        """`key = value, …)`; the opening parenthesis is read."""
+        while True:
+            token = self.cursor.token
+            key = (string_value(token) if self.cursor.at_string() else token.text).strip("`").upper()
+            if key not in _LIST_KEYS:
+                raise self._unknown_property(key, token)
+            self.cursor.advance()
+            self._setting(token, key)
+            if self.cursor.take(")"):
+                return
+            self.cursor.expect(",", hint="properties are separated by commas, the list ends with )")
+
+    def _unknown_property(self, key: str, token: Token) -> StreamqlError:
+        if not key or token.key in (")", ",", "="):
+            return self.cursor.expected("a property")
+        if key in ("APPEND_ONLY", "INSERT_ONLY"):
+            hint = "write TABLE_STREAM_MODE = APPEND_ONLY"
+        else:
+            guess = nearest(key, _LIST_KEYS)
+            hint = f"did you mean {guess}?" if guess else f"the properties are {', '.join(_LIST_KEYS)}"
+        return self.cursor.error(f"unknown property {token.text}", hint=hint, token=token, code="INVALID_PROPERTY")
+
+    def _setting(self, token: Token, key: str) -> None:
+        """`[=] value` after the name of a setting, which is read."""
+        if key in self._spelled:
+            raise self.cursor.error(f"{key} is given twice", token=token)
+        self._spelled.add(key)
+        self.cursor.take("=")
+        if key == "COMMENT":
+            self.comment = self.cursor.string("the comment")
+        elif key == "SHOW_INITIAL_ROWS":
+            self.show_initial_rows = self.cursor.boolean(key)
+        else:
+            self._set_mode(token, key, self._mode_word() if key == "TABLE_STREAM_MODE" else self._mode_flag(key))
+
+    def _mode_flag(self, key: str) -> StreamMode:
+        return StreamMode.APPEND_ONLY if self.cursor.boolean(key) else StreamMode.STANDARD
+
+    def _mode_word(self) -> StreamMode:
+        token = self.cursor.token
+        word = string_value(token).strip().upper() if self.cursor.at_string() else token.key
+        if word not in StreamMode.__members__:
+            message = f"TABLE_STREAM_MODE takes STANDARD or APPEND_ONLY, found {self.cursor.found()}"
+            guess = nearest(word, StreamMode.__members__)
+            hint = f"did you mean {guess}?" if guess else "write TABLE_STREAM_MODE = STANDARD or = APPEND_ONLY"
+            raise self.cursor.error(message, hint=hint, code="INVALID_PROPERTY")
+        self.cursor.advance()
+        return StreamMode[word]
+
+    def _set_mode(self, token: Token, key: str, mode: StreamMode) -> None:
+        if self.mode not in (None, mode):
+            hint = "leave one of them out; TABLE_STREAM_MODE = STANDARD | APPEND_ONLY says it all"
+            message = f"{key} asks for the other mode than {self._mode_key}"
+            raise self.cursor.error(message, hint=hint, token=token, code="INVALID_PROPERTY")
+        self.mode, self._mode_key = mode, key
+
+    def _set_point(self, start: Token, point: PointInTime) -> None:
+        if self.point is not None:
+            message = f"a stream starts at one point in time, {start.key} names a second one"
+            raise self.cursor.error(message, hint="leave one of them out", token=start)
+        self.point = point

@@ -1,0 +1,219 @@
+"""A position in a statement's tokens, and what all statements are made of: keywords, names, literals, expressions.
+
+All errors of the dialect about the text are raised here, so that each has a line, a column and a hint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
+from streamql.dialect.statements import NameParts, Span
+from streamql.dialect.tokens import (
+    Kind,
+    Token,
+    line_and_column,
+    name_part,
+    span,
+    string_value,
+    tokenize,
+    unterminated,
+    unterminated_what,
+)
+from streamql.errors import StreamqlError
+
+_OPEN = {"(": ")", "[": "]", "{": "}"}
+_BOOLEANS = {"TRUE": True, "FALSE": False}
+_INTEGER_DIGITS_MAX = 18  # of a 64-bit integer, with room: versions and counts beyond are mistakes
+# Taken for a name, one of these would move the error about a missing name to a later and stranger place.
+_NOT_A_BARE_NAME = frozenset(("ON", "WITH", "AS", "SET", "UNSET", "AT", "BEFORE", "FROM", "WHERE", "SELECT"))
+_STRINGS = (Kind.STRING, Kind.DOUBLE_QUOTED)
+
+
+class Cursor:
+    """The tokens of one statement and the index of the next. `grammar` is the hint of errors that have no better."""
+
+    def __init__(self, text: str, tokens: list[Token] | None = None, index: int = 0, grammar: str = "") -> None:
+        self.text = text
+        self.tokens = tokenize(text) if tokens is None else tokens
+        self.index = index
+        self.grammar = grammar
+
+    @cached_property
+    def closers(self) -> dict[int, int]:
+        """For every bracket that is closed, its index to the index of the one that closes it."""
+        pairs: dict[int, int] = {}
+        waiting: list[int] = []
+        for index, token in enumerate(self.tokens):
+            if token.key in _OPEN:
+                waiting.append(index)
+            elif waiting and token.key == _OPEN[self.tokens[waiting[-1]].key]:
+                pairs[waiting.pop()] = index
+        return pairs
+
+    @property
+    def token(self) -> Token:
+        """The next token; at the end, the END token."""
+        return self.tokens[min(self.index, len(self.tokens) - 1)]
+
+    def key(self, ahead: int = 0) -> str:
+        """The key of the token that many places ahead."""
+        return self.tokens[min(self.index + ahead, len(self.tokens) - 1)].key
+
+    def at(self, *keys: str) -> bool:
+        """Whether the next tokens are these keywords or symbols."""
+        return all(self.key(ahead) == key for ahead, key in enumerate(keys))
+
+    def at_any(self, keys: Iterable[str]) -> bool:
+        """Whether the next token is one of these."""
+        return self.key() in keys
+
+    def at_end(self) -> bool:
+        """Whether no token is left."""
+        return self.token.kind is Kind.END
+
+    def at_string(self) -> bool:
+        """Whether the next token is a string literal."""
+        return self.token.kind in _STRINGS
+
+    def take(self, *keys: str) -> bool:
+        """Step over these keywords or symbols if they come next."""
+        if not self.at(*keys):
+            return False
+        self.index += len(keys)
+        return True
+
+    def advance(self) -> Token:
+        """Step over the next token and return it."""
+        token = self.token
+        self.index += 1
+        return token
+
+    # --- errors
+
+    def error(
+        self, message: str, *, hint: str = "", token: Token | None = None, code: str = "SYNTAX_ERROR"
+    ) -> StreamqlError:
+        """An error at the token (by default the next one)."""
+        line, column = line_and_column(self.text, (token or self.token).start)
+        return StreamqlError(code, message, hint=hint or self.grammar, line=line, column=column)
+
+    def expected(self, what: str, hint: str = "") -> StreamqlError:
+        """The error that something else stands where `what` is wanted."""
+        open_token = unterminated(self.tokens)
+        if open_token is not None:
+            return self.unterminated(open_token)
+        return self.error(f"expected {what}, found {self.found()}", hint=hint)
+
+    def unterminated(self, token: Token) -> StreamqlError:
+        """The error for a string, name or comment that is never closed."""
+        what = unterminated_what(token)
+        line, column = line_and_column(self.text, token.start)
+        return self.error(
+            f"unterminated {what} that starts at line {line}, column {column}", hint=f"close the {what}", token=token
+        )
+
+    def refused(self, clause: str, why: str, hint: str = "", token: Token | None = None) -> StreamqlError:
+        """The error for a clause that parses and cannot be honoured."""
+        return self.error(f"{clause} is not supported: {why}", hint=hint, token=token, code="UNSUPPORTED_CLAUSE")
+
+    def found(self) -> str:
+        """The next token as an error shows it."""
+        token = self.token
+        return (
+            token.kind.value
+            if token.kind is Kind.END
+            else (token.text if len(token.text) <= 40 else token.text[:37] + "...")
+        )
+
+    def expect(self, *keys: str, hint: str = "") -> Token:
+        """Step over these keywords or symbols; an error names them when something else comes."""
+        first = self.token
+        if not self.take(*keys):
+            raise self.expected(" ".join(keys), hint)
+        return first
+
+    def expect_end(self) -> None:
+        """An error unless the statement ends here."""
+        if self.at(";"):
+            raise self.error(
+                "one statement at a time: text follows the semicolon", hint="run the statements one by one"
+            )
+        if not self.at_end():
+            raise self.expected("the end of the statement")
+
+    # --- pieces
+
+    def name(self, what: str) -> tuple[NameParts, Span]:
+        """A name of 1 to 3 parts; parts are bare, in backquotes, or (as Snowflake has them) in double quotes."""
+        first = self.token
+        parts = [self._part(what)]
+        while self.take("."):
+            parts.append(self._part(f"a part of {what}"))
+        if len(parts) > 3:
+            raise self.error(f"a name has at most 3 parts (catalog.schema.name), this has {len(parts)}", token=first)
+        return tuple(parts), span(self.text, first.start, self.tokens[self.index - 1].end)
+
+    def _part(self, what: str) -> str:
+        token = self.token
+        part = string_value(token) if token.kind is Kind.DOUBLE_QUOTED else name_part(token)
+        if part is None:
+            raise self.expected(what)
+        if token.key in _NOT_A_BARE_NAME and "." not in (self.key(1), self.key(-1)):
+            raise self.expected(what, f"if that is its name, quote it: `{token.text}`")
+        if not part:
+            raise self.error(f"{what} is empty")
+        self.index += 1
+        return part
+
+    def string(self, what: str) -> str:
+        """A string literal; adjacent literals are one, as in Spark."""
+        if not self.at_string():
+            raise self.expected(f"{what} as a string literal")
+        value = ""
+        while self.at_string():
+            value += string_value(self.advance())
+        return value
+
+    def boolean(self, what: str) -> bool:
+        """TRUE or FALSE, quoted or bare."""
+        token = self.token
+        word = string_value(token).strip().upper() if self.at_string() else token.key
+        if word not in _BOOLEANS:
+            raise self.error(
+                f"{what} takes TRUE or FALSE, found {self.found()}",
+                hint=f"write {what} = TRUE",
+                code="INVALID_PROPERTY",
+            )
+        self.index += 1
+        return _BOOLEANS[word]
+
+    def integer(self) -> int | None:
+        """Step over a whole number, bare or quoted, and return it; None when something else comes."""
+        token = self.token
+        digits = string_value(token).strip() if self.at_string() else token.text
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= _INTEGER_DIGITS_MAX):
+            return None
+        self.index += 1
+        return int(digits)
+
+    def raw(self, what: str, stop: Callable[[], bool]) -> str:
+        """The text from here to where `stop` holds outside all brackets, or the end: an expression, kept as written."""
+        first = self.index
+        waiting: list[str] = []
+        while not self.at_end() and (waiting or not stop()):
+            key = self.key()
+            if key in _OPEN:
+                waiting.append(_OPEN[key])
+            elif waiting and key == waiting[-1]:
+                waiting.pop()
+            elif key in _OPEN.values():
+                raise self.error(f"unbalanced {key} in {what}")
+            elif key == ";":
+                break
+            self.index += 1
+        if waiting:
+            raise self.expected(waiting[-1])
+        if self.index == first:
+            raise self.expected(what)
+        return self.text[self.tokens[first].start : self.tokens[self.index - 1].end]

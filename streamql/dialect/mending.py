@@ -1,0 +1,153 @@
+"""Help for plain statements where Spark's own parser said no: types, PROPERTIES, MERGE's INSERT VALUES."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from streamql.dialect.cursor import Cursor
+from streamql.dialect.merge import ColumnsOf, name_columns, read_merge
+from streamql.dialect.properties import skip_name
+from streamql.dialect.shape import chain, key_at, outermost, shape
+from streamql.dialect.splices import Splice, apply
+from streamql.dialect.tokens import Token, unterminated
+
+_CHARACTER_TYPES = ("VARCHAR", "CHAR", "CHARACTER")
+_AFTER_INNER_TYPE = (">", ",", "VARYING", "NOT", "COMMENT", "COLLATE")
+_CONSTRAINTS = (("PRIMARY", "KEY"), ("FOREIGN", "KEY"), ("UNIQUE", "("), ("CHECK", "("))
+
+
+def mend(text: str, columns_of: ColumnsOf) -> str | None:
+    """A statement that Spark's parser rejected, with what can be mended; None when nothing can.
+
+    VARCHAR, CHAR and CHARACTER [VARYING] without a length become STRING; ALTER TABLE … SET PROPERTIES becomes SET
+    TBLPROPERTIES; MERGE … INSERT VALUES gets the columns of its target (`columns_of`; empty when they cannot be told).
+    Raises SYNTAX_ERROR where a MERGE gives more or fewer values than the target has columns.
+    """
+    cursor = Cursor(text)
+    if unterminated(cursor.tokens) is not None:
+        return None
+    splices = [*_strings(cursor), *_table_properties(cursor), *_merge_columns(cursor, columns_of)]
+    return apply(text, splices) if splices else None
+
+
+def _table_properties(cursor: Cursor) -> list[Splice]:
+    cursor.index = 0
+    if not cursor.take("ALTER") or not (cursor.take("TABLE") or cursor.take("VIEW")):
+        return []
+    if not skip_name(cursor) or not (cursor.take("SET") or cursor.take("UNSET")) or not cursor.at("PROPERTIES"):
+        return []
+    token = cursor.token
+    return [Splice(token.start, token.end, "TBLPROPERTIES")]
+
+
+def _merge_columns(cursor: Cursor, columns_of: ColumnsOf) -> list[Splice]:
+    merge = read_merge(cursor, shape(cursor.tokens).verb)
+    return [] if merge is None else name_columns(cursor, merge, columns_of)
+
+
+# --- types: find where each type starts, then walk it
+
+
+def _strings(cursor: Cursor) -> list[Splice]:
+    """The splices for character types without a length, wherever a type stands."""
+    tokens = cursor.tokens
+    if not any(token.key in _CHARACTER_TYPES for token in tokens):
+        return []
+    splices: dict[int, Splice] = {}
+    for start in (*_cast_types(tokens), *_column_types(cursor)):
+        for splice in _mend_type(tokens, start):
+            splices[splice.start] = splice
+    return list(splices.values())
+
+
+def _mend_type(tokens: list[Token], start: int) -> Iterator[Splice]:
+    """The splices within the type at `start`, through ARRAY<…>, MAP<…> and STRUCT<…>."""
+    yield from _mend_word(tokens, start)
+    depth = 0
+    for index in range(start + 1, len(tokens)):
+        depth += {"<": 1, ">": -1}.get(tokens[index].key, 0)
+        if depth <= 0:
+            return
+        # A field named `char` has a colon or its type behind it.
+        if key_at(tokens, index + 1) in _AFTER_INNER_TYPE:
+            yield from _mend_word(tokens, index)
+
+
+def _mend_word(tokens: list[Token], index: int) -> Iterator[Splice]:
+    token = tokens[index]
+    if token.key not in _CHARACTER_TYPES:
+        return
+    is_varying = token.key != "VARCHAR" and key_at(tokens, index + 1) == "VARYING"
+    last = index + is_varying
+    if key_at(tokens, last + 1) != "(":
+        yield Splice(token.start, tokens[last].end, "STRING")
+    elif is_varying:
+        yield Splice(token.start, tokens[last].end, "VARCHAR")
+
+
+def _cast_types(tokens: list[Token]) -> Iterator[int]:
+    """Where types start in CAST(… AS type), TRY_CAST(… AS type) and …::type."""
+    calls: list[bool] = []
+    for index, token in enumerate(tokens):
+        if token.key == "(":
+            calls.append(key_at(tokens, index - 1) in ("CAST", "TRY_CAST"))
+        elif token.key == ")" and calls:
+            calls.pop()
+        elif token.key == "::" or (token.key == "AS" and calls and calls[-1]):
+            yield index + 1
+
+
+def _column_types(cursor: Cursor) -> Iterator[int]:
+    """Where the types of column definitions start, in CREATE TABLE, CREATE VIEW … USING and ALTER TABLE."""
+    cursor.index = 0
+    if cursor.take("ALTER", "TABLE"):
+        if skip_name(cursor):
+            yield from _altered_types(cursor)
+        return
+    cursor.take("CREATE")
+    cursor.take("OR")
+    for word in ("REPLACE", "GLOBAL", "TEMPORARY", "TEMP", "EXTERNAL"):
+        cursor.take(word)
+    if not cursor.take("TABLE") and not cursor.take("VIEW"):
+        return
+    cursor.take("IF", "NOT", "EXISTS")
+    if skip_name(cursor) and cursor.at("("):
+        yield from _listed_types(cursor, cursor.index + 1, cursor.closers.get(cursor.index))
+
+
+def _listed_types(cursor: Cursor, first: int, last: int | None = None) -> Iterator[int]:
+    """The types of `name type …, name type …` in the tokens [first, last)."""
+    depth = 0
+    yield from _defined_type(cursor.tokens, first)
+    for index in outermost(cursor.tokens, first, last):
+        key = cursor.tokens[index].key
+        depth = max(0, depth + {"<": 1, ">": -1}.get(key, 0))
+        if key == "," and depth == 0:
+            yield from _defined_type(cursor.tokens, index + 1)
+
+
+def _defined_type(tokens: list[Token], first: int) -> Iterator[int]:
+    """The type of the definition `name[.name …] type`; a constraint has none."""
+    keys = (key_at(tokens, first), key_at(tokens, first + 1))
+    parts, after = chain(tokens, first)
+    if parts and keys not in _CONSTRAINTS and after < len(tokens):
+        yield after
+
+
+def _altered_types(cursor: Cursor) -> Iterator[int]:
+    """The types in ADD COLUMN[S], REPLACE COLUMNS, ALTER|CHANGE COLUMN."""
+    tokens = cursor.tokens
+    if cursor.take("ADD") or cursor.take("REPLACE"):
+        if not (cursor.take("COLUMNS") or cursor.take("COLUMN")):
+            return
+        cursor.take("(")
+        yield from _listed_types(cursor, cursor.index)
+        return
+    if not (cursor.take("ALTER") or cursor.take("CHANGE")):
+        return
+    cursor.take("COLUMN")
+    for index in outermost(tokens, cursor.index):
+        if tokens[index].key == "TYPE":
+            yield index + 1
+    _, after = chain(tokens, cursor.index)
+    yield from _defined_type(tokens, after)

@@ -1,0 +1,306 @@
+"""The statements that are ours. First a cheap look whether a text is one (`_RECOGNIZERS`), then a parse that may fail.
+
+The hard part is what Spark accepts too: a table may be named `stream`, so `DROP TABLE stream` and `DESC stream` are
+Spark's while `DROP TABLE STREAM s` is ours. The rule: where Spark's grammar has a meaning for a text, it is Spark's;
+the one exception is DESC [TABLE] STREAM s, which Spark reads as column s of table stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from streamql.dialect.create import parse_create
+from streamql.dialect.cursor import Cursor
+from streamql.dialect.points import version_number
+from streamql.dialect.properties import is_set_table_properties, parse_set_table_properties
+from streamql.dialect.statements import (
+    AlterStream,
+    DescribeStream,
+    DropStream,
+    PointInTime,
+    RenameTo,
+    SetComment,
+    SetOffset,
+    ShowCreateStream,
+    ShowStreams,
+    Statement,
+)
+from streamql.dialect.tokens import Kind, head, scan, span, unterminated
+
+DROP_GRAMMAR = "DROP [TABLE] STREAM [IF EXISTS] name"
+ALTER_GRAMMAR = (
+    "ALTER [TABLE] STREAM [IF EXISTS] name {SET COMMENT = '…' | UNSET COMMENT | RENAME TO name | "
+    "SET OFFSET {VERSION n | TIMESTAMP time | TO LATEST}}"
+)
+SHOW_GRAMMAR = "SHOW [TABLE] STREAMS [{IN | FROM} schema] [LIKE 'pattern' | WHERE condition] [LIMIT n]"
+DESCRIBE_GRAMMAR = "DESCRIBE [TABLE] STREAM name"
+SHOW_CREATE_GRAMMAR = "SHOW CREATE [TABLE] STREAM name"
+
+_HEAD = 12
+
+_Parse = Callable[[Cursor], Statement]
+
+# What Spark's grammar and Delta's (SHALLOW CLONE) let follow `CREATE TABLE stream`. After the second group they can never
+# have ON, so a stream may bear such a name: CREATE TABLE STREAM comment ON TABLE t.
+# fmt: off
+_AFTER_CREATED_TABLE = frozenset((
+    "USING", "AS", "SELECT", "LIKE", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE",
+))
+_AFTER_CREATED_TABLE_NEVER_ON = frozenset((
+    "PARTITIONED", "OPTIONS", "CLUSTER", "CLUSTERED", "COMMENT", "LOCATION", "STORED", "TBLPROPERTIES", "ROW",
+    "DEFAULT", "SKEWED", "SHALLOW", "DEEP", "CLONE",
+))
+_AFTER_ALTERED_TABLE = frozenset((
+    "ADD", "RENAME", "DROP", "SET", "UNSET", "ALTER", "CHANGE", "REPLACE", "RECOVER", "CLUSTER", "CLUSTERED", "DEFAULT",
+    "PARTITION", "EXCHANGE", "ARCHIVE", "UNARCHIVE", "TOUCH", "COMPACT", "CONCATENATE", "NOT", "SKEWED",
+))
+# fmt: on
+AFTER_TABLE_NAME = _AFTER_CREATED_TABLE | _AFTER_CREATED_TABLE_NEVER_ON | _AFTER_ALTERED_TABLE | {"PURGE"}
+"""Words that Spark's grammar lets follow the name of a table in CREATE, DROP and ALTER."""
+
+
+def parse(text: str) -> Statement | None:
+    """The statement, if it is one of ours; None when it is Spark's.
+
+    Raises StreamqlError (SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY, INVALID_POINT_IN_TIME) for a statement of
+    ours that has a fault.
+    """
+    first = next(scan(text), None)
+    if first is None or first.key not in _RECOGNIZERS:
+        return None
+    # ALTER TABLE … SET PROPERTIES is known by its keys; of all others the first words are enough.
+    cursor = Cursor(text) if first.key == "ALTER" else Cursor(text, head(text, _HEAD))
+    rule = _RECOGNIZERS[first.key](cursor)
+    if rule is None:
+        return None
+    cursor = Cursor(text)
+    open_token = unterminated(cursor.tokens)
+    if open_token is not None:
+        raise cursor.unterminated(open_token)
+    statement = rule(cursor)
+    cursor.expect_end()
+    return statement
+
+
+# --- is it ours? Each function moves the cursor as it likes.
+
+
+def _starts_name(cursor: Cursor) -> bool:
+    return cursor.token.kind in (Kind.WORD, Kind.BACKQUOTED, Kind.DOUBLE_QUOTED)
+
+
+def _recognize_create(cursor: Cursor) -> _Parse | None:
+    cursor.take("CREATE")
+    cursor.take("OR", "REPLACE")
+    if cursor.at("STREAM"):
+        return parse_create
+    if not cursor.take("TABLE", "STREAM") or not _starts_name(cursor):
+        return None
+    key, following = cursor.key(), cursor.key(1)
+    if key in _AFTER_CREATED_TABLE:
+        return parse_create if following == "." else None
+    if key in _AFTER_CREATED_TABLE_NEVER_ON:
+        return parse_create if following in (".", "ON") else None
+    return parse_create
+
+
+def _recognize_drop(cursor: Cursor) -> _Parse | None:
+    cursor.take("DROP")
+    if cursor.at("STREAM"):
+        return _parse_drop
+    if not cursor.take("TABLE", "STREAM") or not _starts_name(cursor):
+        return None
+    is_purge = cursor.take("PURGE") and cursor.at_end()
+    return None if is_purge else _parse_drop
+
+
+def _recognize_alter(cursor: Cursor) -> _Parse | None:
+    cursor.take("ALTER")
+    if cursor.at("STREAM"):
+        return _parse_alter
+    if cursor.at("TABLE", "STREAM") and cursor.key(2) != ".":
+        cursor.take("TABLE", "STREAM")
+        if _starts_name(cursor) and (not cursor.at_any(_AFTER_ALTERED_TABLE) or cursor.key(1) == "."):
+            return _parse_alter
+        cursor.index -= 2
+    return parse_set_table_properties if is_set_table_properties(cursor) else None
+
+
+def _recognize_show(cursor: Cursor) -> _Parse | None:
+    cursor.take("SHOW")
+    if cursor.take("CREATE"):
+        if cursor.at("STREAM"):
+            return _parse_show_create
+        if not cursor.take("TABLE", "STREAM") or not _starts_name(cursor):
+            return None
+        return None if cursor.at("AS", "SERDE") else _parse_show_create
+    if cursor.at_any(("FULL", "TERSE")):
+        cursor.advance()
+    cursor.take("TABLE")
+    return _parse_show if cursor.at("STREAMS") else None
+
+
+def _recognize_describe(cursor: Cursor) -> _Parse | None:
+    cursor.advance()
+    cursor.take("TABLE")
+    if not cursor.take("STREAM") or not _starts_name(cursor):
+        return None
+    is_sparks = cursor.at("PARTITION", "(") or cursor.at("AS", "JSON")
+    return None if is_sparks else _parse_describe
+
+
+_RECOGNIZERS: dict[str, Callable[[Cursor], _Parse | None]] = {
+    "CREATE": _recognize_create,
+    "DROP": _recognize_drop,
+    "ALTER": _recognize_alter,
+    "SHOW": _recognize_show,
+    "DESC": _recognize_describe,
+    "DESCRIBE": _recognize_describe,
+}
+
+
+# --- what does it say? Each function starts at the first token.
+
+
+def _parse_drop(cursor: Cursor) -> DropStream:
+    cursor.grammar = DROP_GRAMMAR
+    cursor.expect("DROP")
+    cursor.take("TABLE")
+    cursor.expect("STREAM")
+    if_exists = cursor.take("IF", "EXISTS")
+    name, name_span = cursor.name("the name of the stream")
+    return DropStream(name, if_exists, name_span)
+
+
+def _parse_alter(cursor: Cursor) -> AlterStream:
+    cursor.grammar = ALTER_GRAMMAR
+    cursor.expect("ALTER")
+    cursor.take("TABLE")
+    cursor.expect("STREAM")
+    if_exists = cursor.take("IF", "EXISTS")
+    name, name_span = cursor.name("the name of the stream")
+    return AlterStream(name, _parse_action(cursor), if_exists, name_span)
+
+
+def _parse_action(cursor: Cursor) -> SetComment | RenameTo | SetOffset:
+    if cursor.take("UNSET"):
+        if not cursor.take("COMMENT"):
+            raise _refused_setting(cursor, "UNSET")
+        return SetComment(None)
+    if cursor.take("RENAME"):
+        cursor.expect("TO", hint="write RENAME TO name")
+        return RenameTo(cursor.name("the new name")[0])
+    if not cursor.take("SET"):
+        raise cursor.expected("SET, UNSET or RENAME TO")
+    if cursor.take("COMMENT"):
+        cursor.take("=")
+        return SetComment(cursor.string("the comment"))
+    if cursor.take("OFFSET"):
+        return SetOffset(_parse_offset(cursor))
+    raise _refused_setting(cursor, "SET")
+
+
+def _refused_setting(cursor: Cursor, verb: str) -> Exception:
+    settings = (
+        "TAG",
+        "APPEND_ONLY",
+        "INSERT_ONLY",
+        "SHOW_INITIAL_ROWS",
+        "TABLE_STREAM_MODE",
+        "PROPERTIES",
+        "TBLPROPERTIES",
+    )
+    if cursor.key() in settings:
+        why = "only a stream's comment, name and offset can be altered"
+        return cursor.refused(f"{verb} {cursor.key()}", why, "CREATE OR REPLACE STREAM makes the stream anew")
+    return cursor.expected("COMMENT or OFFSET" if verb == "SET" else "COMMENT")
+
+
+def _parse_offset(cursor: Cursor) -> PointInTime | None:
+    start = cursor.token
+    is_to = cursor.take("TO")
+    if cursor.take("LATEST"):
+        return None
+    if cursor.take("VERSION"):
+        point = PointInTime("VERSION", version=version_number(cursor))
+    elif cursor.take("TIMESTAMP"):
+        point = PointInTime("TIMESTAMP", expression=cursor.raw("a timestamp", cursor.at_end))
+    else:
+        hint = "write SET OFFSET VERSION n, SET OFFSET TIMESTAMP '…' or SET OFFSET TO LATEST"
+        raise cursor.expected("LATEST" if is_to else "VERSION, TIMESTAMP or TO LATEST", hint)
+    return replace(point, span=span(cursor.text, start.start, cursor.tokens[cursor.index - 1].end))
+
+
+def _parse_show(cursor: Cursor) -> ShowStreams:
+    cursor.grammar = SHOW_GRAMMAR
+    cursor.expect("SHOW")
+    if cursor.at_any(("FULL", "TERSE")):
+        cursor.advance()
+    cursor.take("TABLE")
+    cursor.expect("STREAMS")
+    show = ShowStreams()
+    while not cursor.at_end() and not cursor.at(";"):
+        show = _show_clause(cursor, show)
+    return show
+
+
+def _show_clause(cursor: Cursor, show: ShowStreams) -> ShowStreams:
+    """The clauses so far and the next one; Snowflake's order (LIKE before IN) is as good as ours."""
+    start = cursor.token
+    if cursor.at("STARTS", "WITH"):
+        raise cursor.refused("STARTS WITH", "SHOW STREAMS has patterns", "write LIKE 'prefix%'")
+    if cursor.at_any(("IN", "FROM")) and show.schema is None:
+        return replace(show, schema=_show_schema(cursor))
+    if cursor.at_any(("LIKE", "WHERE")) and (show.like is not None or show.where is not None):
+        raise cursor.error(
+            "SHOW STREAMS takes one LIKE or one WHERE", hint="put both conditions into WHERE: name LIKE 'pattern' AND …"
+        )
+    if cursor.take("LIKE"):
+        return replace(show, like=cursor.string("the pattern"))
+    if cursor.take("WHERE"):
+        return replace(show, where=cursor.raw("a condition", lambda: _at_limit(cursor)))
+    if cursor.at("LIMIT") and show.limit is None:
+        cursor.advance()
+        limit = cursor.integer()
+        if limit is None:
+            raise cursor.expected("a number of rows", "write LIMIT 10")
+        return replace(show, limit=limit)
+    if cursor.at_any(("IN", "FROM", "LIMIT")):
+        raise cursor.error(f"{start.key} is given twice")
+    raise cursor.expected("IN, LIKE, WHERE or LIMIT")
+
+
+def _at_limit(cursor: Cursor) -> bool:
+    return cursor.at("LIMIT") and cursor.tokens[min(cursor.index + 1, len(cursor.tokens) - 1)].kind is Kind.NUMBER
+
+
+def _show_schema(cursor: Cursor) -> tuple[str, ...]:
+    cursor.advance()
+    if cursor.at("ACCOUNT"):
+        raise cursor.refused("IN ACCOUNT", "streams are listed per schema", "write IN schema")
+    if cursor.at_any(("SCHEMA", "DATABASE", "NAMESPACE")):
+        cursor.advance()
+        if not _starts_name(cursor) or cursor.at_any((".", "LIKE", "WHERE", "LIMIT")):
+            cursor.index -= 1  # a schema of that name
+    token = cursor.token
+    schema, _ = cursor.name("the name of a schema")
+    if len(schema) > 2:
+        raise cursor.error("a schema's name has at most 2 parts (catalog.schema)", token=token)
+    return schema
+
+
+def _parse_describe(cursor: Cursor) -> DescribeStream:
+    cursor.grammar = DESCRIBE_GRAMMAR
+    cursor.advance()
+    cursor.take("TABLE")
+    cursor.expect("STREAM")
+    return DescribeStream(*cursor.name("the name of the stream"))
+
+
+def _parse_show_create(cursor: Cursor) -> ShowCreateStream:
+    cursor.grammar = SHOW_CREATE_GRAMMAR
+    cursor.expect("SHOW", "CREATE")
+    cursor.take("TABLE")
+    cursor.expect("STREAM")
+    return ShowCreateStream(*cursor.name("the name of the stream"))

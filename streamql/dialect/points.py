@@ -1,0 +1,106 @@
+"""Points in time, `AT | BEFORE (kind => value)`, and names inside string literals."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from streamql.dialect.cursor import Cursor
+from streamql.dialect.statements import NameParts, PointInTime
+from streamql.dialect.tokens import Token, span
+from streamql.dialect.words import nearest
+from streamql.errors import StreamqlError
+
+POINT_GRAMMAR = "{AT | BEFORE} (TIMESTAMP => expression | OFFSET => -seconds | VERSION => n | STREAM => 'stream')"
+
+_REFUSED = {
+    "STATEMENT": "Delta's log does not know statement ids",
+    "SNAPSHOT": "Delta tables have versions, not snapshots",
+}
+
+
+def point_in_parentheses(cursor: Cursor, before: bool, start: Token) -> PointInTime:
+    """`(kind => value)`; `start` is the token that the point's span starts with.
+
+    Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE for STATEMENT and SNAPSHOT, INVALID_POINT_IN_TIME for a negative version.
+    """
+    cursor.expect("(", hint=POINT_GRAMMAR)
+    kind = cursor.token.key
+    if kind in _REFUSED:
+        hint = f"name a version or a time instead: {POINT_GRAMMAR}"
+        raise cursor.refused(f"{'BEFORE' if before else 'AT'} ({kind} => …)", _REFUSED[kind], hint)
+    if kind not in _READERS:
+        guess = nearest(kind, _READERS)
+        raise cursor.expected(
+            "TIMESTAMP, OFFSET, VERSION or STREAM", f"did you mean {guess}?" if guess else POINT_GRAMMAR
+        )
+    cursor.advance()
+    if not cursor.take("=>"):
+        raise cursor.expected("=>", f"write {kind} => value")
+    expression, version, stream = _READERS[kind](cursor)
+    if cursor.at(","):
+        raise cursor.error(
+            "a point in time is one of TIMESTAMP, OFFSET, VERSION and STREAM, this names two", hint=POINT_GRAMMAR
+        )
+    cursor.expect(")", hint=POINT_GRAMMAR)
+    where = span(cursor.text, start.start, cursor.tokens[cursor.index - 1].end)
+    return PointInTime(_KINDS[kind], before, expression, version, stream, where)
+
+
+PointKind = Literal["TIMESTAMP", "OFFSET", "VERSION", "STREAM"]
+_Value = tuple[str | None, int | None, NameParts | None]
+
+
+def _expression(cursor: Cursor) -> _Value:
+    return cursor.raw("an expression", lambda: cursor.at_any((",", ")"))), None, None
+
+
+def _version(cursor: Cursor) -> _Value:
+    return None, version_number(cursor), None
+
+
+def _stream(cursor: Cursor) -> _Value:
+    if cursor.at_string() and cursor.token.text[0] != '"':
+        return None, None, quoted_name(cursor)
+    return None, None, cursor.name("the name of a stream")[0]
+
+
+_READERS = {"TIMESTAMP": _expression, "OFFSET": _expression, "VERSION": _version, "STREAM": _stream}
+_KINDS: dict[str, PointKind] = {"TIMESTAMP": "TIMESTAMP", "OFFSET": "OFFSET", "VERSION": "VERSION", "STREAM": "STREAM"}
+
+
+def version_number(cursor: Cursor) -> int:
+    """A table version: a whole number from 0, bare or quoted."""
+    token = cursor.token
+    version = cursor.integer()
+    if version is None:
+        negative = cursor.at("-")
+        code = "INVALID_POINT_IN_TIME" if negative else "SYNTAX_ERROR"
+        message = (
+            "versions count from 0, this one is negative"
+            if negative
+            else f"expected a version number, found {cursor.found()}"
+        )
+        raise cursor.error(
+            message, hint="write the version as a whole number; DESCRIBE HISTORY lists them", token=token, code=code
+        )
+    return version
+
+
+def quoted_name(cursor: Cursor) -> NameParts:
+    """A name inside a string literal, such as 'db.s2'."""
+    token = cursor.token
+    text = cursor.string("a name")
+    try:
+        return parse_name(text)
+    except StreamqlError as problem:
+        raise cursor.error(
+            f"{token.text} does not hold a name: {problem.message}", hint=problem.hint, token=token
+        ) from None
+
+
+def parse_name(text: str) -> NameParts:
+    """The parts of a name, as SQL text spells it: `db.s`, `` `a b`.s ``. Raises SYNTAX_ERROR."""
+    cursor = Cursor(text, grammar="[[catalog.]schema.]name")
+    parts, _ = cursor.name("a name")
+    cursor.expect_end()
+    return parts

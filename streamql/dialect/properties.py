@@ -1,0 +1,139 @@
+"""ALTER TABLE … SET [TBL]PROPERTIES with a key of ours, and ALTER TABLE … SET CHANGE_TRACKING = TRUE."""
+
+from __future__ import annotations
+
+from streamql.dialect.cursor import Cursor
+from streamql.dialect.statements import SetTableProperties
+from streamql.dialect.tokens import Kind, Token, name_part, string_value
+from streamql.errors import StreamqlError
+
+PROPERTIES_GRAMMAR = "ALTER TABLE name SET PROPERTIES ('change_tracking' = 'true' [, 'data_retention_days' = 'n'])"
+TRACKING_GRAMMAR = "ALTER TABLE name SET CHANGE_TRACKING = TRUE"
+
+_OURS = ("change_tracking", "data_retention_days")
+_LISTS = ("PROPERTIES", "TBLPROPERTIES")
+
+
+def skip_name(cursor: Cursor) -> bool:
+    """Step over a name of Spark's (bare and backquoted parts); False, and no step, when none stands here."""
+    index = cursor.index
+    while name_part(cursor.token) is not None:
+        cursor.advance()
+        if not cursor.take("."):
+            return True
+    cursor.index = index
+    return False
+
+
+def is_set_table_properties(cursor: Cursor) -> bool:
+    """Whether `TABLE name SET …` follows and names one of our keys. Moves the cursor."""
+    if not (cursor.take("TABLE") and skip_name(cursor) and cursor.take("SET")):
+        return False
+    if cursor.at("CHANGE_TRACKING"):
+        return True
+    return cursor.at_any(_LISTS) and cursor.key(1) == "(" and _has_our_key(cursor)
+
+
+def _has_our_key(cursor: Cursor) -> bool:
+    """Whether one of our keys stands at a key's place in the list that follows."""
+    tokens, start = cursor.tokens, cursor.index + 1
+    return any(
+        _written(tokens[index + 1]) in _OURS
+        for index in range(start, len(tokens) - 1)
+        if index == start or tokens[index].key == ","
+    )
+
+
+def _written(token: Token) -> str:
+    """A property's key as the token has it, in lower case; ASCII only and without escapes, as the prefilter sees it."""
+    text = token.text.strip("'\"`")
+    return text.lower() if text.isascii() else text
+
+
+def parse_set_table_properties(cursor: Cursor) -> SetTableProperties:
+    """The statement from its first token. Raises SYNTAX_ERROR, INVALID_PROPERTY."""
+    cursor.grammar = PROPERTIES_GRAMMAR
+    cursor.expect("ALTER", "TABLE")
+    table, table_span = cursor.name("the name of the table")
+    cursor.expect("SET")
+    if cursor.take("CHANGE_TRACKING"):
+        cursor.grammar = TRACKING_GRAMMAR
+        cursor.expect("=")
+        return SetTableProperties(table, change_tracking=cursor.boolean("CHANGE_TRACKING"), table_span=table_span)
+    cursor.advance()
+    cursor.expect("(")
+    properties = _Properties(cursor)
+    properties.read()
+    return SetTableProperties(
+        table, properties.change_tracking, properties.data_retention_days, properties.others, table_span
+    )
+
+
+class _Properties:
+    """The list of properties, read key by key."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.cursor = cursor
+        self.change_tracking: bool | None = None
+        self.data_retention_days: int | None = None
+        self.others: dict[str, str] = {}
+
+    def read(self) -> None:
+        """`key [=] value, …)`; the opening parenthesis is read."""
+        seen: set[str] = set()
+        while True:
+            token = self.cursor.token
+            key = self._key()
+            if key in seen:
+                raise self.cursor.error(f"property {key} is given twice", token=token, code="INVALID_PROPERTY")
+            seen.add(key)
+            self.cursor.take("=")
+            if key == "change_tracking":
+                self.change_tracking = self.cursor.boolean(key)
+            elif key == "data_retention_days":
+                self.data_retention_days = self._days()
+            else:
+                self.others[key] = self._value(key)
+            if self.cursor.take(")"):
+                return
+            self.cursor.expect(",", hint="properties are separated by commas, the list ends with )")
+
+    def _key(self) -> str:
+        """A key: a string, or parts with dots between them (delta.appendOnly); ours in lower case."""
+        cursor = self.cursor
+        if _written(cursor.token) in _OURS and cursor.key(1) != ".":
+            return _written(cursor.advance())
+        if cursor.at_string():
+            return string_value(cursor.advance())
+        parts = []
+        while True:
+            part = name_part(cursor.token)
+            if part is None:
+                raise cursor.expected("a property")
+            cursor.advance()
+            parts.append(part)
+            if not cursor.take("."):
+                return ".".join(parts)
+
+    def _days(self) -> int:
+        token = self.cursor.token
+        days = self.cursor.integer()
+        if days is None or days < 1:
+            message = f"data_retention_days takes a whole number of days from 1, found {token.text or token.kind.value}"
+            hint = "write 'data_retention_days' = '7'"
+            raise self.cursor.error(message, hint=hint, token=token, code="INVALID_PROPERTY")
+        return days
+
+    def _value(self, key: str) -> str:
+        cursor = self.cursor
+        token = cursor.token
+        if cursor.at_string():
+            return cursor.string("the value")
+        if cursor.at_any(("TRUE", "FALSE")):
+            return cursor.advance().text.lower()
+        if token.kind is Kind.NUMBER:
+            return cursor.advance().text
+        raise self._not_a_value(key)
+
+    def _not_a_value(self, key: str) -> StreamqlError:
+        return self.cursor.expected(f"the value of {key}: a string, a number, TRUE or FALSE", f"write '{key}' = '…'")

@@ -1,0 +1,142 @@
+"""Scripts into statements: semicolons inside strings, comments, names and BEGIN … END blocks do not count.
+
+A block is followed word by word, but only where a statement can start: there IF, CASE, LOOP and so on open a block and
+END closes one, while `if(a, b, c)`, `repeat('x', 2)`, CASE expressions and columns named `end` do not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamql.dialect.statements import Fragment
+from streamql.dialect.tokens import Token, name_part, scan
+
+_PLAIN_AFTER_BEGIN = ("", ";", "TRANSACTION", "TRAN", "WORK")
+# What opens a block where a statement starts, and the word after which its body starts ("" = at once).
+_OPENERS = {"BEGIN": "", "IF": "THEN", "WHILE": "DO", "LOOP": "", "REPEAT": "", "FOR": "DO", "CASE": "THEN"}
+_EXPRESSION = "CASE expression"
+_CLOSED_BY = ("IF", "WHILE", "LOOP", "REPEAT", "FOR", "CASE")
+_BRANCHES = {"ELSEIF": "IF", "WHEN": "CASE"}
+
+
+@dataclass
+class _Block:
+    """An open block; `waits_for` is the word after which statements start, empty while they do."""
+
+    opener: str
+    waits_for: str = ""
+
+
+class _Blocks:
+    """The open blocks of the statement that is being read."""
+
+    def __init__(self) -> None:
+        self.open: list[_Block] = []
+        self.at_start = True
+        self.is_handler = False
+        self.after_end = False
+
+    def feed(self, tokens: list[Token], index: int) -> None:
+        """Take note of the next token."""
+        key = tokens[index].key
+        following = tokens[index + 1].key if index + 1 < len(tokens) else ""
+        if not self.open:
+            self._feed_outside(tokens, index, key, following)
+        elif self.after_end and key in _CLOSED_BY:
+            self.after_end = False  # END IF, END WHILE …
+        elif key == ";":
+            self.at_start, self.is_handler, self.after_end = True, False, False
+        elif self.open[-1].opener == _EXPRESSION:
+            self._feed_expression(key)
+        elif self.open[-1].waits_for:
+            self._feed_condition(key)
+        elif self.at_start:
+            self._feed_start(tokens, index, key, following)
+        else:
+            self._feed_statement(key)
+
+    def _feed_outside(self, tokens: list[Token], index: int, key: str, following: str) -> None:
+        """Only BEGIN at the start of a statement, maybe behind a label, opens the first block."""
+        if not self.at_start or key == ":":
+            return
+        if following == ":" and index + 2 < len(tokens) and tokens[index + 2].key == "BEGIN":
+            return  # a label
+        if key == "BEGIN" and following not in _PLAIN_AFTER_BEGIN:
+            self.open.append(_Block("BEGIN"))
+        else:
+            self.at_start = False
+
+    def _feed_expression(self, key: str) -> None:
+        if key == "CASE":
+            self.open.append(_Block(_EXPRESSION))
+        elif key == "END":
+            self.open.pop()
+
+    def _feed_condition(self, key: str) -> None:
+        """Between IF and THEN, WHILE and DO, UNTIL and END."""
+        block = self.open[-1]
+        if key == block.waits_for:
+            if key == "END":
+                self._close()
+            else:
+                block.waits_for = ""
+                self.at_start = True
+        elif key == "CASE":
+            self.open.append(_Block(_EXPRESSION))
+
+    def _feed_start(self, tokens: list[Token], index: int, key: str, following: str) -> None:
+        block = self.open[-1]
+        if key == ":" or (following == ":" and name_part(tokens[index]) is not None):
+            return  # a label
+        if key in ("NOT", "ATOMIC") and block.opener == "BEGIN":
+            return  # BEGIN NOT ATOMIC
+        self.at_start = False
+        if key == "END":
+            self._close()
+        elif key == "ELSE" and block.opener in ("IF", "CASE"):
+            self.at_start = True
+        elif block.opener == _BRANCHES.get(key):
+            block.waits_for = "THEN"
+        elif key == "UNTIL" and block.opener == "REPEAT":
+            block.waits_for = "END"
+        elif key in _OPENERS:
+            self.open.append(_Block(key, _OPENERS[key]))
+            self.at_start = not _OPENERS[key]
+        elif key == "DECLARE":
+            self.is_handler = True
+
+    def _feed_statement(self, key: str) -> None:
+        """Inside a statement: CASE expressions, and the block of DECLARE … HANDLER FOR … BEGIN."""
+        if key == "CASE":
+            self.open.append(_Block(_EXPRESSION))
+        elif key == "BEGIN" and self.is_handler:
+            self.open.append(_Block("BEGIN"))
+            self.at_start, self.is_handler = True, False
+
+    def _close(self) -> None:
+        self.open.pop()
+        self.at_start, self.after_end = False, True
+
+
+def split(script: str) -> list[Fragment]:
+    """The statements of a script, each from its first token to its last: comments around them are dropped.
+
+    `terminated` is False only for the last one: without a semicolon, or with a string, comment or block left open. A
+    comment that is left open counts as a statement, so that a shell waits for its end. Never raises.
+    """
+    fragments: list[Fragment] = []
+    tokens = list(scan(script))
+    blocks, first = _Blocks(), 0
+    line, counted = 1, 0
+    for index, token in enumerate(tokens):
+        if index == first and token.key != ";":
+            line += script.count("\n", counted, token.start)
+            counted = token.start
+        blocks.feed(tokens, index)
+        if token.key == ";" and not blocks.open:
+            if index > first:
+                fragments.append(Fragment(script[tokens[first].start : tokens[index - 1].end], line))
+            blocks, first = _Blocks(), index + 1
+    if first < len(tokens):
+        fragments.append(Fragment(script[tokens[first].start : tokens[-1].end], line, terminated=False))
+    return fragments

@@ -1,0 +1,161 @@
+"""What the parser returns: statements as data. Names are tuples of 1 to 3 parts, as written, unquoted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from streamql.model import SourceKind, StreamMode
+
+NameParts = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A piece of the statement's text: offsets [start, end) in characters, and where it starts (from 1)."""
+
+    start: int
+    end: int
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class PointInTime:
+    """AT | BEFORE (kind => value).
+
+    `expression` is SQL text for TIMESTAMP and OFFSET (seconds, negative = back), `version` a number for VERSION,
+    `stream` the name for STREAM.
+    """
+
+    kind: Literal["TIMESTAMP", "OFFSET", "VERSION", "STREAM"]
+    before: bool = False
+    expression: str | None = None
+    version: int | None = None
+    stream: NameParts | None = None
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class CreateStream:
+    """CREATE [OR REPLACE] [TABLE] STREAM [IF NOT EXISTS] name ON kind source …; `mode` None: not named."""
+
+    name: NameParts
+    source: NameParts
+    source_kind: SourceKind = SourceKind.TABLE
+    mode: StreamMode | None = None
+    or_replace: bool = False
+    if_not_exists: bool = False
+    point: PointInTime | None = None
+    show_initial_rows: bool = False
+    comment: str | None = None
+    name_span: Span | None = None
+    source_span: Span | None = None
+
+
+@dataclass(frozen=True)
+class DropStream:
+    """DROP [TABLE] STREAM [IF EXISTS] name."""
+
+    name: NameParts
+    if_exists: bool = False
+    name_span: Span | None = None
+
+
+@dataclass(frozen=True)
+class SetComment:
+    """SET COMMENT = '…', or UNSET COMMENT (None)."""
+
+    comment: str | None
+
+
+@dataclass(frozen=True)
+class RenameTo:
+    """RENAME TO name."""
+
+    name: NameParts
+
+
+@dataclass(frozen=True)
+class SetOffset:
+    """SET OFFSET VERSION n | TIMESTAMP expression | TO LATEST (point is None)."""
+
+    point: PointInTime | None
+
+
+@dataclass(frozen=True)
+class AlterStream:
+    """ALTER [TABLE] STREAM [IF EXISTS] name action."""
+
+    name: NameParts
+    action: SetComment | RenameTo | SetOffset
+    if_exists: bool = False
+    name_span: Span | None = None
+
+
+@dataclass(frozen=True)
+class ShowStreams:
+    """SHOW [FULL|TERSE] [TABLE] STREAMS [{IN|FROM} schema] [LIKE 'pattern' | WHERE expression] [LIMIT n]."""
+
+    schema: NameParts | None = None
+    like: str | None = None
+    where: str | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class DescribeStream:
+    """{DESC|DESCRIBE} [TABLE] STREAM name."""
+
+    name: NameParts
+    name_span: Span | None = None
+
+
+@dataclass(frozen=True)
+class ShowCreateStream:
+    """SHOW CREATE [TABLE] STREAM name."""
+
+    name: NameParts
+    name_span: Span | None = None
+
+
+@dataclass(frozen=True)
+class SetTableProperties:
+    """ALTER TABLE name SET [TBL]PROPERTIES (…) with a key of ours, or ALTER TABLE name SET CHANGE_TRACKING = TRUE.
+
+    `change_tracking` and `data_retention_days` are ours (None = not named); `others` go to Delta as they are.
+    """
+
+    table: NameParts
+    change_tracking: bool | None = None
+    data_retention_days: int | None = None
+    others: dict[str, str] = field(default_factory=dict)
+    table_span: Span | None = None
+
+
+Statement = (
+    CreateStream | DropStream | AlterStream | ShowStreams | DescribeStream | ShowCreateStream | SetTableProperties
+)
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A statement that stays Spark's, with pieces of its text spliced.
+
+    `consume`: the statement is a query that asked to be consumed (WITH CONSUME); `consumed`: the names it asked that
+    of, as written: nobody has looked yet whether they are streams. `warnings`: sentences for the person.
+    """
+
+    text: str
+    consume: bool = False
+    warnings: tuple[str, ...] = ()
+    consumed: tuple[NameParts, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """One statement of a script: its text without the closing semicolon, and where it starts (line from 1)."""
+
+    text: str
+    line: int
+    terminated: bool = True

@@ -1,0 +1,61 @@
+"""Runs our own statements: parse → plan (data) → run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from streamql.dialect import parse
+from streamql.dialect.statements import (
+    AlterStream,
+    CreateStream,
+    DescribeStream,
+    DropStream,
+    SetTableProperties,
+    ShowCreateStream,
+    ShowStreams,
+    Statement,
+)
+from streamql.engine.ddl import alter_stream, create_stream, drop_stream, set_table_properties
+from streamql.engine.show import (
+    CREATE_COLUMNS,
+    DESCRIBE_COLUMNS,
+    SHOW_COLUMNS,
+    describe_stream,
+    show_create_stream,
+    show_streams,
+)
+from streamql.errors import StreamqlError
+
+__all__ = ["columns_of", "run"]
+
+_RESULTS: dict[type, tuple[str, Callable[[SparkSession, Any], DataFrame]]] = {
+    ShowStreams: (SHOW_COLUMNS, show_streams),
+    DescribeStream: (DESCRIBE_COLUMNS, describe_stream),
+    ShowCreateStream: (CREATE_COLUMNS, show_create_stream),
+}
+
+_EVENTS: dict[type, Callable[[SparkSession, Any, str], None]] = {
+    CreateStream: create_stream,
+    DropStream: drop_stream,
+    AlterStream: alter_stream,
+    SetTableProperties: lambda spark, statement, text: set_table_properties(spark, statement),
+}
+
+
+def columns_of(statement: Statement) -> str:
+    """The columns of a statement's result, as DDL; empty: it has none."""
+    return _RESULTS[type(statement)][0] if type(statement) in _RESULTS else ""
+
+
+def run(spark: SparkSession, text: str) -> DataFrame | None:
+    """Runs one of our own statements; None: it has no rows to show. Raises StreamqlError; then nothing was created or moved."""
+    statement = parse(text)
+    if statement is None:
+        raise StreamqlError("INTERNAL_ERROR", "a statement that is not ours reached the engine")
+    if type(statement) in _RESULTS:
+        return _RESULTS[type(statement)][1](spark, statement)
+    _EVENTS[type(statement)](spark, statement, text)
+    return None

@@ -1,0 +1,231 @@
+"""CREATE, ALTER and DROP of streams, and the table properties that streams need. Each statement is one event commit."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.events import stream_event
+from streamql.catalog.states import StreamState
+from streamql.catalog.store import catalog_of, now_ms, user_of
+from streamql.changes.plan import check_row_tracking
+from streamql.consume import wait_until_free
+from streamql.delta.names import look_up, qualify, schema_exists
+from streamql.dialect import quote_string
+from streamql.dialect.statements import (
+    AlterStream,
+    CreateStream,
+    DropStream,
+    RenameTo,
+    SetComment,
+    SetOffset,
+    SetTableProperties,
+    Span,
+)
+from streamql.engine.points import offset_at
+from streamql.engine.reads import find_stream, need_stream, table_source
+from streamql.errors import StreamqlError
+from streamql.model import METADATA_COLUMNS, Interval, Offset, SourceKind, Stream, StreamMode
+from streamql.names import Name
+from streamql.sources.table import OpenSource, open_source
+
+TRACKING_LINE = "ALTER TABLE {} SET PROPERTIES ('change_tracking' = 'true')"
+
+ATTEMPTS_MAX = 20
+"""How often an event commit is tried again after others got in between."""
+
+
+def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> None:
+    """Makes a stream. Raises STREAM_ALREADY_EXISTS, NAME_ALREADY_IN_USE, TABLE_NOT_FOUND, CHANGE_TRACKING_DISABLED, and others."""
+    name = qualify(spark, statement.name)
+    catalog = catalog_of(spark)
+    for _ in range(ATTEMPTS_MAX):
+        old = catalog.find(spark, name)
+        if old is not None and statement.if_not_exists:
+            return
+        if old is not None and not statement.or_replace:
+            raise StreamqlError(
+                "STREAM_ALREADY_EXISTS",
+                f"stream {name} exists",
+                hint="CREATE OR REPLACE STREAM, or CREATE STREAM IF NOT EXISTS",
+                **_at(statement.name_span),
+            )
+        if old is None:
+            _check_free(spark, name, statement.name_span)
+        else:
+            old = wait_until_free(spark, old)
+        state = _new_state(spark, statement, name, text)
+        event = stream_event("created" if old is None else "replaced", state, now_ms(), user_of(spark), text)
+        before, after = ([], [state]) if old is None else ([old], [None, state])
+        if catalog.commit(spark, before, after, [event]):
+            return
+    raise _contended(name)
+
+
+def _new_state(spark: SparkSession, statement: CreateStream, name: Name, text: str) -> StreamState:
+    source = _trackable(spark, statement)
+    offset = Offset(source.latest.version) if statement.point is None else offset_at(spark, source, statement.point)
+    _check_history(source, offset)
+    copied_initial = statement.point is not None and statement.point.kind == "STREAM" and offset.initial
+    stream = Stream(
+        uuid=str(uuid.uuid4()),
+        name=name,
+        source=source.source,
+        mode=statement.mode or StreamMode.STANDARD,
+        show_initial_rows=statement.show_initial_rows,
+        comment=statement.comment,
+        created_at_ms=now_ms(),
+        created_by=user_of(spark),
+        definition=text.strip().rstrip(";").strip(),
+    )
+    return StreamState(stream, Offset(offset.version, statement.show_initial_rows or copied_initial), sequence=1)
+
+
+def _trackable(spark: SparkSession, statement: CreateStream) -> OpenSource:
+    """The source, if a stream can be made on it."""
+    where = _at(statement.source_span)
+    if statement.source_kind is not SourceKind.TABLE:
+        raise StreamqlError(
+            "UNSUPPORTED_SOURCE",
+            f"streams on a {statement.source_kind.value} are not supported, only on a TABLE",
+            hint="CREATE STREAM s ON TABLE t",
+            **where,
+        )
+    name = qualify(spark, statement.source)
+    source = open_source(spark, table_source(spark, name, where.get("line"), where.get("column")))
+    columns = {f.name.lower(): f.name for f in source.table.schema(source.latest).fields}
+    clashing = [columns[c] for c in METADATA_COLUMNS if c in columns]
+    if clashing:
+        raise StreamqlError(
+            "RESERVED_COLUMN_NAME",
+            f"{name} has a column {clashing[0]}, which is the name of a metadata column of streams",
+            hint=f"ALTER TABLE {name} RENAME COLUMN {clashing[0]} TO …",
+            column_name=clashing[0],
+            **where,
+        )
+    if source.latest.configuration.get("delta.enableRowTracking") != "true":
+        raise StreamqlError(
+            "CHANGE_TRACKING_DISABLED", f"{name} does not track changes", hint=TRACKING_LINE.format(name), table=str(name), **where
+        )
+    return source
+
+
+def _check_history(source: OpenSource, offset: Offset) -> None:
+    """Whether all that was committed since can be read as changes: a stream must not be born invalid."""
+    try:
+        commits = source.commits(Interval(offset.version, source.latest.version))
+        check_row_tracking(commits)
+        start = source.latest if offset.version == source.latest.version else source.table.at(offset.version)
+    except StreamqlError as e:
+        raise StreamqlError("INVALID_POINT_IN_TIME", f"a stream cannot start at version {offset.version}: {e.message}", hint=e.hint) from e
+    if start.configuration.get("delta.enableRowTracking") != "true":
+        raise StreamqlError(
+            "INVALID_POINT_IN_TIME",
+            f"a stream cannot start at version {offset.version}: change tracking was switched on later",
+            hint="leave the point out to start from now",
+        )
+
+
+def _check_free(spark: SparkSession, name: Name, span: Span | None) -> None:
+    if not schema_exists(spark, name.catalog, name.schema):
+        raise StreamqlError("SCHEMA_NOT_FOUND", f"there is no schema {name.schema}", hint=f"CREATE SCHEMA {name.schema}", **_at(span))
+    if look_up(spark, name).kind != "missing":
+        raise StreamqlError(
+            "NAME_ALREADY_IN_USE", f"{name} is a table or view", hint="give the stream another name", name=str(name), **_at(span)
+        )
+
+
+def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
+    """Drops a stream; its rows in the ledger stay. Raises STREAM_NOT_FOUND, STREAM_BUSY."""
+    if statement.if_exists and find_stream(spark, statement.name) is None:
+        return
+    for _ in range(ATTEMPTS_MAX):
+        state = wait_until_free(spark, need_stream(spark, statement.name, **_at(statement.name_span)))
+        gone = state.next()
+        if catalog_of(spark).commit(spark, [state], [None], [stream_event("dropped", gone, now_ms(), user_of(spark), text)]):
+            return
+    raise _contended(state.name)
+
+
+def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None:
+    """Comment, name or offset of a stream. Raises STREAM_NOT_FOUND, STREAM_BUSY, and for offsets what creation raises."""
+    if statement.if_exists and find_stream(spark, statement.name) is None:
+        return
+    for _ in range(ATTEMPTS_MAX):
+        state = wait_until_free(spark, need_stream(spark, statement.name, **_at(statement.name_span)))
+        event, altered = _altered(spark, state, statement)
+        if catalog_of(spark).commit(spark, [state], [altered], [stream_event(event, altered, now_ms(), user_of(spark), text)]):
+            return
+    raise _contended(state.name)
+
+
+def _altered(spark: SparkSession, state: StreamState, statement: AlterStream) -> tuple[str, StreamState]:
+    action = statement.action
+    if isinstance(action, SetComment):
+        return "altered", state.next(stream=replace(state.stream, comment=action.comment))
+    if isinstance(action, RenameTo):
+        parts = action.name if len(action.name) > 1 else (state.name.catalog, state.name.schema, *action.name)
+        name = qualify(spark, parts)
+        if catalog_of(spark).find(spark, name) is not None:
+            raise StreamqlError("STREAM_ALREADY_EXISTS", f"stream {name} exists", hint="choose another name")
+        _check_free(spark, name, None)
+        return "renamed", state.next(stream=replace(state.stream, name=name))
+    assert isinstance(action, SetOffset)
+    source = open_source(spark, state.stream.source)
+    offset = Offset(source.latest.version) if action.point is None else offset_at(spark, source, action.point)
+    _check_history(source, offset)
+    sequence = catalog_of(spark).number_of(state)
+    return "set_offset", replace(state, offset=offset, sequence=sequence + 1)
+
+
+def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> None:
+    """ALTER TABLE … SET PROPERTIES with our keys: what they mean to Delta. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE."""
+    where = _at(statement.table_span)
+    name = qualify(spark, statement.table)
+    source = table_source(spark, name, where.get("line"), where.get("column"))
+    current = open_source(spark, source).latest.configuration
+    properties = dict(statement.others)
+    if statement.change_tracking:
+        properties.update({"delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"})
+        if current.get("delta.enableDeletionVectors") != "false":  # whoever switched them off meant it
+            properties["delta.enableDeletionVectors"] = "true"
+    elif statement.change_tracking is False:
+        properties["delta.enableRowTracking"] = "false"
+    if statement.data_retention_days is not None:
+        days = f"interval {statement.data_retention_days} days"
+        properties.update({"delta.deletedFileRetentionDuration": days, "delta.logRetentionDuration": days})
+    properties = {k: v for k, v in properties.items() if current.get(k) != v}
+    if properties:
+        listed = ", ".join(f"{quote_string(k)} = {quote_string(v)}" for k, v in properties.items())
+        spark.sql(f"ALTER TABLE {name.sql} SET TBLPROPERTIES ({listed})")
+
+
+def guard(spark: SparkSession, kind: str, parts: tuple[str, ...]) -> None:
+    """Refuses a command on a table, view or schema where streams stand in the way. Raises NAME_ALREADY_IN_USE."""
+    catalog = catalog_of(spark)
+    if kind.startswith("DROP SCHEMA"):
+        schema = parts[-1].lower()
+        inside = [str(s.name) for s in catalog.all(spark) if s.name.schema.lower() == schema]
+        if inside:
+            raise StreamqlError(
+                "NAME_ALREADY_IN_USE",
+                f"schema {parts[-1]} holds {len(inside)} stream(s), e.g. {inside[0]}",
+                hint="; ".join(f"DROP STREAM {n}" for n in inside[:3]) + (" …" if len(inside) > 3 else ""),
+                streams=inside,
+            )
+        return
+    state = find_stream(spark, parts)
+    if state is None:
+        return
+    hint = f"DROP STREAM {state.name}" if kind.startswith("DROP") else f"choose another name, or DROP STREAM {state.name} first"
+    raise StreamqlError("NAME_ALREADY_IN_USE", f"{kind}: {state.name} is a stream", hint=hint, name=str(state.name))
+
+
+def _at(span: Span | None) -> dict[str, int]:
+    return {} if span is None else {"line": span.line, "column": span.column}
+
+
+def _contended(name: Name) -> StreamqlError:
+    return StreamqlError("STREAM_BUSY", f"others keep changing stream {name}", hint="run the statement again", name=str(name))

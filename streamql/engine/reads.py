@@ -1,0 +1,157 @@
+"""Streams by name, change queries without a stream, and what functions answer from the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from streamql.catalog.states import StreamState
+from streamql.catalog.store import catalog_of
+from streamql.changes import HIDDEN_COLUMNS
+from streamql.delta.names import look_up, qualify
+from streamql.delta.rows import small_frame
+from streamql.dialect.statements import PointInTime
+from streamql.engine.points import offset_at
+from streamql.errors import StreamqlError
+from streamql.model import Interval, StreamMode, TableSource
+from streamql.names import Name
+from streamql.reading import commit_time_ms, interval_now
+from streamql.sources.table import backlog, open_source
+
+def find_stream(spark: SparkSession, parts: Sequence[str]) -> StreamState | None:
+    """The stream that a name stands for here; None where there is none."""
+    try:
+        name = qualify(spark, tuple(parts))
+    except StreamqlError:
+        return None
+    return catalog_of(spark).find(spark, name)
+
+
+def need_stream(spark: SparkSession, parts: Sequence[str], line: int | None = None, column: int | None = None) -> StreamState:
+    """The stream of a name. Raises STREAM_NOT_FOUND with the nearest names."""
+    state = find_stream(spark, parts)
+    if state is not None:
+        return state
+    import difflib
+
+    names = [str(s.name) for s in catalog_of(spark).all(spark)]
+    wanted = ".".join(parts)
+    close = difflib.get_close_matches(wanted, names + [n.split(".")[-1] for n in names], 1, 0.6)
+    hint = f"did you mean {close[0]}?" if close else "SHOW STREAMS lists those there are"
+    raise StreamqlError("STREAM_NOT_FOUND", f"there is no stream {wanted}", hint=hint, line=line, column=column, name=wanted)
+
+
+def batch_size(options: Mapping[str, str]) -> int | None:
+    """MAX_BATCH_SIZE of `WITH (…)`. Raises INVALID_PROPERTY for any other option and INVALID_ARGUMENT for what is no count."""
+    for key in options:
+        if key.lower() == "consume":
+            raise StreamqlError(
+                "UNSUPPORTED_CLAUSE",
+                "CONSUME is a clause of a query's text",
+                hint="SELECT … FROM s WITH (CONSUME = TRUE); a DML statement consumes by itself",
+            )
+        if key.lower() != "max_batch_size":
+            raise StreamqlError("INVALID_PROPERTY", f"a stream has no option {key}", hint="MAX_BATCH_SIZE = n", option=key)
+    for key, value in options.items():
+        if not value.isdigit() or int(value) < 1:
+            raise StreamqlError("INVALID_ARGUMENT", f"{key} takes a positive number of rows, not {value!r}", hint="MAX_BATCH_SIZE = 1000")
+        return int(value)
+    return None
+
+
+def table_source(spark: SparkSession, name: Name, line: int | None = None, column: int | None = None) -> TableSource:
+    """A Delta table by name, as a source. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE."""
+    found = look_up(spark, name)
+    where = {"line": line, "column": column}
+    if found.kind == "delta":
+        return TableSource(name, found.path, found.table_id)
+    if found.kind == "view":
+        raise StreamqlError(
+            "UNSUPPORTED_SOURCE", f"{name} is a view: streams can be made on tables only", hint="make the stream on the view's table", **where
+        )
+    if found.kind == "other":
+        raise StreamqlError(
+            "NOT_A_DELTA_TABLE",
+            f"{name} is a {found.provider or 'foreign'} table: streams need a Delta table",
+            hint=f"CONVERT TO DELTA, or CREATE TABLE … USING delta AS SELECT * FROM {name}",
+            **where,
+        )
+    if catalog_of(spark).find(spark, name) is not None:
+        raise StreamqlError("UNSUPPORTED_SOURCE", f"{name} is a stream itself", hint="make the stream on the table behind it", **where)
+    raise StreamqlError("TABLE_NOT_FOUND", f"there is no table {name}", hint="SHOW TABLES lists those there are", **where)
+
+
+def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
+    """`t CHANGES (…) AT … END …`: the same columns as a stream's, moving nothing."""
+    parts, mode, kind, value, before, *rest = arguments
+    name = qualify(spark, split_quoted(str(parts)))
+    source = open_source(spark, table_source(spark, name))
+    start = offset_at(spark, source, _point(str(kind), value, bool(before)))
+    end = offset_at(spark, source, _point(str(rest[0]), rest[1], False)).version if rest else source.latest.version
+    if end < start.version:
+        raise StreamqlError(
+            "INVALID_POINT_IN_TIME",
+            f"END (version {end}) lies before the start (version {start.version})",
+            hint="END is the last version that is shown, and must not be earlier than AT",
+        )
+    changes = source.changes(Interval(start.version, end), StreamMode(str(mode)))
+    return changes.drop(*HIDDEN_COLUMNS)
+
+
+def _point(kind: str, value: object, before: bool) -> PointInTime:
+    if kind == "VERSION":
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise StreamqlError("INVALID_POINT_IN_TIME", f"VERSION => {value} is no version", hint="VERSION => 3")
+        return PointInTime("VERSION", before, version=value)
+    if kind == "STREAM":
+        return PointInTime("STREAM", before, stream=split_quoted(str(value)))
+    if kind == "TIMESTAMP" and isinstance(value, int):  # microseconds, from an expression
+        return PointInTime("TIMESTAMP", before, expression=f"timestamp_micros({value})")
+    if kind == "TIMESTAMP":
+        from streamql.dialect import quote_string
+
+        return PointInTime("TIMESTAMP", before, expression=quote_string(str(value)))
+    return PointInTime("OFFSET", before, expression=str(value))
+
+
+def split_quoted(text: str) -> tuple[str, ...]:
+    """The parts of a name in one string: `db`.`t`, or db.t."""
+    parts: list[str] = []
+    i = 0
+    while i <= len(text):
+        if i < len(text) and text[i] == "`":
+            part, i = "", i + 1
+            while i < len(text) and (text[i] != "`" or text[i + 1 : i + 2] == "`"):
+                part += text[i]
+                i += 2 if text[i] == "`" else 1
+            parts.append(part)
+            i += 2
+        else:
+            end = text.find(".", i)
+            end = len(text) if end < 0 else end
+            parts.append(text[i:end].strip())
+            i = end + 1
+    return tuple(parts)
+
+
+BACKLOG_COLUMNS = (
+    "versions BIGINT, rows_added BIGINT, rows_removed BIGINT, files BIGINT, bytes BIGINT, has_data BOOLEAN, "
+    "from_version BIGINT, through_version BIGINT"
+)
+
+
+def backlog_frame(spark: SparkSession, state: StreamState) -> DataFrame:
+    """stream_backlog('s'): one row of what there is to consume, from the log alone."""
+    source = open_source(spark, state.stream.source)
+    interval = interval_now(spark, state, source)
+    b = backlog(source, interval, state.stream.mode)
+    row = [b.versions, b.rows_added, b.rows_removed, b.files, b.bytes, b.has_data or interval.initial, interval.after, interval.through]
+    return small_frame(spark, BACKLOG_COLUMNS, [row])
+
+
+def table_time_micros(spark: SparkSession, state: StreamState) -> int | None:
+    """When the version was committed that the stream's offset is at, in microseconds; None where the log does not know any more."""
+    source = open_source(spark, state.stream.source)
+    time_ms = commit_time_ms(source, state.offset.version)
+    return None if time_ms is None else time_ms * 1000

@@ -1,0 +1,136 @@
+"""Jars from Maven repositories: fetched once by the Ivy that comes with Spark, then used from the cache with no network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import MappingProxyType
+from xml.sax.saxutils import quoteattr
+
+from streamql.errors import StreamqlError
+from streamql.extension.build import QUICK_JVM, cache_dir, java, locked, spark_home
+
+DELTA = (
+    "io.delta:delta-spark_4.2_2.13:4.4.0",
+    "io.delta:delta-storage:4.4.0",
+    "io.delta:delta-kernel-api:4.4.0",
+    "io.delta:delta-kernel-defaults:4.4.0",
+    "io.delta:delta-kernel-unitycatalog:4.4.0",
+)
+"""Delta Lake, without what Spark has already (listed, not resolved: the closure is 34 jars and 90 MB, most of them Spark's own)."""
+
+OPTIONAL = MappingProxyType(
+    {
+        "metastore": ("org.xerial:sqlite-jdbc:3.50.3.0",),
+        "kafka": (
+            "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+            # 4.2.0 of this one is missing from the Maven registry; only its delegation-token code differs.
+            "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+            "org.apache.kafka:kafka-clients:3.9.2",
+            "org.apache.commons:commons-pool2:2.13.1",
+        ),
+    }
+)
+"""Groups of jars for parts that not everyone uses."""
+
+FETCH_SECONDS_MAX = 600
+
+
+def delta_jars() -> list[Path]:
+    """Delta Lake's jars, in the order of DELTA. Raises JAR_BUILD_FAILED if they are not cached and cannot be fetched."""
+    return fetch(DELTA, "Delta Lake's jars")
+
+
+def optional_jars(group: str) -> list[Path]:
+    """The jars of one group of OPTIONAL. Raises JAR_BUILD_FAILED as delta_jars does, INVALID_ARGUMENT for an unknown group."""
+    if group not in OPTIONAL:
+        raise StreamqlError(
+            "INVALID_ARGUMENT", f"no such group of jars: {group!r}", hint=f"one of {', '.join(OPTIONAL)}", group=group
+        )
+    return fetch(OPTIONAL[group], f"the jars for {group}")
+
+
+def fetch(coordinates: Sequence[str], what: str) -> list[Path]:
+    """The jars at `group:artifact:version` coordinates, without their dependencies, from the cache or else by Ivy.
+
+    STREAMQL_IVY_SETTINGS may name an Ivy settings file (private mirrors, proxies); Ivy's defaults ask Maven Central.
+    Raises JAR_BUILD_FAILED with what Ivy said.
+    """
+    directory = cache_dir() / "jars"
+    jars = [directory / _file_name(c) for c in coordinates]
+    if all(jar.exists() for jar in jars):
+        return jars
+    with locked("jars"):
+        missing = [c for c, jar in zip(coordinates, jars, strict=True) if not jar.exists()]
+        if missing:
+            print(f"streamql: fetching {what} (once)", file=sys.stderr)
+            directory.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".fetch-", dir=directory) as scratch:
+                _retrieve(missing, Path(scratch), what)
+                for coordinate in missing:
+                    name = _file_name(coordinate)
+                    os.replace(Path(scratch) / name, directory / name)
+    return jars
+
+
+def _file_name(coordinate: str) -> str:
+    _, artifact, version = coordinate.split(":")
+    return f"{artifact}-{version}.jar"
+
+
+def _retrieve(coordinates: Sequence[str], scratch: Path, what: str) -> None:
+    """Have Ivy put the jars into `scratch`; check that each is there and is a jar."""
+    module = scratch / "ivy.xml"
+    module.write_text(_ivy_module(coordinates), encoding="utf-8")
+    command = [str(java()), *QUICK_JVM, "-cp", str(spark_home() / "jars" / "*"), "org.apache.ivy.Main", "-warn"]
+    settings = os.environ.get("STREAMQL_IVY_SETTINGS")
+    if settings:
+        command += ["-settings", settings]
+    # A cache of its own, thrown away: a cut-off download in a shared one makes every later attempt fail.
+    command += ["-cache", str(scratch / "cache"), "-ivy", str(module), "-confs", "default"]
+    command += ["-retrieve", f"{scratch.as_posix()}/[artifact]-[revision].[ext]"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_SECONDS_MAX, check=False)
+    except subprocess.TimeoutExpired as e:
+        raise _fetch_failed(what, f"Ivy did not end in {FETCH_SECONDS_MAX} s", coordinates) from e
+    absent = [c for c in coordinates if not zipfile.is_zipfile(scratch / _file_name(c))]
+    if done.returncode != 0 or absent:
+        raise _fetch_failed(what, _essence(done.stdout + done.stderr), absent or coordinates)
+    shutil.rmtree(scratch / "cache", ignore_errors=True)
+
+
+def _ivy_module(coordinates: Sequence[str]) -> str:
+    rows = []
+    for coordinate in coordinates:
+        group, artifact, version = coordinate.split(":")
+        names = f"org={quoteattr(group)} name={quoteattr(artifact)} rev={quoteattr(version)}"
+        rows.append(f'<dependency {names} conf="default->default" transitive="false"/>')
+    return (
+        '<ivy-module version="2.0"><info organisation="streamql" module="jars"/>'
+        f'<configurations><conf name="default"/></configurations><dependencies>{"".join(rows)}</dependencies></ivy-module>'
+    )
+
+
+def _essence(output: str, lines_max: int = 20) -> str:
+    """What Ivy said, without its progress dots and rulers."""
+    kept = [line.strip() for line in output.splitlines() if line.strip(" .:-\t")]
+    return (
+        "\n".join(line for line in kept if not line.startswith("..."))[-4000:]
+        if len(kept) <= lines_max
+        else "\n".join(kept[-lines_max:])
+    )
+
+
+def _fetch_failed(what: str, said: str, coordinates: Sequence[str]) -> StreamqlError:
+    return StreamqlError(
+        "JAR_BUILD_FAILED",
+        f"{what} could not be fetched ({', '.join(coordinates)}):\n{said}",
+        hint="check the network, or set STREAMQL_IVY_SETTINGS to an Ivy settings file that names a mirror you can reach",
+        coordinates=tuple(coordinates),
+    )

@@ -1,0 +1,127 @@
+"""Starting the embedded session's JVM.
+
+PySpark's own way, bin/spark-submit, starts a second JVM to work out the first one's command line, and opens an incubator module that
+makes every start print a warning. The command is known here, so it is run directly.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from py4j.java_gateway import JavaGateway
+from pyspark.java_gateway import launch_gateway
+
+from streamql.errors import StreamqlError
+from streamql.extension.build import java, spark_home
+
+START_SECONDS_MAX = 120
+_POLL_SECONDS = 0.02
+_ATTACH = threading.Lock()
+
+MODULE_OPTIONS = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    *(
+        f"--add-opens={package}=ALL-UNNAMED"
+        for package in (
+            "java.base/java.lang",
+            "java.base/java.lang.invoke",
+            "java.base/java.lang.reflect",
+            "java.base/java.io",
+            "java.base/java.net",
+            "java.base/java.nio",
+            "java.base/java.util",
+            "java.base/java.util.concurrent",
+            "java.base/java.util.concurrent.atomic",
+            "java.base/jdk.internal.ref",
+            "java.base/sun.nio.ch",
+            "java.base/sun.nio.cs",
+            "java.base/sun.security.action",
+            "java.base/sun.util.calendar",
+            "java.security.jgss/sun.security.krb5",
+        )
+    ),
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+)
+"""What org.apache.spark.launcher.JavaModuleOptions says, less the incubator module (it speeds up MLlib only); a test compares them."""
+
+
+def launch(conf: Mapping[str, str], jvm_options: Sequence[str] = ()) -> JavaGateway:
+    """Start a JVM with Spark's settings `conf` and attach to it; it ends when this process does.
+
+    Raises JAVA_NOT_FOUND, or INTERNAL_ERROR if the JVM ends before it listens (what it said is on stderr).
+    """
+    home = spark_home()
+    with tempfile.TemporaryDirectory(prefix="streamql-") as scratch:
+        answer = Path(scratch) / "connection"
+        environment = dict(os.environ)
+        environment |= {
+            "SPARK_HOME": str(home),
+            "SPARK_CONNECT_MODE": "0",
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),
+        }
+        environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # stdin is a pipe that nobody writes to: its end tells the JVM that this process is gone, however it went.
+        # A session of its own keeps the terminal's Ctrl-C, which cancels a statement, from ending the JVM.
+        process = subprocess.Popen(
+            command(conf, home, jvm_options), stdin=subprocess.PIPE, env=environment, start_new_session=True
+        )
+        port, secret = _await_answer(process, answer)
+    gateway = _attach(port, secret)
+    gateway.proc = process
+    return gateway
+
+
+def command(conf: Mapping[str, str], home: Path, jvm_options: Sequence[str]) -> list[str]:
+    """The command line: java, its options, SparkSubmit and its settings."""
+    conf_dir = os.environ.get("SPARK_CONF_DIR") or str(home / "conf")
+    classpath = [conf.get("spark.driver.extraClassPath", ""), conf_dir, str(home / "jars" / "*")]
+    line = [str(java()), "-cp", os.pathsep.join(part for part in classpath if part)]
+    line += [f"-Xmx{conf.get('spark.driver.memory', '1g')}", *MODULE_OPTIONS, *jvm_options]
+    line += shlex.split(conf.get("spark.driver.extraJavaOptions", ""))
+    line.append("org.apache.spark.deploy.SparkSubmit")
+    for key, value in conf.items():
+        line += ["--conf", f"{key}={value}"]
+    return [*line, "pyspark-shell"]
+
+
+def _await_answer(process: subprocess.Popen[bytes], answer: Path) -> tuple[int, str]:
+    """The port and secret that the JVM writes, whole, when it listens: two values, each an int or length-prefixed UTF-8."""
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while not answer.exists():
+        code = process.poll()
+        if code is not None or time.monotonic() > deadline:
+            process.kill()
+            what = f"ended with exit code {code}" if code is not None else f"was not ready within {START_SECONDS_MAX} s"
+            hint = "what it said is above; a common cause is spark.driver.memory larger than the machine's"
+            raise StreamqlError("INTERNAL_ERROR", f"Spark's Java process {what}", hint=hint)
+        time.sleep(_POLL_SECONDS)
+    content = answer.read_bytes()
+    port, length = struct.unpack_from(">ii", content)
+    return port, content[8 : 8 + length].decode()
+
+
+def _attach(port: int, secret: str) -> JavaGateway:
+    """A gateway to a JVM that listens already; PySpark takes its address from the environment."""
+    given = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    with _ATTACH:
+        saved = {key: os.environ.pop(key, None) for key in given}
+        os.environ.update(given)
+        try:
+            return launch_gateway()
+        finally:
+            for key, value in saved.items():
+                del os.environ[key]
+                if value is not None:
+                    os.environ[key] = value

@@ -1,0 +1,112 @@
+"""The embedded session's metastore: Hive's, in process, over one SQLite file that any number of processes share.
+
+Why SQLite: docs/decisions/0001-metastore.md.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+
+from streamql.errors import StreamqlError
+from streamql.extension.build import locked
+from streamql.extension.jars import optional_jars
+
+SCHEMA_FILE = Path(__file__).with_name("metastore.sql")
+SCHEMA_VERSION = 1
+BUSY_TIMEOUT_MS = 60_000
+"""How long a statement waits for another process's metadata change; one holds the file for milliseconds."""
+
+
+def prepare(data: Path) -> Path:
+    """Make the metastore of the data directory `data` if there is none; give its path.
+
+    Raises INVALID_ARGUMENT for a file that is something else, or that a newer streamql wrote.
+    """
+    path = data / "metastore.sqlite"
+    if "?" in str(path):
+        raise StreamqlError(
+            "INVALID_ARGUMENT", f"the data directory {data} has a `?` in its name, which JDBC URLs give a meaning"
+        )
+    try:
+        if not path.exists() or _version(path) == 0:
+            with locked("metastore"):
+                if not path.exists() or _version(path) == 0:
+                    _create(path, data / "warehouse")
+        version = _version(path)
+    except sqlite3.DatabaseError as e:
+        raise StreamqlError(
+            "INVALID_ARGUMENT",
+            f"{path} cannot be used as a metastore: {e}",
+            hint="name another data directory",
+            path=str(path),
+        ) from e
+    if version != SCHEMA_VERSION:
+        raise StreamqlError(
+            "INVALID_ARGUMENT", f"{path} has layout {version}; this streamql knows {SCHEMA_VERSION}", path=str(path)
+        )
+    return path
+
+
+def _version(path: Path) -> int:
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000)
+    try:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    finally:
+        connection.close()
+
+
+def _create(path: Path, warehouse: Path) -> None:
+    """All tables, and the rows that Hive would add at its first start: in one transaction, so that a kill leaves nothing half made."""
+    now = int(time.time())
+    model = "org.apache.hadoop.hive.metastore.model."
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.executescript("BEGIN IMMEDIATE;" + SCHEMA_FILE.read_text(encoding="utf-8"))
+        connection.execute("INSERT INTO VERSION VALUES (1, '2.3.0', 'made by streamql')")
+        connection.execute(
+            'INSERT INTO DBS (DB_ID, "DESC", DB_LOCATION_URI, "NAME", OWNER_NAME, OWNER_TYPE) VALUES (1, ?, ?, ?, ?, ?)',
+            ("Default Hive database", f"file:{warehouse}", "default", "public", "ROLE"),
+        )
+        connection.executemany(
+            "INSERT INTO ROLES VALUES (?, ?, ?, ?)", [(1, now, "admin", "admin"), (2, now, "public", "public")]
+        )
+        # The next free number of each class that has a row already.
+        connection.executemany(
+            "INSERT INTO SEQUENCE_TABLE VALUES (?, ?)", [(model + "MDatabase", 2), (model + "MRole", 3)]
+        )
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+
+
+def jars() -> list[Path]:
+    """The JDBC driver."""
+    return optional_jars("metastore")
+
+
+def conf(path: Path) -> dict[str, str]:
+    """What tells Spark to keep its catalog in the metastore at `path`."""
+    # Every transaction takes the write lock when it begins: one that reads and then writes could else fail, and no timeout helps.
+    url = f"jdbc:sqlite:{path}?transaction_mode=IMMEDIATE&busy_timeout={BUSY_TIMEOUT_MS}&journal_mode=WAL&synchronous=NORMAL"
+    hive = {
+        "javax.jdo.option.ConnectionURL": url,
+        "javax.jdo.option.ConnectionDriverName": "org.sqlite.JDBC",
+        "javax.jdo.option.ConnectionUserName": "",
+        "javax.jdo.option.ConnectionPassword": "",
+        "datanucleus.schema.autoCreateAll": "false",
+        "datanucleus.schema.validateTables": "false",
+        # A second connection inside a transaction would wait for the first one's lock for ever: none for looking whether tables
+        # exist, and none for drawing numbers.
+        "datanucleus.rdbms.checkexisttablesorviews": "false",
+        "datanucleus.valuegeneration.transactionAttribute": "UsePM",
+        "datanucleus.connectionPoolingType": "None",
+        "datanucleus.transactionIsolation": "serializable",
+        "hive.metastore.schema.verification": "false",
+        "hive.metastore.txn.store.impl": "org.apache.hadoop.hive.metastore.txn.NoHiveTransactions",
+        "hive.metastore.try.direct.sql": "false",
+    }
+    return {"spark.sql.catalogImplementation": "hive"} | {f"spark.hadoop.{key}": value for key, value in hive.items()}

@@ -1,0 +1,69 @@
+package org.apache.spark.sql.streamql
+
+import java.util.{List => JList, Map => JMap}
+
+import org.apache.spark.sql.{AnalysisException, Row, SparkSession}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.trees.Origin
+
+/** The parser behind ours, with the parameters of the statement at hand. */
+trait Delegate { def parse(sql: String): LogicalPlan }
+
+/** The Python side of this JVM: every decision is taken there. Implemented by a Py4J callback. */
+trait Handler {
+  /** A plan for a statement that may be ours; null: it is not, the delegate parses it. */
+  @throws[Throwable] def plan(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan
+  /** A second chance for a statement that the delegate rejected; null: the delegate's error stands. */
+  @throws[Throwable] def rejected(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan
+  /** The change set of a stream, pinned for the statement `pin`; null: no stream has this name. */
+  @throws[Throwable] def resolve(
+      session: SparkSession, name: Array[String], options: JMap[String, String], pin: String): LogicalPlan
+  /** The value or the relation that one of our functions stands for. */
+  @throws[Throwable] def function(session: SparkSession, name: String, arguments: Array[Object], pin: String): Object
+  /** Runs one of our own statements. */
+  @throws[Throwable] def run(session: SparkSession, sql: String): JList[Row]
+  /** Runs a statement that consumes streams. */
+  @throws[Throwable] def consume(session: SparkSession, command: ConsumeCommand): JList[Row]
+  /** Refuses a command on `name` where a stream has that name; `kind` says what the command would do. */
+  @throws[Throwable] def guard(session: SparkSession, kind: String, name: Array[String]): Unit
+}
+
+/** Where the Python handler registers itself. */
+object Bridge {
+  @volatile private var handler: Handler = _
+
+  def register(h: Handler): Unit = handler = h
+  def isRegistered: Boolean = handler != null
+  def peek: Option[Handler] = Option(handler)
+  def get: Handler = {
+    if (handler == null) {
+      throw Errors.analysis("EXTENSION_NOT_INSTALLED", "58000",
+        "[EXTENSION_NOT_INSTALLED] no Python process serves streamql in this JVM\n" +
+          "Hint: in Python, call streamql.configure(builder) before getOrCreate(), or streamql.sql(...) once", null, null)
+    }
+    handler
+  }
+}
+
+/** Our errors as Spark's own exception classes, so that every front end shows them as it shows Spark's. */
+class StreamqlException(
+    val condition: String,
+    state: String,
+    text: String,
+    lineNumber: Option[Int],
+    position: Option[Int],
+    origin: Option[Throwable])
+  extends AnalysisException(text, lineNumber, position, origin, Some(condition), Map.empty[String, String], Array.empty) {
+  override def getCondition: String = condition
+  override def getErrorClass: String = condition
+  override def getSqlState: String = state
+  override def getMessage: String = text
+  override def getSimpleMessage: String = text
+  // Spark would make a plain AnalysisException of it, and look our code up among its own.
+  override def withPosition(origin: Origin): AnalysisException = this
+}
+
+object Errors {
+  def analysis(code: String, state: String, text: String, line: Integer, column: Integer): StreamqlException =
+    new StreamqlException(code, state, text, Option(line).map(_.intValue), Option(column).map(_.intValue - 1), None)
+}

@@ -1,0 +1,167 @@
+package org.apache.spark.sql.streamql
+
+import java.util.{List => JList}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.{Row, SparkSession}
+import org.apache.spark.sql.catalyst.analysis.{NamedRelation, ResolvedIdentifier}
+import org.apache.spark.sql.catalyst.expressions.Attribute
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.quoteIfNeeded
+import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
+import org.apache.spark.sql.delta.DeltaLog
+import org.apache.spark.sql.delta.catalog.DeltaTableV2
+import org.apache.spark.sql.delta.commands.MergeIntoCommand
+import org.apache.spark.sql.delta.sources.DeltaSQLConf
+import org.apache.spark.sql.delta.util.JsonUtils
+import org.apache.spark.sql.execution.command.LeafRunnableCommand
+import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.types.StructType
+
+/** Where a statement writes: Delta's `path` and table id, or nothing of the kind. */
+case class Target(kind: String, operation: String, name: String, path: String, tableId: String, exists: Boolean,
+    mark: String = "")
+
+/**
+ * A statement that reads streams and commits, analysed. Python claims the streams, calls `execute` for each statement, decides by the
+ * targets' logs and moves the offsets. `isQuery`: a query whose rows are the result (WITH CONSUME).
+ */
+case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean) extends LeafRunnableCommand {
+  override val output: Seq[Attribute] = statements.head.output
+  override def innerChildren: Seq[LogicalPlan] = statements
+  override def simpleString(maxFields: Int): String = s"ConsumeCommand [${reads.map(_.binding.token).distinct.mkString(", ")}]"
+
+  private def reads: Seq[StreamRead] = statements.flatMap(Plans.reads)
+
+  override def run(session: SparkSession): Seq[Row] = Bridge.get.consume(session, this).asScala.toSeq
+
+  /** The tokens of the streams that are read, each once. */
+  def tokens: JList[String] = reads.map(_.binding.token).distinct.asJava
+  def text: String = statements.head.origin.sqlText.getOrElse("")
+  def statementCount: Int = statements.size
+
+  /** Every read whose token is `old` now stands for another interval. */
+  def rebind(old: String, plan: LogicalPlan, token: String): Unit =
+    reads.filter(_.binding.token == old).foreach(_.rebind(plan, token))
+
+  /** Where statement `i` writes, as JSON of Target. */
+  def target(session: SparkSession, i: Int): String = JsonUtils.toJson(Targets.of(session, statements(i)))
+
+  /** A number that is equal for equal statements: of the analysed plan, without ids and intervals. */
+  def fingerprint(i: Int): Int = statements(i).origin.sqlText.getOrElse(statements(i).nodeName).hashCode
+
+  /**
+   * Runs statement `i`, as it was analysed, in a session of its own; with an app id its commit carries (app id, number). `reserved`:
+   * its table was reserved, so that it replaces it.
+   */
+  def execute(session: SparkSession, i: Int, appId: String, number: Long, reserved: Boolean): JList[Row] = {
+    val own = session.asInstanceOf[ClassicSession].cloneSession()
+    if (appId != null) {
+      own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_APP_ID.key, appId)
+      own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_VERSION.key, number.toString)
+    }
+    val plan = own.withActive { Targets.inSession(own, if (reserved) Targets.replacing(statements(i)) else statements(i)) }
+    plan.setAnalyzed()
+    // CREATE TABLE AS runs an insert of its own, which is part of this consumption and not another one.
+    GuardAndConsume.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
+  }
+
+  /** For CREATE TABLE AS: an empty table that is marked as reserved, so that the statement can be fenced like any other. */
+  def reserve(session: SparkSession, i: Int, mark: String): Unit = {
+    val own = session.asInstanceOf[ClassicSession]
+    val plan = Targets.reservation(statements(i), mark)
+    own.withActive { Dataset.ofRows(own, plan).collect() }
+  }
+}
+
+object Targets {
+  def of(session: SparkSession, plan: LogicalPlan): Target = plan match {
+    case WithCTE(c, _) => of(session, c)
+    case w: V2WriteCommand => relation(w.nodeName, w.table)
+    case m: MergeIntoCommand =>
+      val log = m.targetFileIndex.deltaLog
+      val name = m.catalogTable.map(_.identifier.unquotedString).getOrElse("delta.`" + log.dataPath + "`")
+      Target("delta", "MERGE", name, log.dataPath.toString, log.unsafeVolatileSnapshot.metadata.id, exists = true)
+    case m: MergeIntoTable => relation("MERGE", m.targetTable)
+    case c: V2CreateTableAsSelectPlan => created(session, c)
+    case s: SaveIntoDataSourceCommand if s.dataSource.getClass.getName.startsWith("org.apache.spark.sql.delta.") && s.options.contains("path") =>
+      val log = DeltaLog.forTable(session, s.options("path"))
+      val snapshot = log.update()
+      Target("delta", "WRITE", "delta.`" + log.dataPath + "`", log.dataPath.toString,
+        if (snapshot.version < 0) "" else snapshot.metadata.id, exists = snapshot.version >= 0)
+    case other => Target("other", other.nodeName, other.nodeName, "", "", exists = true)
+  }
+
+  private def relation(operation: String, table: LogicalPlan): Target =
+    org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases(table) match {
+      case DataSourceV2Relation(t: DeltaTableV2, _, _, _, _, _) =>
+        Target("delta", operation, t.name, t.deltaLog.dataPath.toString, t.initialSnapshot.metadata.id, exists = true)
+      case r: NamedRelation => Target("other", operation, r.name, "", "", exists = true)
+      case other => Target("other", operation, other.nodeName, "", "", exists = true)
+    }
+
+  private def created(session: SparkSession, c: V2CreateTableAsSelectPlan): Target = c.name match {
+    case ResolvedIdentifier(catalog, identifier) =>
+      val name = (catalog.name +: identifier.namespace.toSeq :+ identifier.name).map(quoteIfNeeded).mkString(".")
+      val wanted = c match {
+        case t: CreateTableAsSelect => t.tableSpec
+        case t: ReplaceTableAsSelect => t.tableSpec
+      }
+      val provider = wanted.provider.getOrElse(session.conf.get("spark.sql.sources.default"))
+      val operation = c match {
+        case _: CreateTableAsSelect => "CTAS"
+        case r: ReplaceTableAsSelect => if (r.orCreate) "RTAS" else "REPLACE"
+      }
+      val table = scala.util.Try(catalog.asTableCatalog.loadTable(identifier)).toOption
+      table match {
+        case Some(t: DeltaTableV2) =>
+          val reserved = Option(t.properties.get(reservedKey)).getOrElse("")
+          Target(if (provider.equalsIgnoreCase("delta")) "delta" else "other", operation + (if (reserved.isEmpty) "" else "_RESERVED"), name,
+            t.deltaLog.dataPath.toString, t.initialSnapshot.metadata.id, exists = true, mark = reserved)
+        case Some(_) => Target("other", operation, name, "", "", exists = true)
+        case None => Target(if (provider.equalsIgnoreCase("delta")) "delta" else "other", operation, name, "", "", exists = false)
+      }
+    case other => Target("other", "CTAS", other.nodeName, "", "", exists = false)
+  }
+
+  val reservedKey = "streamql.reserved"
+
+  private def spec(s: TableSpecBase, more: Map[String, String]): TableSpec = s match {
+    case t: TableSpec => t.copy(properties = t.properties ++ more)
+    case other => throw new IllegalStateException(s"unresolved table specification: $other")
+  }
+
+  /** The statement as it runs over its reservation: CREATE TABLE AS becomes CREATE OR REPLACE TABLE AS. */
+  def replacing(plan: LogicalPlan): LogicalPlan = plan match {
+    case c: CreateTableAsSelect =>
+      ReplaceTableAsSelect(c.name, c.partitioning, c.query, c.tableSpec, c.writeOptions, orCreate = true, isAnalyzed = true)
+    case other => other
+  }
+
+  /** CREATE TABLE AS writes through its catalog, and a catalog through the session it was made in: it must be that session's own. */
+  def inSession(session: ClassicSession, plan: LogicalPlan): LogicalPlan = {
+    def own(name: LogicalPlan): LogicalPlan = name match {
+      case r: ResolvedIdentifier => r.copy(catalog = session.sessionState.catalogManager.catalog(r.catalog.name))
+      case other => other
+    }
+    plan match {
+      case c: CreateTableAsSelect => c.copy(name = own(c.name))
+      case r: ReplaceTableAsSelect => r.copy(name = own(r.name))
+      case other => other
+    }
+  }
+
+  def reservation(plan: LogicalPlan, mark: String): LogicalPlan = {
+    val (name, partitioning, query, table) = plan match {
+      case c: CreateTableAsSelect => (c.name, c.partitioning, c.query, c.tableSpec)
+      case c: ReplaceTableAsSelect => (c.name, c.partitioning, c.query, c.tableSpec)
+      case other => throw new IllegalStateException(s"nothing to reserve for ${other.nodeName}")
+    }
+    val schema = StructType(query.schema.map(_.copy(nullable = true)))
+    val columns = schema.map(f => ColumnDefinition(f.name, f.dataType, f.nullable))
+    CreateTable(name, columns, partitioning, spec(table, Map(reservedKey -> mark)), ignoreIfExists = false)
+  }
+}

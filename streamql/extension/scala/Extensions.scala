@@ -1,0 +1,17 @@
+package streamql
+
+import org.apache.spark.sql.SparkSessionExtensions
+import org.apache.spark.sql.streamql.{ExpandStreams, Functions, GuardAndConsume, Parser, ResolveStreams}
+
+/** What a session names in spark.sql.extensions, after Delta's: the last named parser is the outermost. */
+class Extensions extends (SparkSessionExtensions => Unit) {
+  def apply(e: SparkSessionExtensions): Unit = {
+    e.injectParser((session, delegate) => new Parser(session, delegate))
+    e.injectResolutionRule(session => new ResolveStreams(session))
+    e.injectPostHocResolutionRule(session => new GuardAndConsume(session))
+    e.injectPlanNormalizationRule(_ => ExpandStreams)
+    e.injectOptimizerRule(_ => ExpandStreams)
+    Functions.scalar.foreach(e.injectFunction)
+    Functions.table.foreach(e.injectTableFunction)
+  }
+}

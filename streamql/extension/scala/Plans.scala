@@ -1,0 +1,119 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, Expression, MetadataAttribute, PlanExpression}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.delta.GenerateRowIDs
+import org.apache.spark.sql.delta.commands.MergeIntoCommand
+
+/**
+ * What a read of a stream stands for: the plan of its change set, and in `token` (JSON, Python's) which stream and interval that is.
+ * A consumer that had to wait is given what is left by setting both anew, before it runs; every copy of the relation sees it.
+ */
+final class Binding(@volatile var plan: LogicalPlan, @volatile var token: String) extends Serializable
+
+/**
+ * A read of a stream, kept as a node of its own so that the analysed statement tells which streams it reads, through whatever views,
+ * CTEs and subqueries. `columns` correspond to the columns of the change set's plan; those after the first `visible` are hidden
+ * columns, to be had by name only.
+ */
+case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visible: Int, exposed: Boolean = false)
+  extends LeafNode with MultiInstanceRelation with ExposesMetadataColumns {
+
+  override def output: Seq[Attribute] = if (exposed) columns else columns.take(visible)
+  override def metadataOutput: Seq[Attribute] = if (exposed) Nil else columns.drop(visible)
+  override def withMetadataColumns(): LogicalPlan = if (exposed) this else copy(exposed = true)
+  override def newInstance(): LogicalPlan = copy(columns = columns.map(_.newInstance()))
+  override def innerChildren: Seq[LogicalPlan] = Seq(binding.plan)
+  override def computeStats(): Statistics = binding.plan.stats
+  override def simpleString(maxFields: Int): String = s"StreamRead ${binding.token}"
+
+  /** The change set itself, under this node's names and ids. */
+  def expand: LogicalPlan = {
+    // Delta's own normalization has run already where this stands in for a table: the change set needs it as well.
+    val inner = GenerateRowIDs(binding.plan)
+    val wanted = if (exposed) columns else columns.take(visible)
+    Project(wanted.zip(inner.output).map { case (outer, column) =>
+      Alias(column, outer.name)(exprId = outer.exprId, qualifier = outer.qualifier, explicitMetadata = Some(outer.metadata))
+    }, inner)
+  }
+
+  /** Lets this read stand for another interval; the columns must be the same. */
+  def rebind(plan: LogicalPlan, token: String): Unit = {
+    val same = plan.output.map(a => (a.name, a.dataType)) == binding.plan.output.map(a => (a.name, a.dataType))
+    if (!same) {
+      throw Errors.analysis("STREAM_MOVED", "40001",
+        "[STREAM_MOVED] the source's columns changed while the statement waited for the stream\nHint: run the statement again", null, null)
+    }
+    binding.plan = plan
+    binding.token = token
+  }
+}
+
+object StreamRead {
+  def apply(plan: LogicalPlan, token: String, visible: Int): StreamRead = {
+    val columns = plan.output.zipWithIndex.map { case (a, i) =>
+      if (i < visible) AttributeReference(a.name, a.dataType, a.nullable, a.metadata)()
+      else MetadataAttribute(a.name, a.dataType, a.nullable)
+    }
+    StreamRead(new Binding(plan, token), columns, visible)
+  }
+}
+
+/** The root of a query that asked to be consumed by reading it (WITH CONSUME); the parser puts it there. */
+case class ConsumeQuery(child: LogicalPlan) extends UnaryNode {
+  override def output: Seq[Attribute] = child.output
+  override protected def withNewChildInternal(newChild: LogicalPlan): ConsumeQuery = copy(child = newChild)
+}
+
+object Plans {
+  /** All stream reads of an analysed plan: in children, in plans that commands hold as arguments, in subqueries. */
+  def reads(plan: LogicalPlan): Seq[StreamRead] = {
+    def inside(x: Any): Seq[StreamRead] = x match {
+      case r: StreamRead => Seq(r)
+      case p: LogicalPlan =>
+        (p.productIterator.toSeq ++ p.children ++ p.innerChildren.collect { case c: LogicalPlan => c }).distinct.flatMap(inside)
+      case e: PlanExpression[_] => inside(e.plan) ++ e.children.flatMap(inside)
+      case e: Expression => e.children.flatMap(inside) 
+      case items: Iterable[_] => items.toSeq.flatMap(inside)
+      case Some(item) => inside(item)
+      case _ => Nil
+    }
+    inside(plan).distinct
+  }
+
+  /** Python's way to make the node that stands for a stream. */
+  def streamRead(plan: LogicalPlan, token: String, visible: Int): LogicalPlan = StreamRead(plan, token, visible)
+
+  def consumeQuery(plan: LogicalPlan): LogicalPlan = ConsumeQuery(plan)
+
+  def command(sql: String, ddl: String): LogicalPlan = StreamCommand(sql, ddl)
+
+  /**
+   * A source row of MERGE that no clause can act on is dropped before the merge: where the OR of the clauses' conditions, as far as
+   * they speak of the source alone, is not TRUE. Otherwise the two images of an updated row would both match one target row.
+   * Not with WHEN NOT MATCHED BY SOURCE (dropping a row would make its target unmatched) nor with non-deterministic conditions.
+   */
+  def mendMerge(merge: MergeIntoCommand): MergeIntoCommand = {
+    import org.apache.spark.sql.catalyst.expressions.{And, Coalesce, Literal, Or, PredicateHelper}
+    object split extends PredicateHelper { def apply(e: Expression): Seq[Expression] = splitConjunctivePredicates(e) }
+    val conditions = (merge.matchedClauses ++ merge.notMatchedClauses).map(_.condition)
+    val usable = merge.notMatchedBySourceClauses.isEmpty && conditions.nonEmpty && conditions.flatten.forall(_.deterministic)
+    val aboutSource = conditions.map(_.toSeq.flatMap(c => split(c)).filter { c =>
+      c.references.nonEmpty && c.references.subsetOf(merge.source.outputSet)
+    })
+    if (!usable || aboutSource.exists(_.isEmpty)) merge
+    else {
+      val canAct = aboutSource.map(_.reduce(And)).map(c => Coalesce(Seq(c, Literal.FalseLiteral)): Expression).reduce(Or)
+      merge.copy(source = Filter(canAct, merge.source))
+    }
+  }
+}
+
+/** Puts the change set in the place of the node, before the optimizer and before cached plans are looked up. */
+object ExpandStreams extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.transformDownWithSubqueries {
+    case r: StreamRead => r.expand
+  }
+}

@@ -1,0 +1,149 @@
+package org.apache.spark.sql.streamql
+
+import java.util.{Collections, UUID, WeakHashMap}
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.QueryPlanningTracker
+import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, ResolvedIdentifier, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+import org.apache.spark.sql.delta.DeltaDynamicPartitionOverwriteCommand
+import org.apache.spark.sql.delta.commands.{DeleteCommand, MergeIntoCommand, UpdateCommand}
+import org.apache.spark.sql.execution.command._
+import org.apache.spark.sql.execution.datasources.{InsertIntoDataSourceCommand, SaveIntoDataSourceCommand}
+
+/** One name for everything that is analysed as one statement: the streams it reads are pinned under it. */
+object Pins {
+  private val pins = Collections.synchronizedMap(new WeakHashMap[QueryPlanningTracker, String]())
+  def current: String = QueryPlanningTracker.get match {
+    case Some(tracker) => pins.computeIfAbsent(tracker, _ => UUID.randomUUID().toString)
+    case None => UUID.randomUUID().toString
+  }
+}
+
+/** A relation that Spark could not resolve becomes the stream of that name, so temp views and tables come first. */
+class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = {
+    val resolved = plan.resolveOperatorsUp {
+      case r: UnresolvedRelation if Bridge.isRegistered =>
+        val name = qualified(r.multipartIdentifier)
+        val options = new java.util.HashMap[String, String](r.options)
+        if (r.isStreaming) options.put("\u0000streaming", "true")
+        Option(Bridge.get.resolve(session, name, options, Pins.current))
+          .map(p => SubqueryAlias(name.last, p): LogicalPlan).getOrElse(r)
+    }
+    resolved match {
+      case u: UpdateTable => refuseSubquery("UPDATE", u)
+      case d: DeleteFromTable => refuseSubquery("DELETE", d)
+      case u: DeltaUpdateTable => refuseSubquery("UPDATE", u)
+      case d: DeltaDelete => refuseSubquery("DELETE", d)
+      case _ =>
+    }
+    resolved
+  }
+
+  /** Inside a view, names are looked up where the view was made. */
+  private def qualified(name: Seq[String]): Array[String] = {
+    val home = AnalysisContext.get.catalogAndNamespace
+    if (home.isEmpty || name.length > 2) name.toArray
+    else if (name.length == 1) (home :+ name.head).toArray
+    else (home.head +: name).toArray
+  }
+
+  private def refuseSubquery(statement: String, plan: LogicalPlan): Unit =
+    if (Plans.reads(plan).nonEmpty) Refusals.subquery(statement)
+}
+
+object Refusals {
+  def subquery(statement: String): Nothing = throw Errors.analysis("UNSUPPORTED_STATEMENT", "0A000",
+    s"[UNSUPPORTED_STATEMENT] $statement cannot read a stream: Delta allows no subquery in it\n" +
+      "Hint: MERGE INTO target USING stream ON target.id = stream.id WHEN MATCHED AND stream.__change_type = 'DELETE' THEN DELETE", null, null)
+
+  def command(name: String): Nothing = throw Errors.analysis("UNSUPPORTED_STATEMENT", "0A000",
+    s"[UNSUPPORTED_STATEMENT] $name may not read a stream: it would copy the rows and leave the offset where it is\n" +
+      "Hint: INSERT INTO target SELECT … FROM stream, MERGE INTO target USING stream …, or CREATE TABLE target AS SELECT … FROM stream", null, null)
+}
+
+/**
+ * The last rule of analysis. A command that writes and reads a stream is wrapped, analysed as it is, into the command that consumes;
+ * so are DataFrame writers, since they are commands too. Commands on a name that is a stream's are refused.
+ */
+class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = if (GuardAndConsume.isNested) plan else {
+    guard(plan)
+    plan match {
+      case _: ConsumeCommand => plan
+      case q: ConsumeQuery if q.resolved => wrap(Seq(q.child), isQuery = true)
+      case u: Union if u.children.nonEmpty && u.children.forall(_.isInstanceOf[Command]) && Plans.reads(u).nonEmpty =>
+        wrap(u.children.map(mend), isQuery = false)
+      case c: Command if c.resolved && Plans.reads(c).nonEmpty => consuming(c)
+      case WithCTE(c: Command, _) if Plans.reads(plan).nonEmpty => wrap(Seq(plan), isQuery = false)
+      case other => other
+    }
+  }
+
+  /** Inside the command the statement is out of the analyzer's sight, so its last rules and checks are run on it here. */
+  private def wrap(statements: Seq[LogicalPlan], isQuery: Boolean): LogicalPlan = {
+    val analyzer = session.asInstanceOf[ClassicSession].sessionState.analyzer
+    val checked = GuardAndConsume.nested(statements.map(s => analyzer.executeAndCheck(s, new QueryPlanningTracker)))
+    ConsumeCommand(checked, isQuery)
+  }
+
+  private def mend(c: LogicalPlan): LogicalPlan = c match {
+    case m: MergeIntoCommand => Plans.mendMerge(m)
+    case other => other
+  }
+
+  private def consuming(c: Command): LogicalPlan = c match {
+    case _: V2WriteCommand | _: V2CreateTableAsSelectPlan | _: MergeIntoTable | _: MergeIntoCommand | _: DataWritingCommand |
+        _: SaveIntoDataSourceCommand | _: InsertIntoDataSourceCommand | _: InsertIntoDataSourceDirCommand |
+        _: DeltaDynamicPartitionOverwriteCommand =>
+      wrap(Seq(mend(c)), isQuery = false)
+    case _: UpdateCommand => Refusals.subquery("UPDATE")
+    case _: DeleteCommand => Refusals.subquery("DELETE")
+    case _: CreateViewCommand | _: AlterViewAsCommand | _: CacheTableAsSelect | _: CacheTable | _: UncacheTable |
+        _: SetVariable | _: CreateVariable | _: ExplainCommand | _: DescribeQueryCommand | _: StreamCommand => c
+    case other => Refusals.command(other.nodeName)
+  }
+
+  private def guard(plan: LogicalPlan): Unit = if (Bridge.isRegistered) plan match {
+    case c: CreateTable => named("CREATE TABLE", c.name)
+    case c: CreateTableAsSelect => named("CREATE TABLE", c.name)
+    case c: ReplaceTable => named("CREATE TABLE", c.name)
+    case c: ReplaceTableAsSelect => named("CREATE TABLE", c.name)
+    case c: DropTable => named("DROP TABLE", c.child)
+    case c: CreateTableCommand => named("CREATE TABLE", c.table.identifier.nameParts)
+    case c: CreateDataSourceTableCommand => named("CREATE TABLE", c.table.identifier.nameParts)
+    case c: CreateDataSourceTableAsSelectCommand => named("CREATE TABLE", c.table.identifier.nameParts)
+    case c: DropTableCommand => named(if (c.isView) "DROP VIEW" else "DROP TABLE", c.tableName.nameParts)
+    case c: CreateViewCommand if c.viewType == org.apache.spark.sql.catalyst.analysis.PersistedView =>
+      named("CREATE VIEW", c.name.nameParts)
+    case c: DropDatabaseCommand => Bridge.get.guard(session, if (c.cascade) "DROP SCHEMA CASCADE" else "DROP SCHEMA", Array(c.databaseName))
+    case c: DropNamespace => c.namespace match {
+      case r: org.apache.spark.sql.catalyst.analysis.ResolvedNamespace =>
+        val kind = if (c.cascade) "DROP SCHEMA CASCADE" else "DROP SCHEMA"
+        Bridge.get.guard(session, kind, (r.catalog.name +: r.namespace).toArray)
+      case _ =>
+    }
+    case c: RenameTable => Bridge.get.guard(session, "RENAME TABLE", c.newName.toArray)
+    case c: AlterTableRenameCommand => Bridge.get.guard(session, "RENAME TABLE", c.newName.nameParts.toArray)
+    case _ =>
+  }
+
+  private def named(kind: String, name: LogicalPlan): Unit = name match {
+    case r: ResolvedIdentifier =>
+      named(kind, (r.catalog.name +: r.identifier.namespace.toSeq) :+ r.identifier.name)
+    case _ =>
+  }
+  private def named(kind: String, parts: Seq[String]): Unit = Bridge.get.guard(session, kind, parts.toArray)
+}
+
+object GuardAndConsume {
+  private val depth = ThreadLocal.withInitial[java.lang.Integer](() => 0)
+  def isNested: Boolean = depth.get > 0
+  def nested[T](work: => T): T = {
+    depth.set(depth.get + 1)
+    try work finally depth.set(depth.get - 1)
+  }
+}

@@ -1,0 +1,182 @@
+package org.apache.spark.sql.streamql
+
+import java.io.FileNotFoundException
+import java.util.concurrent.{Callable, ExecutionException, Executors}
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.ObjectMapper
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.classic.ClassicConversions._
+import org.apache.spark.sql.classic.{Dataset, ExpressionUtils, SparkSession => ClassicSession}
+import org.apache.spark.sql.delta.{DeltaLog, Snapshot, SnapshotDescriptor}
+import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, Protocol}
+import org.apache.spark.sql.delta.files.TahoeBatchFileIndex
+import org.apache.spark.sql.delta.util.FileNames
+import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.functions.col
+
+/** Work per file or per commit, many at a time: it waits for storage, not for a core. */
+object Parallel {
+  private lazy val pool = Executors.newFixedThreadPool(32, (r: Runnable) => {
+    val t = new Thread(r, "streamql-io"); t.setDaemon(true); t
+  })
+  def map[A, B](items: Seq[A])(f: A => B): Seq[B] =
+    if (items.size <= 2) items.map(f)
+    else try pool.invokeAll(items.map(i => (() => f(i)): Callable[B]).asJava).asScala.map(_.get).toSeq
+    catch { case e: ExecutionException => throw e.getCause }
+}
+
+/** Exactly these files, and no Spark job to list them. */
+class ChangeFileIndex(session: SparkSession, log: DeltaLog, files: Seq[AddFile], descriptor: SnapshotDescriptor)
+  extends TahoeBatchFileIndex(session.asInstanceOf[ClassicSession], "batch", files, log, log.dataPath, descriptor) {
+  override def matchingFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[AddFile] =
+    if (partitionFilters.isEmpty) files else super.matchingFiles(partitionFilters, dataFilters)
+}
+
+/** The schema and protocol to read files with, where it is not a snapshot's own: those of an earlier version. */
+class Descriptor(val deltaLog: DeltaLog, val version: Long, val metadata: Metadata, val protocol: Protocol) extends SnapshotDescriptor {
+  override def dataPath: Path = deltaLog.dataPath
+  override def logPath: Path = deltaLog.logPath
+  override def numOfFilesIfKnown: Option[Long] = None
+  override def sizeInBytesIfKnown: Option[Long] = None
+}
+
+/** One Delta table as Python sees it: its log as JSON, its files as DataFrames. Decides nothing. */
+class TableReader(session: SparkSession, val log: DeltaLog) {
+  private val classic = session.asInstanceOf[ClassicSession]
+  private val mapper = TableReader.mapper
+  private def hadoopConf = log.newDeltaHadoopConf()
+  private def fileSystem = log.logPath.getFileSystem(hadoopConf)
+
+  def update(): Snapshot = log.update()
+  def snapshotAt(version: Long): Snapshot = log.getSnapshotAt(version)
+  def path: String = log.dataPath.toString
+  def logPath: String = log.logPath.toString
+
+  /** {version, timestamp, metaData, protocol} of a snapshot; version -1: no table here. */
+  def describe(s: Snapshot): String = {
+    val node = mapper.createObjectNode()
+    node.put("version", s.version)
+    if (s.version >= 0) {
+      node.put("timestamp", s.timestamp)
+      node.set[ObjectNode]("metaData", mapper.readTree(s.metadata.json).get("metaData"))
+      node.set[ObjectNode]("protocol", mapper.readTree(s.protocol.json).get("protocol"))
+    }
+    node.toString
+  }
+
+  def descriptor(base: SnapshotDescriptor, version: Long, metadataJson: String): SnapshotDescriptor =
+    new Descriptor(log, version, Action.fromJson(metadataJson).asInstanceOf[Metadata], base.protocol)
+
+  private def commitPath(snapshot: Snapshot, version: Long): Path = {
+    val unbackfilled = snapshot.logSegment.deltas.filter(f => FileNames.isUnbackfilledDeltaFile(f.getPath))
+    unbackfilled.map(_.getPath).find(p => FileNames.deltaVersion(p) == version)
+      .getOrElse(FileNames.unsafeDeltaFile(log.logPath, version))
+  }
+
+  /**
+   * The commits [from, to] as a JSON array of {version, time, actions: […]}: statistics cut down to numRecords, cdc files left out.
+   * `time`: the file's modification time in milliseconds where the commit says none itself. A commit whose file is gone has no actions
+   * field.
+   */
+  def commits(snapshot: Snapshot, from: Long, to: Long): String = {
+    val parts = Parallel.map(from to to)(v => commit(commitPath(snapshot, v), v))
+    parts.mkString("[", ",", "]")
+  }
+
+  private def commit(file: Path, version: Long): String = {
+    val lines =
+      try log.store.read(file, hadoopConf)
+      catch { case _: FileNotFoundException => return s"""{"version":$version}""" }
+    val actions = lines.iterator.filterNot(l => l.startsWith("{\"cdc\"") || l.isEmpty).map(slim).toSeq
+    val inCommit = actions.headOption.exists(_.contains("\"inCommitTimestamp\""))
+    val time = if (inCommit) "null" else fileSystem.getFileStatus(file).getModificationTime.toString
+    s"""{"version":$version,"time":$time,"actions":${actions.mkString("[", ",", "]")}}"""
+  }
+
+  private def slim(line: String): String =
+    if (!line.startsWith("{\"add\"") && !line.startsWith("{\"remove\"")) line
+    else {
+      val root = mapper.readTree(line).asInstanceOf[ObjectNode]
+      val file = root.elements().next().asInstanceOf[ObjectNode]
+      val stats = file.remove("stats")
+      if (stats != null && stats.isTextual) {
+        val m = TableReader.numRecords.matcher(stats.asText)
+        if (m.find()) file.put("numRecords", m.group(1).toLong)
+      }
+      file.remove("tags")
+      root.toString
+    }
+
+  /** Those of the given data files (as the log names them) that are not there any more. */
+  def missing(paths: java.util.List[String]): java.util.List[String] = {
+    val conf = hadoopConf
+    val fs = log.dataPath.getFileSystem(conf)
+    val there = Parallel.map(paths.asScala.toSeq) { p =>
+      val named = new Path(new java.net.URI(p))
+      val absolute = if (named.isAbsolute) named else new Path(log.dataPath, named)
+      (if (absolute.toUri.getScheme == null) fs else absolute.getFileSystem(conf)).exists(absolute)
+    }
+    paths.asScala.toSeq.zip(there).collect { case (p, false) => p }.asJava
+  }
+
+  /** The first version whose commit is still in the log, and its time; [-1, 0] where there is none. */
+  def earliest(): Array[Long] = {
+    val first = log.store.listFrom(FileNames.listingPrefix(log.logPath, 0L), hadoopConf)
+      .filter(f => FileNames.isDeltaFile(f.getPath)).take(1).toSeq.headOption
+    first.map(f => Array(FileNames.deltaVersion(f.getPath), f.getModificationTime)).getOrElse(Array(-1L, 0L))
+  }
+
+  /** The last version committed at or before a time in milliseconds; -1: the time lies before the log. */
+  def versionAt(millis: Long): Long = {
+    val history = log.history
+    try {
+      val commit = history.getActiveCommitAtTime(new java.sql.Timestamp(millis), None,
+        canReturnLastCommit = true, mustBeRecreatable = false, canReturnEarliestCommit = false)
+      commit.version
+    } catch { case e: Throwable if e.getClass.getSimpleName.startsWith("TimestampEarlierThan") => -1L }
+  }
+
+  /** The files of a snapshot, one JSON add action a line. */
+  def filesOf(s: Snapshot): String = s.allFiles.collect().map(f => slim(f.json)).mkString("\n")
+
+  /** All rows of a snapshot, as `scan` shows them; files are listed by Delta, on the executors' side of things. */
+  def table(s: Snapshot): DataFrame = {
+    val relation = log.createRelation(snapshotToUseOpt = Some(s), isTimeTravelQuery = true)
+    select(Dataset.ofRows(classic, LogicalRelation(relation)), None, origins = false)
+  }
+
+  /**
+   * The rows of exactly these file states (add actions, one a line), read with the descriptor's schema, after Delta's row id
+   * (__streamql_row_id), row commit version (__streamql_row_version), and with `origins` the file's base row id and default row commit version
+   * (__streamql_base, __streamql_file_version). With `lost`: only the rows it names.
+   */
+  def scan(descriptor: SnapshotDescriptor, files: String, lost: LostRows, origins: Boolean): DataFrame = {
+    val adds = files.split('\n').toSeq.filter(_.nonEmpty).map(Action.fromJson(_).asInstanceOf[AddFile])
+    val index = new ChangeFileIndex(session, log, adds, descriptor)
+    val relation = log.buildHadoopFsRelationWithFileIndex(descriptor, index, bucketSpec = None, dropNullTypeColumnsFromSchema = false)
+    select(Dataset.ofRows(classic, LogicalRelation(relation)), Option(lost), origins)
+  }
+
+  private def select(all: Dataset[org.apache.spark.sql.Row], lost: Option[LostRows], origins: Boolean): DataFrame = {
+    val meta = all.metadataColumn("_metadata")
+    def field(name: String) = ExpressionUtils.expression(meta.getField(name))
+    val rows = lost.map(l => all.filter(ExpressionUtils.column(IsLost(field("base_row_id"), field("row_index"), l)))).getOrElse(all)
+    val fromFile =
+      if (origins) Seq("base_row_id" -> "__streamql_base", "default_row_commit_version" -> "__streamql_file_version") else Nil
+    val hidden = Seq("row_id" -> "__streamql_row_id", "row_commit_version" -> "__streamql_row_version") ++ fromFile
+    rows.select(hidden.map { case (f, name) => meta.getField(f).as(name) } ++
+      all.columns.map(c => col("`" + c.replace("`", "``") + "`")): _*)
+  }
+}
+
+object TableReader {
+  private val mapper = new ObjectMapper()
+  private val numRecords = java.util.regex.Pattern.compile("\"numRecords\"\\s*:\\s*(\\d+)")
+
+  def open(session: SparkSession, path: String): TableReader = new TableReader(session, DeltaLog.forTable(session, path))
+}

@@ -1,0 +1,135 @@
+package org.apache.spark.sql.streamql
+
+import java.util.UUID
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.hadoop.fs.Path
+import org.apache.parquet.example.data.simple.SimpleGroupFactory
+import org.apache.parquet.hadoop.example.ExampleParquetWriter
+import org.apache.parquet.hadoop.metadata.CompressionCodecName
+import org.apache.parquet.hadoop.util.HadoopOutputFile
+import org.apache.parquet.schema.{LogicalTypeAnnotation, MessageType, PrimitiveType, Type, Types}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.delta.{DeltaConcurrentModificationException, DeltaLog, DeltaOperations, Snapshot}
+import org.apache.spark.sql.delta.actions.{Action, AddFile, DomainMetadata, SetTransaction}
+import org.apache.spark.sql.types.{LongType, StringType, StructType, TimestampType}
+
+/** Delta's application transactions: what decides a claim (on targets) and orders events (in the catalog). */
+object Txns {
+  private val mapper = new ObjectMapper()
+
+  /** {exists, tableId, version, txn, retention}: what the log at `path` says of `appId`; txn null where it says nothing. */
+  def read(session: SparkSession, path: String, appId: String): String = {
+    val snapshot = DeltaLog.forTable(session, path).update()
+    val node = mapper.createObjectNode()
+    node.put("exists", snapshot.version >= 0)
+    node.put("version", snapshot.version)
+    if (snapshot.version >= 0) {
+      node.put("tableId", snapshot.metadata.id)
+      snapshot.transactions.get(appId).foreach(node.put("txn", _))
+      snapshot.metadata.configuration.get("delta.setTransactionRetentionDuration").foreach(node.put("retention", _))
+    }
+    node.toString
+  }
+
+  /**
+   * Commits (appId, number) alone, if the log holds a lower number for appId when the commit is made: a compare-and-set. Answers the
+   * number that the log holds afterwards; a conflict is answered by null: read again.
+   */
+  def fence(session: SparkSession, path: String, appId: String, number: Long, atLeast: Long): java.lang.Long = {
+    val txn = DeltaLog.forTable(session, path).startTransaction(None)
+    val current = txn.txnVersion(appId)
+    if (current >= atLeast) current
+    else try {
+      txn.commit(Seq(SetTransaction(appId, number, Some(System.currentTimeMillis()))), DeltaOperations.ManualUpdate)
+      number
+    } catch { case _: DeltaConcurrentModificationException => null }
+  }
+}
+
+/** The catalog's table: streams as domain metadata, events as rows, both in one commit. */
+class EventLog(session: SparkSession, path: String) {
+  private val mapper = new ObjectMapper()
+  private val log = DeltaLog.forTable(session, path)
+
+  def update(): Snapshot = log.update()
+
+  /** {version, tableId, configuration, domains: {domain: configuration}, txns: {appId: version}} of a snapshot, whole. */
+  def state(s: Snapshot): String = {
+    val node = mapper.createObjectNode()
+    node.put("version", s.version)
+    if (s.version >= 0) {
+      node.put("tableId", s.metadata.id)
+      val configuration = node.putObject("configuration")
+      s.metadata.configuration.foreach { case (k, v) => configuration.put(k, v) }
+      val domains = node.putObject("domains")
+      s.domainMetadata.filterNot(_.removed).foreach(d => domains.put(d.domain, d.configuration))
+      val txns = node.putObject("txns")
+      s.transactions.foreach { case (k, v) => txns.put(k, v) }
+    }
+    node.toString
+  }
+
+  /**
+   * One event commit on top of snapshot `base`: fails (null) when a commit since then touched one of the same domains. `event` is
+   * {domains: {domain: configuration or null to remove}, txns: {appId: version}, rows: [{column: value}]}; times in milliseconds.
+   */
+  def commit(base: Snapshot, event: String): java.lang.Long = {
+    val node = mapper.readTree(event)
+    val domains = node.get("domains").properties().asScala.toSeq.map { e =>
+      if (e.getValue.isNull) DomainMetadata(e.getKey, "", removed = true) else DomainMetadata(e.getKey, e.getValue.asText, removed = false)
+    }
+    val now = Some(System.currentTimeMillis())
+    val txns = node.get("txns").properties().asScala.toSeq.map(e => SetTransaction(e.getKey, e.getValue.asLong, now))
+    val rows = node.get("rows").elements().asScala.toSeq
+    val files = if (rows.isEmpty) Nil else Seq(write(base.metadata.schema, rows))
+    val txn = log.startTransaction(None, Some(base))
+    try txn.commit(txns ++ domains ++ files, DeltaOperations.ManualUpdate)
+    catch {
+      case e: DeltaConcurrentModificationException => null
+      case e: Exception if e.getClass.getSimpleName.contains("Concurrent") || String.valueOf(e.getMessage).contains("DOMAIN_METADATA") => null
+    }
+  }
+
+  private def write(schema: StructType, rows: Seq[JsonNode]): AddFile = {
+    val name = s"event-${UUID.randomUUID()}.zstd.parquet"
+    val file = new Path(log.dataPath, name)
+    val conf = log.newDeltaHadoopConf()
+    val parquet = EventLog.parquetSchema(schema)
+    val out = HadoopOutputFile.fromPath(file, conf)
+    val writer = ExampleParquetWriter.builder(out).withType(parquet).withConf(conf).withCompressionCodec(CompressionCodecName.ZSTD).build()
+    val groups = new SimpleGroupFactory(parquet)
+    try rows.foreach { row =>
+      val group = groups.newGroup()
+      schema.fields.foreach { f =>
+        val value = row.get(f.name)
+        if (value != null && !value.isNull) f.dataType match {
+          case LongType => group.append(f.name, value.asLong)
+          case TimestampType => group.append(f.name, value.asLong * 1000L)
+          case _ => group.append(f.name, value.asText)
+        }
+      }
+      writer.write(group)
+    } finally writer.close()
+    val status = file.getFileSystem(conf).getFileStatus(file)
+    AddFile(name, Map.empty, status.getLen, status.getModificationTime, dataChange = true, stats = s"""{"numRecords":${rows.size}}""")
+  }
+}
+
+object EventLog {
+  private def parquetSchema(schema: StructType): MessageType = {
+    val fields: Seq[Type] = schema.fields.toSeq.map { f =>
+      f.dataType match {
+        case LongType => Types.optional(PrimitiveType.PrimitiveTypeName.INT64).named(f.name)
+        case TimestampType => Types.optional(PrimitiveType.PrimitiveTypeName.INT64)
+          .as(LogicalTypeAnnotation.timestampType(true, LogicalTypeAnnotation.TimeUnit.MICROS)).named(f.name)
+        case StringType => Types.optional(PrimitiveType.PrimitiveTypeName.BINARY).as(LogicalTypeAnnotation.stringType()).named(f.name)
+        case other => throw new IllegalArgumentException(s"no events of type $other")
+      }
+    }
+    new MessageType("event", fields: _*)
+  }
+}

@@ -1,0 +1,44 @@
+"""Names of streams and tables: parts, quoting, identity."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+def quote(part: str) -> str:
+    """One part of a name as Spark SQL takes it, quoted always: a ` inside is doubled."""
+    return "`" + part.replace("`", "``") + "`"
+
+
+def quote_if_needed(part: str) -> str:
+    """One part of a name for people to read: quoted only where it must be."""
+    return part if _PLAIN.match(part) else quote(part)
+
+
+@dataclass(frozen=True, order=True)
+class Name:
+    """A name with catalog, schema and object part; all three are known.
+
+    Spark compares names case-insensitively (spark.sql.caseSensitive=false), so identity is by `key`.
+    """
+
+    catalog: str
+    schema: str
+    object: str
+
+    @property
+    def key(self) -> str:
+        """What two spellings of one name share."""
+        return "\x1f".join((self.catalog.lower(), self.schema.lower(), self.object.lower()))
+
+    @property
+    def sql(self) -> str:
+        """All three parts, quoted, for use in SQL text."""
+        return ".".join(quote(p) for p in (self.catalog, self.schema, self.object))
+
+    def __str__(self) -> str:
+        parts = (self.schema, self.object) if self.catalog == "spark_catalog" else (self.catalog, self.schema, self.object)
+        return ".".join(quote_if_needed(p) for p in parts)

@@ -1,0 +1,227 @@
+"""Spark sessions that have the extension: an embedded one, or a caller's own builder."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark import SparkConf, SparkContext
+from pyspark.sql import DataFrame, SparkSession
+
+from streamql.errors import StreamqlError
+from streamql.extension import metastore
+from streamql.extension.build import extension_jar, java
+from streamql.extension.jars import delta_jars
+
+EXTENSIONS = ("io.delta.sql.DeltaSparkSessionExtension", "streamql.Extensions")
+"""In this order: the parser of the last named is the outermost."""
+
+DATA_DEFAULT = "streamql-data"
+DRIVER_MEMORY_SHARE = 0.5
+DRIVER_MEMORY_MB_MIN = 1024
+DRIVER_MEMORY_MB_MAX = 8192
+
+_LOG_CONF = Path(__file__).parent / "extension" / "log4j2.properties"
+_LISTS = {"spark.sql.extensions": ",", "spark.jars": ",", "spark.driver.extraClassPath": os.pathsep}
+"""Settings that hold several values, and what stands between them."""
+
+
+class _Embedded(NamedTuple):
+    spark: SparkSession
+    data: Path
+
+
+_lock = threading.Lock()
+_embedded: _Embedded | None = None
+
+
+def session(data: str | os.PathLike[str] = DATA_DEFAULT, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """The embedded session over the data directory `data`, made if it is not there: tables, views and streams in it persist.
+
+    `conf` overrides any setting. A second call for the same directory gives the same session; other processes may use the directory
+    at the same time. Raises INVALID_ARGUMENT if this process has a session over another directory or of another make,
+    JAVA_NOT_FOUND, JAR_BUILD_FAILED.
+    """
+    global _embedded
+    directory = Path(data).expanduser().resolve()
+    with _lock:
+        running = _running()
+        if running is None:
+            directory.mkdir(parents=True, exist_ok=True)
+            _embedded = _Embedded(_start(directory, conf or {}), directory)
+            return _embedded.spark
+        if running.data != directory:
+            raise StreamqlError(
+                "INVALID_ARGUMENT",
+                f"this process has a session over {running.data} already; there can be one at a time",
+                hint=f"stop it first (session.stop()), or use another process for {directory}",
+                running=str(running.data),
+                asked=str(directory),
+            )
+        for key, value in (conf or {}).items():
+            if running.spark.conf.isModifiable(key):
+                running.spark.conf.set(key, value)
+        return running.spark
+
+
+def _running() -> _Embedded | None:
+    """This process's embedded session, if it has not been stopped. Raises INVALID_ARGUMENT for a session that is not ours."""
+    context = SparkContext._active_spark_context
+    if context is None:
+        return None
+    if _embedded is not None and _embedded.spark.sparkContext is context:
+        return _embedded
+    raise StreamqlError(
+        "INVALID_ARGUMENT",
+        "this process has a Spark session that streamql did not make",
+        hint="use that one, made with streamql.configure(SparkSession.builder).getOrCreate(), or stop it first",
+    )
+
+
+def _start(data: Path, overrides: Mapping[str, str]) -> SparkSession:
+    settings = _embedded_conf(data, overrides)
+    # PySpark writes every failed query to stderr, as JSON, besides raising it.
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
+    # Python workers run this Python, not whichever `python3` is first on PATH.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    gateway = SparkContext._gateway
+    if gateway is None:
+        from streamql.extension.jvm import launch
+
+        gateway = launch(settings)
+    elif _EMBEDDED_MARK not in _class_path(gateway):
+        raise StreamqlError(
+            "EXTENSION_NOT_INSTALLED",
+            "this process started a JVM without streamql's jars, and a process has one JVM",
+            hint="start Python again and call streamql.session() first",
+        )
+    spark_conf = SparkConf(_jvm=gateway.jvm)
+    for key, value in settings.items():
+        spark_conf.set(key, value)
+    context = SparkContext(conf=spark_conf, gateway=gateway)
+    spark = SparkSession(context)
+    from streamql import bridge
+
+    bridge.install(spark)
+    return spark
+
+
+_EMBEDDED_MARK = "streamql-extension"
+
+
+def _class_path(gateway: object) -> str:
+    jvm = gateway.jvm  # type: ignore[attr-defined]  # py4j has no types
+    return str(jvm.java.lang.System.getProperty("java.class.path"))
+
+
+def _embedded_conf(data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
+    """Every setting of the embedded session over `data`."""
+    java()
+    cores = os.cpu_count() or 1
+    settings = {
+        "spark.master": "local[*]",
+        "spark.app.name": "streamql",
+        "spark.driver.memory": f"{_driver_memory_mb()}m",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.warehouse.dir": str(data / "warehouse"),
+        # The data of one directory on one machine: few, larger partitions; adaptive execution splits what is skewed.
+        "spark.sql.shuffle.partitions": str(max(4, 2 * cores)),
+        "spark.databricks.delta.snapshotPartitions": str(max(2, min(cores, 8))),
+    }
+    settings |= metastore.conf(metastore.prepare(data))
+    settings |= {key: str(value) for key, value in overrides.items()}
+    classpath = os.pathsep.join(map(str, metastore.jars()))
+    settings["spark.driver.extraClassPath"] = _joined(
+        "spark.driver.extraClassPath", settings.get("spark.driver.extraClassPath"), classpath
+    )
+    for key, value in conf_lines().items():
+        if key == "spark.jars":  # executors are threads of this JVM
+            continue
+        settings[key] = _joined(key, settings.get(key), value)
+    options = settings.get("spark.driver.extraJavaOptions", "")
+    if "log4j2.configurationFile" not in options:
+        settings["spark.driver.extraJavaOptions"] = (
+            f'"-Dlog4j2.configurationFile={_LOG_CONF.as_uri()}" {options}'.strip()
+        )
+    return settings
+
+
+def _driver_memory_mb() -> int:
+    """Half of the memory this process may use, within bounds, in MiB."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+        machine = min(machine, int(limit)) if limit.isdigit() else machine
+    except OSError:
+        pass
+    return max(DRIVER_MEMORY_MB_MIN, min(DRIVER_MEMORY_MB_MAX, int(machine * DRIVER_MEMORY_SHARE) >> 20))
+
+
+def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
+    """Add the extension, Delta Lake and their jars to a builder: `streamql.configure(SparkSession.builder).getOrCreate()`.
+
+    Extensions and jars that the builder names already stay, before ours. Raises EXTENSION_NOT_INSTALLED if this process's JVM runs
+    already without them, JAVA_NOT_FOUND, JAR_BUILD_FAILED.
+    """
+    java()
+    gateway = SparkContext._gateway
+    if gateway is not None and _EMBEDDED_MARK not in _class_path(gateway):
+        lines = "\n".join(f"  {key}={value}" for key, value in conf_lines().items())
+        raise StreamqlError(
+            "EXTENSION_NOT_INSTALLED",
+            "this process's Spark runs already, without streamql's jars",
+            hint=f"call streamql.configure() before the first session is made, or start Spark with\n{lines}",
+        )
+    options: Mapping[str, str] = builder._options
+    for key, value in conf_lines().items():
+        builder.config(key, _joined(key, options.get(key), value))
+    return builder
+
+
+def conf_lines() -> dict[str, str]:
+    """The settings that give any Spark the extension, as `streamql conf` prints them for spark-defaults.conf or --conf.
+
+    The jars are on the driver's class path, because those in spark.jars are not seen by the threads of the Thrift and Connect servers,
+    and in spark.jars, which takes them to the executors of a cluster.
+    """
+    jars = [str(jar) for jar in (*delta_jars(), extension_jar())]
+    return {
+        "spark.sql.extensions": ",".join(EXTENSIONS),
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.sources.default": "delta",
+        "spark.driver.extraClassPath": os.pathsep.join(jars),
+        "spark.jars": ",".join(jars),
+    }
+
+
+def run_sql(text: str, spark: SparkSession | None = None) -> DataFrame:
+    """`spark.sql(text)` in a session that can do what streamql does: `spark`, the active one, or else the embedded one.
+
+    Raises EXTENSION_NOT_INSTALLED, and what the statement raises.
+    """
+    chosen = spark or SparkSession.getActiveSession() or session()
+    from streamql import bridge
+
+    bridge.install(chosen)
+    return chosen.sql(text)
+
+
+def _joined(key: str, given: str | None, ours: str) -> str:
+    """A setting's value: what is given stays; to one that holds several values ours are appended, each once."""
+    if not given:
+        return ours
+    separator = _LISTS.get(key)
+    if separator is None:
+        return given
+    added = ours.split(separator)
+    kept = [part for part in given.split(separator) if part.strip() and part.strip() not in added]
+    return separator.join([*kept, *added])

@@ -1,0 +1,189 @@
+"""Delta tables as sources of streams: found by identity, read by interval, asked from the log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from streamql.changes import change_set, read_commits
+from streamql.changes.plan import ChangePlan, PlanKind, plan_changes
+from streamql.delta.log import Commit
+from streamql.delta.names import look_up, tables_of
+from streamql.delta.table import DeltaTable, Snapshot
+from streamql.errors import StreamqlError
+from streamql.model import Interval, StreamMode, TableSource
+from streamql.names import Name
+
+
+@dataclass(frozen=True)
+class OpenSource:
+    """A source found: its table and the newest version there is."""
+
+    spark: SparkSession
+    source: TableSource
+    table: DeltaTable
+    latest: Snapshot
+
+    def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:
+        """The change set of an interval. Lazy."""
+        return change_set(self.spark, self.table.path, interval, mode, self.table, self.latest)
+
+    def commits(self, interval: Interval) -> list[Commit]:
+        """The commits of an interval. Raises STREAM_STALE."""
+        return read_commits(self.table, self.latest, interval)
+
+    def plan(self, interval: Interval, mode: StreamMode) -> ChangePlan:
+        """How an interval would be read; NOTHING means that no row can be in it."""
+        return plan_changes(self.commits(interval), interval, mode)
+
+    def batch_end(self, interval: Interval, mode: StreamMode, rows_max: int) -> int:
+        """The last version of the longest prefix of the interval with at most `rows_max` changes: whole commits, at least one.
+
+        Initial rows come whole, alone: they are one state of the table.
+        """
+        if interval.initial:
+            return interval.after
+        if interval.is_empty:
+            return interval.through
+        end, bound = interval.after, 0
+        for commit in self.commits(interval):
+            bound += rows_touched_max(commit)
+            fits = bound <= rows_max or self._at_most(Interval(interval.after, commit.version), mode, rows_max)
+            if not fits and end > interval.after:
+                break
+            end = commit.version
+            if not fits:
+                break
+        return end
+
+    def _at_most(self, interval: Interval, mode: StreamMode, rows_max: int) -> bool:
+        return self.changes(interval, mode).limit(rows_max + 1).count() <= rows_max
+
+
+def rows_touched_max(commit: Commit) -> int:
+    """No fewer than the changes a commit can make: every row of every file it names, twice (an update is two changes)."""
+    total = 0
+    for change in commit.changes:
+        if change.data_change:
+            for state in (change.before, change.after):
+                records = state.action.get("numRecords") if state is not None else 0
+                if records is None:
+                    return 2**62
+                total += int(records)
+    return total
+
+
+def open_source(spark: SparkSession, source: TableSource) -> OpenSource:
+    """Finds the table that has the source's id: where it was, else by its name, else under another name of its schema.
+
+    Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED.
+    """
+    table = DeltaTable(spark, source.path)
+    latest = table.latest()
+    if latest.exists and latest.table_id == source.table_id:
+        return OpenSource(spark, source, table, latest)
+    found = look_up(spark, source.name)
+    if found.kind == "delta" and found.table_id == source.table_id:
+        return _opened(spark, TableSource(source.name, found.path, source.table_id))
+    renamed = _renamed(spark, source)
+    if renamed is not None:
+        return _opened(spark, renamed)
+    if latest.exists or found.kind != "missing":
+        raise StreamqlError(
+            "STREAM_SOURCE_REPLACED",
+            f"{source.name} is another table now: it was replaced, or dropped and created again",
+            hint="CREATE OR REPLACE the stream on the new table",
+            source=str(source.name),
+            table_id=source.table_id,
+        )
+    raise StreamqlError(
+        "STREAM_SOURCE_MISSING",
+        f"{source.name}, the source of the stream, does not exist any more",
+        hint="DROP the stream, or CREATE OR REPLACE it on another table",
+        source=str(source.name),
+        table_id=source.table_id,
+    )
+
+
+def _opened(spark: SparkSession, source: TableSource) -> OpenSource:
+    table = DeltaTable(spark, source.path)
+    return OpenSource(spark, source, table, table.latest())
+
+
+def _renamed(spark: SparkSession, source: TableSource) -> TableSource | None:
+    try:
+        names = tables_of(spark, source.name.catalog, source.name.schema)
+    except Exception:  # the schema or catalog is gone: whatever the catalog's own error, nothing can be found there
+        return None
+    for object_name in names:
+        name = Name(source.name.catalog, source.name.schema, object_name)
+        found = look_up(spark, name)
+        if found.kind == "delta" and found.table_id == source.table_id:
+            return TableSource(name, found.path, source.table_id)
+    return None
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """What an interval holds, by the log alone: an upper bound of rows where files were rewritten."""
+
+    versions: int
+    rows_added: int | None
+    rows_removed: int | None
+    files: int
+    bytes: int
+    has_data: bool
+
+
+def backlog(source: OpenSource, interval: Interval, mode: StreamMode) -> Backlog:
+    """Counts rows, files and bytes that reading the interval would touch; no job runs."""
+    plan = source.plan(interval, mode)
+    pieces = plan.inserted + plan.pieces
+    added = _rows([(p.file.action, p.other.action if p.other else None) for p in pieces if p.weight > 0])
+    removed = _rows([(p.file.action, p.other.action if p.other else None) for p in pieces if p.weight < 0])
+    size = sum(int(p.file.action.get("size", 0)) for p in pieces)
+    versions = interval.through - interval.after
+    return Backlog(versions, added, removed, len({p.file.path for p in pieces}), size, plan.kind is not PlanKind.NOTHING)
+
+
+def _rows(pieces: Sequence[tuple[object, object]]) -> int | None:
+    total = 0
+    for file, other in pieces:
+        rows = _live(file)
+        if other is not None:
+            rows = max(0, _vector(other) - _vector(file))
+        if rows is None:
+            return None
+        total += rows
+    return total
+
+
+def _live(action: object) -> int | None:
+    assert isinstance(action, dict)
+    records = action.get("numRecords")
+    return None if records is None else int(records) - _vector(action)
+
+
+def _vector(action: object) -> int:
+    assert isinstance(action, dict)
+    return int((action.get("deletionVector") or {}).get("cardinality", 0))
+
+
+_INTERVAL = re.compile(r"interval\s+(\d+)\s+(second|minute|hour|day|week)s?", re.IGNORECASE)
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
+
+
+def retention_ms(snapshot: Snapshot) -> int:
+    """How long after a commit its history may be gone: the shorter of Delta's file and log retention, in milliseconds."""
+    configuration = snapshot.configuration
+    files = _milliseconds(configuration.get("delta.deletedFileRetentionDuration", "interval 1 week"))
+    log = _milliseconds(configuration.get("delta.logRetentionDuration", "interval 30 days"))
+    return min(files, log)
+
+
+def _milliseconds(text: str) -> int:
+    m = _INTERVAL.search(text)
+    return int(m.group(1)) * _SECONDS[m.group(2).lower()] * 1000 if m else 7 * 86400 * 1000

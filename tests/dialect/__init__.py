@@ -1,0 +1,1 @@
+"""Tests of the dialect: text in, statements and splices out; no Spark."""

@@ -1,0 +1,174 @@
+"""The extension jar, the cache it is kept in, and Java."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from streamql.errors import StreamqlError
+from streamql.extension import build, jars
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def write_java(directory: Path, version: str) -> Path:
+    """A stand-in for `java` that knows only its version."""
+    program = directory / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(StreamqlError, match="openjdk-17-jre-headless") as error:
+        build.java()
+    assert error.value.code == "JAVA_NOT_FOUND"
+
+
+def test_java_home_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(StreamqlError, match="JAVA_HOME is") as error:
+        build.java()
+    assert error.value.code == "JAVA_NOT_FOUND"
+
+
+@pytest.mark.parametrize(("version", "major"), [("1.8.0_392", 8), ("11.0.2", 11)])
+def test_old_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, major: int) -> None:
+    write_java(tmp_path, version)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(StreamqlError, match=f"is Java {major}; Spark needs Java 17"):
+        build.java()
+
+
+@pytest.mark.parametrize("version", ["17.0.15", "21", "25-ea"])
+def test_good_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str) -> None:
+    program = write_java(tmp_path, version)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert build.java() == program
+
+
+def test_the_release_file_saves_starting_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    write_java(tmp_path, "11")
+    (tmp_path / "release").write_text('IMPLEMENTOR="x"\nJAVA_VERSION="21.0.4"\n')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert build.java() == tmp_path / "bin" / "java"
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STREAMQL_CACHE", str(tmp_path / "own"))
+    assert build.cache_dir() == tmp_path / "own"
+    monkeypatch.delenv("STREAMQL_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert build.cache_dir() == tmp_path / "streamql"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert build.cache_dir() == tmp_path / "home" / ".cache" / "streamql"
+
+
+def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("STREAMQL_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(StreamqlError, match="STREAMQL_CACHE") as error, build.locked("any"):
+        pass
+    assert error.value.code == "JAR_BUILD_FAILED"
+
+
+def test_the_compilers_message_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "Wrong.scala").write_text("object Wrong { val n: Int = missing }\n")
+    with pytest.raises(StreamqlError, match="not found: value missing") as error:
+        build.build_jar(tmp_path / "out" / "x.jar", [], tmp_path)
+    assert error.value.code == "JAR_BUILD_FAILED"
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_jar_holds_classes_and_resources(tmp_path: Path) -> None:
+    sources = tmp_path / "scala"
+    sources.mkdir()
+    (sources / "Right.scala").write_text("package p\nobject Right { val n: Int = 1 }\n")
+    (tmp_path / "prefilter.txt").write_text("STREAM")
+    build.build_jar(tmp_path / "x.jar", [], sources)
+    with zipfile.ZipFile(tmp_path / "x.jar") as jar:
+        assert "p/Right.class" in jar.namelist()
+        assert jar.read("streamql/prefilter.txt") == b"STREAM"
+
+
+def test_the_fingerprint_follows_sources_and_resources(tmp_path: Path) -> None:
+    sources = tmp_path / "scala"
+    sources.mkdir()
+    (sources / "A.scala").write_text("class A")
+    seen = {build.fingerprint(sources)}
+    (sources / "A.scala").write_text("class B")
+    seen.add(build.fingerprint(sources))
+    (tmp_path / "prefilter.txt").write_text("x")
+    seen.add(build.fingerprint(sources))
+    assert len(seen) == 3
+
+
+def test_settings_that_lead_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    settings = tmp_path / "ivysettings.xml"
+    settings.write_text(
+        '<ivysettings><settings defaultResolver="none"/><resolvers>'
+        f'<filesystem name="none"><artifact pattern="{tmp_path}/nothing/[artifact].jar"/></filesystem></resolvers></ivysettings>'
+    )
+    monkeypatch.setenv("STREAMQL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("STREAMQL_IVY_SETTINGS", str(settings))
+    with pytest.raises(StreamqlError, match="could not be fetched") as error:
+        jars.delta_jars()
+    assert error.value.code == "JAR_BUILD_FAILED"
+    assert "io.delta" in error.value.message
+    assert list((tmp_path / "cache" / "jars").glob("*")) == []
+
+
+def test_an_unknown_group_of_jars() -> None:
+    with pytest.raises(StreamqlError, match="kafka") as error:
+        jars.optional_jars("floppy")
+    assert error.value.code == "INVALID_ARGUMENT"
+
+
+@pytest.mark.slow
+def test_the_wheel_brings_the_jar(tmp_path: Path) -> None:
+    """Built as pip builds it, unpacked where nothing else is, imported from there."""
+    wheels = tmp_path / "wheels"
+    source = tmp_path / "source"
+    names = ["streamql", "pyproject.toml", "setup.py"]
+    source.mkdir()
+    subprocess.run(["cp", "-r", *names, str(source)], cwd=ROOT, check=True)
+    (source / "README.md").write_text("x")
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "-w",
+        str(wheels),
+        ".",
+    ]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = wheels.iterdir()
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        archive.extractall(tmp_path / "site")
+    for name in ("scala/Extensions.scala", "prefilter.txt", "metastore.sql", "log4j2.properties", build.JAR_NAME):
+        assert f"streamql/extension/{name}" in names
+    code = "import streamql; from streamql.extension.build import extension_jar; print(streamql.__file__, extension_jar(), sep='\\n')"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "STREAMQL_CACHE": str(tmp_path / "empty")}
+    printed = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    package = tmp_path / "site" / "streamql"
+    assert printed.stdout.splitlines() == [str(package / "__init__.py"), str(package / "extension" / build.JAR_NAME)]
+    with zipfile.ZipFile(package / "extension" / build.JAR_NAME) as jar:
+        assert "streamql/Extensions.class" in jar.namelist()
+        assert "streamql/prefilter.txt" in jar.namelist()

@@ -1,0 +1,230 @@
+"""Every window of random histories against every oracle that can say something of it.
+
+pytest tests/histories/test_histories.py                                        # >= 500 windows
+STREAMQL_LONG=20000 pytest tests/histories/test_histories.py                    # or: --long 20000
+STREAMQL_SEEDS=7 STREAMQL_WINDOW=3:9 pytest tests/histories/test_histories.py   # one window of one history
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamql.errors import StreamqlError
+from streamql.model import Interval, StreamMode
+
+from . import oracles, subject
+from .histories import make_history
+from .oracles import Bag, Change
+from .recording import READERS, Recording, record
+from .spark_oracles import changelog
+
+FIRST_SEED = int(os.environ.get("STREAMQL_SEED", "0"))
+HISTORIES = 6
+WINDOWS_MIN = 500
+WINDOWS_PER_HISTORY = 90
+REQUIRED_OPERATIONS = ("INSERT", "UPDATE", "DELETE", "MERGE", "RESTORE", "OPTIMIZE", "REPLACE WHERE", "ADD COLUMN")
+CHANGELOG_EVERY = 12
+"""Spark's own net changes are asked for one window in so many: each costs as much as the subject."""
+
+
+def seeds(config: pytest.Config) -> list[int]:
+    """The histories to run: those asked for, or as many as the windows wanted need."""
+    if named := os.environ.get("STREAMQL_SEEDS"):
+        return [int(seed) for seed in named.split(",")]
+    windows = config.getoption("--long", 0) or int(os.environ.get("STREAMQL_LONG", "0"))
+    count = max(HISTORIES, -(-windows // WINDOWS_PER_HISTORY))
+    return list(range(FIRST_SEED, FIRST_SEED + count))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", seeds(metafunc.config))
+
+
+@dataclass
+class Run:
+    """What a whole run has met; looked at by the last test."""
+
+    windows: int = 0
+    refused: int = 0
+    histories: int = 0
+    plans: Counter[str] = field(default_factory=Counter)
+    operations: Counter[str] = field(default_factory=Counter)
+    oracles: Counter[str] = field(default_factory=Counter)
+
+
+class Recorder:
+    """Runs the next history while the windows of this one are checked."""
+
+    def __init__(self, spark: SparkSession, scratch: Path, todo: list[int]) -> None:
+        self._spark, self._scratch, self._todo = spark, scratch, list(todo)
+        self._pool = ThreadPoolExecutor(1)
+        self._ahead: dict[int, Future[Recording]] = {}
+
+    def take(self, seed: int) -> Recording:
+        recording = self._ahead.pop(seed, None) or self._start(seed)
+        done = recording.result()
+        later = [s for s in self._todo[self._todo.index(seed) + 1 :][:1] if s not in self._ahead]
+        self._ahead.update({s: self._start(s) for s in later})
+        return done
+
+    def _start(self, seed: int) -> Future[Recording]:
+        path = str(self._scratch / f"history {seed}")
+        return self._pool.submit(lambda: record(self._spark, make_history(seed), path))
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return Run()
+
+
+@pytest.fixture(scope="module")
+def recorder(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Recorder]:
+    made = Recorder(spark, tmp_path_factory.mktemp("histories"), seeds(request.config))
+    yield made
+    made.close()
+
+
+def fail(recording: Recording, window: tuple[int, int], what: str, details: str) -> None:
+    after, through = window
+    seed = recording.history.seed
+    command = f"STREAMQL_SEEDS={seed} STREAMQL_WINDOW={after}:{through} pytest tests/histories/test_histories.py"
+    text = f"{what}: seed {seed}, window ({after}, {through}]\n{details}\n{recording.describe(after, through)}"
+    pytest.fail(f"{text}\nAgain: {command}", pytrace=False)
+
+
+def without_versions(bag: Bag) -> Bag:
+    """Kinds and values only."""
+    out: Bag = Counter()
+    for change, count in bag.items():
+        out[Change(change.change_type, 0, None, change.values)] += count
+    return out
+
+
+def paired_values_differ(bag: Bag) -> Bag:
+    """Spark's changelog keeps pairs of equal images: an UPDATE_BEFORE and an UPDATE_AFTER of one value cancel."""
+    out = Counter(bag)
+    for change in bag:
+        if change.change_type == "UPDATE_BEFORE":
+            twin = Change("UPDATE_AFTER", change.commit_version, change.commit_time, change.values)
+            common = min(out[change], out[twin])
+            out[change] -= common
+            out[twin] -= common
+    return +out
+
+
+class Checker:
+    """Checks the windows of one recorded history."""
+
+    def __init__(self, spark: SparkSession, recording: Recording, run: Run) -> None:
+        self.spark, self.recording, self.run = spark, recording, run
+        self.rng = random.Random(recording.history.seed)
+
+    def check(self, window: tuple[int, int]) -> None:
+        after, through = window
+        for mode in StreamMode:
+            if mode is StreamMode.APPEND_ONLY and not subject.HAS_APPEND_ONLY:
+                continue
+            expected = self.agreed(window, mode)
+            actual = self.actual(Interval(*window), mode)
+            if actual is None:
+                self.run.refused += 1
+                continue
+            if report := oracles.differences(expected, actual):
+                fail(self.recording, window, f"wrong {mode.value} change set", report)
+            if mode is StreamMode.STANDARD and (left := oracles.unapplied(self.recording, actual, after, through)):
+                fail(self.recording, window, "old table + change set is not the new table", repr(left)[:2000])
+        self.run.windows += 1
+
+    def agreed(self, window: tuple[int, int], mode: StreamMode) -> Bag:
+        """What the oracles say; their disagreement is a failure of its own."""
+        standard = mode is StreamMode.STANDARD
+        expected = (oracles.snapshot_changes if standard else oracles.snapshot_appends)(self.recording, *window)
+        modelled = oracles.python_table(self.recording, *window, appends=not standard)
+        if report := oracles.differences(modelled, oracles.without_unmodelled(self.recording, expected, window[1])):
+            fail(self.recording, window, f"the plain-Python table and the snapshots disagree ({mode.value})", report)
+        self.run.oracles.update(["snapshots", "python table"])
+        return expected
+
+    def actual(self, interval: Interval, mode: StreamMode) -> Bag | None:
+        """What the subject says; None where it refuses a window that it may refuse."""
+        window = (interval.after, interval.through)
+        try:
+            if plan := subject.plan_of(self.spark, self.recording.path, interval, mode):
+                self.run.plans[plan] += 1
+            return subject.collected(self.spark, self.recording.log, interval, mode)
+        except StreamqlError as error:
+            if error.code == "INCOMPATIBLE_SCHEMA_CHANGE" and oracles.narrows(self.recording, *window):
+                return None
+            fail(self.recording, window, f"{mode.value}: {error.code}", str(error))
+        except Exception as error:
+            fail(self.recording, window, f"{mode.value}: {type(error).__name__}", str(error)[:3000])
+        raise AssertionError("unreachable")
+
+    def check_changelog(self, window: tuple[int, int]) -> None:
+        """Spark's own net changes against the snapshots: oracle against oracle."""
+        try:
+            theirs = changelog(self.spark, self.recording.log, *window)
+        except Exception as error:
+            fail(self.recording, window, "Spark's CHANGES failed", str(error)[:3000])
+        if theirs is None:
+            return
+        ours = without_versions(oracles.snapshot_changes(self.recording, *window))
+        if report := oracles.differences(ours, paired_values_differ(theirs)):
+            fail(self.recording, window, "Spark's CHANGES and the snapshots disagree", report)
+        self.run.oracles["CHANGES"] += 1
+
+    def check_initial(self, window: tuple[int, int]) -> None:
+        """A first read of SHOW_INITIAL_ROWS."""
+        for mode in StreamMode:
+            expected = oracles.initial_rows(self.recording, *window, mode)
+            actual = self.actual(Interval(*window, initial=True), mode)
+            if actual is not None and (report := oracles.differences(expected, actual)):
+                fail(self.recording, window, f"wrong initial rows, {mode.value}", report)
+
+
+def test_every_window_of_a_history(spark: SparkSession, recorder: Recorder, run: Run, seed: int) -> None:
+    recording = recorder.take(seed)
+    checker = Checker(spark, recording, run)
+    windows = list(recording.windows())
+    if only := os.environ.get("STREAMQL_WINDOW"):
+        after, through = only.split(":")
+        windows = [(int(after), int(through))]
+    with ThreadPoolExecutor(READERS) as pool:
+        list(pool.map(checker.check, windows))
+        list(pool.map(checker.check_changelog, windows[seed % CHANGELOG_EVERY :: CHANGELOG_EVERY]))
+    if subject.HAS_INITIAL:
+        latest = recording.log.latest
+        for window in ((0, latest), (latest, latest), (1, latest // 2 + 1)):
+            checker.check_initial(window)
+    run.histories += 1
+    run.operations.update(op.label for op in recording.history.operations)
+    shutil.rmtree(recording.path)
+
+
+def test_the_run_met_what_it_should(run: Run, request: pytest.FixtureRequest) -> None:
+    """A plan that was never taken, an operation never made, or too few windows: then the run says little."""
+    print(f"\n{run}")
+    if os.environ.get("STREAMQL_SEEDS") or run.histories < len(seeds(request.config)):
+        pytest.skip("a part of the run, or one with failures")
+    assert run.windows >= WINDOWS_MIN
+    assert run.oracles["CHANGES"] >= 10
+    for label in REQUIRED_OPERATIONS:
+        assert run.operations[label], f"no {label} in any history"
+    if subject.HAS_PLANS:
+        assert subject.REQUIRED_PLANS.issubset(run.plans), f"plans taken: {run.plans}"

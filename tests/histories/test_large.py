@@ -1,0 +1,94 @@
+"""Tables large enough to have many row groups, splits and vectors too big to be inlined; compared inside Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamql.model import Interval, StreamMode
+
+from . import spark_oracles, subject
+from .recording import conf
+from .tables import Table
+
+ROWS_PER_GROUP = (("parquet.block.size", "65536"),)
+SMALL_SPLITS = (("spark.sql.files.maxPartitionBytes", "262144"),)
+INLINE_BYTES_MAX = 64 * 1024
+"""Delta refuses inline vectors over this size in what it sends to tasks."""
+
+
+def scattered(percent: int, seed: int) -> str:
+    """A predicate that holds for rows here and there."""
+    return f"pmod(xxhash64(k, {seed}), 100) < {percent}"
+
+
+def check(table: Table, after: int, mode: StreamMode = StreamMode.STANDARD) -> None:
+    """The window from `after` to the latest version, against Spark's own joins of whole snapshots."""
+    through = table.version
+    standard = mode is StreamMode.STANDARD
+    oracle = spark_oracles.snapshot_join if standard else spark_oracles.snapshot_appends
+    expected = oracle(table.spark, table.path, after, through)
+    columns = [c.name for c in table.log.columns[through]]
+    actual = subject.shown(table.spark, table.path, Interval(after, through), mode, columns)
+    assert actual is not None
+    if not subject.HAS_TIMES:
+        expected = expected.drop("__commit_timestamp")
+    missing, extra = spark_oracles.differing(expected, actual)
+    assert (missing, extra) == ([], []), f"({after}, {through}], {mode.value}: missing {missing}, unexpected {extra}"
+
+
+@pytest.fixture
+def one_file(spark: SparkSession, table_path: str) -> Iterator[Table]:
+    """400,000 rows in one file of many row groups, read in many splits."""
+    table = Table(spark, table_path)
+    table.create("k BIGINT, v STRING, n INT")
+    with conf(spark, (*ROWS_PER_GROUP, *SMALL_SPLITS)):
+        table.start = table.run("INSERT INTO {t} SELECT id, concat('v', id % 1000), 0 FROM range(0, 400000, 1, 1)")
+        yield table
+
+
+@pytest.mark.slow
+def test_vectors_over_the_inline_limit(one_file: Table) -> None:
+    """Random deletes make bitmaps that do not compress: the first alone passes 64 KiB, the second grows it."""
+    first = one_file.run(f"DELETE FROM {{t}} WHERE {scattered(38, 1)}")
+    sizes = one_file.spark.read.json(f"{one_file.path}/_delta_log/{first:020d}.json")
+    assert sizes.selectExpr("max(add.deletionVector.sizeInBytes) AS bytes").first()["bytes"] > INLINE_BYTES_MAX  # type: ignore[index]
+    check(one_file, one_file.start)
+    second = one_file.run(f"DELETE FROM {{t}} WHERE {scattered(10, 2)}")
+    check(one_file, first)
+    check(one_file, one_file.start)
+    one_file.run(f"UPDATE {{t}} SET n = n + 1 WHERE {scattered(5, 3)}", "UPDATE {t} SET n = n WHERE k % 3 = 0")
+    check(one_file, second)
+    check(one_file, one_file.start)
+    one_file.run(f"RESTORE TABLE {{t}} TO VERSION AS OF {first}")
+    for after in (one_file.start, first, second):
+        check(one_file, after)
+    check(one_file, one_file.start, StreamMode.APPEND_ONLY)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("vectors", ["true", "false"])
+def test_many_files_and_row_groups(spark: SparkSession, table_path: str, vectors: str) -> None:
+    table = Table(spark, table_path)
+    properties = f"'delta.enableDeletionVectors' = '{vectors}'"
+    table.create("k BIGINT, p INT, v STRING, n DOUBLE", clauses="PARTITIONED BY (p)", properties=properties)
+    rows = "id AS k, CAST(id % 5 AS INT) AS p, concat('v', id) AS v, CAST(id AS DOUBLE) AS n"
+    with conf(spark, (*ROWS_PER_GROUP, *SMALL_SPLITS)):
+        start = table.run(f"INSERT INTO {{t}} SELECT {rows} FROM range(0, 200000, 1, 4)")
+        table.run(f"UPDATE {{t}} SET n = -n WHERE {scattered(2, 1)}")
+        merged = table.run(
+            f"MERGE INTO {{t}} t USING (SELECT {rows} FROM range(190000, 210000, 2)) s ON t.k = s.k AND t.p = s.p"
+            " WHEN MATCHED AND s.k % 10 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET n = t.n + s.k % 4"
+            " WHEN NOT MATCHED THEN INSERT *"
+        )
+        compacted = table.run("OPTIMIZE {t} WHERE p < 3")
+        table.run(f"DELETE FROM {{t}} WHERE {scattered(3, 2)}", "DELETE FROM {t} WHERE p = 4")
+        for after in (start, start + 1, merged, compacted):
+            check(table, after)
+        check(table, start, StreamMode.APPEND_ONLY)
+        table.run(f"RESTORE TABLE {{t}} TO VERSION AS OF {merged}", f"UPDATE {{t}} SET v = 'z' WHERE {scattered(1, 3)}")
+        for after in (start, merged, compacted):
+            check(table, after)
+        check(table, merged, StreamMode.APPEND_ONLY)

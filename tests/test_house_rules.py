@@ -1,0 +1,87 @@
+"""The house's rules, kept by a test: sizes, leftovers, and nothing that belongs to one machine or is not text."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 70
+FILE_BYTES_MAX = 1 << 20
+
+CODE_SUFFIXES = {".py", ".scala"}
+LEFTOVER = re.compile(r"\b(?:TO" r"DO|FIX" r"ME|XX" r"X)\b(?!\d)")
+MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home|Users|root|work|tmp)/\w")
+"""Absolute paths of someone's machine. `/tmp/…` in a test belongs into a fixture (tmp_path)."""
+REGISTRY_HOST = re.compile(
+    r"\b(?:repo1?\.maven\."
+    r"(?:apache\.)?org|(?:files\.)?python"
+    r"hosted\.org|pypi\."
+    r"org|registry\.npm"
+    r"js\.org|ghcr\."
+    r"io)\b"
+)
+
+
+def kept_files() -> list[Path]:
+    """What git tracks or would track: untracked files count too, so that the rules hold before the first `git add`."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    return sorted(path for name in set(listed.split("\0")) if name and (path := ROOT / name).is_file())
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    for path in kept_files():
+        yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8", errors="replace")
+
+
+def lines_matching(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{name}:{number}: {line.strip()[:100]}"
+        for name, text in texts()
+        if name != "tests/test_house_rules.py"
+        for number, line in enumerate(text.splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+def test_files_are_short() -> None:
+    lengths = {name: text.count("\n") for name, text in texts() if Path(name).suffix in CODE_SUFFIXES}
+    assert {name: n for name, n in lengths.items() if n > FILE_LINES_MAX} == {}
+
+
+def test_functions_are_short() -> None:
+    long = {}
+    for name, text in texts():
+        if not name.endswith(".py"):
+            continue
+        for node in ast.walk(ast.parse(text, name)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > FUNCTION_LINES_MAX:
+                    long[f"{name}:{node.lineno} {node.name}"] = length
+    assert long == {}
+
+
+@pytest.mark.parametrize(
+    "pattern", [LEFTOVER, MACHINE_PATH, REGISTRY_HOST], ids=["leftovers", "machine-paths", "hosts"]
+)
+def test_nothing_left_over(pattern: re.Pattern[str]) -> None:
+    assert lines_matching(pattern) == []
+
+
+def test_no_binaries_and_nothing_large() -> None:
+    wrong = {}
+    for path in kept_files():
+        content = path.read_bytes()
+        if b"\0" in content[:8192]:
+            wrong[str(path.relative_to(ROOT))] = "binary"
+        elif len(content) > FILE_BYTES_MAX:
+            wrong[str(path.relative_to(ROOT))] = f"{len(content)} bytes"
+    assert wrong == {}

@@ -1,0 +1,173 @@
+"""The embedded session, seen from outside: each test starts processes as a user would."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import streamql
+from streamql.errors import StreamqlError
+from streamql.extension import jvm
+from streamql.extension.build import extension_jar
+from streamql.session import _joined, configure, session
+
+CONF = {"spark.driver.memory": "1g", "spark.master": "local[2]"}
+SECONDS_MAX = 300
+ROOT = Path(__file__).resolve().parent.parent
+
+PRELUDE = f"""
+    import sys
+    from streamql.session import session
+    def go(data):
+        return session(data, {CONF!r})
+    def say(*words):
+        print(*words, flush=True)
+    def hear():
+        return sys.stdin.readline().strip()
+"""
+
+
+def start(script: str, directory: Path) -> subprocess.Popen[str]:
+    """A Python process that runs `script` in `directory`."""
+    code = textwrap.dedent(PRELUDE) + textwrap.dedent(script)
+    pipe = subprocess.PIPE
+    # The jar is compiled by this process, so that nothing is said about it in that one.
+    extension_jar()
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYSPARK_GATEWAY_PORT", "JAVA_TOOL_OPTIONS")}
+    environment["PYTHONPATH"] = str(ROOT)
+    return subprocess.Popen(
+        [sys.executable, "-c", code], cwd=directory, env=environment, text=True, stdin=pipe, stdout=pipe, stderr=pipe
+    )
+
+
+def run(script: str, directory: Path) -> tuple[str, str]:
+    process = start(script, directory)
+    out, err = process.communicate(timeout=SECONDS_MAX)
+    assert process.returncode == 0, err
+    return out, err
+
+
+def listen(process: subprocess.Popen[str], expected: str) -> None:
+    assert process.stdout is not None
+    line = process.stdout.readline().strip()
+    assert line == expected, (line, process.stderr.read() if process.stderr and not line else "")
+
+
+def tell(process: subprocess.Popen[str], word: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(word + "\n")
+    process.stdin.flush()
+
+
+@pytest.mark.slow
+def test_start_is_quiet_and_what_is_made_stays(tmp_path: Path) -> None:
+    out, err = run(
+        """
+        spark = go("some data")
+        spark.sql("CREATE DATABASE other")
+        spark.sql("CREATE TABLE other.t (a INT)")
+        spark.sql("INSERT INTO other.t VALUES (1)")
+        spark.sql("CREATE VIEW v AS SELECT a + 1 AS b FROM other.t")
+        assert go("some data") is spark
+        try:
+            spark.sql("SELECT CAST('x' AS INT)").collect()
+        except Exception as e:
+            say(type(e).__name__)
+        """,
+        tmp_path,
+    )
+    assert (out, err) == ("NumberFormatException\n", "")
+    assert [p.name for p in tmp_path.iterdir()] == ["some data"]  # no derby.log, no spark-warehouse
+    out, err = run('say(go("some data").sql("SELECT b FROM v").first().b)', tmp_path)
+    assert (out, err) == ("2\n", "")
+
+
+@pytest.mark.slow
+def test_two_processes_share_a_directory(tmp_path: Path) -> None:
+    one = start(
+        """
+        spark = go("data")
+        spark.sql("CREATE TABLE a (n INT)")
+        say("made a"); hear()
+        say(*sorted(r.tableName for r in spark.sql("SHOW TABLES").collect()))
+        spark.sql("ALTER TABLE b RENAME TO c")
+        say("renamed"); hear()
+        """,
+        tmp_path,
+    )
+    two = start(
+        """
+        spark = go("data")
+        say("up"); hear()
+        spark.sql("INSERT INTO a VALUES (7)")
+        spark.sql("CREATE TABLE b (n INT)")
+        spark.sql("CREATE DATABASE d"); spark.sql("CREATE TABLE d.t (n INT)"); spark.sql("DROP DATABASE d CASCADE")
+        say("made b"); hear()
+        say(*sorted(r.tableName for r in spark.sql("SHOW TABLES").collect()), spark.table("a").first().n)
+        spark.sql("CREATE TABLE e AS SELECT 1 AS n")
+        say("alone")
+        """,
+        tmp_path,
+    )
+    with one, two:
+        listen(one, "made a")
+        listen(two, "up")
+        tell(two, "go on")
+        listen(two, "made b")
+        tell(one, "go on")
+        listen(one, "a b")
+        listen(one, "renamed")
+        one.kill()  # as `kill -9`: the other goes on
+        tell(two, "go on")
+        listen(two, "a c 7")
+        listen(two, "alone")
+
+
+def test_another_directory_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(StreamqlError) as error:
+        session(tmp_path / "elsewhere")
+    assert error.value.code == "INVALID_ARGUMENT"
+    assert str(tmp_path / "elsewhere") in str(error.value)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_module_options_are_sparks_own(spark: SparkSession) -> None:
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    theirs = str(gateway.jvm.org.apache.spark.launcher.JavaModuleOptions.defaultModuleOptions()).split()
+    assert [option for option in theirs if "incubator" not in option] == list(jvm.MODULE_OPTIONS)
+
+
+def test_the_public_function_is_not_hidden_by_its_module() -> None:
+    assert sys.modules["streamql.session"] is not streamql.session
+    assert callable(streamql.session)
+
+
+def test_configure_appends() -> None:
+    builder = SparkSession.Builder().config("spark.sql.extensions", "acme.Extensions")
+    builder.config("spark.sql.sources.default", "parquet").config("spark.driver.extraClassPath", "/acme.jar")
+    options = configure(configure(builder))._options
+    assert (
+        options["spark.sql.extensions"] == "acme.Extensions,io.delta.sql.DeltaSparkSessionExtension,streamql.Extensions"
+    )
+    assert options["spark.sql.sources.default"] == "parquet"
+    assert options["spark.driver.extraClassPath"].startswith("/acme.jar" + os.pathsep)
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "ours", "expected"),
+    [
+        ("spark.jars", None, "a,b", "a,b"),
+        ("spark.jars", "c", "a,b", "c,a,b"),
+        ("spark.jars", "b,c", "a,b", "c,a,b"),
+        ("spark.app.name", "mine", "theirs", "mine"),
+    ],
+)
+def test_joined(key: str, given: str | None, ours: str, expected: str) -> None:
+    assert _joined(key, given, ours) == expected
