@@ -26,21 +26,21 @@ def session(data: str | Path = "streamql-data", conf: dict[str, str] | None = No
 
     Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED.
     """
-    from streamql.session import session as make
+    from streamql.sessions import session as make
 
     return make(data, conf)
 
 
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Adds Delta Lake and streamql to a session builder of your own."""
-    from streamql.session import configure as add
+    from streamql.sessions import configure as add
 
     return add(builder)
 
 
 def conf_lines() -> dict[str, str]:
     """The Spark settings that a session made elsewhere needs."""
-    from streamql.session import conf_lines as lines
+    from streamql.sessions import conf_lines as lines
 
     return lines()
 
@@ -50,6 +50,6 @@ def sql(text: str, spark: SparkSession | None = None) -> DataFrame:
 
     Raises StreamqlError for what streamql refuses, Spark's own exceptions for the rest.
     """
-    from streamql.bridge.statement import run_sql
+    from streamql.sessions import run_sql
 
     return run_sql(text, spark)

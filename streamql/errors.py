@@ -24,7 +24,9 @@ ERROR_CLASSES = MappingProxyType(
         "INVALID_POINT_IN_TIME": ErrorClass("22023", "a version or time that means nothing for this source"),
         "STREAM_NOT_FOUND": ErrorClass("42P01", "no stream of that name"),
         "STREAM_ALREADY_EXISTS": ErrorClass("42P07", "a stream of that name exists"),
-        "NAME_ALREADY_IN_USE": ErrorClass("42P07", "a table or view has that name, or a stream where a table is wanted"),
+        "NAME_ALREADY_IN_USE": ErrorClass(
+            "42P07", "a table or view has that name, or a stream where a table is wanted"
+        ),
         "TABLE_NOT_FOUND": ErrorClass("42P01", "no table or view of that name"),
         "SCHEMA_NOT_FOUND": ErrorClass("3F000", "no schema (database) of that name"),
         "NOT_A_DELTA_TABLE": ErrorClass("0A000", "streams need a Delta table"),
@@ -39,7 +41,9 @@ ERROR_CLASSES = MappingProxyType(
         "STREAM_BUSY": ErrorClass("55P03", "another statement is consuming the stream"),
         "STREAM_MOVED": ErrorClass("40001", "the stream moved on since the statement read it"),
         "CLAIM_LOST": ErrorClass("40001", "the claim was taken over while the statement ran"),
-        "CONSUMPTION_UNDECIDED": ErrorClass("55000", "whether a consumption committed cannot be told; a person must say"),
+        "CONSUMPTION_UNDECIDED": ErrorClass(
+            "55000", "whether a consumption committed cannot be told; a person must say"
+        ),
         "CONSUMPTION_FAILED": ErrorClass("58000", "the statement failed and the stream did not move"),
         "UNSUPPORTED_TARGET": ErrorClass("0A000", "a target that cannot be written exactly once"),
         "CATALOG_UNREADABLE": ErrorClass("58000", "the catalog of streams is missing, foreign, restored or newer"),

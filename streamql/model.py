@@ -32,7 +32,7 @@ class SourceKind(Enum):
 
 @dataclass(frozen=True)
 class Interval:
-    """The commits a reader sees: (after, through]. `after == through` is empty; `initial` adds the rows that were in the table at `after`."""
+    """The commits a reader sees: (after, through]. `initial` adds the rows that were in the table at `after`."""
 
     after: int
     through: int

@@ -40,5 +40,7 @@ class Name:
         return ".".join(quote(p) for p in (self.catalog, self.schema, self.object))
 
     def __str__(self) -> str:
-        parts = (self.schema, self.object) if self.catalog == "spark_catalog" else (self.catalog, self.schema, self.object)
+        parts = (
+            (self.schema, self.object) if self.catalog == "spark_catalog" else (self.catalog, self.schema, self.object)
+        )
         return ".".join(quote_if_needed(p) for p in parts)

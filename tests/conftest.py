@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The embedded session over a directory of its own, small enough that two fit beside each other."""
-    from streamql.session import session
+    from streamql.sessions import session
 
     conf = {
         "spark.master": "local[2]",

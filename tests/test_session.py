@@ -15,7 +15,7 @@ import streamql
 from streamql.errors import StreamqlError
 from streamql.extension import jvm
 from streamql.extension.build import extension_jar
-from streamql.session import _joined, configure, session
+from streamql.sessions import _joined, configure, session
 
 CONF = {"spark.driver.memory": "1g", "spark.master": "local[2]"}
 SECONDS_MAX = 300
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 PRELUDE = f"""
     import sys
-    from streamql.session import session
+    from streamql.sessions import session
     def go(data):
         return session(data, {CONF!r})
     def say(*words):
@@ -145,7 +145,7 @@ def test_the_module_options_are_sparks_own(spark: SparkSession) -> None:
 
 
 def test_the_public_function_is_not_hidden_by_its_module() -> None:
-    assert sys.modules["streamql.session"] is not streamql.session
+    assert sys.modules["streamql.sessions"] is not streamql.session
     assert callable(streamql.session)
 
 

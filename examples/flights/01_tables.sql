@@ -1,5 +1,6 @@
--- The tables. `landing` is where the airport's monthly CSV files arrive (landing/arrived=1/flights.csv, …);
--- `flights` is the source that streams will watch; the other three are what the streams will feed.
+-- The tables. `landing` is where the airport's monthly CSV files arrive
+-- (landing/arrived=1/flights.csv, …); `flights` is the source that streams will watch; the other
+-- three are what the streams will feed.
 
 CREATE TABLE landing (
   year INT, month INT, day INT,
@@ -10,7 +11,8 @@ CREATE TABLE landing (
   arrived INT
 ) USING csv OPTIONS (header 'true', nullValue 'NA', mode 'FAILFAST') PARTITIONED BY (arrived);
 
--- One row a flight. Its key is flight_id, made of the date, carrier, flight number and origin: unique in the data.
+-- One row a flight. Its key is flight_id, made of the date, carrier, flight number and origin:
+-- unique in the data.
 CREATE TABLE flights (
   flight_id STRING, flight_date DATE,
   year INT, month INT, day INT,
@@ -34,5 +36,6 @@ CREATE TABLE daily_delays (
 
 -- Every flight as it was first reported.
 CREATE TABLE flight_audit (
-  flight_id STRING, carrier STRING, flight_date DATE, first_arr_delay INT, source_version BIGINT, reported_at TIMESTAMP
+  flight_id STRING, carrier STRING, flight_date DATE, first_arr_delay INT,
+  source_version BIGINT, reported_at TIMESTAMP
 ) USING delta;

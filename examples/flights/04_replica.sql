@@ -1,4 +1,5 @@
--- Consumer 1: makes flights_replica equal to flights. Run it as often as you like: the stream gives each change once.
+-- Consumer 1: makes flights_replica equal to flights. Run it as often as you like: the stream gives
+-- each change once.
 
 MERGE INTO flights_replica AS r
 USING flights_to_replica AS s

@@ -1,5 +1,6 @@
--- Consumer 2: brings the summary up to date from the changes alone, without reading flights again. A row that came counts +1,
--- a row that went counts -1, an updated row is both; a group with no flights left is removed.
+-- Consumer 2: brings the summary up to date from the changes alone, without reading flights again.
+-- A row that came counts +1, a row that went counts -1, an updated row is both; a group with no
+-- flights left is removed.
 
 MERGE INTO daily_delays AS d
 USING (
@@ -11,7 +12,8 @@ USING (
     sum(sign * int(coalesce(arr_delay > 15, false))) AS late,
     sum(sign * coalesce(arr_delay, 0)) AS delay_minutes
   FROM (
-    SELECT *, CASE WHEN __change_type IN ('INSERT', 'UPDATE_AFTER') THEN 1 ELSE -1 END AS sign FROM flights_to_delays
+    SELECT *, CASE WHEN __change_type IN ('INSERT', 'UPDATE_AFTER') THEN 1 ELSE -1 END AS sign
+    FROM flights_to_delays
   )
   GROUP BY carrier, flight_date
 ) AS c

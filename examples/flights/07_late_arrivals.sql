@@ -1,5 +1,5 @@
--- Arrival delays of the latest month are corrected: one flight in fifty, by -2 to +2 minutes. One in five of those
--- "corrections" is by 0 minutes: an UPDATE that changes nothing.
+-- Arrival delays of the latest month are corrected: one flight in fifty, by -2 to +2 minutes. One
+-- in five of those "corrections" is by 0 minutes: an UPDATE that changes nothing.
 
 DECLARE OR REPLACE VARIABLE latest_month INT;
 

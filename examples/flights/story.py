@@ -15,7 +15,7 @@ from examples.flights.terminal import Terminal, check
 
 CONSUMERS = ("replica", "daily_delays", "audit")
 QUARTER_MONTHS = (3, 6, 9, 12)
-LEDGER_COLUMNS = ("stream", "target", "operation", "after", "through", "rows", "target_version", "seconds")
+LEDGER_COLUMNS = ("stream", "target", "after", "through", "rows", "target_version", "seconds")
 STREAM_COLUMNS = ("name", "table_name", "mode", "offset_version", "lag_versions", "has_data", "stale")
 MONTH_COLUMNS = ("", "versions", "written", "INSERT", "UPDATE", "DELETE", "replica", "summary", "audit", "proved", "s")
 MONTH_WIDTHS = (-9, 9, 8, 8, 8, 8, 8, 8, 8, 6, 6)
@@ -73,18 +73,18 @@ class Story:
         for name in ("late_arrivals", "carrier_report", "withdrawn"):
             self._run(name, show=True)
         self._look(sample=True)
-        self._terminal.say("The same three statements as before carry the corrections on.\n")
+        self._terminal.say("The same three statements as before carry the corrections on.")
         self._consume()
         self._prove()
 
     def _optimize(self) -> None:
         self._terminal.section(
             "Housekeeping",
-            "OPTIMIZE rewrites every file and changes no row: the streams have nothing to show, and a consumer nothing to do.",
+            "OPTIMIZE rewrites every file and changes no row: the streams lag by a version, and have nothing to show.",
         )
         self._run("optimize", show=True)
         self._look()
-        self._consume()
+        self._streams()
         self._prove()
 
     def _february(self) -> None:
@@ -116,22 +116,22 @@ class Story:
     def _month(self, name: str, month: int | None) -> None:
         """One line of the year; without a month, the last corrections."""
         started_s = self._terminal.elapsed_s
-        with self._terminal.quiet_step(f"{name}: corrections"):
+        with self._terminal.spinner(f"{name}: corrections"):
             run(self._spark, "late_arrivals")
             if month is None or month - 1 in QUARTER_MONTHS:
                 run(self._spark, "carrier_report")
                 run(self._spark, "optimize")
         if month is not None:
-            with self._terminal.quiet_step(f"{name}: load"):
+            with self._terminal.spinner(f"{name}: load"):
                 data.deliver(self._flights[month], self._landing, month)
                 run(self._spark, "load_month")
                 run(self._spark, "withdrawn")
-        with self._terminal.quiet_step(f"{name}: read the stream"):
+        with self._terminal.spinner(f"{name}: read the stream"):
             shown = {row["__change_type"]: row["rows"] for row in rows_of(self._spark, "what_changed")}
         for consumer in CONSUMERS:
-            with self._terminal.quiet_step(f"{name}: {script(consumer).path.name}"):
+            with self._terminal.spinner(f"{name}: {script(consumer).path.name}"):
                 run(self._spark, consumer)
-        with self._terminal.quiet_step(f"{name}: prove"):
+        with self._terminal.spinner(f"{name}: prove"):
             ledger = {row.target: row for row in reversed(self._newest_consumptions())}
             audited, history = proofs.audit(self._spark)
             claims = [proofs.replica(self._spark), proofs.daily_delays(self._spark), audited]
@@ -145,8 +145,10 @@ class Story:
         check(claims)
 
     def _last_proof(self) -> None:
-        self._terminal.section("The last proof", "Source and replica compared row by row, in every column, in both directions.")
-        with self._terminal.step("compare", hint="(all rows, twice)"):
+        self._terminal.section(
+            "The last proof", "Source and replica compared row by row, in every column, in both directions."
+        )
+        with self._terminal.step(script("prove_row_by_row").shown, hint="all rows, in both directions"):
             claim = proofs.row_by_row(self._spark)
         self._terminal.prove([claim])
         self._table("What the summary is for: the carriers' worst days", rows_of(self._spark, "worst_days"))
@@ -155,8 +157,7 @@ class Story:
         self._terminal.section(
             "What streamql remembers", "Where each stream stands, and the ledger: who took which changes, and where to."
         )
-        streams = streamql.sql("SHOW STREAMS", self._spark).collect()
-        self._table("SHOW STREAMS", streams, STREAM_COLUMNS)
+        self._streams()
         self._table("SELECT … FROM streamql.consumptions, the newest", rows_of(self._spark, "ledger"), LEDGER_COLUMNS)
 
     # -- what the chapters are made of
@@ -182,18 +183,23 @@ class Story:
 
     def _look(self, sample: bool = False) -> None:
         """What the STANDARD streams show: counts by kind, and some changes."""
-        with self._terminal.quiet_step("read the stream"):
+        with self._terminal.spinner("read the stream"):
             changes = rows_of(self._spark, "what_changed")
             shown = rows_of(self._spark, "sample") if sample else []
         self._table("The stream flights_to_replica shows", changes, empty="nothing")
         if shown:
             self._table("Some of it", shown)
 
+    def _streams(self) -> None:
+        with self._terminal.spinner("SHOW STREAMS"):
+            streams = streamql.sql("SHOW STREAMS", self._spark).collect()
+        self._table("SHOW STREAMS (some of its columns)", streams, STREAM_COLUMNS)
+
     def _consume(self, show: bool = False) -> None:
         """Runs the three consumers; then what the ledger has of them."""
         for name in CONSUMERS:
             self._run(name, show)
-        with self._terminal.quiet_step("read the ledger"):
+        with self._terminal.spinner("read the ledger"):
             newest = self._newest_consumptions()
         self._table("The ledger, streamql.consumptions", list(reversed(newest)), LEDGER_COLUMNS)
 
@@ -202,7 +208,7 @@ class Story:
         return rows_of(self._spark, "ledger")[: len(CONSUMERS)]
 
     def _prove(self) -> None:
-        with self._terminal.quiet_step("prove"):
+        with self._terminal.spinner("prove"):
             claims = [proofs.replica(self._spark), proofs.daily_delays(self._spark), proofs.audit(self._spark)[0]]
         self._terminal.prove(claims)
 

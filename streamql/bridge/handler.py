@@ -71,7 +71,9 @@ class Handler:
         if statement is not None:
             return plans.command(sql, engine.columns_of(statement))
         spark = self._session(jsession)
-        rewrite = dialect.rewrite(sql, lambda parts: find_stream(spark, parts) is not None, lambda parts: _columns(spark, parts))
+        rewrite = dialect.rewrite(
+            sql, lambda parts: find_stream(spark, parts) is not None, lambda parts: _columns(spark, parts)
+        )
         if rewrite is None:
             return None
         for parts in rewrite.consumed:
@@ -114,14 +116,16 @@ class Handler:
         return scala(spark).Plans.streamRead(analyzed(reading.frame), reading.token, reading.visible)
 
     @guarded
-    def function(self, jsession: JavaObject, name: str, arguments: Sequence[Any], pin: str) -> JavaObject:
+    def function(self, jsession: JavaObject, name: str, arguments: Sequence[Any]) -> JavaObject:
         """stream_has_data, stream_table_timestamp: a value; streamql_changes, stream_backlog, stream_status: a relation."""
         spark = self._session(jsession)
         values = list(arguments)
         if name == "streamql_changes":
             return analyzed(changes_of(spark, values))
         if len(values) != 1 or not isinstance(values[0], str):
-            raise StreamqlError("INVALID_ARGUMENT", f"{name} takes one name of a stream", hint=f"{name}('db.s')", function=name)
+            raise StreamqlError(
+                "INVALID_ARGUMENT", f"{name} takes one name of a stream", hint=f"{name}('db.s')", function=name
+            )
         state = need_stream(spark, split_quoted(values[0]))
         if name == "stream_has_data":
             return has_data(spark, state)

@@ -154,7 +154,9 @@ def decode(text: str) -> StreamState:
         )
     except (KeyError, TypeError, ValueError) as e:
         raise StreamqlError(
-            "CATALOG_UNREADABLE", f"an entry of the catalog of streams is damaged: {e!r}", hint="restore the table streamql.events"
+            "CATALOG_UNREADABLE",
+            f"an entry of the catalog of streams is damaged: {e!r}",
+            hint="restore the table streamql.events",
         ) from e
 
 

@@ -102,7 +102,11 @@ class Catalog:
     # -- writing
 
     def commit(
-        self, spark: SparkSession, before: Sequence[StreamState], after: Sequence[StreamState | None], events: Sequence[Event]
+        self,
+        spark: SparkSession,
+        before: Sequence[StreamState],
+        after: Sequence[StreamState | None],
+        events: Sequence[Event],
     ) -> bool:
         """One event commit: each stream goes from its state before to its state after (None: dropped); a stream in `after` alone is new.
 
@@ -110,7 +114,6 @@ class Catalog:
         """
         with self._lock:
             self._create(spark)
-            self.refresh(spark)
             if any(self._streams.get(s.stream.uuid) != s for s in before):
                 return False
             domains, numbers = self._domains(before, after)
@@ -130,7 +133,9 @@ class Catalog:
         for old in before:
             domains[STREAM_DOMAIN + old.stream.uuid] = None
             numbers[old.stream.uuid] = old.sequence + 1
-            if not any(s is not None and s.name.key == old.name.key and s.stream.uuid == old.stream.uuid for s in after):
+            if not any(
+                s is not None and s.name.key == old.name.key and s.stream.uuid == old.stream.uuid for s in after
+            ):
                 domains[NAME_DOMAIN + old.name.key] = None
         known = {s.stream.uuid: s for s in before}
         for new in after:
@@ -163,10 +168,8 @@ class Catalog:
         return self._path
 
     def _create(self, spark: SparkSession) -> None:
-        if self._base is not None:
-            return
         self.refresh(spark)
-        if self._base is not None:
+        if self._is_loaded():
             return
         own = _quiet_clone(spark)
         if not schema_exists(own, "spark_catalog", self._schema):
@@ -175,10 +178,15 @@ class Catalog:
         own.sql(tables.create_streams_view(self._schema))
         own.sql(tables.create_consumptions_view(self._schema))
         self.refresh(spark)
-        if self._base is None:
-            raise StreamqlError("CATALOG_UNREADABLE", "the catalog of streams could not be created", schema=self._schema)
+        if not self._is_loaded():
+            raise StreamqlError(
+                "CATALOG_UNREADABLE", "the catalog of streams could not be created", schema=self._schema
+            )
 
     # -- state
+
+    def _is_loaded(self) -> bool:
+        return self._base is not None
 
     def _load(self, log: EventLog, snapshot: JavaObject) -> None:
         state = log.state(snapshot)
@@ -269,6 +277,3 @@ def host_name() -> str:
     import socket
 
     return socket.gethostname()
-
-
-

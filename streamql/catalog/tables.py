@@ -69,7 +69,8 @@ def create_consumptions_view(schema: str) -> str:
     """The ledger: which statement took which versions of which stream into which version of which target."""
     events = f"{quote('spark_catalog')}.{quote(schema)}.{EVENTS}"
     return (
-        f"CREATE VIEW IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.consumptions COMMENT 'streamql: the ledger of consumptions' AS "
+        f"CREATE VIEW IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.consumptions "
+        "COMMENT 'streamql: the ledger of consumptions' AS "
         "SELECT stream, sequence, from_version, through_version, outcome, operation, target, target_version, rows_written, metrics, "
         "statement, user_name, host, pid, started_at, ended_at, error, stream_id, consumption_id, target_path "
         f"FROM {events} WHERE event IN ('consumed', 'released')"

@@ -15,7 +15,12 @@ __all__ = ["HIDDEN_COLUMNS", "ChangePlan", "PlanKind", "change_set", "explain", 
 
 
 def change_set(
-    spark: SparkSession, path: str, interval: Interval, mode: StreamMode, table: DeltaTable | None = None, end: Snapshot | None = None
+    spark: SparkSession,
+    path: str,
+    interval: Interval,
+    mode: StreamMode,
+    table: DeltaTable | None = None,
+    end: Snapshot | None = None,
 ) -> DataFrame:
     """The changes of a Delta table over an interval: the three metadata columns, the table's columns as of `interval.through`, then
     HIDDEN_COLUMNS. Lazy.
@@ -46,10 +51,7 @@ def _prepare(
 ) -> tuple[Reading, ChangePlan]:
     table = table or DeltaTable(spark, path)
     latest = end or table.latest()
-    if latest.version != interval.through:
-        end = table.at(interval.through) if interval.through < latest.version else latest
-    else:
-        end = latest
+    end = table.at(interval.through) if interval.through < latest.version else latest
     if end.version != interval.through:
         raise table.stale(interval.through)
     if end.configuration.get("delta.enableRowTracking") != "true":

@@ -82,7 +82,7 @@ def _shown(reading: Reading, rows: DataFrame) -> DataFrame:
         F.col(ROW_VERSION).alias("__commit_version"),
         time.alias("__commit_timestamp"),
         *_columns(reading.columns),
-        *(c.alias(name) for c, name in zip(hidden, HIDDEN_COLUMNS)),
+        *(c.alias(name) for c, name in zip(hidden, HIDDEN_COLUMNS, strict=True)),
     )
 
 
@@ -94,7 +94,7 @@ def _typed(rows: DataFrame, change_type: str) -> DataFrame:
     return rows.withColumn(_TYPE, F.lit(change_type))
 
 
-def _nothing(reading: Reading, plan: ChangePlan) -> DataFrame:
+def _nothing(reading: Reading, _: ChangePlan) -> DataFrame:
     return _typed(reading.table.scan(reading.end.handle, ()), "INSERT").where(F.lit(False))
 
 
@@ -106,7 +106,7 @@ def _removed_only(reading: Reading, plan: ChangePlan) -> DataFrame:
     return _typed(_scan(reading, plan.pieces), "DELETE")
 
 
-def _initial_rows(reading: Reading, plan: ChangePlan) -> DataFrame:
+def _initial_rows(reading: Reading, _: ChangePlan) -> DataFrame:
     return _typed(reading.table.rows(reading.end), "INSERT")
 
 
@@ -151,7 +151,9 @@ def _minimize_moved(reading: Reading, plan: ChangePlan) -> DataFrame:
         part = _scan(reading, [p for p in plan.pieces if p.weight == weight]).withColumn(_WEIGHT, F.lit(weight))
         images = part if images is None else images.unionByName(part)
     assert images is not None
-    image = F.struct(F.col(ROW_VERSION).alias("version"), *(F.col(quote(c)).alias(f"c{i}") for i, c in enumerate(columns)))
+    image = F.struct(
+        F.col(ROW_VERSION).alias("version"), *(F.col(quote(c)).alias(f"c{i}") for i, c in enumerate(columns))
+    )
     summed = (
         images.select(ROW_ID, ROW_VERSION, _WEIGHT, image.alias("image"))
         .repartition(F.col(ROW_ID))  # serves both groupings: one shuffle
@@ -188,7 +190,12 @@ def _unfolded(reading: Reading, pairs: DataFrame) -> DataFrame:
     before = F.when(F.col("b_id").isNotNull(), F.when(F.col("a_id").isNull(), "DELETE").otherwise("UPDATE_BEFORE"))
     after = F.when(F.col("a_id").isNotNull(), F.when(F.col("b_id").isNull(), "INSERT").otherwise("UPDATE_AFTER"))
     halves = [
-        [change, F.col(f"{side}_id"), F.col(f"{side}_version"), *(F.col(f"{side}{i}") for i in range(len(kinds.fields)))]
+        [
+            change,
+            F.col(f"{side}_id"),
+            F.col(f"{side}_version"),
+            *(F.col(f"{side}{i}") for i in range(len(kinds.fields))),
+        ]
         for side, change in (("b", before), ("a", after))
     ]
     names = [_TYPE, ROW_ID, ROW_VERSION, *reading.columns]
@@ -203,11 +210,15 @@ def _scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> D
         whole = [p.file for p in group if p.other is None]
         pairs = [(p.file, p.other) for p in group if p.other is not None]
         if whole:
-            parts.append(_in_final_columns(reading, reading.table.scan(descriptor, whole, None, origins), epoch, origins))
+            parts.append(
+                _in_final_columns(reading, reading.table.scan(descriptor, whole, None, origins), epoch, origins)
+            )
         lost = reading.table.lost_rows(pairs) if pairs else None
         if lost is not None and lost.count:
             files = [f for f, _ in pairs]
-            parts.append(_in_final_columns(reading, reading.table.scan(descriptor, files, lost, origins), epoch, origins))
+            parts.append(
+                _in_final_columns(reading, reading.table.scan(descriptor, files, lost, origins), epoch, origins)
+            )
     if not parts:
         return reading.table.scan(reading.end.handle, (), None, origins)
     result = parts[0]
@@ -259,7 +270,7 @@ def _in_final_columns(reading: Reading, rows: DataFrame, epoch: schema.Epoch, or
     old = {schema.identity(f): f["name"] for f in schema.fields(epoch.metadata)}
     kinds = reading.table.schema(reading.end)
     shown = []
-    for field, kind in zip(schema.fields(reading.end.metadata), kinds.fields):
+    for field, kind in zip(schema.fields(reading.end.metadata), kinds.fields, strict=True):
         name = old.get(schema.identity(field))
         value = F.col(quote(name)) if name is not None else F.lit(None)
         shown.append(value.cast(kind.dataType).alias(field["name"]))

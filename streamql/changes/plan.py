@@ -97,7 +97,10 @@ def _pieces(net: dict[str, NetFile], keep_inserted_apart: bool) -> tuple[tuple[P
     inserted: list[Piece] = []
     pieces: list[Piece] = []
     for file in net.values():
-        if sorted(file.weights.values()) == [-1, +1]:  # the vector changed: only the rows by which the two states differ
+        if sorted(file.weights.values()) == [
+            -1,
+            +1,
+        ]:  # the vector changed: only the rows by which the two states differ
             (old,) = (s for s, w in file.weights.items() if w < 0)
             (new,) = (s for s, w in file.weights.items() if w > 0)
             pieces.append(Piece(-1, old, new))

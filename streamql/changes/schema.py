@@ -40,13 +40,6 @@ def epochs(start: Json, after: int, commits: Sequence[Commit]) -> list[Epoch]:
     return [Epoch(after, start), *(Epoch(c.version, c.metadata) for c in commits if c.metadata is not None)]
 
 
-def epoch_of(all_epochs: Sequence[Epoch], born: int | None) -> Epoch:
-    """The metadata a file was written under; `born` None: before the interval."""
-    if born is None:
-        return all_epochs[0]
-    return [e for e in all_epochs if e.version <= born][-1]
-
-
 def partition_columns(metadata: Json) -> tuple[str, ...]:
     """Names of the partition columns."""
     return tuple(metadata.get("partitionColumns") or ())
@@ -81,19 +74,9 @@ def check_compatible(old: Epoch, new: Json, new_version: int) -> None:
                     f"column {path} was {_show(was)} up to version {new_version - 1 if new_version else 0} and is {_show(now)} since: "
                     f"the interval holds rows of both",
                     hint="CREATE OR REPLACE the stream, or ALTER STREAM … SET OFFSET VERSION n with n at or after that version",
-                    column=path,
+                    column_name=path,
                     version=new_version,
                 )
-
-
-def changed_at(all_epochs: Sequence[Epoch], index: int, column: str) -> int:
-    """The version whose metadata first gave a column the type it has at the end."""
-    final = {f["name"]: f for f in fields(all_epochs[-1].metadata)}.get(column)
-    for epoch in all_epochs[index + 1 :]:
-        same = {f["name"]: f for f in fields(epoch.metadata)}.get(column)
-        if final is not None and same is not None and same["type"] == final["type"]:
-            return epoch.version
-    return all_epochs[-1].version
 
 
 def _differences(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 Row = Sequence[object]
 
@@ -24,11 +24,17 @@ class Out(Protocol):
         """Write it all."""
 
 
-class Writer(Protocol):
-    """Writes a header and rows, one by one; gives the number of rows."""
+class Struct(Protocol):
+    """PySpark's Row, which is a tuple that knows its fields."""
 
-    def __call__(self, out: Out, names: Sequence[str], numeric: Sequence[bool], rows: Iterable[Row]) -> int:
-        """Write; `numeric` says which columns hold numbers."""
+    __fields__: Sequence[str]
+
+    def __iter__(self) -> Iterator[object]:
+        """The values."""
+
+
+Writer = Callable[[Out, Sequence[str], Sequence[bool], Iterable[Row]], int]
+"""Writes a header and rows, one by one, and gives the number of rows: (out, names, which columns hold numbers, rows)."""
 
 
 def text_of(value: object) -> str:
@@ -42,7 +48,7 @@ def text_of(value: object) -> str:
     if isinstance(value, float):
         return double_text(value)
     if _is_struct(value):
-        return "{" + ", ".join(map(text_of, value)) + "}"  # type: ignore[call-overload]  # a Row is a tuple
+        return "{" + ", ".join(map(text_of, value)) + "}"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{text_of(k)} -> {text_of(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -70,7 +76,7 @@ def json_text(value: object) -> str:
     if isinstance(value, bytes | bytearray):
         return json.dumps(base64.b64encode(value).decode("ascii"))
     if _is_struct(value):
-        return _object(unique(value.__fields__), value)  # type: ignore[attr-defined]
+        return _object(unique(value.__fields__), value)
     if isinstance(value, Mapping):
         return _object([text_of(key) for key in value], value.values())
     if isinstance(value, list | tuple):
@@ -157,7 +163,7 @@ def _object(keys: Iterable[str], values: Iterable[object]) -> str:
     return "{" + ", ".join(pairs) + "}"
 
 
-def _is_struct(value: object) -> bool:
+def _is_struct(value: object) -> TypeGuard[Struct]:
     return isinstance(value, tuple) and hasattr(value, "__fields__")
 
 

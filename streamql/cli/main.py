@@ -49,13 +49,16 @@ def _main(options: Options) -> int:
             _say(short_help())
             return USAGE
         options = _with_stdin(options)
-    from streamql.cli.script import UsageError, open_end, statements
+    from streamql.cli.inputs import UsageError, read
 
     try:
-        found = statements(options.inputs)
+        texts = read(options.inputs)
     except UsageError as e:
         _say(f"error: {e}")
         return USAGE
+    from streamql.cli.script import open_end, statements
+
+    found = statements(texts)
     if not found:
         if not options.silent:
             _say("nothing to run: no statement was given")
@@ -115,15 +118,19 @@ def _session(options: Options) -> SparkSession:
     """The session over the data directory. The JVM's stdout is not ours: Delta prints remarks there."""
     if options.verbose:
         os.environ.setdefault("STREAMQL_LOG_LEVEL", "info")
-    from streamql.session import session
+    from pyspark import SparkContext
 
+    from streamql.sessions import session
+
+    if SparkContext._gateway is not None:
+        return session(options.data, options.conf)
     with _stdout_as(2 if options.verbose else None):
         return session(options.data, options.conf)
 
 
 def _start_failed(e: Exception, options: Options) -> int:
     """Says why there is no session, or no such database."""
-    from streamql.bridge.statement import as_streamql_error
+    from streamql.bridge import as_streamql_error
     from streamql.cli.problems import from_exception
 
     if options.verbose:

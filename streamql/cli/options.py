@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 FORMATS = ("table", "csv", "tsv", "json", "markdown")
 MAX_ROWS_DEFAULT = 1000
@@ -26,7 +26,7 @@ examples:
   streamql --output csv -e 'SELECT * FROM t' > t.csv
   streamql -S --output json -f report.sql | jq .total
 
-output (--output), to stdout; it never depends on whether stdout is a terminal:
+output (--output), to stdout; a terminal's width makes long lines of a table wrap, a pipe's none:
   table      a frame, at most --max-rows rows, NULL as NULL; EXPLAIN and SHOW CREATE as plain text
   csv        RFC 4180 quoting, with a header, lines end in LF; NULL is empty, an empty string is ""
   tsv        with a header; \\t \\n \\r \\\\ in values are written as escapes; NULL as NULL
@@ -68,24 +68,13 @@ class Options:
     conf: dict[str, str] = field(default_factory=dict)
 
 
-class _AddInput(argparse.Action):
-    """-e and -f into one list, in the order in which they are given."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
-        given: list[Input] = getattr(namespace, self.dest) or []
-        if option in ("-e", "--execute"):
-            given.append(Input("text", values))
-        else:
-            given.append(Input("stdin") if values == "-" else Input("file", values))
-        setattr(namespace, self.dest, given)
-
-
 def parse(argv: Sequence[str] | None = None) -> Options:
     """The options in `argv` (None: of this process). Raises SystemExit: 0 for --help and --version, 2 for what is wrong."""
     parser = _parser()
     given = parser.parse_args(argv)
+    if given.version:
+        print(version_line())
+        parser.exit()
     inputs: list[Input] = given.inputs or []
     if given.command not in (None, "conf"):
         hint = f" (a script is given with -f {given.command})" if _looks_like_file(given.command) else ""
@@ -132,16 +121,6 @@ def _version(package: str) -> str:
         return "0.0.0" if package == "streamql" else "not installed"
 
 
-class _Version(argparse.Action):
-    """--version; the versions are looked up only when asked for."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
-        print(version_line())
-        parser.exit()
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="streamql",
@@ -158,8 +137,8 @@ def _parser() -> argparse.ArgumentParser:
         metavar="conf",
         help="print the settings that give any Spark the extension, for its spark-defaults.conf",
     )
-    add("-e", "--execute", dest="inputs", metavar="SQL", action=_AddInput, help="run SQL; may be repeated")
-    add("-f", "--file", dest="inputs", metavar="FILE", action=_AddInput, help="run a script; - is standard input")
+    add("-e", "--execute", dest="inputs", metavar="SQL", action="append", type=_text, help="run SQL; may be repeated")
+    add("-f", "--file", dest="inputs", metavar="FILE", action="append", type=_file, help="run a script; - is stdin")
     add("--data", metavar="DIR", default=DATA_DEFAULT, help="where tables and streams live (./%(default)s)")
     add("--database", metavar="DB", help="USE this database first")
     add("--output", choices=FORMATS, default="table", help="the format of rows (%(default)s)", metavar="FORMAT")
@@ -176,8 +155,16 @@ def _parser() -> argparse.ArgumentParser:
     stops = parser.add_mutually_exclusive_group()
     stops.add_argument("--continue-on-error", action="store_true", help="run the statements after one that failed")
     stops.add_argument("--stop-on-error", dest="continue_on_error", action="store_false", help="do not (the default)")
-    add("--version", action=_Version, nargs=0, help="show the versions and exit")
+    add("--version", action="store_true", help="show the versions and exit")
     return parser
+
+
+def _text(value: str) -> Input:
+    return Input("text", value)
+
+
+def _file(value: str) -> Input:
+    return Input("stdin") if value == "-" else Input("file", value)
 
 
 def _setting(text: str) -> tuple[str, str]:

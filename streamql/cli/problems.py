@@ -12,8 +12,10 @@ from streamql.errors import StreamqlError
 
 _TRACE = re.compile(r"\n+(?:JVM stacktrace:\n|\s+at [\w.$/<>]+\(|Driver stacktrace:)")
 _PY4J = re.compile(r"\AAn error occurred while calling [\w.:$]+\s*\n: ")
-_CLASS = re.compile(r"\A(?:[a-z][\w$]*\.)+[A-Z][\w$.]*(?:Exception|Error|Throwable|Failure)(?:: |\Z)")
+_CLASS = re.compile(r"\A(?:[a-z][\w$]*\.)+(?=[A-Z][\w$.]*(?:: |\Z))")
+_CODED_CLASS = re.compile(r"\A[A-Z][\w$.]*: (?=\[[A-Z])")
 _CAUSE = re.compile(r"^Caused by: (.+?)(?=\n\s+at |\n\s*\.\.\. \d+ more|\nCaused by: |\Z)", re.MULTILINE | re.DOTALL)
+_PLAN = re.compile(r";\n'?[A-Z]\w*\b[^\n]*(?:\Z|\n[\s:]*[+:]- )")
 _CODE = re.compile(r"\[[A-Z][A-Z0-9_.]+\] ")
 _PARSED = re.compile(r" ?\(line (\d+), pos (\d+)\)(?=\s*(?:\Z|\n))")
 _ANALYZED = re.compile(r"; line (\d+) pos (\d+)(?:;?\s*\Z|;\n)")
@@ -68,6 +70,8 @@ def from_spark(text: str, sqlstate: str | None = None) -> Problem:
     elif m := _PARSED.search(text):
         line, column = int(m.group(1)), int(m.group(2)) + 1
         text = text[: m.start()] + text[m.end() :]
+    if m := _PLAN.search(text):
+        text = text[: m.start()]
     if m := _STATE.search(text):
         sqlstate = m.group(1)
         text = text[: m.start()] + text[m.end() :]
@@ -96,17 +100,22 @@ def describe(problem: Problem, where: str, script_line: int, text: str) -> str:
 def _root(text: str) -> str:
     """The message without wrappers: of several causes, the last that has a code, else the last that says something."""
     text = _PY4J.sub("", text)
-    head = _CLASS.sub("", _TRACE.split(text, maxsplit=1)[0])
+    head = _without_class(_TRACE.split(text, maxsplit=1)[0])
     if _CODE.match(head) and "Job aborted" not in head:
         return head
-    stripped = [_CLASS.sub("", cause.strip()) for cause in _CAUSE.findall(text)]
-    causes = [cause for cause in (head, *stripped) if cause]
-    coded = [cause for cause in causes if _CODE.match(cause)]
+    stripped = [_without_class(cause.strip()) for cause in _CAUSE.findall(text)]
+    coded = [cause for cause in (head, *stripped) if _CODE.match(cause)]
     if coded:
         return coded[-1]
-    if "Job aborted due to stage failure" in head and stripped and stripped[-1]:
+    if stripped and ("Job aborted due to stage failure" in head or not head):
         return stripped[-1]
-    return head or (causes[-1] if causes else text.split("\n", 1)[0])
+    return head or text.split("\n", 1)[0]
+
+
+def _without_class(message: str) -> str:
+    """The message without the exception's class where there is a code, with its short name where there is none."""
+    short = _CLASS.sub("", message)
+    return _CODED_CLASS.sub("", short)
 
 
 def _excerpt(problem: Problem, script_line: int, text: str, width_max: int = 100) -> list[str]:

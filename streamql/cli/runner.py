@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import itertools
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from streamql.bridge.statement import as_streamql_error, run_sql
+from streamql.bridge import as_streamql_error
+from streamql.sessions import run_sql
 from streamql.cli import grid
 from streamql.cli.formats import WRITERS, text_of
 from streamql.cli.kinds import Kind, is_plain_text, kind_of_columns, shape_of
@@ -79,8 +81,7 @@ class Runner:
             if not self._options.continue_on_error or problem.is_fatal:
                 break
         if len(statements) > 1 and self._options.continue_on_error and failed:
-            places = "; ".join(statement.place() for statement in failed)
-            self._screen.error(f"{len(failed)} of {len(statements)} statements failed: {places}")
+            self._screen.error(f"{len(failed)} of {len(statements)} statements failed: {_places(failed)}")
         self._worker.close()
         return FAILED if failed else 0
 
@@ -175,6 +176,15 @@ class Runner:
                 f"there are more rows than the {limit} shown; --max-rows 0 shows all, --output csv streams"
             )
         return len(shown)
+
+
+def _places(failed: Sequence[Statement]) -> str:
+    """Numbers and lines, each file named once: 3 (line 17), 9 (line 80) of nightly.sql."""
+    groups = itertools.groupby(failed, key=lambda statement: statement.origin)
+    return "; ".join(
+        ", ".join(f"{s.number} (line {s.line})" for s in group) + (f" of {origin}" if origin else "")
+        for origin, group in groups
+    )
 
 
 def _report(verb: str, kind: Kind, frame: DataFrame) -> str:

@@ -21,14 +21,15 @@ from streamql.model import Offset
 POLL_SECONDS_MIN = 0.05
 POLL_SECONDS_MAX = 1.0
 
+READING = ClaimedStatement(0, "", "", "", "", "SELECT", 0, 0)
+"""What the ledger shows as the statement of a query that consumed by reading."""
+
 _watched: dict[str, tuple[int, float]] = {}
 """consumption id → (heartbeat, when this process first saw it, on its monotonic clock)."""
 _watched_lock = threading.Lock()
 
 
-def end(
-    spark: SparkSession, claim: Claim, outcome: str, verdicts: Mapping[int, Verdict], error: str | None
-) -> bool:
+def end(spark: SparkSession, claim: Claim, outcome: str, verdicts: Mapping[int, Verdict], error: str | None) -> bool:
     """Advances (outcome CONSUMED) or releases (FAILED) all streams of a claim by one commit. False: the claim is not there any more."""
     catalog = catalog_of(spark)
     while True:
@@ -41,7 +42,7 @@ def end(
         events = [
             consumption_event(s, claim, outcome, ended, statement, verdict.target_version, verdict.metrics, error)
             for s in after
-            for statement in claim.statements or (_reading(claim),)
+            for statement in claim.statements or (READING,)
             for verdict in (verdicts.get(statement.ordinal, Verdict("fenced")),)
         ]
         if catalog.commit(spark, held, after, events):
@@ -60,11 +61,6 @@ def _ended(state: StreamState, claim: Claim, outcome: str, ended_ms: int) -> Str
     if state.offset != Offset(interval.after, interval.initial):
         raise StreamqlError("INTERNAL_ERROR", f"the offset of {state.name} moved under a claim")
     return state.next(claim=None, offset=Offset(interval.through), last_consumed_ms=ended_ms)
-
-
-def _reading(claim: Claim) -> ClaimedStatement:
-    """What the ledger shows as the statement of a query that consumed by reading."""
-    return ClaimedStatement(0, "", "", "", "", "SELECT", 0, 0)
 
 
 def recover(spark: SparkSession, claim: Claim, why: str) -> None:
@@ -112,7 +108,11 @@ def wait_until_free(spark: SparkSession, state: StreamState) -> StreamState:
     while True:
         now = catalog.by_uuid(spark, state.stream.uuid)
         if now is None:
-            raise StreamqlError("STREAM_NOT_FOUND", f"stream {state.name} was dropped or replaced meanwhile", hint="run the statement again")
+            raise StreamqlError(
+                "STREAM_NOT_FOUND",
+                f"stream {state.name} was dropped or replaced meanwhile",
+                hint="run the statement again",
+            )
         if now.claim is None:
             return now
         why = is_abandoned(spark, now.claim)

@@ -58,7 +58,9 @@ def consume(spark: SparkSession, command: Command) -> JavaObject:
     """
     if not command.tokens:
         raise StreamqlError(
-            "UNSUPPORTED_CLAUSE", "WITH CONSUME, and no stream is read", hint="FROM s WITH CONSUME takes the name of a stream"
+            "UNSUPPORTED_CLAUSE",
+            "WITH CONSUME, and no stream is read",
+            hint="FROM s WITH CONSUME takes the name of a stream",
         )
     if command.count > 1:
         raise StreamqlError(
@@ -82,7 +84,8 @@ def _target(command: Command) -> Target:
     if target.kind != "delta":
         raise StreamqlError(
             "UNSUPPORTED_TARGET",
-            f"{target.name} is no Delta table: what is written there cannot be told from what is not, so a stream could not move exactly once",
+            f"{target.name} is no Delta table: what is written there cannot be told from what is not, "
+            "so a stream could not move exactly once",
             hint="write into a Delta table (CREATE TABLE … USING delta)",
             target=target.name,
         )
@@ -128,7 +131,11 @@ def _states(spark: SparkSession, command: Command) -> list[StreamState]:
     for token in map(read_token, command.tokens):
         state = catalog_of(spark).by_uuid(spark, token.uuid)
         if state is None:
-            raise StreamqlError("STREAM_NOT_FOUND", f"stream {token.stream} was dropped or replaced meanwhile", hint="run the statement again")
+            raise StreamqlError(
+                "STREAM_NOT_FOUND",
+                f"stream {token.stream} was dropped or replaced meanwhile",
+                hint="run the statement again",
+            )
         states[token.uuid] = state
     return [states[u] for u in sorted(states)]
 
@@ -200,14 +207,16 @@ def _statement(spark: SparkSession, command: Command, target: Target, lead: str)
     if found.retention is not None:
         raise StreamqlError(
             "UNSUPPORTED_TARGET",
-            f"{target.name} forgets transactions after {found.retention} (delta.setTransactionRetentionDuration): a consumption could not be "
-            "told from one that never was",
+            f"{target.name} forgets transactions after {found.retention} (delta.setTransactionRetentionDuration): "
+            "a consumption could not be told from one that never was",
             hint=f"ALTER TABLE {target.name} UNSET TBLPROPERTIES ('delta.setTransactionRetentionDuration')",
             target=target.name,
         )
     operation = target.operation.removesuffix("_RESERVED")
     operation = _OPERATIONS.get(operation, operation)
-    return ClaimedStatement(0, app_id, target.path, found.table_id, target.name, operation, command.fingerprint(0), found.version)
+    return ClaimedStatement(
+        0, app_id, target.path, found.table_id, target.name, operation, command.fingerprint(0), found.version
+    )
 
 
 # -- run
@@ -238,7 +247,9 @@ def _execute(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObj
         return command.execute(0, None, 0, False)
     statement = claim.statements[0]
     if read_txn(spark, statement.path, statement.app_id).table_id != statement.table_id:
-        raise StreamqlError("CONSUMPTION_FAILED", f"{statement.target} was replaced meanwhile", hint="run the statement again")
+        raise StreamqlError(
+            "CONSUMPTION_FAILED", f"{statement.target} was replaced meanwhile", hint="run the statement again"
+        )
     creates = statement.operation in ("CTAS", "RTAS")
     return command.execute(0, statement.app_id, claim.data_number, creates)
 
@@ -254,15 +265,25 @@ def _end_query(spark: SparkSession, claim: Claim, rows: JavaObject, failure: Bas
 
 
 def _advance(
-    spark: SparkSession, command: Command, claim: Claim, verdict: Verdict, rows: JavaObject, failure: BaseException | None
+    spark: SparkSession,
+    command: Command,
+    claim: Claim,
+    verdict: Verdict,
+    rows: JavaObject,
+    failure: BaseException | None,
 ) -> JavaObject:
-    if not end(spark, claim, "CONSUMED", {0: verdict}, None) and catalog_of(spark).outcome_of(spark, claim.consumption_id) != "CONSUMED":
+    if (
+        not end(spark, claim, "CONSUMED", {0: verdict}, None)
+        and catalog_of(spark).outcome_of(spark, claim.consumption_id) != "CONSUMED"
+    ):
         raise _lost(
             claim,
             f"its data IS in {claim.statements[0].target}, version {verdict.target_version}: the stream may deliver these changes again",
         )
     if failure is not None:
-        log.warning("the statement committed although it reported an error, and the stream moved: %s", _sentence(failure))
+        log.warning(
+            "the statement committed although it reported an error, and the stream moved: %s", _sentence(failure)
+        )
         return command.no_rows()
     return rows
 

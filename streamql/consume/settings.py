@@ -24,5 +24,7 @@ def seconds(spark: SparkSession, setting: tuple[str, str]) -> float:
     text = spark.conf.get(key, default) or default
     m = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)?\s*", text)
     if m is None:
-        raise StreamqlError("INVALID_ARGUMENT", f"{key} is {text!r}, which is no duration", hint=f"SET {key} = {default}")
+        raise StreamqlError(
+            "INVALID_ARGUMENT", f"{key} is {text!r}, which is no duration", hint=f"SET {key} = {default}"
+        )
     return float(m.group(1)) * _UNITS[m.group(2) or "s"]

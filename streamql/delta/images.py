@@ -9,7 +9,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from streamql.delta.jvm import frame, java_frame, jvm, scala
 
 
-def unfold(spark: SparkSession, df: DataFrame, names: Sequence[str], first: Sequence[Column], second: Sequence[Column]) -> DataFrame:
+def unfold(
+    spark: SparkSession, df: DataFrame, names: Sequence[str], first: Sequence[Column], second: Sequence[Column]
+) -> DataFrame:
     """Each row becomes two: its first half, then its second, both under the same names. Computes `df` once."""
     gateway = spark.sparkContext._gateway
     assert gateway is not None

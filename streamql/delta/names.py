@@ -27,7 +27,11 @@ def look_up(spark: SparkSession, name: Name) -> Found:
     """What kind of table or view a name is, if any."""
     answer = json.loads(scala(spark).Names.identify(session_of(spark), name.catalog, name.schema, name.object))
     return Found(
-        answer["kind"], answer.get("path", ""), answer.get("tableId", ""), tuple(answer.get("columns", ())), answer.get("provider", "")
+        answer["kind"],
+        answer.get("path", ""),
+        answer.get("tableId", ""),
+        tuple(answer.get("columns", ())),
+        answer.get("provider", ""),
     )
 
 
@@ -40,7 +44,9 @@ def qualify(spark: SparkSession, parts: tuple[str, ...]) -> Name:
         return Name(current[0], parts[0], parts[1])
     if len(parts) == 3 and scala(spark).Names.isCatalog(session_of(spark), parts[0]):
         return Name(parts[0], parts[1], parts[2])
-    raise StreamqlError("SCHEMA_NOT_FOUND", f"{'.'.join(parts)} names no catalog, schema and object", hint="use catalog.schema.object")
+    raise StreamqlError(
+        "SCHEMA_NOT_FOUND", f"{'.'.join(parts)} names no catalog, schema and object", hint="use catalog.schema.object"
+    )
 
 
 def schema_exists(spark: SparkSession, catalog: str, schema: str) -> bool:

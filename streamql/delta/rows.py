@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Union
 
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.delta.jvm import frame, scala, session_of
 
-Value = Union[str, int, bool, None]
+Value = str | int | bool | None
 
 
 def small_frame(spark: SparkSession, ddl: str, rows: Sequence[Sequence[Value]]) -> DataFrame:

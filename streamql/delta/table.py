@@ -83,7 +83,11 @@ class DeltaTable:
     def _snapshot(self, handle: JavaObject) -> Snapshot:
         text = json.loads(self._reader.describe(handle))
         return Snapshot(
-            int(text["version"]), int(text.get("timestamp", 0)), text.get("metaData", {}), text.get("protocol", {}), handle
+            int(text["version"]),
+            int(text.get("timestamp", 0)),
+            text.get("metaData", {}),
+            text.get("protocol", {}),
+            handle,
         )
 
     def schema(self, snapshot: Snapshot) -> StructType:
@@ -113,7 +117,8 @@ class DeltaTable:
         first, time_ms = self.earliest()
         return StreamqlError(
             "STREAM_STALE",
-            f"version {version} of the table at {self.path} cannot be read any more: its history begins at version {first} ({iso(time_ms)})",
+            f"version {version} of the table at {self.path} cannot be read any more: "
+            f"its history begins at version {first} ({iso(time_ms)})",
             hint="CREATE OR REPLACE the stream, or ALTER STREAM … SET OFFSET TO LATEST",
             version=version,
             earliest_version=first,
@@ -133,7 +138,9 @@ class DeltaTable:
         """For each (file, other): the rows of `file` that `other`, a later or earlier state of it, has deleted and `file` has not."""
         lines = (f'{{"file":{file.as_add()},"other":{other.as_add()}}}' for file, other in pairs)
         try:
-            return LostRows(scala(self._spark).LostRows.between(self._reader, session_of(self._spark), "\n".join(lines)))
+            return LostRows(
+                scala(self._spark).LostRows.between(self._reader, session_of(self._spark), "\n".join(lines))
+            )
         except Py4JJavaError as e:
             if "FileNotFoundException" in str(e.java_exception):
                 raise StreamqlError(
@@ -174,4 +181,8 @@ def iso(time_ms: int) -> str:
     """A time in milliseconds since 1970 for people to read, in UTC."""
     from datetime import datetime, timezone
 
-    return datetime.fromtimestamp(time_ms / 1000, timezone.utc).isoformat(sep=" ", timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        datetime.fromtimestamp(time_ms / 1000, timezone.utc)
+        .isoformat(sep=" ", timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )

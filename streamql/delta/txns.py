@@ -26,7 +26,9 @@ class TargetTxn:
 def read_txn(spark: SparkSession, path: str, app_id: str) -> TargetTxn:
     """Reads the target's log, as it is now."""
     answer = json.loads(scala(spark).Txns.read(session_of(spark), path, app_id))
-    return TargetTxn(answer["exists"], answer["version"], answer.get("tableId", ""), answer.get("txn"), answer.get("retention"))
+    return TargetTxn(
+        answer["exists"], answer["version"], answer.get("tableId", ""), answer.get("txn"), answer.get("retention")
+    )
 
 
 def fence(spark: SparkSession, path: str, app_id: str, number: int, at_least: int) -> int | None:

@@ -41,7 +41,7 @@ _EVENTS: dict[type, Callable[[SparkSession, Any, str], None]] = {
     CreateStream: create_stream,
     DropStream: drop_stream,
     AlterStream: alter_stream,
-    SetTableProperties: lambda spark, statement, text: set_table_properties(spark, statement),
+    SetTableProperties: lambda spark, statement, _: set_table_properties(spark, statement),
 }
 
 

@@ -107,7 +107,11 @@ def _trackable(spark: SparkSession, statement: CreateStream) -> OpenSource:
         )
     if source.latest.configuration.get("delta.enableRowTracking") != "true":
         raise StreamqlError(
-            "CHANGE_TRACKING_DISABLED", f"{name} does not track changes", hint=TRACKING_LINE.format(name), table=str(name), **where
+            "CHANGE_TRACKING_DISABLED",
+            f"{name} does not track changes",
+            hint=TRACKING_LINE.format(name),
+            table=str(name),
+            **where,
         )
     return source
 
@@ -119,7 +123,9 @@ def _check_history(source: OpenSource, offset: Offset) -> None:
         check_row_tracking(commits)
         start = source.latest if offset.version == source.latest.version else source.table.at(offset.version)
     except StreamqlError as e:
-        raise StreamqlError("INVALID_POINT_IN_TIME", f"a stream cannot start at version {offset.version}: {e.message}", hint=e.hint) from e
+        raise StreamqlError(
+            "INVALID_POINT_IN_TIME", f"a stream cannot start at version {offset.version}: {e.message}", hint=e.hint
+        ) from e
     if start.configuration.get("delta.enableRowTracking") != "true":
         raise StreamqlError(
             "INVALID_POINT_IN_TIME",
@@ -130,10 +136,16 @@ def _check_history(source: OpenSource, offset: Offset) -> None:
 
 def _check_free(spark: SparkSession, name: Name, span: Span | None) -> None:
     if not schema_exists(spark, name.catalog, name.schema):
-        raise StreamqlError("SCHEMA_NOT_FOUND", f"there is no schema {name.schema}", hint=f"CREATE SCHEMA {name.schema}", **_at(span))
+        raise StreamqlError(
+            "SCHEMA_NOT_FOUND", f"there is no schema {name.schema}", hint=f"CREATE SCHEMA {name.schema}", **_at(span)
+        )
     if look_up(spark, name).kind != "missing":
         raise StreamqlError(
-            "NAME_ALREADY_IN_USE", f"{name} is a table or view", hint="give the stream another name", name=str(name), **_at(span)
+            "NAME_ALREADY_IN_USE",
+            f"{name} is a table or view",
+            hint="give the stream another name",
+            name=str(name),
+            **_at(span),
         )
 
 
@@ -144,7 +156,9 @@ def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
     for _ in range(ATTEMPTS_MAX):
         state = wait_until_free(spark, need_stream(spark, statement.name, **_at(statement.name_span)))
         gone = state.next()
-        if catalog_of(spark).commit(spark, [state], [None], [stream_event("dropped", gone, now_ms(), user_of(spark), text)]):
+        if catalog_of(spark).commit(
+            spark, [state], [None], [stream_event("dropped", gone, now_ms(), user_of(spark), text)]
+        ):
             return
     raise _contended(state.name)
 
@@ -156,7 +170,9 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
     for _ in range(ATTEMPTS_MAX):
         state = wait_until_free(spark, need_stream(spark, statement.name, **_at(statement.name_span)))
         event, altered = _altered(spark, state, statement)
-        if catalog_of(spark).commit(spark, [state], [altered], [stream_event(event, altered, now_ms(), user_of(spark), text)]):
+        if catalog_of(spark).commit(
+            spark, [state], [altered], [stream_event(event, altered, now_ms(), user_of(spark), text)]
+        ):
             return
     raise _contended(state.name)
 
@@ -219,7 +235,11 @@ def guard(spark: SparkSession, kind: str, parts: tuple[str, ...]) -> None:
     state = find_stream(spark, parts)
     if state is None:
         return
-    hint = f"DROP STREAM {state.name}" if kind.startswith("DROP") else f"choose another name, or DROP STREAM {state.name} first"
+    hint = (
+        f"DROP STREAM {state.name}"
+        if kind.startswith("DROP")
+        else f"choose another name, or DROP STREAM {state.name} first"
+    )
     raise StreamqlError("NAME_ALREADY_IN_USE", f"{kind}: {state.name} is a stream", hint=hint, name=str(state.name))
 
 
@@ -228,4 +248,6 @@ def _at(span: Span | None) -> dict[str, int]:
 
 
 def _contended(name: Name) -> StreamqlError:
-    return StreamqlError("STREAM_BUSY", f"others keep changing stream {name}", hint="run the statement again", name=str(name))
+    return StreamqlError(
+        "STREAM_BUSY", f"others keep changing stream {name}", hint="run the statement again", name=str(name)
+    )

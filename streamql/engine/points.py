@@ -28,7 +28,9 @@ def _of_stream(spark: SparkSession, source: OpenSource, point: PointInTime) -> O
     name = qualify(spark, point.stream)
     state = catalog_of(spark).find(spark, name)
     if state is None:
-        raise StreamqlError("STREAM_NOT_FOUND", f"there is no stream {name}", hint="SHOW STREAMS lists those there are", **_where(point))
+        raise StreamqlError(
+            "STREAM_NOT_FOUND", f"there is no stream {name}", hint="SHOW STREAMS lists those there are", **_where(point)
+        )
     if state.stream.source.table_id != source.source.table_id:
         raise StreamqlError(
             "INVALID_POINT_IN_TIME",
@@ -69,18 +71,22 @@ def time_of(spark: SparkSession, point: PointInTime) -> int:
         ) from e
     if row is None or row["v"] is None:
         raise StreamqlError(
-            "INVALID_POINT_IN_TIME", f"{point.expression} is NULL as a time", hint="TIMESTAMP => '2026-01-31 12:00:00'", **_where(point)
+            "INVALID_POINT_IN_TIME",
+            f"{point.expression} is NULL as a time",
+            hint="TIMESTAMP => '2026-01-31 12:00:00'",
+            **_where(point),
         )
+    value_seconds = float(row["v"])
     if point.kind == "TIMESTAMP":
-        return round(row["v"] * 1000)
-    if row["v"] > 0:
+        return round(value_seconds * 1000)
+    if value_seconds > 0:
         raise StreamqlError(
             "INVALID_POINT_IN_TIME",
             f"OFFSET => {point.expression} lies in the future",
             hint="OFFSET counts seconds back: OFFSET => -3600",
             **_where(point),
         )
-    return round(now_ms() + row["v"] * 1000)
+    return round(now_ms() + value_seconds * 1000)
 
 
 def _checked(source: OpenSource, version: int, point: PointInTime) -> int:

@@ -19,6 +19,7 @@ from streamql.names import Name
 from streamql.reading import commit_time_ms, interval_now
 from streamql.sources.table import backlog, open_source
 
+
 def find_stream(spark: SparkSession, parts: Sequence[str]) -> StreamState | None:
     """The stream that a name stands for here; None where there is none."""
     try:
@@ -28,7 +29,9 @@ def find_stream(spark: SparkSession, parts: Sequence[str]) -> StreamState | None
     return catalog_of(spark).find(spark, name)
 
 
-def need_stream(spark: SparkSession, parts: Sequence[str], line: int | None = None, column: int | None = None) -> StreamState:
+def need_stream(
+    spark: SparkSession, parts: Sequence[str], line: int | None = None, column: int | None = None
+) -> StreamState:
     """The stream of a name. Raises STREAM_NOT_FOUND with the nearest names."""
     state = find_stream(spark, parts)
     if state is not None:
@@ -39,7 +42,9 @@ def need_stream(spark: SparkSession, parts: Sequence[str], line: int | None = No
     wanted = ".".join(parts)
     close = difflib.get_close_matches(wanted, names + [n.split(".")[-1] for n in names], 1, 0.6)
     hint = f"did you mean {close[0]}?" if close else "SHOW STREAMS lists those there are"
-    raise StreamqlError("STREAM_NOT_FOUND", f"there is no stream {wanted}", hint=hint, line=line, column=column, name=wanted)
+    raise StreamqlError(
+        "STREAM_NOT_FOUND", f"there is no stream {wanted}", hint=hint, line=line, column=column, name=wanted
+    )
 
 
 def batch_size(options: Mapping[str, str]) -> int | None:
@@ -52,10 +57,16 @@ def batch_size(options: Mapping[str, str]) -> int | None:
                 hint="SELECT … FROM s WITH (CONSUME = TRUE); a DML statement consumes by itself",
             )
         if key.lower() != "max_batch_size":
-            raise StreamqlError("INVALID_PROPERTY", f"a stream has no option {key}", hint="MAX_BATCH_SIZE = n", option=key)
+            raise StreamqlError(
+                "INVALID_PROPERTY", f"a stream has no option {key}", hint="MAX_BATCH_SIZE = n", option=key
+            )
     for key, value in options.items():
         if not value.isdigit() or int(value) < 1:
-            raise StreamqlError("INVALID_ARGUMENT", f"{key} takes a positive number of rows, not {value!r}", hint="MAX_BATCH_SIZE = 1000")
+            raise StreamqlError(
+                "INVALID_ARGUMENT",
+                f"{key} takes a positive number of rows, not {value!r}",
+                hint="MAX_BATCH_SIZE = 1000",
+            )
         return int(value)
     return None
 
@@ -68,7 +79,10 @@ def table_source(spark: SparkSession, name: Name, line: int | None = None, colum
         return TableSource(name, found.path, found.table_id)
     if found.kind == "view":
         raise StreamqlError(
-            "UNSUPPORTED_SOURCE", f"{name} is a view: streams can be made on tables only", hint="make the stream on the view's table", **where
+            "UNSUPPORTED_SOURCE",
+            f"{name} is a view: streams can be made on tables only",
+            hint="make the stream on the view's table",
+            **where,
         )
     if found.kind == "other":
         raise StreamqlError(
@@ -78,8 +92,12 @@ def table_source(spark: SparkSession, name: Name, line: int | None = None, colum
             **where,
         )
     if catalog_of(spark).find(spark, name) is not None:
-        raise StreamqlError("UNSUPPORTED_SOURCE", f"{name} is a stream itself", hint="make the stream on the table behind it", **where)
-    raise StreamqlError("TABLE_NOT_FOUND", f"there is no table {name}", hint="SHOW TABLES lists those there are", **where)
+        raise StreamqlError(
+            "UNSUPPORTED_SOURCE", f"{name} is a stream itself", hint="make the stream on the table behind it", **where
+        )
+    raise StreamqlError(
+        "TABLE_NOT_FOUND", f"there is no table {name}", hint="SHOW TABLES lists those there are", **where
+    )
 
 
 def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
@@ -146,7 +164,16 @@ def backlog_frame(spark: SparkSession, state: StreamState) -> DataFrame:
     source = open_source(spark, state.stream.source)
     interval = interval_now(spark, state, source)
     b = backlog(source, interval, state.stream.mode)
-    row = [b.versions, b.rows_added, b.rows_removed, b.files, b.bytes, b.has_data or interval.initial, interval.after, interval.through]
+    row = [
+        b.versions,
+        b.rows_added,
+        b.rows_removed,
+        b.files,
+        b.bytes,
+        b.has_data or interval.initial,
+        interval.after,
+        interval.through,
+    ]
     return small_frame(spark, BACKLOG_COLUMNS, [row])
 
 

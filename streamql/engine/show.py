@@ -74,7 +74,9 @@ def _reason(e: StreamqlError) -> str:
 def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
     """The streams of a schema, the current one unless named: one row each, SHOW_COLUMNS."""
     catalog, schema = _schema(spark, statement)
-    states = [s for s in catalog_of(spark).all(spark) if (s.name.catalog, s.name.schema.lower()) == (catalog, schema.lower())]
+    states = [
+        s for s in catalog_of(spark).all(spark) if (s.name.catalog, s.name.schema.lower()) == (catalog, schema.lower())
+    ]
     frame = small_frame(spark, SHOW_COLUMNS, [_row(spark, s) for s in states])
     if statement.like is not None:
         frame = frame.where(F.col("name").rlike(_pattern(statement.like)))
@@ -89,7 +91,9 @@ def _schema(spark: SparkSession, statement: ShowStreams) -> tuple[str, str]:
         return here.catalog, here.schema
     there = qualify(spark, (*statement.schema, "_"))
     if not schema_exists(spark, there.catalog, there.schema):
-        raise StreamqlError("SCHEMA_NOT_FOUND", f"there is no schema {there.schema}", hint="SHOW SCHEMAS lists those there are")
+        raise StreamqlError(
+            "SCHEMA_NOT_FOUND", f"there is no schema {there.schema}", hint="SHOW SCHEMAS lists those there are"
+        )
     return there.catalog, there.schema
 
 
@@ -129,8 +133,8 @@ def describe_stream(spark: SparkSession, statement: DescribeStream) -> DataFrame
     state = _need(spark, statement)
     names = [c.split(" ")[0] for c in SHOW_COLUMNS.split(", ")]
     values = _row(spark, state)
-    times = {n for n, c in zip(names, SHOW_COLUMNS.split(", ")) if c.endswith("TIMESTAMP")}
-    facts: list[list[Value]] = [[n, _text(spark, v, n in times)] for n, v in zip(names, values)]
+    times = {n for n, c in zip(names, SHOW_COLUMNS.split(", "), strict=True) if c.endswith("TIMESTAMP")}
+    facts: list[list[Value]] = [[n, _text(spark, v, n in times)] for n, v in zip(names, values, strict=True)]
     stream = state.stream
     more = {
         "definition": stream.definition,
@@ -141,7 +145,9 @@ def describe_stream(spark: SparkSession, statement: DescribeStream) -> DataFrame
         "initial_rows_pending": _boolean(state.offset.initial),
         "created_by": stream.created_by,
         "events": str(state.sequence),
-        "consuming_now": None if state.claim is None else f"{state.claim.owner.user}@{state.claim.owner.host}:{state.claim.owner.pid}",
+        "consuming_now": None
+        if state.claim is None
+        else f"{state.claim.owner.user}@{state.claim.owner.host}:{state.claim.owner.pid}",
     }
     facts.extend([[k, v] for k, v in more.items()])
     return small_frame(spark, DESCRIBE_COLUMNS, facts)

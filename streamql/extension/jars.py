@@ -28,13 +28,6 @@ DELTA = (
 OPTIONAL = MappingProxyType(
     {
         "metastore": ("org.xerial:sqlite-jdbc:3.50.3.0",),
-        "kafka": (
-            "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-            # 4.2.0 of this one is missing from the Maven registry; only its delegation-token code differs.
-            "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
-            "org.apache.kafka:kafka-clients:3.9.2",
-            "org.apache.commons:commons-pool2:2.13.1",
-        ),
     }
 )
 """Groups of jars for parts that not everyone uses."""

@@ -146,7 +146,9 @@ def backlog(source: OpenSource, interval: Interval, mode: StreamMode) -> Backlog
     removed = _rows([(p.file.action, p.other.action if p.other else None) for p in pieces if p.weight < 0])
     size = sum(int(p.file.action.get("size", 0)) for p in pieces)
     versions = interval.through - interval.after
-    return Backlog(versions, added, removed, len({p.file.path for p in pieces}), size, plan.kind is not PlanKind.NOTHING)
+    return Backlog(
+        versions, added, removed, len({p.file.path for p in pieces}), size, plan.kind is not PlanKind.NOTHING
+    )
 
 
 def _rows(pieces: Sequence[tuple[object, object]]) -> int | None:

@@ -128,7 +128,7 @@ def test_settings_that_lead_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_an_unknown_group_of_jars() -> None:
-    with pytest.raises(StreamqlError, match="kafka") as error:
+    with pytest.raises(StreamqlError, match="metastore") as error:
         jars.optional_jars("floppy")
     assert error.value.code == "INVALID_ARGUMENT"
 

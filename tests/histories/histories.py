@@ -24,7 +24,7 @@ from .operations import (
     Where,
 )
 
-STEPS_MIN, STEPS_MAX = 12, 14
+STEPS_MIN, STEPS_MAX = 14, 16
 
 BASE_COLUMNS = (
     Column("k", "k", "bigint", fixed=True),

@@ -19,7 +19,7 @@ trait Handler {
   @throws[Throwable] def resolve(
       session: SparkSession, name: Array[String], options: JMap[String, String], pin: String): LogicalPlan
   /** The value or the relation that one of our functions stands for. */
-  @throws[Throwable] def function(session: SparkSession, name: String, arguments: Array[Object], pin: String): Object
+  @throws[Throwable] def function(session: SparkSession, name: String, arguments: Array[Object]): Object
   /** Runs one of our own statements. */
   @throws[Throwable] def run(session: SparkSession, sql: String): JList[Row]
   /** Runs a statement that consumes streams. */

@@ -16,7 +16,7 @@ object Functions {
 
   private def call(name: String, arguments: Seq[Expression]): Object = {
     val session = SparkSession.active
-    Bridge.get.function(session, name, arguments.map(value(session, name, _)).toArray, Pins.current)
+    Bridge.get.function(session, name, arguments.map(value(session, name, _)).toArray)
   }
 
   /** Constants of any shape; times as microseconds. */

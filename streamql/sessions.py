@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.errors import StreamqlError
@@ -184,6 +185,16 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     options: Mapping[str, str] = builder._options
     for key, value in conf_lines().items():
         builder.config(key, _joined(key, options.get(key), value))
+    make = builder.getOrCreate
+
+    def make_and_install() -> SparkSession:
+        from streamql import bridge
+
+        made = make()
+        bridge.install(made)
+        return made
+
+    builder.getOrCreate = make_and_install  # type: ignore[method-assign]
     return builder
 
 
@@ -206,13 +217,19 @@ def conf_lines() -> dict[str, str]:
 def run_sql(text: str, spark: SparkSession | None = None) -> DataFrame:
     """`spark.sql(text)` in a session that can do what streamql does: `spark`, the active one, or else the embedded one.
 
-    Raises EXTENSION_NOT_INSTALLED, and what the statement raises.
+    Raises StreamqlError for what streamql refuses, Spark's own exceptions for the rest.
     """
-    chosen = spark or SparkSession.getActiveSession() or session()
     from streamql import bridge
 
+    chosen = spark or SparkSession.getActiveSession() or session()
     bridge.install(chosen)
-    return chosen.sql(text)
+    try:
+        return chosen.sql(text)
+    except PySparkException as e:
+        ours = bridge.as_streamql_error(e)
+        if ours is None:
+            raise
+        raise ours from None
 
 
 def _joined(key: str, given: str | None, ours: str) -> str:

@@ -1,0 +1,176 @@
+"""The command line, and the texts it names."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from streamql.cli.inputs import Text, UsageError, read
+from streamql.cli.main import main
+from streamql.cli.options import Input, parse
+from streamql.cli.script import open_end, statements
+
+
+def test_defaults() -> None:
+    options = parse([])
+    assert (options.command, options.inputs, options.output, options.max_rows) == ("run", (), "table", 1000)
+    assert (options.data, options.database, options.conf) == (Path("streamql-data"), None, {})
+
+
+def test_everything() -> None:
+    argv = ["-f", "a.sql", "-e", "SELECT 1; SELECT 2", "-f", "-", "-e", "-- a comment\nSELECT 3", "--data", "d"]
+    argv += [
+        "--database",
+        "db",
+        "--output",
+        "json",
+        "-S",
+        "-v",
+        "--conf",
+        "a=b=c",
+        "--conf",
+        "d= e ",
+        "--max-rows",
+        "0",
+    ]
+    options = parse([*argv, "--continue-on-error"])
+    assert options.inputs == (
+        Input("file", "a.sql"),
+        Input("text", "SELECT 1; SELECT 2"),
+        Input("stdin"),
+        Input("text", "-- a comment\nSELECT 3"),
+    )
+    assert options.conf == {"a": "b=c", "d": "e"}
+    assert (options.silent, options.verbose, options.continue_on_error, options.max_rows) == (True, True, True, 0)
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--output", "xml"], "invalid choice"),
+        (["--conf", "novalue"], "not of the form key=value"),
+        (["--conf", "=v"], "not of the form key=value"),
+        (["--max-rows", "-1"], "not a number of rows"),
+        (["--max-rows", "ten"], "not a number of rows"),
+        (["nightly.sql"], "-f nightly.sql"),
+        (["frobnicate"], "unexpected argument 'frobnicate'"),
+        (["conf", "-e", "SELECT 1"], "takes no SQL"),
+        (["-f", "-", "-f", "-"], "more than once"),
+        (["--outp", "csv"], "unrecognized"),
+        (["-e"], "expected one argument"),
+        (["--continue-on-error", "--stop-on-error"], "not allowed with"),
+    ],
+)
+def test_wrong_usage(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(word in out for word in ("examples:", "exit codes:", "--max-rows", "markdown", "streamql conf"))
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("streamql ")
+
+
+def test_help_does_not_load_spark() -> None:
+    code = (
+        "import sys; from streamql.cli.main import main; main(['--help']); main(['--version']); main(['--nope'])\n"
+        "main(['-f', 'nosuch']); print([m for m in ('pyspark', 'py4j', 'sqlglot', 'streamql.dialect') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_nothing_given_at_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", terminal)
+    assert main([]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "-e" in err
+    assert "-f" in err
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "-- only this", ";;", "/* x */;"])
+def test_nothing_to_run(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-e", text]) == 0
+    assert capsys.readouterr() == ("", "nothing to run: no statement was given\n")
+    assert main(["-S", "-e", text]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"SELECT 1;\nSELECT '\xe9'", "not UTF-8: byte 0xe9 in line 2"),
+        ("SELECT 1".encode("utf-16"), "UTF-16"),
+        (b"PK\x03\x04\xff\xff", "a zip file"),
+        (b"SELECT 1\0", "NUL"),
+    ],
+)
+def test_no_text(content: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.sql"
+    path.write_bytes(content)
+    assert main(["-f", str(path)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-f", str(tmp_path / "nosuch.sql")]) == 2
+    assert capsys.readouterr().err == f"error: cannot read {tmp_path}/nosuch.sql: No such file or directory\n"
+    assert main(["-f", str(tmp_path)]) == 2
+    assert "is a directory" in capsys.readouterr().err
+
+
+def test_a_byte_order_mark_and_crlf(tmp_path: Path) -> None:
+    path = tmp_path / "x.sql"
+    path.write_bytes(b"\xef\xbb\xbfSELECT 1;\r\nSELECT 2\r\n")
+    assert read([Input("file", str(path))]) == [Text("SELECT 1;\nSELECT 2\n", str(path))]
+    with pytest.raises(UsageError):
+        read([Input("file", str(tmp_path))])
+
+
+def test_numbers_and_lines() -> None:
+    script = "-- first\nSELECT 1;\n\nBEGIN\n  SELECT 2; SELECT ';';\nEND; SELECT 3"
+    found = statements([Text("SELECT 'a;b'; SELECT 0"), Text(script, "x.sql"), Text("SELECT 9")])
+    assert [(s.number, s.line, s.origin) for s in found] == [
+        (1, 1, ""),
+        (2, 1, ""),
+        (1, 2, "x.sql"),
+        (2, 4, "x.sql"),
+        (3, 6, "x.sql"),
+        (3, 1, ""),
+    ]
+    assert found[3].place(2) == "statement 2, line 5 of x.sql"
+    assert found[0].place() == "statement 1, line 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("SELECT 1;\nSELECT\n 'open;\nSELECT 2;", 3, "the string that starts here is never closed"),
+        ("SELECT 1;\n/* open ;\n", 2, "the comment that starts here is never closed"),
+        ("SELECT `a\n", 1, "the quoted name that starts here is never closed"),
+        ("SELECT 1;\nBEGIN\n SELECT 1;\nSELECT 2;\n", 2, "the block that starts here is never closed"),
+    ],
+)
+def test_what_never_ends_runs_nothing(text: str, line: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-e", text]) == 1  # no session is made: Spark would have had to start
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f", line {line}: [SYNTAX_ERROR] {said}\n" in err
+    assert "SQLSTATE: 42601" in err
+
+
+def test_a_last_statement_needs_no_semicolon() -> None:
+    for text in ("SELECT 1", "SELECT 1 -- end", "BEGIN SELECT 1; END", "SELECT 1;  "):
+        assert [open_end(s) for s in statements([Text(text)])] == [None]

@@ -1,0 +1,62 @@
+"""What the tests of consumption share: a tracked table, a second process, and what must hold at the end."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+from pyspark.sql import Row, SparkSession
+
+import streamql
+
+ROOT = Path(__file__).parents[2]
+_numbers = itertools.count()
+
+
+def fresh_schema(spark: SparkSession, prefix: str) -> str:
+    """A schema of its own, made the current one."""
+    name = f"{prefix}_{next(_numbers)}"
+    spark.sql(f"CREATE SCHEMA {name}")
+    spark.sql(f"USE {name}")
+    return name
+
+
+def tracked_table(spark: SparkSession, rows: int, files: int = 4) -> None:
+    """Table t (id, v) of several files with change tracking on, and a STANDARD stream s on it that shows all its rows as new."""
+    run(spark, "CREATE TABLE t (id BIGINT, v BIGINT)")
+    run(spark, "ALTER TABLE t SET PROPERTIES ('change_tracking' = 'true')")
+    run(spark, "CREATE STREAM s ON TABLE t")
+    spark.range(0, rows, 1, files).selectExpr("id", "id * 10 AS v").writeTo("t").append()
+
+
+def run(spark: SparkSession, text: str) -> list[Row]:
+    """Runs a statement; its rows."""
+    return streamql.sql(text, spark).collect()
+
+
+def data_of(spark: SparkSession) -> str:
+    """The data directory of the embedded session."""
+    warehouse = spark.conf.get("spark.sql.warehouse.dir")
+    assert warehouse is not None
+    return str(Path(warehouse.removeprefix("file:")).parent)
+
+
+def start_child(spark: SparkSession, point: str, *statements: str) -> subprocess.Popen[str]:
+    """A second process on the same data directory."""
+    command = [sys.executable, "-m", "tests.consume.child", data_of(spark), point, *statements]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+
+
+def assert_ledger_tiles(spark: SparkSession, stream: str, first: int) -> None:
+    """The intervals that were consumed follow one another without gap or overlap, from `first` to the stream's offset."""
+    ledger = spark.table("streamql.consumptions").where(f"stream = '{stream}' AND outcome = 'CONSUMED'")
+    intervals = [(r["from_version"], r["through_version"]) for r in ledger.orderBy("sequence").collect()]
+    at = first
+    for after, through in intervals:
+        assert after == at, intervals
+        at = through
+    offset = spark.table("streamql.streams").where(f"stream = '{stream}'").first()
+    assert offset is not None
+    assert offset["offset_version"] == at, intervals

@@ -1,0 +1,66 @@
+"""kill -9 of a consumer at each step: afterwards the next consumer brings every change over, once."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.consume.support import assert_ledger_tiles, fresh_schema, run, start_child, tracked_table
+
+ROWS = 20_000
+TIMEOUT_SECONDS = 240
+
+
+@pytest.mark.parametrize("point", ["before:claim", "after:claim", "after:execute", "before:end", "after:end"])
+def test_insert_arrives_once(spark: SparkSession, point: str) -> None:
+    schema = fresh_schema(spark, "crash")
+    tracked_table(spark, ROWS)
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    insert = f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s"
+    child = start_child(spark, point, insert)
+    _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
+    assert child.returncode == -signal.SIGKILL, errors
+    run(spark, insert)
+    row = run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d, sum(v) AS v FROM target")[0]
+    assert (row["n"], row["d"], row["v"]) == (ROWS, ROWS, 10 * sum(range(ROWS)))
+    assert run(spark, "SELECT * FROM s") == []
+    first = run(spark, "SELECT min(from_version) AS v FROM streamql.consumptions WHERE stream = '" + schema + ".s'")[0]["v"]
+    assert_ledger_tiles(spark, f"{schema}.s", first)
+
+
+def test_killed_at_some_instant_of_a_merge(spark: SparkSession) -> None:
+    schema = fresh_schema(spark, "crash")
+    tracked_table(spark, ROWS)
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    merge = (
+        f"MERGE INTO {schema}.target r USING {schema}.s s ON r.id = s.id WHEN MATCHED AND s.__change_type = 'DELETE' THEN DELETE "
+        "WHEN MATCHED AND s.__change_type = 'UPDATE_AFTER' THEN UPDATE SET r.v = s.v "
+        "WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT (id, v) VALUES (s.id, s.v)"
+    )
+    for pause in (0.3, 1.5):
+        run(spark, "UPDATE t SET v = v + 1 WHERE id % 7 = 0")
+        child = start_child(spark, "never", f"SELECT count(*) FROM {schema}.s", merge)
+        assert child.stdout is not None
+        child.stdout.readline()
+        time.sleep(pause)
+        child.kill()
+        child.wait()
+        run(spark, merge)
+        assert run(spark, "SELECT * FROM target EXCEPT ALL SELECT * FROM t") == []
+        assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS
+
+
+def test_create_table_as_select_killed_after_its_reservation(spark: SparkSession) -> None:
+    schema = fresh_schema(spark, "crash")
+    tracked_table(spark, ROWS)
+    create = f"CREATE TABLE {schema}.target USING delta AS SELECT id, v FROM {schema}.s"
+    child = start_child(spark, "after:claim", create)
+    _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
+    assert child.returncode == -signal.SIGKILL, errors
+    run(spark, create)
+    row = run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM target")[0]
+    assert (row["n"], row["d"]) == (ROWS, ROWS)
+    assert "streamql.reserved" not in [r["key"] for r in run(spark, "SHOW TBLPROPERTIES target")]

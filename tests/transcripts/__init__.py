@@ -1,0 +1,1 @@
+"""Runs the transcripts of sql/: statements with the results they must have. `sql/README.md` describes the format."""

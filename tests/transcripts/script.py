@@ -1,0 +1,125 @@
+"""From the text of a transcript to its steps: statements, each with the lines of its expected result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamql.dialect import split
+from streamql.dialect.statements import Fragment
+
+ERROR_START = "ERROR ["
+WARNING_START = "WARNING "
+FIRST_CONNECTION = "a"
+
+_DIRECTIVE = re.compile(r"--\s*@(\w+)\s*(.*?)\s*\Z")
+_TIMES_AS_WRITTEN = ("times", "as written")
+
+
+class TranscriptError(Exception):
+    """A transcript that cannot be read, or a directive that does not exist."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A statement, where it starts (line from 1), who runs it, and its expected result.
+
+    `block` is empty where the transcript shows no result; it stands, or would stand, at `lines[block_at:]` of the file.
+    """
+
+    text: str
+    line: int
+    connection: str
+    block: tuple[str, ...]
+    block_at: int
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """A file of sql/. `times_as_written`: equal times in the file stand for equal times, earlier ones for earlier ones."""
+
+    path: Path
+    lines: tuple[str, ...]
+    steps: tuple[Step, ...]
+    times_as_written: bool
+
+
+def read(path: Path) -> Transcript:
+    """The transcript in a file. Raises TranscriptError."""
+    return parse(path, path.read_text(encoding="utf-8"))
+
+
+def parse(path: Path, text: str) -> Transcript:
+    """The transcript that a text is. Raises TranscriptError for what does not end, and for unknown directives."""
+    lines = text.splitlines()
+    directives = list(_directives(path, lines))
+    connections = [(number, value) for number, name, value in directives if name == "connection"]
+    steps = []
+    for fragment, block_at, block in _fragments(path, lines):
+        connection = next((c for number, c in reversed(connections) if number < fragment.line), FIRST_CONNECTION)
+        steps.append(Step(fragment.text, fragment.line, connection, block, block_at))
+    as_written = any((name, value) == _TIMES_AS_WRITTEN for _, name, value in directives)
+    return Transcript(path, tuple(lines), tuple(steps), as_written)
+
+
+def _directives(path: Path, lines: list[str]) -> Iterator[tuple[int, str, str]]:
+    for number, line in enumerate(lines, 1):
+        found = _DIRECTIVE.match(line)
+        if found is None:
+            continue
+        name, value = found.groups()
+        if (name, value) != _TIMES_AS_WRITTEN and not (name == "connection" and value):
+            raise TranscriptError(f"{path.name}:{number}: no such directive: @{name} {value}")
+        yield number, name, value
+
+
+def _fragments(path: Path, lines: list[str]) -> Iterator[tuple[Fragment, int, tuple[str, ...]]]:
+    """Each statement with the place and the lines of its result."""
+    first, at = 0, 0
+    while at <= len(lines):
+        is_end = at == len(lines)
+        if not is_end and not _starts_block(lines[at]):
+            at += 1
+            continue
+        fragments = split("\n".join(lines[first:at]))
+        if fragments and not fragments[-1].terminated:
+            if is_end:
+                raise TranscriptError(f"{path.name}:{first + fragments[-1].line}: the statement is never closed with ;")
+            at += 1  # a line of the statement itself
+            continue
+        end = _block_end(lines, at)
+        if end > at and not fragments:
+            raise TranscriptError(f"{path.name}:{at + 1}: a result without a statement before it")
+        for fragment in fragments:
+            moved = Fragment(fragment.text, first + fragment.line)
+            is_last = fragment is fragments[-1]
+            block = tuple(lines[at:end]) if is_last else ()
+            yield moved, at if block else _after(lines, moved), block
+        first = at = max(end, at + 1)
+
+
+def _starts_block(line: str) -> bool:
+    return line.startswith(("+-", ERROR_START, WARNING_START))
+
+
+def _block_end(lines: list[str], start: int) -> int:
+    end = start
+    while end < len(lines) and lines[end].startswith(WARNING_START):
+        end += 1
+    if end < len(lines) and lines[end].startswith(ERROR_START):
+        while end < len(lines) and lines[end].strip() and not lines[end].startswith("--"):
+            end += 1
+    else:
+        while end < len(lines) and lines[end].startswith(("+", "|")):
+            end += 1
+    return end
+
+
+def _after(lines: list[str], fragment: Fragment) -> int:
+    """The index of the line behind the statement's semicolon."""
+    index = fragment.line - 1 + fragment.text.count("\n")
+    while index < len(lines) and ";" not in lines[index]:
+        index += 1
+    return index + 1
