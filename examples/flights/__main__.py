@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -33,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace", line_buffering=True)
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+    signal.signal(signal.SIGTERM, _terminate)
     terminal = Terminal()
     try:
         with _directory(options) as directory:
@@ -46,6 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return EXIT_INTERRUPTED
+
+
+def _terminate(number: int, _frame: FrameType | None) -> None:
+    """Ends the demo as Ctrl-C does, with the exit code that a shell would give it."""
+    sys.exit(128 + number)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -102,6 +109,7 @@ def _run(terminal: Terminal, directory: Path, months: int, kept: bool) -> int:
     finally:
         # A second Ctrl-C must not leave the directory half removed.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        spark.sparkContext.setLogLevel("OFF")  # what was cancelled need not be reported
         spark.stop()
     _what_next(terminal, directory if kept else None)
     return 0

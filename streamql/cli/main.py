@@ -120,12 +120,12 @@ def _session(options: Options) -> SparkSession:
         os.environ.setdefault("STREAMQL_LOG_LEVEL", "info")
     from pyspark import SparkContext
 
-    from streamql.sessions import session
+    import streamql
 
     if SparkContext._gateway is not None:
-        return session(options.data, options.conf)
+        return streamql.session(options.data, options.conf)
     with _stdout_as(2 if options.verbose else None):
-        return session(options.data, options.conf)
+        return streamql.session(options.data, options.conf)
 
 
 def _start_failed(e: Exception, options: Options) -> int:

@@ -21,6 +21,8 @@ _PARSED = re.compile(r" ?\(line (\d+), pos (\d+)\)(?=\s*(?:\Z|\n))")
 _ANALYZED = re.compile(r"; line (\d+) pos (\d+)(?:;?\s*\Z|;\n)")
 _RAN = re.compile(r"^== SQL \(line (\d+), position (\d+)\) ==$", re.MULTILINE)
 _TAILS = ("\n== SQL", "\n== DataFrame", "\n== JVM")
+_WRAPPERS = ("Job aborted", "Exception thrown in awaitResult")
+"""What Spark says where the cause says more."""
 _STATE = re.compile(r"\s*SQLSTATE: (\w{5})\b")
 
 
@@ -107,7 +109,7 @@ def _root(text: str) -> str:
     coded = [cause for cause in (head, *stripped) if _CODE.match(cause)]
     if coded:
         return coded[-1]
-    if stripped and ("Job aborted due to stage failure" in head or not head):
+    if stripped and (not head or any(wrapper in head for wrapper in _WRAPPERS)):
         return stripped[-1]
     return head or text.split("\n", 1)[0]
 

@@ -6,11 +6,10 @@ import io
 import itertools
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from streamql.bridge import as_streamql_error
-from streamql.sessions import run_sql
 from streamql.cli import grid
 from streamql.cli.formats import WRITERS, text_of
 from streamql.cli.kinds import Kind, is_plain_text, kind_of_columns, shape_of
@@ -20,10 +19,12 @@ from streamql.cli.results import Result, result_of
 from streamql.cli.screen import Screen, Stopwatch
 from streamql.cli.script import Statement, open_end
 from streamql.cli.worker import Worker
+from streamql.sessions import run_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from streamql.cli.formats import Row
     from streamql.cli.options import Options
     from streamql.cli.worker import Task
 
@@ -149,7 +150,7 @@ class Runner:
             if writer is None:
                 count = self._show_table(result, is_plain=is_plain_text(statement.text))
             else:
-                rows = result.rows()
+                rows = _started(result.rows())
                 if shares_terminal:
                     self._screen.mute()
                 count = writer(self._out, result.names, result.numeric, rows)
@@ -176,6 +177,12 @@ class Runner:
                 f"there are more rows than the {limit} shown; --max-rows 0 shows all, --output csv streams"
             )
         return len(shown)
+
+
+def _started(rows: Iterable[Row]) -> Iterable[Row]:
+    """The same rows, the first of them fetched: so that no header is written for a query that fails."""
+    iterator = iter(rows)
+    return itertools.chain(list(itertools.islice(iterator, 1)), iterator)
 
 
 def _places(failed: Sequence[Statement]) -> str:

@@ -75,6 +75,13 @@ TRACE = "\n\tat org.apache.spark.sql.errors.X$.y(X.scala:1615)\n\tat z.Z.z(Z.jav
             Problem("[USER_RAISED_EXCEPTION] boom", sqlstate="P0001"),
         ),
         (
+            "An error occurred while calling o1.x.\n: org.apache.spark.SparkException: Exception thrown in awaitResult: "
+            + TRACE
+            + "Caused by: java.lang.NumberFormatException: zz"
+            + TRACE,
+            Problem("NumberFormatException: zz"),
+        ),
+        (
             "java.lang.OutOfMemoryError: Java heap space" + TRACE,
             Problem("OutOfMemoryError: Java heap space", "give Spark more memory: --conf spark.driver.memory=8g"),
         ),

@@ -97,7 +97,6 @@ _ALL = (
     ),
     _kind("decimal_wide", "DECIMAL(20,4)", [("1.5", Decimal("1.5")), ("123456789012.25", Decimal("123456789012.25"))]),
     _kind("string", "STRING", [("'a'", "a"), ("'A'", "A"), ("''", ""), ("'ä'", "ä"), ("'a '", "a ")]),
-    _kind("lcase", "STRING COLLATE UTF8_LCASE", [("'a'", "a"), ("'A'", "A"), ("'b'", "b")]),
     _kind("varchar", "VARCHAR(8)", [("'v'", "v"), ("'V'", "V")]),
     _kind("binary", "BINARY", [("X'00'", b"\x00"), ("X''", b""), ("X'00FF'", b"\x00\xff")]),
     _kind("boolean", "BOOLEAN", [("true", True), ("false", False)]),

@@ -119,6 +119,11 @@ def local_time(epoch_ms: int) -> dt.datetime:
     return seconds + dt.timedelta(milliseconds=epoch_ms % 1000)
 
 
+def quoted(name: str) -> str:
+    """A column name for SQL text."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def sql_name(path: str) -> str:
     """A table by its path, as SQL names it."""
     return f"delta.`{path}`"
@@ -126,7 +131,7 @@ def sql_name(path: str) -> str:
 
 def read_snapshot(spark: SparkSession, log: TableLog, version: int) -> dict[int, Image]:
     """A whole version by row id. Two rows of one id would be a fault of Delta's, and fail here."""
-    names = ", ".join(f"`{c.name}`" for c in log.columns[version])
+    names = ", ".join(quoted(c.name) for c in log.columns[version])
     ids = "_metadata.row_id, _metadata.row_commit_version"
     rows = spark.sql(f"SELECT {ids}, {names} FROM {sql_name(log.path)} VERSION AS OF {version}").collect()
     physical = [c.physical for c in log.columns[version]]

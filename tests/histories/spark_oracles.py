@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from .columns import canonical
 from .oracles import Bag, Change
-from .recording import TableLog, conf, read_log, sql_name
+from .recording import TableLog, conf, quoted, read_log, sql_name
 
 CHANGELOG = (("spark.databricks.delta.changelogV2.enabled", "true"),)
 
@@ -18,11 +18,6 @@ KINDS_OF_CHANGELOG = {
     "update_preimage": "UPDATE_BEFORE",
     "update_postimage": "UPDATE_AFTER",
 }
-
-
-def quoted(name: str) -> str:
-    """A column name for SQL text."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def snapshot(spark: SparkSession, log: TableLog, version: int, through: int) -> DataFrame:

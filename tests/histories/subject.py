@@ -17,8 +17,8 @@ from streamql.model import METADATA_COLUMNS, Interval, StreamMode
 
 from .columns import canonical
 from .oracles import Bag, Change
-from .recording import TableLog
-from .spark_oracles import quoted, snapshot_join
+from .recording import TableLog, quoted
+from .spark_oracles import snapshot_join
 
 SUBJECT: Final = os.environ.get("STREAMQL_SUBJECT", "engine")
 SPIKES: Final = os.environ.get("STREAMQL_SPIKES", "/work/shared/spikes/change_sets")

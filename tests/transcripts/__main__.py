@@ -11,8 +11,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from streamql.errors import ERROR_CLASSES
 from tests.transcripts.running import Outcome, Result, is_query, run
-from tests.transcripts.script import WARNING_START, Step, Transcript, read
+from tests.transcripts.script import ERROR_START, WARNING_START, Step, Transcript, read
 
 SQL = Path(__file__).resolve().parents[2] / "sql"
 CONF = {
@@ -71,8 +72,8 @@ def run_all(spark: SparkSession, paths: Iterable[Path], *, update: bool = False,
             if show:
                 print(_shown(outcome), flush=True)
         differences = [o.difference for o in outcomes if o.difference is not None]
-        if update and differences:
-            path.write_text(updated(transcript, outcomes), encoding="utf-8")
+        if update and (text := updated(transcript, outcomes)) != path.read_text(encoding="utf-8"):
+            path.write_text(text, encoding="utf-8")
         for difference in () if show or update else differences:
             print(difference)
         verdict = "ok" if not differences else f"{len(differences)} {'updated' if update else 'differ'}"
@@ -87,14 +88,21 @@ def _shown(outcome: Outcome) -> str:
 
 
 def updated(transcript: Transcript, outcomes: Iterable[Outcome]) -> str:
-    """The transcript's text with the results that differ replaced; all others stay as they are, masks and frames too."""
+    """The transcript's text with the results that differ replaced; all others stay as they are, masks and frames too.
+
+    Only bare codes of our own errors are completed with their text.
+    """
     lines = list(transcript.lines)
     for outcome in reversed(list(outcomes)):
-        if outcome.difference is None:
-            continue
         step = outcome.step
+        if outcome.difference is None and not _is_bare_code(step):
+            continue
         lines[step.block_at : step.block_at + len(step.block)] = _block(step, outcome.result)
     return "\n".join(lines) + "\n"
+
+
+def _is_bare_code(step: Step) -> bool:
+    return len(step.block) == 1 and step.block[0].removeprefix(ERROR_START).removesuffix("]") in ERROR_CLASSES
 
 
 def _block(step: Step, result: Result) -> list[str]:

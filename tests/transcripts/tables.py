@@ -26,6 +26,32 @@ def parse_table(lines: Sequence[str]) -> Table | None:
     return Table(cells[0], tuple(cells[1:]))
 
 
+def tables_in(text: str) -> list[Table]:
+    """All tables in an output, one below the other; a table without rows may end in one rule or in two."""
+    lines = [line.strip() for line in text.splitlines()]
+    tables, at = [], 0
+    while at < len(lines):
+        if not (_is_rule(lines, at) and _is_row(lines, at + 1) and _is_rule(lines, at + 2)):
+            at += 1
+            continue
+        end = at + 3
+        while _is_row(lines, end):
+            end += 1
+        table = parse_table(lines[at:end])
+        tables += [table] if table is not None else []
+        has_frame_below = _is_rule(lines, end) and (end > at + 3 or not _is_row(lines, end + 1))
+        at = end + has_frame_below
+    return tables
+
+
+def _is_row(lines: Sequence[str], index: int) -> bool:
+    return index < len(lines) and lines[index].startswith("|")
+
+
+def _is_rule(lines: Sequence[str], index: int) -> bool:
+    return index < len(lines) and lines[index].startswith("+-")
+
+
 def render(table: Table) -> list[str]:
     """The lines of a table."""
     widths = [max(map(_width, column)) for column in zip(table.header, *table.rows, strict=True)]
@@ -34,12 +60,18 @@ def render(table: Table) -> list[str]:
     return [rule, _line(table.header, widths), rule, *rows, *([rule] if rows else [])]
 
 
+_KINDS = {"UPDATE_BEFORE": "UPDATE", "UPDATE_AFTER": "UPDATE, then"}
+"""What was, then what is."""
+
+
 def ordered(table: Table) -> Table:
-    """The rows in an order that runs share: by the source's columns first, since those identify a row for people."""
+    """The rows in an order that runs share: by the first of the source's columns, which identify a row for people."""
     metadata = sum(name.startswith("__") for name in table.header)
 
     def key(row: tuple[str, ...]) -> list[tuple[int, float, str]]:
-        return [_sortable(cell) for cell in (*row[metadata:], *row[:metadata])]
+        change = _KINDS.get(row[0], row[0])
+        cells = (*row[metadata : metadata + 1], change, *row[1:metadata], *row[metadata + 1 :])
+        return [_sortable(cell) for cell in cells]
 
     return Table(table.header, tuple(sorted(table.rows, key=key)))
 

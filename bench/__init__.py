@@ -1,0 +1,1 @@
+"""Performance claims as ratios in one run against named peers."""
