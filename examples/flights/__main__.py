@@ -6,26 +6,24 @@ import argparse
 import io
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 import streamql
 from examples.flights import data
 from examples.flights.problems import DemoError, ProofFailed
+from examples.flights.process import Signals, start_session, stop_session
 from examples.flights.story import Story
 from examples.flights.terminal import Terminal
 
 KEPT = Path("demo-data")
-EXIT_FAILED, EXIT_UNUSABLE, EXIT_INTERRUPTED = 1, 2, 128 + signal.SIGINT
+EXIT_FAILED, EXIT_UNUSABLE, EXIT_BY_SIGNAL = 1, 2, 128
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,25 +32,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace", line_buffering=True)
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
-    signal.signal(signal.SIGTERM, _terminate)
-    terminal = Terminal()
+    signals = Signals()
+    signals.listen()
     try:
         with _directory(options) as directory:
-            return _run(terminal, directory, options.months, kept=directory in (options.data, KEPT))
+            return _run(Terminal(), signals, directory, options.months, kept=directory in (options.data, KEPT))
     except DemoError as e:
         print(f"flights: {e}", file=sys.stderr)
         return EXIT_UNUSABLE
-    except KeyboardInterrupt:
+    except BaseException:
+        if signals.received is None:
+            raise
+        place = KEPT if options.keep else options.data
         print(
-            "\nflights: interrupted; what was made is removed unless --data or --keep named a place for it",
-            file=sys.stderr,
+            f"\nflights: interrupted; {f'what there is stays in {place}' if place else 'all removed'}", file=sys.stderr
         )
-        return EXIT_INTERRUPTED
-
-
-def _terminate(number: int, _frame: FrameType | None) -> None:
-    """Ends the demo as Ctrl-C does, with the exit code that a shell would give it."""
-    sys.exit(128 + number)
+        return EXIT_BY_SIGNAL + signals.received
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -92,7 +87,7 @@ def _directory(options: argparse.Namespace) -> Iterator[Path]:
     yield asked
 
 
-def _run(terminal: Terminal, directory: Path, months: int, kept: bool) -> int:
+def _run(terminal: Terminal, signals: Signals, directory: Path, months: int, kept: bool) -> int:
     """The whole demo in `directory`."""
     terminal.line("streamql: a year of flights through three table streams", "bold")
     terminal.line(f"  {months} of 12 months; data in {directory}{'' if kept else ', removed at the end'}")
@@ -100,33 +95,19 @@ def _run(terminal: Terminal, directory: Path, months: int, kept: bool) -> int:
         flights = data.months(data.flights_archive())
         step.note = f"{sum(len(lines) - 1 for lines in flights.values()):,} flights"
     with terminal.step("a Spark session with streamql", hint="takes a few seconds"):
-        spark = _session(directory)
+        spark = start_session(directory)
+    signals.listen()
     try:
         Story(spark, terminal, flights, months).tell()
     except (ProofFailed, PySparkException, streamql.StreamqlError) as e:
+        if signals.received is not None:
+            raise
         print(f"\nflights: {'a proof failed: ' if isinstance(e, ProofFailed) else ''}{e}", file=sys.stderr)
         return EXIT_FAILED
     finally:
-        # A second Ctrl-C must not leave the directory half removed.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        spark.sparkContext.setLogLevel("OFF")  # what was cancelled need not be reported
-        spark.stop()
+        stop_session(spark)
     _what_next(terminal, directory if kept else None)
     return 0
-
-
-def _session(directory: Path) -> SparkSession:
-    """The embedded session. Its JVM gets no stdout: Delta Lake prints there when a table is upgraded, past every logger."""
-    sys.stdout.flush()
-    saved = os.dup(1)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 1)
-        return streamql.session(directory)
-    finally:
-        os.dup2(saved, 1)
-        os.close(saved)
-        os.close(nowhere)
 
 
 def _what_next(terminal: Terminal, kept: Path | None) -> None:

@@ -30,6 +30,8 @@ class Story:
         self._flights = flights
         self._months = months
         self._landing = Path(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:")) / "landing"
+        self._touched = 0
+        """Rows that statements on `flights` have touched since the consumers ran."""
 
     def tell(self) -> None:
         """All of it. Raises ProofFailed, and what statements raise."""
@@ -171,6 +173,7 @@ class Story:
             last = run(self._spark, name)[-1]
             if last and "num_affected_rows" in last[0]:
                 step.note = _affected(last[0])
+                self._touched += 0 if name in CONSUMERS else last[0].num_affected_rows
 
     def _load(self, month: int) -> None:
         lines = self._flights[month]
@@ -180,13 +183,15 @@ class Story:
         with self._terminal.step(chosen.shown) as step:
             run(self._spark, "load_month")
             step.note = f"{flights:,} flights of {calendar.month_name[month]}"
+        self._touched += flights
 
     def _look(self, sample: bool = False) -> None:
         """What the STANDARD streams show: counts by kind, and some changes."""
         with self._terminal.spinner("read the stream"):
             changes = rows_of(self._spark, "what_changed")
             shown = rows_of(self._spark, "sample") if sample else []
-        self._table("The stream flights_to_replica shows", changes, empty="nothing")
+        title = f"{self._touched:,} rows were touched; the stream flights_to_replica shows"
+        self._table(title, changes, empty="nothing")
         if shown:
             self._table("Some of it", shown)
 
@@ -199,6 +204,7 @@ class Story:
         """Runs the three consumers; then what the ledger has of them."""
         for name in CONSUMERS:
             self._run(name, show)
+        self._touched = 0
         with self._terminal.spinner("read the ledger"):
             newest = self._newest_consumptions()
         self._table("The ledger, streamql.consumptions", list(reversed(newest)), LEDGER_COLUMNS)

@@ -22,6 +22,7 @@ from examples.flights.proofs import Proof
 WIDTH_MAX = 100
 INDENT = "  "
 LABEL_WIDTH = 40
+CLAIM_WIDTH = 30
 COUNTS = frozenset({"rows", "flights", "cancelled", "late"})
 """Columns whose numbers are counts: they are grouped by thousands. 1,825 would be no time of day."""
 
@@ -124,7 +125,7 @@ class Terminal:
         """Prints proofs. Raises ProofFailed if one does not hold."""
         for proof in proofs:
             mark, style = (f"{self._yes} PROVED", "bold green") if proof.holds else (f"{self._no} FAILED", "bold red")
-            text = Text.assemble((f"{INDENT}{mark}  ", style), proof.claim.ljust(28), (proof.evidence, "dim"))
+            text = Text.assemble((f"{INDENT}{mark}  ", style), proof.claim.ljust(CLAIM_WIDTH), (proof.evidence, "dim"))
             self._print(text, wrap=False)
         check(proofs)
 

@@ -137,6 +137,9 @@ def _start_failed(e: Exception, options: Options) -> int:
         import traceback
 
         traceback.print_exception(e)
+    if isinstance(e, OSError) and e.filename is not None:
+        _say(f"error: the data directory cannot be used: {e.filename}: {e.strerror}")
+        return USAGE
     problem = from_exception(as_streamql_error(e) or e)
     _say(f"error: {problem.message}")
     if problem.hint:

@@ -2,39 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from streamql.cli.screen import Screen, Stopwatch
+from streamql.cli.worker import Worker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SHOWN_AFTER_SECONDS = 2.0
+EVERY_SECONDS = 0.25
 _BAR_WIDTH = 24
 
 
 class Progress:
-    """Asks Spark what runs."""
+    """Asks Spark what runs, in a thread of its own: Ctrl-C in the middle of a question would leave its connection unusable."""
 
     def __init__(self, spark: SparkSession, screen: Screen) -> None:
         self._tracker = spark.sparkContext.statusTracker()
         self._screen = screen
+        self._worker = Worker() if screen.shows_progress else None
 
     @contextmanager
-    def of_statement(self) -> Iterator[Callable[[], None]]:
-        """While a statement runs: what is given is to be called every now and then. The line is gone at the end."""
-        watch = Stopwatch()
-
-        def tick() -> None:
-            if self._screen.is_terminal and watch.seconds >= SHOWN_AFTER_SECONDS:
-                self._screen.progress(line(watch.seconds, self._tasks()))
-
+    def of_statement(self) -> Iterator[None]:
+        """While a statement runs, once it takes long. The line is gone at the end."""
+        if self._worker is None:
+            yield
+            return
+        over = threading.Event()
+        task = self._worker.start(lambda: self._watch(over))
         try:
-            yield tick
+            yield
         finally:
+            over.set()
+            task.wait(1.0)
             self._screen.mute(False)
+
+    def _watch(self, over: threading.Event) -> None:
+        watch = Stopwatch()
+        pause = SHOWN_AFTER_SECONDS
+        while not over.wait(pause):
+            tasks = self._tasks()
+            if not over.is_set():
+                self._screen.progress(line(watch.seconds, tasks))
+            pause = EVERY_SECONDS
 
     def _tasks(self) -> tuple[int, int, int]:
         """Of the stages that run: how many they are, their tasks done, and all their tasks."""

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FAILED = 1
-POLL_SECONDS = 0.25
+WAIT_SECONDS = 60.0
+CANCEL_EVERY_SECONDS = 0.25
 CANCEL_SECONDS_MAX = 10.0
 """How long a cancelled statement may take to end; then the process ends, and Spark with it."""
 
@@ -106,9 +107,9 @@ class Runner:
     def _await(self, task: Task[T]) -> T:
         """Waits for the worker, showing progress. After Ctrl-C the statement is cancelled and KeyboardInterrupt raised."""
         try:
-            with self._progress.of_statement() as tick:
-                while not task.wait(POLL_SECONDS):
-                    tick()
+            with self._progress.of_statement():
+                while not task.wait(WAIT_SECONDS):
+                    pass
         except KeyboardInterrupt:
             self._cancel(task)
             raise
@@ -122,7 +123,7 @@ class Runner:
                 self._spark.sparkContext.cancelAllJobs()
             except Exception:  # the JVM is gone: nothing runs
                 return
-            if task is None or task.wait(POLL_SECONDS) or watch.seconds > CANCEL_SECONDS_MAX:
+            if task is None or task.wait(CANCEL_EVERY_SECONDS) or watch.seconds > CANCEL_SECONDS_MAX:
                 return
 
     def _execute(self, statement: Statement) -> None:

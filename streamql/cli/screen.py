@@ -21,6 +21,7 @@ class Screen:
         self._progress = False
         self._muted = False
         self.is_terminal = _is_terminal(self._stream)
+        self.shows_progress = self.is_terminal and not silent
 
     def error(self, text: str) -> None:
         """Shown always."""
@@ -33,15 +34,15 @@ class Screen:
 
     def aside(self, text: str) -> None:
         """Of interest to a person who watches: shown on a terminal, unless -S."""
-        if self.is_terminal and not self._silent:
+        if self.shows_progress:
             self._write(text)
 
     def progress(self, text: str) -> None:
         """Shows the line in place of the last one; nothing where stderr is no terminal, with -S, or while muted."""
         with self._lock:
-            if self.is_terminal and not self._silent and not self._muted:
-                self._put(f"{_ERASE}{text}")
+            if self.shows_progress and not self._muted:
                 self._progress = True
+                self._put(f"{_ERASE}{text}")
 
     def mute(self, muted: bool = True) -> None:
         """No progress while rows are written to the same terminal."""

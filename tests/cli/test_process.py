@@ -53,6 +53,14 @@ def test_a_quiet_start_and_only_rows_on_stdout(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["lake"]
 
 
+def test_the_data_directory_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "lake").write_text("")
+    argv = command("--data", str(tmp_path / "lake"), "-e", "SELECT 1")
+    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"error: the data directory cannot be used: {tmp_path}/lake: File exists\n"
+
+
 @pytest.mark.slow
 def test_ctrl_c_at_a_terminal(tmp_path: Path) -> None:
     """A progress line is shown, the statement is cancelled, and nothing is left running."""
@@ -73,7 +81,7 @@ def test_ctrl_c_at_a_terminal(tmp_path: Path) -> None:
     with process.stdout:
         assert process.stdout.readline().startswith("+---")
         deadline = time.monotonic() + SECONDS_MAX
-        while " tasks" not in said and time.monotonic() < deadline:
+        while " tasks" not in said.partition("1 row (")[2] and time.monotonic() < deadline:
             said += os.read(ours, 4096).decode(errors="replace")
         process.send_signal(signal.SIGINT)
         code = process.wait(SECONDS_MAX)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from functools import cached_property
 
@@ -10,11 +11,13 @@ from pyspark.sql import SparkSession
 from streamql.model import Interval, StreamMode
 
 from . import oracles, subject
-from .histories import SMALL_ROW_GROUPS
 from .oracles import Bag
 from .recording import Image, TableLog, conf, latest_version, read_log, read_snapshot, sql_name
 
 TRACKED = "'delta.enableRowTracking' = 'true', 'delta.enableInCommitTimestamps' = 'true'"
+
+ROW_GROUPS = (("parquet.block.size", "65536"),)
+"""Row groups of 64 KiB: a dozen in a file of 20,000 short rows."""
 
 Rows = list[tuple[object, ...]]
 
@@ -25,6 +28,10 @@ class LazySnapshots:
     def __init__(self, spark: SparkSession, log: Callable[[], TableLog]) -> None:
         self._spark, self._log = spark, log
         self._known: dict[int, dict[int, Image]] = {}
+
+    def know(self, version: int, rows: dict[int, Image]) -> None:
+        """Takes a version as read elsewhere."""
+        self._known[version] = rows
 
     def __getitem__(self, version: int, /) -> dict[int, Image]:
         if version not in self._known:
@@ -64,10 +71,18 @@ class Table:
         more = f", {properties}" if properties else ""
         self.run(f"CREATE TABLE {{t}} ({columns}) USING DELTA {clauses} TBLPROPERTIES ({TRACKED}{more})")
 
-    def fill(self, select: str, *, small_row_groups: bool = False) -> None:
+    def fill(self, select: str) -> None:
         """Inserts the rows a scenario starts from, and takes the version after as its start."""
-        self.start = self.run(f"INSERT INTO {{t}} {select}", settings=SMALL_ROW_GROUPS if small_row_groups else ())
+        self.start = self.run(f"INSERT INTO {{t}} {select}", settings=ROW_GROUPS)
         self.rows = self.spark.sql(f"SELECT 1 FROM {sql_name(self.path)}").count()
+
+    def copy(self, path: str) -> Table:
+        """The same table at another place: Delta's log names files relative to it. Cheaper than making it again."""
+        shutil.copytree(self.path, path)
+        made = Table(self.spark, path)
+        made.start, made.rows = self.start, self.rows
+        made.snapshots.know(self.start, self.snapshots[self.start])
+        return made
 
     def bag(self, after: int, through: int, mode: StreamMode = StreamMode.STANDARD) -> Bag:
         """The subject's change set, which must be what the snapshots say."""

@@ -11,9 +11,8 @@ from streamql.model import Interval, StreamMode
 
 from . import spark_oracles, subject
 from .recording import conf
-from .tables import Table
+from .tables import ROW_GROUPS, Table
 
-ROWS_PER_GROUP = (("parquet.block.size", "65536"),)
 SMALL_SPLITS = (("spark.sql.files.maxPartitionBytes", "262144"),)
 INLINE_BYTES_MAX = 64 * 1024
 """Delta refuses inline vectors over this size in what it sends to tasks."""
@@ -44,7 +43,7 @@ def one_file(spark: SparkSession, table_path: str) -> Iterator[Table]:
     """400,000 rows in one file of many row groups, read in many splits."""
     table = Table(spark, table_path)
     table.create("k BIGINT, v STRING, n INT")
-    with conf(spark, (*ROWS_PER_GROUP, *SMALL_SPLITS)):
+    with conf(spark, (*ROW_GROUPS, *SMALL_SPLITS)):
         table.start = table.run("INSERT INTO {t} SELECT id, concat('v', id % 1000), 0 FROM range(0, 400000, 1, 1)")
         yield table
 
@@ -75,7 +74,7 @@ def test_many_files_and_row_groups(spark: SparkSession, table_path: str, vectors
     properties = f"'delta.enableDeletionVectors' = '{vectors}'"
     table.create("k BIGINT, p INT, v STRING, n DOUBLE", clauses="PARTITIONED BY (p)", properties=properties)
     rows = "id AS k, CAST(id % 5 AS INT) AS p, concat('v', id) AS v, CAST(id AS DOUBLE) AS n"
-    with conf(spark, (*ROWS_PER_GROUP, *SMALL_SPLITS)):
+    with conf(spark, (*ROW_GROUPS, *SMALL_SPLITS)):
         start = table.run(f"INSERT INTO {{t}} SELECT {rows} FROM range(0, 200000, 1, 4)")
         table.run(f"UPDATE {{t}} SET n = -n WHERE {scattered(2, 1)}")
         merged = table.run(

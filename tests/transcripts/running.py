@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -127,7 +128,7 @@ def _run_step(step: Step, spark: SparkSession, run_sql: RunSql) -> Result:
         if table is not None and not is_ordered(step.text):
             table = ordered(table)
         return Result(table, warnings=tuple(heard.texts))
-    except (PySparkException, StreamqlError) as e:
+    except (PySparkException, Py4JJavaError, StreamqlError) as e:
         return Result(error=error_lines(e), warnings=tuple(heard.texts))
     finally:
         logger.removeHandler(heard)
@@ -145,7 +146,9 @@ def _rows(frame: DataFrame) -> Table | None:
 
 def error_lines(e: Exception) -> tuple[str, ...]:
     """ERROR [CODE] message, and the hint in a line of its own; without Spark's plans and stack traces."""
-    text = _TAILS.split(str(e).strip(), maxsplit=1)[0].strip()
+    # Of exceptions that PySpark has no class for, such as Delta's about constraints, it gives Java's, with the class first.
+    message = e.java_exception.getMessage() if isinstance(e, Py4JJavaError) else str(e)
+    text = _TAILS.split(str(message).strip(), maxsplit=1)[0].strip()
     return tuple(line.rstrip() for line in f"ERROR {text}".splitlines() if line.strip())
 
 

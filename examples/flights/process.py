@@ -1,0 +1,63 @@
+"""What the demo does as a process: starting and stopping Spark, Ctrl-C, SIGTERM."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+
+from pyspark.sql import SparkSession
+
+import streamql
+
+STOP_SECONDS_MAX = 20
+
+
+class Signals:
+    """The first SIGINT or SIGTERM ends the demo; those after it must not leave the clean-up half done, and are ignored.
+
+    `received` tells it for sure: unwinding from a call to the JVM can turn the exception into another one.
+    """
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+
+    def listen(self) -> None:
+        """From now on. To be repeated when Spark has started: it installs a handler of its own."""
+        signal.signal(signal.SIGINT, self._receive)
+        signal.signal(signal.SIGTERM, self._receive)
+
+    def _receive(self, number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self.received = number
+        raise KeyboardInterrupt
+
+
+def start_session(directory: Path) -> SparkSession:
+    """The embedded session. Its JVM gets no stdout: Delta Lake prints there when a table is upgraded, past every logger."""
+    sys.stdout.flush()
+    saved = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 1)
+        return streamql.session(directory)
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+        os.close(nowhere)
+
+
+def stop_session(spark: SparkSession) -> None:
+    """Stops Spark, on a thread of its own: the connection of one that was interrupted may still wait for an answer."""
+
+    def stop() -> None:
+        spark.sparkContext.setLogLevel("OFF")  # what was cancelled need not be reported
+        spark.stop()
+
+    thread = threading.Thread(target=stop, name="stop", daemon=True)
+    thread.start()
+    thread.join(STOP_SECONDS_MAX)

@@ -1,0 +1,93 @@
+"""What a terminal is shown while statements run."""
+
+from __future__ import annotations
+
+import io
+import logging
+
+import pytest
+
+from streamql.cli.progress import line
+from streamql.cli.screen import Screen, WarningHandler
+from streamql.cli.worker import Worker
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_erased_before_anything_else() -> None:
+    terminal = Terminal()
+    screen = Screen(terminal)
+    screen.progress("1 s")
+    screen.progress("2 s")
+    screen.note("done")
+    screen.aside("OK")
+    assert terminal.getvalue() == "\r\x1b[K1 s\r\x1b[K2 s\r\x1b[Kdone\nOK\n"
+
+
+def test_no_progress_while_rows_are_written() -> None:
+    terminal = Terminal()
+    screen = Screen(terminal)
+    screen.mute()
+    screen.progress("1 s")
+    assert terminal.getvalue() == ""
+    screen.mute(False)
+    screen.progress("2 s")
+    screen.mute()
+    assert terminal.getvalue() == "\r\x1b[K2 s\r\x1b[K"
+
+
+def test_a_pipe_gets_no_progress() -> None:
+    pipe = io.StringIO()
+    screen = Screen(pipe)
+    screen.progress("1 s")
+    screen.aside("OK")
+    screen.note("MERGE: 1 row affected")
+    assert pipe.getvalue() == "MERGE: 1 row affected\n"
+
+
+def test_silence() -> None:
+    terminal = Terminal()
+    screen = Screen(terminal, silent=True)
+    screen.progress("1 s")
+    screen.aside("OK")
+    screen.note("MERGE: 1 row affected")
+    WarningHandler(screen).handle(logging.makeLogRecord({"levelname": "WARNING", "msg": "x"}))
+    screen.error("error: y")
+    assert terminal.getvalue() == "error: y\n"
+
+
+def test_warnings() -> None:
+    pipe = io.StringIO()
+    WarningHandler(Screen(pipe)).handle(logging.makeLogRecord({"levelname": "WARNING", "msg": "a %s", "args": ("b",)}))
+    assert pipe.getvalue() == "warning: a b\n"
+
+
+def test_a_closed_stderr_is_no_error() -> None:
+    pipe = io.StringIO()
+    screen = Screen(pipe)
+    pipe.close()
+    screen.error("x")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "text"),
+    [
+        ((0, 0, 0), "   3 s  planning …"),
+        ((1, 1, 4), "   3 s  ██████░░░░░░░░░░░░░░░░░░  1 of 4 tasks, 1 stage running"),
+        ((2, 1500, 1500), "   3 s  ████████████████████████  1,500 of 1,500 tasks, 2 stages running"),
+    ],
+)
+def test_line(tasks: tuple[int, int, int], text: str) -> None:
+    assert line(3.2, tasks) == text
+
+
+def test_worker() -> None:
+    worker = Worker()
+    assert worker.start(lambda: 1 + 1).result() == 2
+    task = worker.start(lambda: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        task.result()
+    worker.close()
