@@ -41,7 +41,9 @@ def table(workload: Workload, results: list[tuple[str, float, float, float]]) ->
         "| contender | median s | least to greatest | ÷ streamql |",
         "|---|---|---|---|",
     ]
-    lines += [f"| {name} | {mid:.2f} | {low:.2f} to {high:.2f} | {mid / ours:.2f} |" for name, mid, low, high in results]
+    lines += [
+        f"| {name} | {mid:.2f} | {low:.2f} to {high:.2f} | {mid / ours:.2f} |" for name, mid, low, high in results
+    ]
     return "\n".join(lines) + "\n"
 
 

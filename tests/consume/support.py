@@ -46,7 +46,9 @@ def data_of(spark: SparkSession) -> str:
 def start_child(spark: SparkSession, point: str, *statements: str) -> subprocess.Popen[str]:
     """A second process on the same data directory."""
     command = [sys.executable, "-m", "tests.consume.child", data_of(spark), point, *statements]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+    return subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
+    )
 
 
 def assert_ledger_tiles(spark: SparkSession, stream: str, first: int) -> None:

@@ -27,7 +27,9 @@ def test_insert_arrives_once(spark: SparkSession, point: str) -> None:
     row = run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d, sum(v) AS v FROM target")[0]
     assert (row["n"], row["d"], row["v"]) == (ROWS, ROWS, 10 * sum(range(ROWS)))
     assert run(spark, "SELECT * FROM s") == []
-    first = run(spark, "SELECT min(from_version) AS v FROM streamql.consumptions WHERE stream = '" + schema + ".s'")[0]["v"]
+    first = run(spark, "SELECT min(from_version) AS v FROM streamql.consumptions WHERE stream = '" + schema + ".s'")[0][
+        "v"
+    ]
     assert_ledger_tiles(spark, f"{schema}.s", first)
 
 

@@ -21,7 +21,7 @@ from .recording import TableLog, quoted
 from .spark_oracles import snapshot_join
 
 SUBJECT: Final = os.environ.get("STREAMQL_SUBJECT", "engine")
-SPIKES: Final = os.environ.get("STREAMQL_SPIKES", "/work/shared/spikes/change_sets")
+SPIKES: Final = os.environ.get("STREAMQL_SPIKES", "spikes/change_sets")
 
 HAS_TIMES: Final = SUBJECT != "spike"
 HAS_PLANS: Final = SUBJECT == "engine"
