@@ -57,9 +57,11 @@ def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> No
         else:
             old = wait_until_free(spark, old)
         state = _new_state(spark, statement, name, text)
-        event = stream_event("created" if old is None else "replaced", state, now_ms(), user_of(spark), text)
-        before, after = ([], [state]) if old is None else ([old], [None, state])
-        if catalog.commit(spark, before, after, [event]):
+        now, user = now_ms(), user_of(spark)
+        events = [stream_event("created" if old is None else "replaced", state, now, user, text)]
+        if old is not None:
+            events.append(stream_event("dropped", old.next(), now, user, text))
+        if catalog.commit(spark, [] if old is None else [old], [state], events):
             return
     raise _contended(name)
 

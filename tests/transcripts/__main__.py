@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+import streamql
 from streamql.errors import ERROR_CLASSES
 from tests.transcripts.running import Outcome, Result, is_query, run
 from tests.transcripts.script import ERROR_START, WARNING_START, Step, Transcript, read
@@ -43,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     from streamql.sessions import session
 
     with tempfile.TemporaryDirectory() as directory:
-        spark = session(given.data or Path(directory) / "data", CONF)
+        spark = streamql.session(given.data or Path(directory) / "data", CONF)
         try:
             return run_all(spark, paths, update=given.update, show=given.show)
         finally:
