@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-
 PENDING = Path(__file__).with_name("pending.txt")
 
 

@@ -41,7 +41,6 @@ def main(arguments: list[str] | None = None) -> int:
     )
     given = parser.parse_args(arguments)
     paths = _chosen(given.files, parser)
-    from streamql.sessions import session
 
     with tempfile.TemporaryDirectory() as directory:
         spark = streamql.session(given.data or Path(directory) / "data", CONF)
