@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -36,6 +37,9 @@ class _Embedded(NamedTuple):
     spark: SparkSession
     data: Path
 
+
+# PySpark says so on stderr when a session starts, whether or not pandas is used; a start is quiet here.
+warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
 
 _lock = threading.Lock()
 _embedded: _Embedded | None = None
