@@ -13,7 +13,8 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.changes import HIDDEN_COLUMNS
 from streamql.errors import StreamqlError
-from streamql.model import Interval
+from streamql.model import Interval, TableSource
+from streamql.names import Name
 from streamql.sources.table import OpenSource, backlog, open_source
 
 PINS_MAX = 4096
@@ -25,31 +26,28 @@ class StreamReading:
 
     state: StreamState
     interval: Interval
+    source: TableSource
     frame: DataFrame
 
     @property
     def token(self) -> str:
-        """What the node in the plan says of itself: which stream, which interval."""
-        i = self.interval
-        return token(self.state, i)
+        """What the node in the plan says of itself: JSON of the stream, its interval, and where its source is now."""
+        i, s = self.interval, self.source
+        return json.dumps(
+            {
+                "stream": str(self.state.name),
+                "uuid": self.state.stream.uuid,
+                "after": i.after,
+                "through": i.through,
+                "initial": i.initial,
+                "source": [s.name.catalog, s.name.schema, s.name.object, s.path, s.table_id],
+            }
+        )
 
     @property
     def visible(self) -> int:
         """How many of the frame's columns SELECT * shows."""
         return len(self.frame.columns) - len(HIDDEN_COLUMNS)
-
-
-def token(state: StreamState, interval: Interval) -> str:
-    """JSON: stream, uuid, after, through, initial."""
-    return json.dumps(
-        {
-            "stream": str(state.name),
-            "uuid": state.stream.uuid,
-            "after": interval.after,
-            "through": interval.through,
-            "initial": interval.initial,
-        }
-    )
 
 
 @dataclass(frozen=True)
@@ -59,13 +57,16 @@ class Token:
     uuid: str
     stream: str
     interval: Interval
+    source: TableSource
     text: str
 
 
 def read_token(text: str) -> Token:
     """The stream and interval that a node of the plan stands for."""
     t = json.loads(text)
-    return Token(t["uuid"], t["stream"], Interval(t["after"], t["through"], t["initial"]), text)
+    *name, path, table_id = t["source"]
+    interval = Interval(t["after"], t["through"], t["initial"])
+    return Token(t["uuid"], t["stream"], interval, TableSource(Name(*name), path, table_id), text)
 
 
 class Pins:
@@ -111,7 +112,7 @@ def read_stream(
     if pinned is None and rows_max is not None:
         end = source.batch_end(interval, state.stream.mode, rows_max)
         interval = Interval(interval.after, end, interval.initial)
-    return StreamReading(state, interval, source.changes(interval, state.stream.mode))
+    return StreamReading(state, interval, source.source, source.changes(interval, state.stream.mode))
 
 
 def has_data(spark: SparkSession, state: StreamState) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
 import streamql
@@ -103,6 +104,11 @@ def _run(terminal: Terminal, signals: Signals, directory: Path, months: int, kep
         if signals.received is not None:
             raise
         print(f"\nflights: {'a proof failed: ' if isinstance(e, ProofFailed) else ''}{e}", file=sys.stderr)
+        return EXIT_FAILED
+    except (Py4JNetworkError, ConnectionError):
+        if signals.received is not None:
+            raise
+        print("\nflights: Spark's Java process ended; was it killed, or short of memory?", file=sys.stderr)
         return EXIT_FAILED
     finally:
         stop_session(spark)

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
@@ -55,8 +56,9 @@ def stop_session(spark: SparkSession) -> None:
     """Stops Spark, on a thread of its own: the connection of one that was interrupted may still wait for an answer."""
 
     def stop() -> None:
-        spark.sparkContext.setLogLevel("OFF")  # what was cancelled need not be reported
-        spark.stop()
+        with suppress(Exception):  # the JVM may be gone, and then there is nothing to stop
+            spark.sparkContext.setLogLevel("OFF")  # what was cancelled need not be reported
+            spark.stop()
 
     thread = threading.Thread(target=stop, name="stop", daemon=True)
     thread.start()

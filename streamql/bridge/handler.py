@@ -35,6 +35,8 @@ log = logging.getLogger("streamql")
 F = TypeVar("F", bound=Callable[..., Any])
 
 STREAMING_OPTION = "\0streaming"
+WRITING_OPTION = "__required_write_privileges__"
+"""Spark's own mark of a relation that a statement writes."""
 
 
 def guarded(method: F) -> F:
@@ -108,6 +110,12 @@ class Handler:
                 "UNSUPPORTED_STATEMENT",
                 f"readStream on the stream {state.name}: it is read and consumed by SQL statements",
                 hint="INSERT INTO target SELECT … FROM the stream, on a schedule",
+            )
+        if given.pop(WRITING_OPTION, None):
+            raise StreamqlError(
+                "UNSUPPORTED_TARGET",
+                f"{state.name} is a stream, which shows the changes of {state.stream.source.name} and cannot be written",
+                hint=f"write into {state.stream.source.name}",
             )
         reading = read_stream(spark, state, self._pins.get(pin, state.stream.uuid), batch_size(given))
         pinned = self._pins.put(pin, state.stream.uuid, reading.interval)

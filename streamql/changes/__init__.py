@@ -10,6 +10,7 @@ from streamql.changes.plan import ChangePlan, PlanKind, plan_changes, tracking_d
 from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.table import DeltaTable, Snapshot
 from streamql.model import Interval, StreamMode
+from streamql.names import quote
 
 __all__ = ["HIDDEN_COLUMNS", "ChangePlan", "PlanKind", "change_set", "explain", "read_commits"]
 
@@ -27,7 +28,7 @@ def change_set(
 
     STANDARD: at most one DELETE or INSERT, or one UPDATE_BEFORE with one UPDATE_AFTER, for each row identity; versions and times are
     those of the row image shown. APPEND_ONLY: rows as first inserted. Raises STREAM_STALE, CHANGE_TRACKING_DISABLED,
-    INCOMPATIBLE_SCHEMA_CHANGE, CHANGES_UNREADABLE, before any job runs.
+    INCOMPATIBLE_SCHEMA_CHANGE, RESERVED_COLUMN_NAME, CHANGES_UNREADABLE, before any job runs.
     """
     reading, plan = _prepare(spark, path, interval, mode, table, end)
     return build(reading, plan)
@@ -54,6 +55,7 @@ def _prepare(
     end = table.at(interval.through) if interval.through < latest.version else latest
     if end.version != interval.through:
         raise table.stale(interval.through)
+    schema.check_reserved(end.metadata, f"delta.{quote(path)}")
     if end.configuration.get("delta.enableRowTracking") != "true":
         raise tracking_disabled(end.version, "has change tracking off")
     commits = read_commits(table, latest, interval)

@@ -12,6 +12,7 @@ from typing import Any
 
 from streamql.delta.log import Commit, Json
 from streamql.errors import StreamqlError
+from streamql.model import METADATA_COLUMNS
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 
@@ -53,6 +54,19 @@ def fields(metadata: Json) -> list[Json]:
 def identity(field: Json) -> str:
     """What a column stays the same by, when it is renamed."""
     return str((field.get("metadata") or {}).get(PHYSICAL_NAME, field["name"]))
+
+
+def check_reserved(metadata: Json, table: str, **where: int | None) -> None:
+    """Raises RESERVED_COLUMN_NAME if a column is named like a metadata column of streams."""
+    for name in column_names(metadata):
+        if name.lower() in METADATA_COLUMNS:
+            raise StreamqlError(
+                "RESERVED_COLUMN_NAME",
+                f"{table} has a column {name}, which is the name of a metadata column of streams",
+                hint=f"ALTER TABLE {table} RENAME COLUMN {name} TO …",
+                column_name=name,
+                **where,
+            )
 
 
 def column_names(metadata: Json) -> list[str]:

@@ -115,17 +115,12 @@ def _statements(spark: SparkSession, options: Options, screen: Screen, found: Se
 
 
 def _session(options: Options) -> SparkSession:
-    """The session over the data directory. The JVM's stdout is not ours: Delta prints remarks there."""
+    """The session over the data directory."""
     if options.verbose:
         os.environ.setdefault("STREAMQL_LOG_LEVEL", "info")
-    from pyspark import SparkContext
-
     import streamql
 
-    if SparkContext._gateway is not None:
-        return streamql.session(options.data, options.conf)
-    with _stdout_as(2 if options.verbose else None):
-        return streamql.session(options.data, options.conf)
+    return streamql.session(options.data, options.conf)
 
 
 def _start_failed(e: Exception, options: Options) -> int:
@@ -145,25 +140,6 @@ def _start_failed(e: Exception, options: Options) -> int:
     if problem.hint:
         _say(f"hint: {problem.hint}")
     return FAILED
-
-
-@contextlib.contextmanager
-def _stdout_as(target: int | None) -> Iterator[None]:
-    """While a child is started: its stdout is the file descriptor `target`, None: nowhere."""
-    sys.stdout.flush()
-    try:
-        saved = os.dup(1)
-    except OSError:  # closed
-        yield
-        return
-    null = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(null if target is None else target, 1)
-        yield
-    finally:
-        os.dup2(saved, 1)
-        os.close(saved)
-        os.close(null)
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ _PARSED = re.compile(r" ?\(line (\d+), pos (\d+)\)(?=\s*(?:\Z|\n))")
 _ANALYZED = re.compile(r"; line (\d+) pos (\d+)(?:;?\s*\Z|;\n)")
 _RAN = re.compile(r"^== SQL \(line (\d+), position (\d+)\) ==$", re.MULTILINE)
 _TAILS = ("\n== SQL", "\n== DataFrame", "\n== JVM")
-_WRAPPERS = ("Job aborted", "Exception thrown in awaitResult")
+_WRAPPERS = ("Job aborted", "Exception thrown in awaitResult", "[TASK_WRITE_FAILED]")
 """What Spark says where the cause says more."""
 _STATE = re.compile(r"\s*SQLSTATE: (\w{5})\b")
 
@@ -103,13 +103,14 @@ def _root(text: str) -> str:
     """The message without wrappers: of several causes, the last that has a code, else the last that says something."""
     text = _PY4J.sub("", text)
     head = _without_class(_TRACE.split(text, maxsplit=1)[0])
-    if _CODE.match(head) and "Job aborted" not in head:
+    wrapped = any(wrapper in head for wrapper in _WRAPPERS)
+    if _CODE.match(head) and not wrapped:
         return head
     stripped = [_without_class(cause.strip()) for cause in _CAUSE.findall(text)]
     coded = [cause for cause in (head, *stripped) if _CODE.match(cause)]
     if coded:
         return coded[-1]
-    if stripped and (not head or any(wrapper in head for wrapper in _WRAPPERS)):
+    if stripped and (not head or wrapped):
         return stripped[-1]
     return head or text.split("\n", 1)[0]
 

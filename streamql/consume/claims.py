@@ -16,7 +16,7 @@ from streamql.consume.decide import Verdict, decide
 from streamql.consume.owner import is_dead, is_running_here
 from streamql.consume.settings import BUSY_TIMEOUT, LEASE, seconds
 from streamql.errors import StreamqlError
-from streamql.model import Offset
+from streamql.model import Offset, TableSource
 
 POLL_SECONDS_MIN = 0.05
 POLL_SECONDS_MAX = 1.0
@@ -175,6 +175,12 @@ def _beaten(state: StreamState) -> StreamState:
     return replace(state, claim=replace(state.claim, heartbeat=state.claim.heartbeat + 1))
 
 
-def claim_streams(spark: SparkSession, states: Sequence[StreamState], claim: Claim) -> bool:
-    """Makes a claim on all its streams by one commit. False: one of them changed since it was read."""
-    return catalog_of(spark).commit(spark, states, [s.next(claim=claim) for s in states], [])
+def claim_streams(
+    spark: SparkSession, states: Sequence[StreamState], claim: Claim, sources: Mapping[str, TableSource]
+) -> bool:
+    """Makes a claim on all its streams by one commit. False: one of them changed since it was read.
+
+    `sources`: where the source of each stream was found now; a table that was renamed is looked for once, not by every statement.
+    """
+    claimed = [s.next(claim=claim, stream=replace(s.stream, source=sources[s.stream.uuid])) for s in states]
+    return catalog_of(spark).commit(spark, states, claimed, [])

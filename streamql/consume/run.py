@@ -114,7 +114,7 @@ def _claim(spark: SparkSession, command: Command, target: Target | None, consump
         if target is not None:
             target = _prepared(spark, command, target, consumption_id)
         claim = _new_claim(spark, command, states, intervals, target, consumption_id)
-        if claim_streams(spark, states, claim):
+        if claim_streams(spark, states, claim, {t.uuid: t.source for t in map(read_token, command.tokens)}):
             return Claimed(claim, () if target is None else (target,))
         if time.monotonic() > deadline:
             current = catalog_of(spark).by_uuid(spark, states[0].stream.uuid)

@@ -11,6 +11,7 @@ from streamql.catalog.events import stream_event
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of, now_ms, user_of
 from streamql.changes.plan import check_row_tracking
+from streamql.changes.schema import check_reserved
 from streamql.consume import wait_until_free
 from streamql.delta.names import look_up, qualify, schema_exists
 from streamql.dialect import quote_string
@@ -27,7 +28,7 @@ from streamql.dialect.statements import (
 from streamql.engine.points import offset_at
 from streamql.engine.reads import find_stream, need_stream, table_source
 from streamql.errors import StreamqlError
-from streamql.model import METADATA_COLUMNS, Interval, Offset, SourceKind, Stream, StreamMode
+from streamql.model import Interval, Offset, SourceKind, Stream, StreamMode
 from streamql.names import Name
 from streamql.sources.table import OpenSource, open_source
 
@@ -97,16 +98,7 @@ def _trackable(spark: SparkSession, statement: CreateStream) -> OpenSource:
         )
     name = qualify(spark, statement.source)
     source = open_source(spark, table_source(spark, name, where.get("line"), where.get("column")))
-    columns = {f.name.lower(): f.name for f in source.table.schema(source.latest).fields}
-    clashing = [columns[c] for c in METADATA_COLUMNS if c in columns]
-    if clashing:
-        raise StreamqlError(
-            "RESERVED_COLUMN_NAME",
-            f"{name} has a column {clashing[0]}, which is the name of a metadata column of streams",
-            hint=f"ALTER TABLE {name} RENAME COLUMN {clashing[0]} TO …",
-            column_name=clashing[0],
-            **where,
-        )
+    check_reserved(source.latest.metadata, str(name), **where)
     if source.latest.configuration.get("delta.enableRowTracking") != "true":
         raise StreamqlError(
             "CHANGE_TRACKING_DISABLED",

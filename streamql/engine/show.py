@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -98,11 +99,10 @@ def _schema(spark: SparkSession, statement: ShowStreams) -> tuple[str, str]:
 
 
 def _pattern(like: str) -> str:
-    """SQL's LIKE pattern (% and _), or Spark's SHOW pattern (* and |), as a regular expression over the whole name."""
-    import re
-
+    """SQL's LIKE pattern (% and _, literal after a backslash), or Spark's SHOW pattern (* and |), as a regular expression."""
     special = {"%": ".*", "_": ".", "*": ".*", "|": "|"}
-    return "(?i)^(" + "".join(special.get(c, re.escape(c)) for c in like) + ")$"
+    tokens = re.findall(r"\\.|.", like, re.DOTALL)
+    return "(?i)^(" + "".join(special.get(t) or re.escape(t[-1]) for t in tokens) + ")$"
 
 
 def _row(spark: SparkSession, state: StreamState) -> list[Value]:

@@ -22,6 +22,9 @@ from pyspark.java_gateway import launch_gateway
 from streamql.errors import StreamqlError
 from streamql.extension.build import java, spark_home
 
+LOG_LEVEL = "STREAMQL_LOG_LEVEL"
+"""Environment variable: how much the JVM says; what it takes is in log4j2.properties."""
+
 START_SECONDS_MAX = 120
 _POLL_SECONDS = 0.02
 _ATTACH = threading.Lock()
@@ -74,8 +77,13 @@ def launch(conf: Mapping[str, str], jvm_options: Sequence[str] = ()) -> JavaGate
         environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         # stdin is a pipe that nobody writes to: its end tells the JVM that this process is gone, however it went.
         # A session of its own keeps the terminal's Ctrl-C, which cancels a statement, from ending the JVM.
+        # stdout is the program's: what Delta prints of its upgrades and VACUUMs goes with the log, or nowhere.
         process = subprocess.Popen(
-            command(conf, home, jvm_options), stdin=subprocess.PIPE, env=environment, start_new_session=True
+            command(conf, home, jvm_options),
+            stdin=subprocess.PIPE,
+            stdout=2 if LOG_LEVEL in os.environ else subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,
         )
         port, secret = _await_answer(process, answer)
     gateway = _attach(port, secret)

@@ -1,13 +1,12 @@
 """The code under test: the only module here that calls it.
 
-STREAMQL_SUBJECT chooses: `engine` (streamql.changes, the default), `spike` (page 3's spike: no timestamps, no schema
-changes, no maps or variants), or `join` (Spark's own full join of two snapshots, to test these tests).
+STREAMQL_SUBJECT chooses: `engine` (streamql.changes, the default) or `join` (Spark's own full join of two snapshots, to
+test these tests).
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from typing import Final
 
@@ -21,9 +20,7 @@ from .recording import TableLog, quoted
 from .spark_oracles import snapshot_join
 
 SUBJECT: Final = os.environ.get("STREAMQL_SUBJECT", "engine")
-SPIKES: Final = os.environ.get("STREAMQL_SPIKES", "spikes/change_sets")
 
-HAS_TIMES: Final = SUBJECT != "spike"
 HAS_PLANS: Final = SUBJECT == "engine"
 HAS_APPEND_ONLY: Final = SUBJECT != "join"
 HAS_INITIAL: Final = SUBJECT == "engine"
@@ -43,21 +40,13 @@ REQUIRED_PLANS: Final = frozenset(
 """The plan kinds that a full run must have taken."""
 
 
-def change_set(spark: SparkSession, path: str, interval: Interval, mode: StreamMode) -> DataFrame | None:
-    """The change set as the subject makes it; None where the subject has another way to say `nothing`."""
+def change_set(spark: SparkSession, path: str, interval: Interval, mode: StreamMode) -> DataFrame:
+    """The change set as the subject makes it."""
     if SUBJECT == "engine":
         from streamql import changes
 
         return changes.change_set(spark, path, interval, mode)
-    if SUBJECT == "join":
-        return snapshot_join(spark, path, interval.after, interval.through)
-    if SPIKES not in sys.path:
-        sys.path.insert(0, SPIKES)
-    import file_diff  # type: ignore[import-not-found]
-
-    spike = file_diff.standard if mode is StreamMode.STANDARD else file_diff.append_only
-    rows: DataFrame | None = spike(spark, path, interval.after, interval.through)
-    return rows
+    return snapshot_join(spark, path, interval.after, interval.through)
 
 
 def plan_kind(spark: SparkSession, path: str, interval: Interval, mode: StreamMode) -> str:
@@ -73,21 +62,15 @@ def plan_of(spark: SparkSession, path: str, interval: Interval, mode: StreamMode
     return plan_kind(spark, path, interval, mode) if HAS_PLANS else None
 
 
-def shown(spark: SparkSession, path: str, interval: Interval, mode: StreamMode, columns: list[str]) -> DataFrame | None:
+def shown(spark: SparkSession, path: str, interval: Interval, mode: StreamMode, columns: list[str]) -> DataFrame:
     """The change set without hidden columns: the three metadata columns, then the table's, by name."""
-    rows = change_set(spark, path, interval, mode)
-    if rows is None:
-        return None
-    metadata = [c for c in METADATA_COLUMNS if HAS_TIMES or c != "__commit_timestamp"]
-    return rows.select(*metadata, *[quoted(c) for c in columns])
+    return change_set(spark, path, interval, mode).select(*METADATA_COLUMNS, *[quoted(c) for c in columns])
 
 
 def collected(spark: SparkSession, log: TableLog, interval: Interval, mode: StreamMode) -> Bag:
     """The change set as a bag of canonical rows."""
     rows = shown(spark, log.path, interval, mode, [c.name for c in log.columns[interval.through]])
     bag: Bag = Counter()
-    for row in rows.collect() if rows is not None else ():
-        head = 3 if HAS_TIMES else 2
-        time = row[2] if HAS_TIMES else log.times[row[1]]
-        bag[Change(row[0], row[1], time, tuple(canonical(v) for v in row[head:]))] += 1
+    for row in rows.collect():
+        bag[Change(row[0], row[1], row[2], tuple(canonical(v) for v in row[3:]))] += 1
     return bag

@@ -41,7 +41,7 @@ def test_seed_through_streamql_sql(path: Path, spark: SparkSession) -> None:
 
 
 def test_seeds_through_the_command(tmp_path: Path) -> None:
-    arguments = [sys.executable, "-m", "streamql.cli.main", "-S", "--data", str(tmp_path / "data")]
+    arguments = [sys.executable, "-m", "streamql", "-S", "--data", str(tmp_path / "data")]
     arguments += ["--conf", "spark.driver.memory=1g", "--conf", "spark.sql.session.timeZone=UTC"]
     for path in SEEDS:
         script = tmp_path / f"{path.stem}.sql"

@@ -40,7 +40,7 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean) extend
 
   /** The tokens of the streams that are read, each once. */
   def tokens: JList[String] = reads.map(_.binding.token).distinct.asJava
-  def text: String = statements.head.origin.sqlText.getOrElse("")
+  def text: String = written(statements.head)
   def statementCount: Int = statements.size
 
   /** Every read whose token is `old` now stands for another interval. */
@@ -51,7 +51,14 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean) extend
   def target(session: SparkSession, i: Int): String = JsonUtils.toJson(Targets.of(session, statements(i)))
 
   /** A number that is equal for equal statements: of the analysed plan, without ids and intervals. */
-  def fingerprint(i: Int): Int = statements(i).origin.sqlText.getOrElse(statements(i).nodeName).hashCode
+  def fingerprint(i: Int): Int = (statements(i).nodeName + written(statements(i))).hashCode
+
+  /** The statement as it was written, from the first node that a parser made of it; nothing for a DataFrame writer. */
+  private def written(plan: LogicalPlan): String = {
+    val held = plan.innerChildren.collect { case p: LogicalPlan => p } // CREATE TABLE AS has no children once it is analysed
+    (plan +: held).flatMap(_.collectFirst { case p if p.origin.sqlText.isDefined && p.origin.objectType.isEmpty => p.origin.sqlText.get })
+      .headOption.getOrElse("")
+  }
 
   /**
    * Runs statement `i`, as it was analysed, in a session of its own; with an app id its commit carries (app id, number). `reserved`:

@@ -32,6 +32,12 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
         if (r.isStreaming) options.put("\u0000streaming", "true")
         Option(Bridge.get.resolve(session, name, options, Pins.current))
           .map(p => SubqueryAlias(name.last, p): LogicalPlan).getOrElse(r)
+      case i: InsertIntoStatement if Bridge.isRegistered =>
+        i.table match { // no child of the node, so it is not met above; Python refuses a stream that would be written
+          case r: UnresolvedRelation => Bridge.get.resolve(session, qualified(r.multipartIdentifier), writing(r), Pins.current)
+          case _ =>
+        }
+        i
     }
     resolved match {
       case u: UpdateTable => refuseSubquery("UPDATE", u)
@@ -49,6 +55,12 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     if (home.isEmpty || name.length > 2) name.toArray
     else if (name.length == 1) (home :+ name.head).toArray
     else (home.head +: name).toArray
+  }
+
+  private def writing(r: UnresolvedRelation): java.util.HashMap[String, String] = {
+    val options = new java.util.HashMap[String, String](r.options)
+    options.put(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES, "INSERT")
+    options
   }
 
   private def refuseSubquery(statement: String, plan: LogicalPlan): Unit =
