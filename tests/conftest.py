@@ -31,6 +31,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.driver.memory": os.environ.get("STREAMQL_TEST_MEMORY", "2g"),
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
+        "spark.driver.extraJavaOptions": os.environ.get("STREAMQL_TEST_JAVA", ""),
     }
     made = session(tmp_path_factory.mktemp("streamql") / "data", conf)
     yield made

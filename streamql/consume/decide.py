@@ -9,9 +9,8 @@ from typing import Literal
 from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement
-from streamql.delta.log import CommitMissing
 from streamql.delta.table import DeltaTable
-from streamql.delta.txns import fence, read_txn
+from streamql.delta.txns import fence, find_txn
 from streamql.errors import StreamqlError
 
 FENCE_ATTEMPTS_MAX = 100
@@ -33,42 +32,24 @@ def decide(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> Ve
     path, or another table's without the number: then a person must say.
     """
     for _ in range(FENCE_ATTEMPTS_MAX):
-        found = read_txn(spark, statement.path, statement.app_id)
-        if not found.exists:
+        table = DeltaTable(spark, statement.path)
+        latest = table.latest()
+        if not latest.exists:
             raise undecided(claim, statement, "there is no table any more where it wrote")
-        if found.number is not None and found.number >= claim.data_number:
-            return _verdict(spark, claim, statement, found.number)
-        if found.table_id != statement.table_id:
+        found = find_txn(spark, table, latest, statement.app_id, claim.data_number, statement.seen)
+        if found is not None and found.number >= claim.data_number:
+            done = found.number == claim.data_number
+            return Verdict("done", found.version, found.metrics) if done else Verdict("fenced")
+        if latest.table_id != statement.table_id:
             raise undecided(claim, statement, "another table stands where it wrote")
         number = fence(spark, statement.path, statement.app_id, claim.fence_number, claim.data_number)
-        if number is not None:
-            return _verdict(spark, claim, statement, number)
+        if number is not None and number != claim.data_number:
+            return Verdict("fenced")
     raise StreamqlError(
         "STREAM_BUSY",
         f"the target {statement.target} is written so often that the consumption could not be decided",
         hint="run the statement again",
     )
-
-
-def _verdict(spark: SparkSession, claim: Claim, statement: ClaimedStatement, number: int) -> Verdict:
-    if number != claim.data_number:
-        return Verdict("fenced")
-    version, metrics = _commit_of(spark, claim, statement)
-    return Verdict("done", version, metrics)
-
-
-def _commit_of(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> tuple[int | None, Mapping[str, str]]:
-    """The target's commit that carries the claim's number, for the ledger: not needed to decide, so not found is no error."""
-    table = DeltaTable(spark, statement.path)
-    latest = table.latest()
-    after = min(statement.seen, latest.version)
-    try:
-        for commit in table.commits(latest, after, latest.version):
-            if commit.transactions.get(statement.app_id) == claim.data_number:
-                return commit.version, commit.metrics
-    except CommitMissing:
-        pass
-    return None, {}
 
 
 def undecided(claim: Claim, statement: ClaimedStatement, why: str) -> StreamqlError:

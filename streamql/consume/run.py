@@ -19,7 +19,8 @@ from streamql.consume.owner import running, this_owner
 from streamql.consume.settings import BUSY_TIMEOUT, seconds
 from streamql.delta.command import Command, Target
 from streamql.delta.jvm import JavaObject
-from streamql.delta.txns import read_txn
+from streamql.delta.table import DeltaTable
+from streamql.delta.txns import SET_TRANSACTION_RETENTION
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset
 from streamql.reading import Token, interval_now, read_stream, read_token
@@ -203,19 +204,20 @@ def _new_claim(
 
 def _statement(spark: SparkSession, command: Command, target: Target, lead: str) -> ClaimedStatement:
     app_id = f"streamql:{lead}:0"
-    found = read_txn(spark, target.path, app_id)
-    if found.retention is not None:
+    seen = DeltaTable(spark, target.path).latest()
+    retention = seen.configuration.get(SET_TRANSACTION_RETENTION)
+    if retention is not None:
         raise StreamqlError(
             "UNSUPPORTED_TARGET",
-            f"{target.name} forgets transactions after {found.retention} (delta.setTransactionRetentionDuration): "
+            f"{target.name} forgets transactions after {retention} ({SET_TRANSACTION_RETENTION}): "
             "a consumption could not be told from one that never was",
-            hint=f"ALTER TABLE {target.name} UNSET TBLPROPERTIES ('delta.setTransactionRetentionDuration')",
+            hint=f"ALTER TABLE {target.name} UNSET TBLPROPERTIES ('{SET_TRANSACTION_RETENTION}')",
             target=target.name,
         )
     operation = target.operation.removesuffix("_RESERVED")
     operation = _OPERATIONS.get(operation, operation)
     return ClaimedStatement(
-        0, app_id, target.path, found.table_id, target.name, operation, command.fingerprint(0), found.version
+        0, app_id, target.path, seen.table_id, target.name, operation, command.fingerprint(0), seen.version
     )
 
 
@@ -246,7 +248,8 @@ def _execute(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObj
     if not claim.statements:
         return command.execute(0, None, 0, False)
     statement = claim.statements[0]
-    if read_txn(spark, statement.path, statement.app_id).table_id != statement.table_id:
+    now = DeltaTable(spark, statement.path).latest()
+    if not now.exists or now.table_id != statement.table_id:
         raise StreamqlError(
             "CONSUMPTION_FAILED", f"{statement.target} was replaced meanwhile", hint="run the statement again"
         )

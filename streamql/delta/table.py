@@ -94,11 +94,11 @@ class DeltaTable:
         """The columns of a version, as Spark types."""
         return StructType.fromJson(json.loads(snapshot.metadata["schemaString"]))
 
-    def commits(self, snapshot: Snapshot, after: int, through: int) -> list[Commit]:
-        """The commits of (after, through]. Raises CommitMissing."""
+    def commits(self, snapshot: Snapshot, after: int, through: int, *, files: bool = True) -> list[Commit]:
+        """The commits of (after, through], with or without their actions on files. Raises CommitMissing."""
         if after == through:
             return []
-        commits = parse_commits(self._reader.commits(snapshot.handle, after + 1, through))
+        commits = parse_commits(self._reader.commits(snapshot.handle, after + 1, through, files))
         if [c.version for c in commits] != list(range(after + 1, through + 1)):
             raise StreamqlError("INTERNAL_ERROR", f"asked for commits {after + 1} to {through}, read others")
         return commits

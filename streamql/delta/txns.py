@@ -4,31 +4,49 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from streamql.delta.jvm import JavaObject, scala, session_of
+from streamql.delta.log import CommitMissing
+from streamql.delta.table import DeltaTable, Snapshot
+
+REPLAY_COMMITS_MAX = 200
+"""More commits than this, and the state is asked rather than the commits read."""
+
+SET_TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
+"""Table property: transactions are forgotten after so long."""
 
 
 @dataclass(frozen=True)
-class TargetTxn:
-    """What the log at a path says of an application id: `number` None: nothing. `retention`: such entries expire there."""
+class Found:
+    """A number that a log has for an application id, and the commit that brought it, where that was read."""
 
-    exists: bool
-    version: int
-    table_id: str
-    number: int | None
-    retention: str | None
+    number: int
+    version: int | None = None
+    metrics: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_txn(spark: SparkSession, path: str, app_id: str) -> TargetTxn:
-    """Reads the target's log, as it is now."""
-    answer = json.loads(scala(spark).Txns.read(session_of(spark), path, app_id))
-    return TargetTxn(
-        answer["exists"], answer["version"], answer.get("tableId", ""), answer.get("txn"), answer.get("retention")
-    )
+def find_txn(
+    spark: SparkSession, table: DeltaTable, latest: Snapshot, app_id: str, wanted: int, after: int
+) -> Found | None:
+    """The commit of (app id, wanted), else what the log up to `latest` has last for the id; None: nothing since version `after`.
+
+    Read from the commits since then; from the whole state, which knows the last number only, where they are gone or too many.
+    """
+    if 0 <= after <= latest.version <= after + REPLAY_COMMITS_MAX:
+        try:
+            commits = table.commits(latest, after, latest.version, files=False)
+        except CommitMissing:
+            pass
+        else:
+            found = [Found(c.transactions[app_id], c.version, c.metrics) for c in commits if app_id in c.transactions]
+            exact = [f for f in found if f.number == wanted]
+            return (exact or found)[-1] if found else None
+    number = scala(spark).Txns.number(latest.handle, app_id)
+    return None if number is None else Found(int(number))
 
 
 def fence(spark: SparkSession, path: str, app_id: str, number: int, at_least: int) -> int | None:

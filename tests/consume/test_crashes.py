@@ -44,12 +44,11 @@ def test_killed_at_some_instant_of_a_merge(spark: SparkSession) -> None:
     )
     for pause in (0.3, 1.5):
         run(spark, "UPDATE t SET v = v + 1 WHERE id % 7 = 0")
-        child = start_child(spark, "never", f"SELECT count(*) FROM {schema}.s", merge)
-        assert child.stdout is not None
-        child.stdout.readline()
-        time.sleep(pause)
-        child.kill()
-        child.wait()
+        with start_child(spark, "never", f"SELECT count(*) FROM {schema}.s", merge) as child:
+            assert child.stdout is not None
+            child.stdout.readline()
+            time.sleep(pause)
+            child.kill()
         run(spark, merge)
         assert run(spark, "SELECT * FROM target EXCEPT ALL SELECT * FROM t") == []
         assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS

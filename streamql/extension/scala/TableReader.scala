@@ -81,18 +81,19 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
   /**
    * The commits [from, to] as a JSON array of {version, time, actions: […]}: statistics cut down to numRecords, cdc files left out.
    * `time`: the file's modification time in milliseconds where the commit says none itself. A commit whose file is gone has no actions
-   * field.
+   * field. `files`: with the actions on files, or without.
    */
-  def commits(snapshot: Snapshot, from: Long, to: Long): String = {
-    val parts = Parallel.map(from to to)(v => commit(commitPath(snapshot, v), v))
+  def commits(snapshot: Snapshot, from: Long, to: Long, files: Boolean): String = {
+    val parts = Parallel.map(from to to)(v => commit(commitPath(snapshot, v), v, files))
     parts.mkString("[", ",", "]")
   }
 
-  private def commit(file: Path, version: Long): String = {
+  private def commit(file: Path, version: Long, files: Boolean): String = {
     val lines =
       try log.store.read(file, hadoopConf)
       catch { case _: FileNotFoundException => return s"""{"version":$version}""" }
-    val actions = lines.iterator.filterNot(l => l.startsWith("{\"cdc\"") || l.isEmpty).map(slim).toSeq
+    val left = if (files) Seq("{\"cdc\"") else Seq("{\"cdc\"", "{\"add\"", "{\"remove\"")
+    val actions = lines.iterator.filterNot(l => l.isEmpty || left.exists(l.startsWith)).map(slim).toSeq
     val inCommit = actions.headOption.exists(_.contains("\"inCommitTimestamp\""))
     val time = if (inCommit) "null" else fileSystem.getFileStatus(file).getModificationTime.toString
     s"""{"version":$version,"time":$time,"actions":${actions.mkString("[", ",", "]")}}"""

@@ -12,28 +12,16 @@ import org.apache.parquet.hadoop.example.ExampleParquetWriter
 import org.apache.parquet.hadoop.metadata.CompressionCodecName
 import org.apache.parquet.hadoop.util.HadoopOutputFile
 import org.apache.parquet.schema.{LogicalTypeAnnotation, MessageType, PrimitiveType, Type, Types}
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.delta.{DeltaConcurrentModificationException, DeltaLog, DeltaOperations, Snapshot}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, DomainMetadata, SetTransaction}
 import org.apache.spark.sql.types.{LongType, StringType, StructType, TimestampType}
 
 /** Delta's application transactions: what decides a claim (on targets) and orders events (in the catalog). */
 object Txns {
-  private val mapper = new ObjectMapper()
-
-  /** {exists, tableId, version, txn, retention}: what the log at `path` says of `appId`; txn null where it says nothing. */
-  def read(session: SparkSession, path: String, appId: String): String = {
-    val snapshot = DeltaLog.forTable(session, path).update()
-    val node = mapper.createObjectNode()
-    node.put("exists", snapshot.version >= 0)
-    node.put("version", snapshot.version)
-    if (snapshot.version >= 0) {
-      node.put("tableId", snapshot.metadata.id)
-      snapshot.transactions.get(appId).foreach(node.put("txn", _))
-      snapshot.metadata.configuration.get("delta.setTransactionRetentionDuration").foreach(node.put("retention", _))
-    }
-    node.toString
-  }
+  /** The number that a snapshot has for `appId`, by its whole state; null: none. */
+  def number(snapshot: Snapshot, appId: String): java.lang.Long =
+    snapshot.transactions.get(appId).map(java.lang.Long.valueOf).orNull
 
   /**
    * Commits (appId, number) alone, if the log holds a lower number for appId when the commit is made: a compare-and-set. Answers the
@@ -87,7 +75,8 @@ class EventLog(session: SparkSession, path: String) {
     val rows = node.get("rows").elements().asScala.toSeq
     val files = if (rows.isEmpty) Nil else Seq(write(base.metadata.schema, rows))
     val txn = log.startTransaction(None, Some(base))
-    try txn.commit(txns ++ domains ++ files, DeltaOperations.ManualUpdate)
+    // Not ManualUpdate: after one, Delta reconstructs the table's whole state for its checksum, by four jobs.
+    try txn.commit(txns ++ domains ++ files, DeltaOperations.Write(SaveMode.Append))
     catch {
       case e: DeltaConcurrentModificationException => null
       case e: Exception if e.getClass.getSimpleName.contains("Concurrent") || String.valueOf(e.getMessage).contains("DOMAIN_METADATA") => null
