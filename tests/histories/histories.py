@@ -33,6 +33,10 @@ BASE_COLUMNS = (
 )
 
 
+FEATURES_OF_TYPES = ("delta.feature.timestampNtz", "delta.feature.variantType")
+"""What ADD COLUMN of some types needs and does not switch on itself."""
+
+
 @dataclass(frozen=True)
 class Shape:
     """How the table is made, and how big a usual insert is."""
@@ -56,6 +60,7 @@ class Shape:
             "delta.enableRowTracking": "true",
             "delta.enableInCommitTimestamps": "true",
             "delta.enableDeletionVectors": str(self.deletion_vectors).lower(),
+            **dict.fromkeys(FEATURES_OF_TYPES, "supported"),
             **({"delta.columnMapping.mode": "name"} if self.mapped else {}),
             **({"delta.enableTypeWidening": "true"} if self.widening else {}),
         }

@@ -155,7 +155,7 @@ def conf(spark: SparkSession, settings: tuple[tuple[str, str], ...]) -> Iterator
 
 
 INTERPRETED = (("spark.sql.codegen.wholeStage", "false"), ("spark.sql.codegen.factoryMode", "NO_CODEGEN"))
-"""Compiling a plan takes longer than running it on these tables. For writers only: readers run as in production."""
+"""Compiling a plan takes longer than running it on these tables."""
 
 
 def record(spark: SparkSession, history: History, path: str) -> Recording:

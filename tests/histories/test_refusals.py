@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from delta import DeltaTable
 from pyspark.sql import SparkSession
 
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode
 
 from . import subject
-from .tables import Table
+from .tables import TRACKED, Table
 
 NO_RETENTION = (("spark.databricks.delta.retentionDurationCheck.enabled", "false"),)
 
@@ -163,12 +162,13 @@ def test_overwrite_with_another_column_order_is_no_type_change(table: Table) -> 
     assert counts == {"DELETE": 10, "INSERT": 3}
 
 
-def test_a_replaced_table_is_not_read_as_one(table: Table) -> None:
+def test_a_replaced_table_is_not_read_as_one(spark: SparkSession) -> None:
     """CREATE OR REPLACE makes another table at the place: either all rows go and come, or a refusal that says so."""
-    builder = (
-        DeltaTable.createOrReplace(table.spark).location(table.path).addColumn("k", "BIGINT").addColumn("v", "STRING")
-    )
-    builder.property("delta.enableRowTracking", "true").property("delta.enableInCommitTimestamps", "true").execute()
+    replace = f"CREATE OR REPLACE TABLE replaced (k BIGINT, v STRING) USING delta TBLPROPERTIES ({TRACKED})"
+    spark.sql(replace)
+    table = Table(spark, spark.sql("DESCRIBE DETAIL replaced").select("location").collect()[0][0].removeprefix("file:"))
+    table.fill("SELECT id, 'v' FROM range(10)")
+    spark.sql(replace)
     table.run("INSERT INTO {t} VALUES (1, 'v1')")
     assert len({metadata["id"] for metadata in metadata_actions(table)}) == 2
     try:
