@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-
-PENDING = Path(__file__).with_name("pending.txt")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what tests/pending.txt lists: tests that were written and have not been seen to pass yet."""
-    lines = PENDING.read_text(encoding="utf-8").splitlines()
-    listed = tuple(line for line in lines if line and not line.startswith("#"))
-    for item in items:
-        if item.nodeid.startswith(listed):
-            item.add_marker(pytest.mark.pending)
 
 
 @pytest.fixture(scope="session")

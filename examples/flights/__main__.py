@@ -120,10 +120,13 @@ def _what_next(terminal: Terminal, kept: Path | None) -> None:
     """How long it took, and commands to go on with."""
     terminal.section("Done", f"Every proof held. {terminal.elapsed_s:.0f} s in all. To go on:")
     beside = Path(sys.executable).with_name("streamql")
-    command = "streamql" if shutil.which("streamql") or not beside.exists() else os.path.relpath(beside)
+    installed = shutil.which("streamql") is not None or not beside.exists()
+    command, python = (
+        ("streamql", "python") if installed else (os.path.relpath(beside), os.path.relpath(sys.executable))
+    )
     if kept is None:
         terminal.line(
-            "  python -m examples.flights --keep --months 2    # the same, quick, and the data stays in ./demo-data"
+            f"  {python} -m examples.flights --keep --months 2    # the same, quick, and the data stays in ./demo-data"
         )
     shell = f"{command} --data {kept or KEPT}"
     for line in (
