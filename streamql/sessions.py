@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql.errors import StreamqlError
 from streamql.extension import metastore
-from streamql.extension.build import extension_jar, java
+from streamql.extension.build import extension_jar
+from streamql.extension.host import java
 from streamql.extension.jars import delta_jars
 
 EXTENSIONS = ("io.delta.sql.DeltaSparkSessionExtension", "streamql.Extensions")

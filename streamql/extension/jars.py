@@ -14,7 +14,7 @@ from types import MappingProxyType
 from xml.sax.saxutils import quoteattr
 
 from streamql.errors import StreamqlError
-from streamql.extension.build import QUICK_JVM, cache_dir, java, locked, spark_home
+from streamql.extension.host import QUICK_JVM, cache_dir, java, locked, spark_home
 
 DELTA = (
     "io.delta:delta-spark_4.2_2.13:4.4.0",

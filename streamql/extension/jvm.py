@@ -20,7 +20,7 @@ from py4j.java_gateway import JavaGateway
 from pyspark.java_gateway import launch_gateway
 
 from streamql.errors import StreamqlError
-from streamql.extension.build import java, spark_home
+from streamql.extension.host import java, spark_home
 
 LOG_LEVEL = "STREAMQL_LOG_LEVEL"
 """Environment variable: how much the JVM says; what it takes is in log4j2.properties."""

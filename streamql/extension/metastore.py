@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from streamql.errors import StreamqlError
-from streamql.extension.build import locked
+from streamql.extension.host import locked
 from streamql.extension.jars import optional_jars
 
 SCHEMA_FILE = Path(__file__).with_name("metastore.sql")

@@ -19,7 +19,7 @@ SECONDS_MAX = 300
 
 
 def command(*argv: str) -> list[str]:
-    return [sys.executable, "-m", "streamql.cli", "--conf", "spark.driver.memory=1g", *argv]
+    return [sys.executable, "-m", "streamql", "--conf", "spark.driver.memory=1g", *argv]
 
 
 def environment() -> dict[str, str]:

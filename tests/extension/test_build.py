@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from streamql.errors import StreamqlError
-from streamql.extension import build, jars
+from streamql.extension import build, host, jars
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,14 +29,14 @@ def test_no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(StreamqlError, match="openjdk-17-jre-headless") as error:
-        build.java()
+        host.java()
     assert error.value.code == "JAVA_NOT_FOUND"
 
 
 def test_java_home_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(StreamqlError, match="JAVA_HOME is") as error:
-        build.java()
+        host.java()
     assert error.value.code == "JAVA_NOT_FOUND"
 
 
@@ -45,38 +45,38 @@ def test_old_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str,
     write_java(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(StreamqlError, match=f"is Java {major}; Spark needs Java 17"):
-        build.java()
+        host.java()
 
 
 @pytest.mark.parametrize("version", ["17.0.15", "21", "25-ea"])
 def test_good_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str) -> None:
     program = write_java(tmp_path, version)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert build.java() == program
+    assert host.java() == program
 
 
 def test_the_release_file_saves_starting_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     write_java(tmp_path, "11")
     (tmp_path / "release").write_text('IMPLEMENTOR="x"\nJAVA_VERSION="21.0.4"\n')
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert build.java() == tmp_path / "bin" / "java"
+    assert host.java() == tmp_path / "bin" / "java"
 
 
 def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STREAMQL_CACHE", str(tmp_path / "own"))
-    assert build.cache_dir() == tmp_path / "own"
+    assert host.cache_dir() == tmp_path / "own"
     monkeypatch.delenv("STREAMQL_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert build.cache_dir() == tmp_path / "streamql"
+    assert host.cache_dir() == tmp_path / "streamql"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert build.cache_dir() == tmp_path / "home" / ".cache" / "streamql"
+    assert host.cache_dir() == tmp_path / "home" / ".cache" / "streamql"
 
 
 def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("STREAMQL_CACHE", str(tmp_path / "file" / "cache"))
-    with pytest.raises(StreamqlError, match="STREAMQL_CACHE") as error, build.locked("any"):
+    with pytest.raises(StreamqlError, match="STREAMQL_CACHE") as error, host.locked("any"):
         pass
     assert error.value.code == "JAR_BUILD_FAILED"
 

@@ -1,0 +1,111 @@
+"""What the machine gives: a cache directory and its locks, a Java runtime, Spark's home.
+
+setup.py comes by here, so nothing is imported but the standard library and `streamql.errors`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from streamql.errors import StreamqlError
+
+if sys.platform != "win32":
+    import fcntl
+
+JAVA_MAJOR_MIN = 17
+QUICK_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xss8m")
+"""Flags for JVMs that live for seconds: C2 and G1 never pay off, and scalac recurses deeply."""
+
+_JAVA_HINT = (
+    "install a Java runtime, 17 or 21: `apt-get install openjdk-17-jre-headless` (Debian, Ubuntu), "
+    "`dnf install java-17-openjdk-headless` (Fedora, RHEL) or `brew install openjdk@17` (macOS); "
+    "or point JAVA_HOME at one you have"
+)
+
+
+def cache_dir() -> Path:
+    """The directory for jars that were fetched or built: $STREAMQL_CACHE, $XDG_CACHE_HOME/streamql or ~/.cache/streamql."""
+    own = os.environ.get("STREAMQL_CACHE")
+    if own:
+        return Path(own).expanduser().absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser().absolute() / "streamql"
+
+
+@contextlib.contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Hold the cache's lock `name` against other processes and threads; the system releases it when the process dies."""
+    directory = cache_dir()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        handle = open(directory / f".{name}.lock", "w")
+    except OSError as e:
+        raise StreamqlError(
+            "JAR_BUILD_FAILED",
+            f"the cache directory {directory} cannot be written: {e.strerror}",
+            hint="set STREAMQL_CACHE to a directory that can be",
+            path=str(directory),
+        ) from e
+    with handle:
+        # Without locks (Windows) two processes may do the same work; what they put in place is still whole, by os.replace.
+        if sys.platform != "win32":
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def java() -> Path:
+    """The `java` that Spark's own launcher would start: $JAVA_HOME/bin/java if JAVA_HOME is set, else the first on PATH.
+
+    Raises JAVA_NOT_FOUND if there is none, or it is older than 17.
+    """
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        found: str | None = shutil.which("java", path=str(Path(home) / "bin"))
+        where = f"JAVA_HOME is {home}, but there is no bin/java in it"
+    else:
+        found = shutil.which("java")
+        where = "there is no Java: JAVA_HOME is not set and no `java` is on PATH"
+    if found is None:
+        raise StreamqlError("JAVA_NOT_FOUND", where, hint=_JAVA_HINT)
+    major = _java_major(Path(found))
+    if major < JAVA_MAJOR_MIN:
+        what = f"is Java {major}" if major else "does not run"
+        raise StreamqlError(
+            "JAVA_NOT_FOUND", f"{found} {what}; Spark needs Java {JAVA_MAJOR_MIN} or newer", hint=_JAVA_HINT, path=found
+        )
+    return Path(found)
+
+
+def _java_major(executable: Path) -> int:
+    """The feature release of a `java`; 0 if it does not run. The JDK's `release` file is read first: it saves starting a JVM."""
+    try:
+        text = (executable.resolve().parent.parent / "release").read_text(encoding="utf-8", errors="replace")
+        match = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', text, re.MULTILINE)
+    except OSError:
+        match = None
+    if match is None:
+        try:
+            out = subprocess.run([str(executable), "-version"], capture_output=True, text=True, timeout=60, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return 0
+        match = re.search(r'version "(?:1\.)?(\d+)', out.stderr + out.stdout)
+    return int(match.group(1)) if match else 0
+
+
+def spark_home() -> Path:
+    """Where Spark is: $SPARK_HOME, else the installed pyspark package (found without importing it)."""
+    own = os.environ.get("SPARK_HOME")
+    if own:
+        return Path(own)
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise StreamqlError("JAR_BUILD_FAILED", "pyspark is not installed", hint="pip install pyspark==4.2.0")
+    return Path(spec.origin).parent
