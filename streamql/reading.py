@@ -28,6 +28,7 @@ class StreamReading:
     interval: Interval
     source: TableSource
     frame: DataFrame
+    rows_max: int | None = None
 
     @property
     def token(self) -> str:
@@ -40,6 +41,7 @@ class StreamReading:
                 "after": i.after,
                 "through": i.through,
                 "initial": i.initial,
+                "rows_max": self.rows_max,
                 "source": [s.name.catalog, s.name.schema, s.name.object, s.path, s.table_id],
             }
         )
@@ -58,6 +60,7 @@ class Token:
     stream: str
     interval: Interval
     source: TableSource
+    rows_max: int | None
     text: str
 
 
@@ -66,7 +69,7 @@ def read_token(text: str) -> Token:
     t = json.loads(text)
     *name, path, table_id = t["source"]
     interval = Interval(t["after"], t["through"], t["initial"])
-    return Token(t["uuid"], t["stream"], interval, TableSource(Name(*name), path, table_id), text)
+    return Token(t["uuid"], t["stream"], interval, TableSource(Name(*name), path, table_id), t["rows_max"], text)
 
 
 class Pins:
@@ -112,7 +115,7 @@ def read_stream(
     if pinned is None and rows_max is not None:
         end = source.batch_end(interval, state.stream.mode, rows_max)
         interval = Interval(interval.after, end, interval.initial)
-    return StreamReading(state, interval, source.source, source.changes(interval, state.stream.mode))
+    return StreamReading(state, interval, source.source, source.changes(interval, state.stream.mode), rows_max)
 
 
 def has_data(spark: SparkSession, state: StreamState) -> bool:

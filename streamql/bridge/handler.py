@@ -12,6 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streamql import dialect, engine
+from streamql.changes import HIDDEN_COLUMNS
 from streamql.consume import consume
 from streamql.delta.command import Command
 from streamql.delta.jvm import JavaObject, analyzed, java_frame, java_list, scala
@@ -33,6 +34,9 @@ from streamql.reading import Pins, has_data, read_stream
 log = logging.getLogger("streamql")
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+NO_STREAM = ""
+"""The token of a change query, which reads no stream and moves none."""
 
 STREAMING_OPTION = "\0streaming"
 WRITING_OPTION = "__required_write_privileges__"
@@ -78,12 +82,21 @@ class Handler:
         )
         if rewrite is None:
             return None
-        for parts in rewrite.consumed:
-            need_stream(spark, parts)
+        asked = [need_stream(spark, parts).stream.uuid for parts in rewrite.consumed]
         for warning in rewrite.warnings:
             log.warning("%s", warning)
-        plan = delegate.parse(rewrite.text)
-        return plans.consumeQuery(plan) if rewrite.consume else plan
+        plan = self._parsed(spark, delegate, rewrite.text)
+        return plans.consumeQuery(plan, java_list(spark, asked)) if rewrite.consume else plan
+
+    def _parsed(self, spark: SparkSession, delegate: JavaObject, text: str) -> JavaObject:
+        """Spark's plan of a spliced statement, which may need mending besides."""
+        try:
+            return delegate.parse(text)
+        except Exception:
+            mended = dialect.mend(text, lambda parts: _columns(spark, parts))
+            if mended is None:
+                raise
+            return delegate.parse(mended)
 
     @guarded
     def rejected(self, jsession: JavaObject, delegate: JavaObject, sql: str) -> JavaObject:
@@ -129,7 +142,10 @@ class Handler:
         spark = self._session(jsession)
         values = list(arguments)
         if name == "streamql_changes":
-            return analyzed(changes_of(spark, values))
+            changes = changes_of(spark, values)
+            return scala(spark).Plans.streamRead(
+                analyzed(changes), NO_STREAM, len(changes.columns) - len(HIDDEN_COLUMNS)
+            )
         if len(values) != 1 or not isinstance(values[0], str):
             raise StreamqlError(
                 "INVALID_ARGUMENT", f"{name} takes one name of a stream", hint=f"{name}('db.s')", function=name

@@ -61,6 +61,7 @@ class Claim:
     heartbeat: int
     started_at_ms: int
     text: str
+    lease_seconds: float
 
     @property
     def data_number(self) -> int:
@@ -174,6 +175,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "heartbeat": claim.heartbeat,
         "started_at_ms": claim.started_at_ms,
         "text": claim.text,
+        "lease_seconds": claim.lease_seconds,
     }
 
 
@@ -187,4 +189,5 @@ def _read_claim(data: Mapping[str, Any]) -> Claim:
         data["heartbeat"],
         data["started_at_ms"],
         data["text"],
+        data["lease_seconds"],
     )

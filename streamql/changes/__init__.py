@@ -61,7 +61,8 @@ def _prepare(
     commits = read_commits(table, latest, interval)
     plan = plan_changes(commits, interval, mode)
     epochs = _epochs(table, end, interval, commits)
-    return Reading(spark, table, end, commits, epochs, lambda: table.at(interval.after)), plan
+    is_latest = end.version == latest.version
+    return Reading(spark, table, end, commits, epochs, lambda: table.at(interval.after), is_latest), plan
 
 
 def _epochs(table: DeltaTable, end: Snapshot, interval: Interval, commits: list[Commit]) -> list[schema.Epoch]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from streamql.changes import schema
 from streamql.changes.plan import ChangePlan, Piece, PlanKind
 from streamql.changes.values import equal
 from streamql.delta.images import unfold
 from streamql.delta.jvm import JavaObject
-from streamql.delta.log import Commit, FileState
+from streamql.delta.log import Commit, FileState, Json
 from streamql.delta.table import BASE_ROW_ID, FILE_VERSION, ROW_ID, ROW_VERSION, DeltaTable, Snapshot
 from streamql.errors import StreamqlError
 from streamql.names import quote
@@ -43,6 +44,8 @@ class Reading:
     commits: Sequence[Commit]
     epochs: Sequence[schema.Epoch]
     start: Callable[[], Snapshot]
+    is_latest: bool = True
+    """Whether the interval ends at the newest version: only then are files that it added certain to be there."""
 
     @property
     def columns(self) -> list[str]:
@@ -58,7 +61,8 @@ def build(reading: Reading, plan: ChangePlan) -> DataFrame:
 
 
 def _check_files_exist(reading: Reading, plan: ChangePlan) -> None:
-    missing = reading.table.missing_files(plan.perishable) if plan.perishable else []
+    files = plan.perishable if reading.is_latest else [p.file for p in (*plan.pieces, *plan.inserted)]
+    missing = reading.table.missing_files(files) if files else []
     if missing:
         error = reading.table.stale(plan.interval.after)
         raise StreamqlError(
@@ -119,6 +123,8 @@ def _appended(reading: Reading, plan: ChangePlan) -> DataFrame:
 
 def _initial_appended(reading: Reading, plan: ChangePlan) -> DataFrame:
     start = reading.start()
+    if len(reading.epochs) > 1:
+        schema.check_compatible(reading.epochs[0], reading.epochs[-1].metadata, _version_of_change(reading.epochs, 0))
     before = _in_final_columns(reading, reading.table.rows(start), reading.epochs[0], origins=False)
     present = _typed(before, "INSERT")
     return present.unionByName(_appended(reading, plan)) if plan.inserted else present
@@ -236,9 +242,23 @@ def _by_partitioning(reading: Reading, pieces: Sequence[Piece]) -> list[tuple[sc
         epoch = reading.epochs[index]
         if epoch is not final:
             schema.check_compatible(epoch, final.metadata, _version_of_change(reading.epochs, index))
-        same = schema.partition_columns(epoch.metadata) == schema.partition_columns(final.metadata)
-        groups.setdefault(len(reading.epochs) - 1 if same else index, []).append(piece)
+        groups.setdefault(_index_to_read(reading.epochs, piece.file, index), []).append(piece)
     return [(reading.epochs[i], group) for i, group in groups.items()]
+
+
+def _index_to_read(epochs: Sequence[schema.Epoch], file: FileState, written: int) -> int:
+    """The last epoch that is partitioned as the file is: a RESTORE may bring back files from before all of them."""
+    values = file.action.get("partitionValues")
+    columns = schema.physical_partition_columns(epochs[written].metadata) if values is None else frozenset(values)
+    fitting = [i for i, e in enumerate(epochs) if schema.physical_partition_columns(e.metadata) == columns]
+    if not fitting:
+        raise StreamqlError(
+            "CHANGES_UNREADABLE",
+            f"{file.path} is partitioned by ({', '.join(sorted(columns))}), as the table was at no version of the interval",
+            hint="CREATE OR REPLACE the stream",
+            file=file.path,
+        )
+    return fitting[-1]
 
 
 def _epoch_index(epochs: Sequence[schema.Epoch], file: FileState) -> int:
@@ -267,15 +287,49 @@ def _in_final_columns(reading: Reading, rows: DataFrame, epoch: schema.Epoch, or
     """Rows read with an epoch's metadata, under the final names and types; a column that came later is NULL."""
     if epoch is reading.epochs[-1]:
         return rows
-    old = {schema.identity(f): f["name"] for f in schema.fields(epoch.metadata)}
-    kinds = reading.table.schema(reading.end)
-    shown = []
-    for field, kind in zip(schema.fields(reading.end.metadata), kinds.fields, strict=True):
-        name = old.get(schema.identity(field))
-        value = F.col(quote(name)) if name is not None else F.lit(None)
-        shown.append(value.cast(kind.dataType).alias(field["name"]))
+    shown = _followed(
+        lambda name: F.col(quote(name)),
+        schema.fields(epoch.metadata),
+        schema.fields(reading.end.metadata),
+        reading.table.schema(reading.end),
+    )
     own = [ROW_ID, ROW_VERSION, *((BASE_ROW_ID, FILE_VERSION) if origins else ())]
     return rows.select(*own, *shown)
+
+
+def _followed(
+    get: Callable[[str], Column], old: Sequence[Json], new: Sequence[Json], kinds: StructType
+) -> list[Column]:
+    """Fields in their final order, names and types, followed by identity from those that `get` finds by their old name."""
+    before = {schema.identity(f): f for f in old}
+    shown = []
+    for field, kind in zip(new, kinds.fields, strict=True):
+        was = before.get(schema.identity(field))
+        value = F.lit(None) if was is None else _reshaped(get(was["name"]), was["type"], field["type"], kind.dataType)
+        shown.append(value.cast(kind.dataType).alias(field["name"]))
+    return shown
+
+
+def _reshaped(value: Column, was: Any, now: Any, kind: DataType) -> Column:
+    """A value in the final type: structs by the identity of their fields, where a cast would go by position."""
+    if was == now or not isinstance(was, Mapping) or not isinstance(now, Mapping) or was.get("type") != now.get("type"):
+        return value
+    if isinstance(kind, StructType):
+        parts = _followed(value.getField, was["fields"], now["fields"], kind)
+        return F.when(value.isNotNull(), F.struct(*parts))
+    if isinstance(kind, ArrayType):
+        inner = kind.elementType
+        return F.transform(value, lambda x: _reshaped(x, was["elementType"], now["elementType"], inner).cast(inner))
+    if isinstance(kind, MapType):
+        to_key, to_value = kind.keyType, kind.valueType
+        keys = F.transform(
+            F.map_keys(value), lambda x: _reshaped(x, was["keyType"], now["keyType"], to_key).cast(to_key)
+        )
+        values = F.transform(
+            F.map_values(value), lambda x: _reshaped(x, was["valueType"], now["valueType"], to_value).cast(to_value)
+        )
+        return F.map_from_arrays(keys, values)
+    return value
 
 
 _BUILDERS: dict[PlanKind, Callable[[Reading, ChangePlan], DataFrame]] = {

@@ -15,6 +15,7 @@ from streamql.errors import StreamqlError
 from streamql.model import METADATA_COLUMNS
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
+MAPPING_MODE = "delta.columnMapping.mode"
 
 _WIDER: Mapping[str, frozenset[str]] = {
     "byte": frozenset({"short", "integer", "long", "double"}),
@@ -74,8 +75,34 @@ def column_names(metadata: Json) -> list[str]:
     return [f["name"] for f in fields(metadata)]
 
 
+def physical_partition_columns(metadata: Json) -> frozenset[str]:
+    """The partition columns as the log's partitionValues name them."""
+    names = {f["name"]: identity(f) for f in fields(metadata)}
+    return frozenset(names.get(c, c) for c in partition_columns(metadata))
+
+
+def _check_mapping(old: Epoch, new: Json, new_version: int) -> None:
+    """Files are read by the columns' names inside them, which column mapping changes when it comes or goes with names of its own."""
+    is_mapped = [(m.get("configuration") or {}).get(MAPPING_MODE, "none") != "none" for m in (old.metadata, new)]
+    if is_mapped[0] == is_mapped[1]:
+        return
+    mapped, plain = (old.metadata, new) if is_mapped[0] else (new, old.metadata)
+    named = {f["name"] for f in fields(plain)}
+    for field in fields(mapped):
+        if identity(field) != field["name"] and field["name"] in named:
+            raise StreamqlError(
+                "INCOMPATIBLE_SCHEMA_CHANGE",
+                f"column mapping was switched {'off' if is_mapped[0] else 'on'} up to version {new_version}, and files of the interval "
+                f"call column {field['name']} by two names",
+                hint="CREATE OR REPLACE the stream, or ALTER STREAM … SET OFFSET VERSION n with n at or after that version",
+                column_name=field["name"],
+                version=new_version,
+            )
+
+
 def check_compatible(old: Epoch, new: Json, new_version: int) -> None:
     """Raises INCOMPATIBLE_SCHEMA_CHANGE where a row image written under `old` cannot be shown in the columns of `new`."""
+    _check_mapping(old, new, new_version)
     before = {identity(f): f for f in fields(old.metadata)}
     for field in fields(new):
         other = before.get(identity(field))

@@ -49,6 +49,12 @@ def end(spark: SparkSession, claim: Claim, outcome: str, verdicts: Mapping[int, 
             return True
 
 
+def is_held(spark: SparkSession, claim: Claim) -> bool:
+    """Whether the claim is still there, on all of its streams."""
+    states = [catalog_of(spark).by_uuid(spark, uuid) for uuid in claim.intervals]
+    return all(s is not None and _holds(s, claim) for s in states)
+
+
 def _holds(state: StreamState, claim: Claim) -> bool:
     held = state.claim
     return held is not None and (held.consumption_id, held.number) == (claim.consumption_id, claim.number)
@@ -90,7 +96,7 @@ def is_abandoned(spark: SparkSession, claim: Claim) -> str | None:
         return None if here else "its statement ended without being decided"
     if is_dead(claim.owner):
         return f"process {claim.owner.pid} ended before its statement did"
-    lease = seconds(spark, LEASE)
+    lease = max(seconds(spark, LEASE), claim.lease_seconds)
     with _watched_lock:
         beat, since = _watched.get(claim.consumption_id, (-1, 0.0))
         if beat != claim.heartbeat:
@@ -100,8 +106,12 @@ def is_abandoned(spark: SparkSession, claim: Claim) -> str | None:
     return f"no sign of life from {claim.owner.host}:{claim.owner.pid} for {still:.0f} s" if still > lease else None
 
 
-def wait_until_free(spark: SparkSession, state: StreamState) -> StreamState:
-    """The stream once nobody consumes it: waits, and recovers a claim whose owner is gone. Raises STREAM_BUSY, STREAM_NOT_FOUND."""
+def wait_until_free(spark: SparkSession, state: StreamState, *, give_up: bool = False) -> StreamState:
+    """The stream once nobody consumes it: waits, and recovers a claim whose owner is gone.
+
+    `give_up`: a claim that no log can decide is ended as UNDECIDED, because a person says where the stream shall be (SET OFFSET) or that
+    it shall go. Raises STREAM_BUSY, STREAM_NOT_FOUND, CONSUMPTION_UNDECIDED.
+    """
     deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
     pause = POLL_SECONDS_MIN
     catalog = catalog_of(spark)
@@ -117,10 +127,16 @@ def wait_until_free(spark: SparkSession, state: StreamState) -> StreamState:
             return now
         why = is_abandoned(spark, now.claim)
         if why is not None:
-            recover(spark, now.claim, why)
-            continue
+            try:
+                recover(spark, now.claim, why)
+            except StreamqlError as e:
+                if e.code != "CONSUMPTION_UNDECIDED" or not give_up:
+                    raise
+                end(spark, now.claim, "UNDECIDED", {}, e.message)
         if time.monotonic() > deadline:
             raise busy(now)
+        if why is not None:
+            continue
         time.sleep(pause)
         pause = min(pause * 1.5, POLL_SECONDS_MAX)
 

@@ -40,7 +40,7 @@ def decide(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> Ve
         if found is not None and found.number >= claim.data_number:
             done = found.number == claim.data_number
             return Verdict("done", found.version, found.metrics) if done else Verdict("fenced")
-        if latest.table_id != statement.table_id:
+        if latest.table_id != statement.table_id and not _is_same_log(table, statement):
             raise undecided(claim, statement, "another table stands where it wrote")
         number = fence(spark, statement.path, statement.app_id, claim.fence_number, claim.data_number)
         if number is not None and number != claim.data_number:
@@ -50,6 +50,14 @@ def decide(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> Ve
         f"the target {statement.target} is written so often that the consumption could not be decided",
         hint="run the statement again",
     )
+
+
+def _is_same_log(table: DeltaTable, statement: ClaimedStatement) -> bool:
+    """Whether the log is the one that the claim saw: CREATE OR REPLACE gives another table id and goes on with the log and its numbers."""
+    try:
+        return table.at(statement.seen).table_id == statement.table_id
+    except StreamqlError:
+        return False
 
 
 def undecided(claim: Claim, statement: ClaimedStatement, why: str) -> StreamqlError:

@@ -13,20 +13,22 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState, lowest
 from streamql.catalog.store import catalog_of, now_ms
-from streamql.consume.claims import Heartbeat, busy, claim_streams, end, wait_until_free
+from streamql.consume.claims import Heartbeat, busy, claim_streams, end, is_held, wait_until_free
 from streamql.consume.decide import Verdict, decide
 from streamql.consume.owner import running, this_owner
-from streamql.consume.settings import BUSY_TIMEOUT, seconds
+from streamql.consume.settings import BUSY_TIMEOUT, LEASE, seconds
 from streamql.delta.command import Command, Target
 from streamql.delta.jvm import JavaObject
 from streamql.delta.table import DeltaTable
 from streamql.delta.txns import SET_TRANSACTION_RETENTION
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset
-from streamql.reading import Token, interval_now, read_stream, read_token
-from streamql.sources.table import open_source
+from streamql.reading import Token, read_stream, read_token
 
 log = logging.getLogger("streamql")
+
+MARK = "streamql.reserved"
+"""Table property of a reservation: the id of the consumption that made it."""
 
 TEXT_CHARACTERS_MAX = 4000
 """How much of a statement's text the ledger keeps."""
@@ -69,15 +71,26 @@ def consume(spark: SparkSession, command: Command) -> JavaObject:
             "one statement with several INSERTs cannot consume a stream",
             hint="two streams on the table, one for each INSERT, consume independently",
         )
-    target = None if command.is_query else _target(command)
-    if target is not None and _runs_plain(target):
-        return command.execute(0, None, 0, False)  # Spark's own error, or IF NOT EXISTS over a table that is there
+    if command.is_query:
+        _check_asked(command)
     consumption_id = str(uuid.uuid4())
     with running(consumption_id):
-        claimed = _claim(spark, command, target, consumption_id)
+        claimed = _claim(spark, command, consumption_id)
         if claimed is None:
             return command.execute(0, None, 0, False)
         return _run(spark, command, claimed)
+
+
+def _check_asked(command: Command) -> None:
+    """A query that consumes may not take along a stream that it only reads."""
+    for token in map(read_token, command.tokens):
+        if token.uuid not in command.asked:
+            raise StreamqlError(
+                "UNSUPPORTED_CLAUSE",
+                f"the query consumes by reading, and reads {token.stream} too, which was not asked to be consumed",
+                hint=f"put WITH CONSUME behind {token.stream} as well, or read it in a query of its own",
+                stream=token.stream,
+            )
 
 
 def _target(command: Command) -> Target:
@@ -90,32 +103,49 @@ def _target(command: Command) -> Target:
             hint="write into a Delta table (CREATE TABLE … USING delta)",
             target=target.name,
         )
+    if target.operation == "WRITE" and not target.exists:
+        raise StreamqlError(
+            "UNSUPPORTED_TARGET",
+            f"there is no table at {target.path} yet: a write by path cannot make one and consume a stream",
+            hint="make the table first, or CREATE TABLE … LOCATION … AS SELECT … FROM the stream",
+            target=target.path,
+        )
     return target
 
 
-def _runs_plain(target: Target) -> bool:
+def _runs_plain(target: Target | None) -> bool:
+    """Whether Spark shall say its error, or do nothing (IF NOT EXISTS over a table that is there)."""
+    if target is None:
+        return False
     return (target.operation == "CTAS" and target.exists) or (target.operation == "REPLACE" and not target.exists)
 
 
 def _is_reserved(target: Target | None) -> bool:
-    return target is not None and target.operation.endswith("_RESERVED")
+    return target is not None and target.is_reserved
 
 
 # -- claim
 
 
-def _claim(spark: SparkSession, command: Command, target: Target | None, consumption_id: str) -> Claimed | None:
+def _claim(spark: SparkSession, command: Command, consumption_id: str) -> Claimed | None:
     """Steps 1 and 2: streams and intervals of the analysed statement, claimed. None: there is nothing in any interval to be claimed."""
     deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
     while True:
         states = [wait_until_free(spark, s) for s in _states(spark, command)]
+        # Looked up after every wait: whoever was waited for may have made, filled or dropped the table.
+        target = None if command.is_query else _target(command)
         intervals = _bind(spark, command, states)
+        if _runs_plain(target):
+            _bind_nothing(spark, command, states)
+            return None
         if all(i.is_empty for i in intervals.values()) and not _is_reserved(target):
             return None
         if target is not None:
             target = _prepared(spark, command, target, consumption_id)
         claim = _new_claim(spark, command, states, intervals, target, consumption_id)
-        if claim_streams(spark, states, claim, {t.uuid: t.source for t in map(read_token, command.tokens)}):
+        if claim is not None and claim_streams(
+            spark, states, claim, {t.uuid: t.source for t in map(read_token, command.tokens)}
+        ):
             return Claimed(claim, () if target is None else (target,))
         if time.monotonic() > deadline:
             current = catalog_of(spark).by_uuid(spark, states[0].stream.uuid)
@@ -151,12 +181,23 @@ def _bind(spark: SparkSession, command: Command, states: Sequence[StreamState]) 
         if fits:
             intervals[state.stream.uuid] = tokens[0].interval
             continue
-        now = interval_now(spark, state, open_source(spark, state.stream.source))
+        rows_max = min((t.rows_max for t in tokens if t.rows_max is not None), default=None)
+        now: Interval | None = None
         for old in tokens:
-            reading = read_stream(spark, state, now)
+            reading = read_stream(spark, state, now, rows_max)
+            now = reading.interval
             command.rebind(old.text, reading.frame, reading.token)
+        assert now is not None
         intervals[state.stream.uuid] = now
     return intervals
+
+
+def _bind_nothing(spark: SparkSession, command: Command, states: Sequence[StreamState]) -> None:
+    """All reads show nothing: the statement runs unclaimed, and must not carry rows over even if it unexpectedly succeeds."""
+    for state in states:
+        for old in [t for t in map(read_token, command.tokens) if t.uuid == state.stream.uuid]:
+            reading = read_stream(spark, state, Interval(state.offset.version, state.offset.version))
+            command.rebind(old.text, reading.frame, reading.token)
 
 
 def _starts_at(token: Token, offset: Offset) -> bool:
@@ -165,15 +206,16 @@ def _starts_at(token: Token, offset: Offset) -> bool:
 
 def _prepared(spark: SparkSession, command: Command, target: Target, consumption_id: str) -> Target:
     """The target with a table in place that can be fenced: CREATE TABLE AS reserves its name by an empty marked table."""
-    if _is_reserved(target):
-        _check_reservation(spark, target)
-    elif not target.exists:
+    if target.is_reserved:
+        _wait_for_reservation(spark, target)
+        return command.target(0)
+    if not target.exists:
         command.reserve(0, consumption_id)
         target = command.target(0)
     return target
 
 
-def _check_reservation(spark: SparkSession, target: Target) -> None:
+def _wait_for_reservation(spark: SparkSession, target: Target) -> None:
     for state in catalog_of(spark).all(spark):
         if state.claim is not None and state.claim.consumption_id == target.mark:
             wait_until_free(spark, state)
@@ -186,10 +228,14 @@ def _new_claim(
     intervals: dict[str, Interval],
     target: Target | None,
     consumption_id: str,
-) -> Claim:
+) -> Claim | None:
+    """The claim; None: the target is not any more what it was a moment ago."""
     lead = lowest(intervals)
     number = next(s for s in states if s.stream.uuid == lead).sequence + 1
-    statements = () if target is None else (_statement(spark, command, target, lead),)
+    statement = None if target is None else _statement(spark, command, target, lead)
+    if target is not None and statement is None:
+        return None
+    statements = () if statement is None else (statement,)
     return Claim(
         consumption_id=consumption_id,
         number=number,
@@ -199,12 +245,15 @@ def _new_claim(
         heartbeat=0,
         started_at_ms=now_ms(),
         text=command.text[:TEXT_CHARACTERS_MAX],
+        lease_seconds=seconds(spark, LEASE),
     )
 
 
-def _statement(spark: SparkSession, command: Command, target: Target, lead: str) -> ClaimedStatement:
+def _statement(spark: SparkSession, command: Command, target: Target, lead: str) -> ClaimedStatement | None:
     app_id = f"streamql:{lead}:0"
     seen = DeltaTable(spark, target.path).latest()
+    if not seen.exists or seen.table_id != target.table_id or seen.configuration.get(MARK, "") != target.mark:
+        return None
     retention = seen.configuration.get(SET_TRANSACTION_RETENTION)
     if retention is not None:
         raise StreamqlError(
@@ -236,10 +285,13 @@ def _run(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObject:
         failure = e
     if not claim.statements:
         return _end_query(spark, claim, rows, failure)
-    verdict = decide(spark, claim, claim.statements[0])
+    try:
+        verdict = decide(spark, claim, claim.statements[0])
+    except Exception as e:
+        raise e from failure
     if verdict.outcome == "done":
         return _advance(spark, command, claim, verdict, rows, failure)
-    _release(spark, claimed, verdict, failure)
+    _release(spark, command, claimed, verdict, failure)
     raise failure if failure is not None else _lost(claim, "another process fenced it while it ran")
 
 
@@ -249,11 +301,17 @@ def _execute(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObj
         return command.execute(0, None, 0, False)
     statement = claim.statements[0]
     now = DeltaTable(spark, statement.path).latest()
-    if not now.exists or now.table_id != statement.table_id:
-        raise StreamqlError(
-            "CONSUMPTION_FAILED", f"{statement.target} was replaced meanwhile", hint="run the statement again"
-        )
+    reserved = claimed.targets[0]
     creates = statement.operation in ("CTAS", "RTAS")
+    is_same = now.exists and now.table_id == statement.table_id
+    if is_same and reserved.is_reserved:  # nobody may have written into the empty table that will be replaced
+        is_same = command.target(0) == reserved
+    if not is_same:
+        raise StreamqlError(
+            "CONSUMPTION_FAILED",
+            f"{statement.target} was replaced, dropped or written meanwhile",
+            hint="run the statement again",
+        )
     return command.execute(0, statement.app_id, claim.data_number, creates)
 
 
@@ -291,12 +349,19 @@ def _advance(
     return rows
 
 
-def _release(spark: SparkSession, claimed: Claimed, verdict: Verdict, failure: BaseException | None) -> None:
-    end(spark, claimed.claim, "FAILED", {0: verdict}, None if failure is None else _sentence(failure))
+def _release(
+    spark: SparkSession, command: Command, claimed: Claimed, verdict: Verdict, failure: BaseException | None
+) -> None:
+    """Gives the name of a reservation back while the claim still keeps others from it, then the streams."""
     for target in claimed.targets:
-        if target.mark == claimed.claim.consumption_id:
-            # Ours, empty, and our statement has ended: nobody else can be about to write it, so the name can be given back.
-            spark.sql(f"DROP TABLE IF EXISTS {target.name}")
+        if target.mark == claimed.claim.consumption_id and target.managed and is_held(spark, claimed.claim):
+            try:
+                # Still ours, still without a row, and our statement has ended: nobody is about to write it.
+                if command.target(0) == target:
+                    spark.sql(f"DROP TABLE IF EXISTS {target.name}")
+            except Exception as e:  # an empty table that stays is taken over by the next attempt
+                log.warning("the empty table %s could not be dropped: %s", target.name, _sentence(e))
+    end(spark, claimed.claim, "FAILED", {0: verdict}, None if failure is None else _sentence(failure))
 
 
 def _lost(claim: Claim, why: str) -> StreamqlError:

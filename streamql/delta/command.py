@@ -13,7 +13,8 @@ from streamql.delta.jvm import JavaObject, analyzed, java_list, session_of
 @dataclass(frozen=True)
 class Target:
     """Where a statement writes. `kind`: delta or other. `operation`: Spark's name of the write; CTAS, RTAS, REPLACE, with _RESERVED
-    where an empty marked table stands there already. `table_id`, `path`: of a Delta table that `exists`."""
+    where an empty marked table stands there already, whose mark is `mark`. `table_id`, `path`: of a Delta table that `exists`. `managed`:
+    whether DROP TABLE removes its files."""
 
     kind: str
     operation: str
@@ -22,6 +23,12 @@ class Target:
     table_id: str
     exists: bool
     mark: str = ""
+    managed: bool = False
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether a reservation stands there: no rows, and a mark."""
+        return self.operation.endswith("_RESERVED")
 
 
 class Command:
@@ -47,6 +54,11 @@ class Command:
         return bool(self._handle.isQuery())
 
     @property
+    def asked(self) -> frozenset[str]:
+        """The ids of the streams that a query asked to consume."""
+        return frozenset(self._handle.askedFor())
+
+    @property
     def count(self) -> int:
         """How many statements."""
         return int(self._handle.statementCount())
@@ -54,7 +66,8 @@ class Command:
     def target(self, i: int) -> Target:
         """Where statement `i` writes, looked up now."""
         t = json.loads(self._handle.target(session_of(self._spark), i))
-        return Target(t["kind"], t["operation"], t["name"], t["path"], t["tableId"], t["exists"], t.get("mark", ""))
+        where = (t["name"], t["path"], t["tableId"], t["exists"], t.get("mark", ""), t.get("managed", False))
+        return Target(t["kind"], t["operation"], *where)
 
     def fingerprint(self, i: int) -> int:
         """Equal for equal statements."""

@@ -11,6 +11,8 @@ from streamql.delta.jvm import scala, session_of
 from streamql.errors import StreamqlError
 from streamql.names import Name
 
+SESSION_CATALOG = "spark_catalog"
+
 
 @dataclass(frozen=True)
 class Found:
@@ -43,7 +45,9 @@ def qualify(spark: SparkSession, parts: tuple[str, ...]) -> Name:
     if len(parts) == 2:
         return Name(current[0], parts[0], parts[1])
     if len(parts) == 3 and scala(spark).Names.isCatalog(session_of(spark), parts[0]):
-        return Name(parts[0], parts[1], parts[2])
+        # Spark finds its own catalog in any case; others it tells apart.
+        is_session_catalog = parts[0].lower() == SESSION_CATALOG
+        return Name(SESSION_CATALOG if is_session_catalog else parts[0], parts[1], parts[2])
     raise StreamqlError(
         "SCHEMA_NOT_FOUND", f"{'.'.join(parts)} names no catalog, schema and object", hint="use catalog.schema.object"
     )

@@ -56,7 +56,7 @@ def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> No
         if old is None:
             _check_free(spark, name, statement.name_span)
         else:
-            old = wait_until_free(spark, old)
+            old = wait_until_free(spark, old, give_up=True)
         state = _new_state(spark, statement, name, text)
         now, user = now_ms(), user_of(spark)
         events = [stream_event("created" if old is None else "replaced", state, now, user, text)]
@@ -148,7 +148,7 @@ def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
     if statement.if_exists and find_stream(spark, statement.name) is None:
         return
     for _ in range(ATTEMPTS_MAX):
-        state = wait_until_free(spark, need_stream(spark, statement.name, **_at(statement.name_span)))
+        state = wait_until_free(spark, need_stream(spark, statement.name, **_at(statement.name_span)), give_up=True)
         gone = state.next()
         if catalog_of(spark).commit(
             spark, [state], [None], [stream_event("dropped", gone, now_ms(), user_of(spark), text)]
@@ -162,7 +162,8 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
     if statement.if_exists and find_stream(spark, statement.name) is None:
         return
     for _ in range(ATTEMPTS_MAX):
-        state = wait_until_free(spark, need_stream(spark, statement.name, **_at(statement.name_span)))
+        found = need_stream(spark, statement.name, **_at(statement.name_span))
+        state = wait_until_free(spark, found, give_up=isinstance(statement.action, SetOffset))
         event, altered = _altered(spark, state, statement)
         if catalog_of(spark).commit(
             spark, [state], [altered], [stream_event(event, altered, now_ms(), user_of(spark), text)]
@@ -197,15 +198,23 @@ def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> 
     source = table_source(spark, name, where.get("line"), where.get("column"))
     current = open_source(spark, source).latest.configuration
     properties = dict(statement.others)
+    if statement.change_tracking is not None:
+        tracking = "true" if statement.change_tracking else "false"
+        if properties.setdefault("delta.enableRowTracking", tracking) != tracking:
+            raise StreamqlError(
+                "INVALID_PROPERTY",
+                "change_tracking is delta.enableRowTracking: they contradict each other here",
+                hint=f"'change_tracking' = '{tracking}' alone",
+                **where,
+            )
     if statement.change_tracking:
-        properties.update({"delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"})
+        properties.setdefault("delta.enableInCommitTimestamps", "true")
         if current.get("delta.enableDeletionVectors") != "false":  # whoever switched them off meant it
-            properties["delta.enableDeletionVectors"] = "true"
-    elif statement.change_tracking is False:
-        properties["delta.enableRowTracking"] = "false"
+            properties.setdefault("delta.enableDeletionVectors", "true")
     if statement.data_retention_days is not None:
         days = f"interval {statement.data_retention_days} days"
-        properties.update({"delta.deletedFileRetentionDuration": days, "delta.logRetentionDuration": days})
+        properties.setdefault("delta.deletedFileRetentionDuration", days)
+        properties.setdefault("delta.logRetentionDuration", days)
     properties = {k: v for k, v in properties.items() if current.get(k) != v}
     if properties:
         listed = ", ".join(f"{quote_string(k)} = {quote_string(v)}" for k, v in properties.items())

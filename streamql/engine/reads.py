@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
-from streamql.changes import HIDDEN_COLUMNS
 from streamql.delta.names import look_up, qualify
 from streamql.delta.rows import small_frame
 from streamql.dialect.statements import PointInTime
@@ -101,7 +100,7 @@ def table_source(spark: SparkSession, name: Name, line: int | None = None, colum
 
 
 def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
-    """`t CHANGES (…) AT … END …`: the same columns as a stream's, moving nothing."""
+    """`t CHANGES (…) AT … END …`: the same columns as a stream's, hidden ones last, moving nothing."""
     parts, mode, kind, value, before, *rest = arguments
     name = qualify(spark, split_quoted(str(parts)))
     source = open_source(spark, table_source(spark, name))
@@ -113,8 +112,7 @@ def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
             f"END (version {end}) lies before the start (version {start.version})",
             hint="END is the last version that is shown, and must not be earlier than AT",
         )
-    changes = source.changes(Interval(start.version, end), StreamMode(str(mode)))
-    return changes.drop(*HIDDEN_COLUMNS)
+    return source.changes(Interval(start.version, end), StreamMode(str(mode)))
 
 
 def _point(kind: str, value: object, before: bool) -> PointInTime:

@@ -5,7 +5,8 @@ import java.util.{List => JList}
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.{Row, SparkSession}
-import org.apache.spark.sql.catalyst.analysis.{NamedRelation, ResolvedIdentifier}
+import org.apache.spark.sql.catalyst.analysis.{NamedRelation, NoSuchDatabaseException, NoSuchNamespaceException, NoSuchTableException, ResolvedIdentifier}
+import org.apache.spark.sql.catalyst.catalog.CatalogTableType
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
@@ -21,27 +22,32 @@ import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.StructType
 
-/** Where a statement writes: Delta's `path` and table id, or nothing of the kind. */
+/**
+ * Where a statement writes: Delta's `path` and table id, or nothing of the kind. `mark`: of a reservation, a marked table without rows.
+ * `managed`: whether DROP TABLE removes its files.
+ */
 case class Target(kind: String, operation: String, name: String, path: String, tableId: String, exists: Boolean,
-    mark: String = "")
+    mark: String = "", managed: Boolean = false)
 
 /**
  * A statement that reads streams and commits, analysed. Python claims the streams, calls `execute` for each statement, decides by the
- * targets' logs and moves the offsets. `isQuery`: a query whose rows are the result (WITH CONSUME).
+ * targets' logs and moves the offsets. `isQuery`: a query whose rows are the result (WITH CONSUME), of the streams with the ids `asked`.
  */
-case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean) extends LeafRunnableCommand {
+case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked: Seq[String]) extends LeafRunnableCommand {
   override val output: Seq[Attribute] = statements.head.output
   override def innerChildren: Seq[LogicalPlan] = statements
   override def simpleString(maxFields: Int): String = s"ConsumeCommand [${reads.map(_.binding.token).distinct.mkString(", ")}]"
 
   private def reads: Seq[StreamRead] = statements.flatMap(Plans.reads)
 
-  override def run(session: SparkSession): Seq[Row] = Bridge.get.consume(session, this).asScala.toSeq
+  override def run(session: SparkSession): Seq[Row] =
+    Binding.exclusively(reads.map(_.binding)) { Bridge.get.consume(session, this).asScala.toSeq }
 
   /** The tokens of the streams that are read, each once. */
   def tokens: JList[String] = reads.map(_.binding.token).distinct.asJava
   def text: String = written(statements.head)
   def statementCount: Int = statements.size
+  def askedFor: JList[String] = asked.asJava
 
   /** Every read whose token is `old` now stands for another interval. */
   def rebind(old: String, plan: LogicalPlan, token: String): Unit =
@@ -66,6 +72,8 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean) extend
    */
   def execute(session: SparkSession, i: Int, appId: String, number: Long, reserved: Boolean): JList[Row] = {
     val own = session.asInstanceOf[ClassicSession].cloneSession()
+    // A file that is gone or broken must fail the statement: skipped, its changes would be lost for good.
+    Seq("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles").foreach(own.conf.set(_, "false"))
     if (appId != null) {
       own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_APP_ID.key, appId)
       own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_VERSION.key, number.toString)
@@ -85,7 +93,30 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean) extend
 }
 
 object Targets {
-  def of(session: SparkSession, plan: LogicalPlan): Target = plan match {
+  def of(session: SparkSession, plan: LogicalPlan): Target = {
+    refuseTransactions(plan)
+    found(session, plan)
+  }
+
+  /** A writer's own transaction would take the place of the one that decides the consumption. */
+  private def refuseTransactions(plan: LogicalPlan): Unit = {
+    val options: Map[String, String] = plan match {
+      case w: AppendData => w.writeOptions
+      case w: OverwriteByExpression => w.writeOptions
+      case w: OverwritePartitionsDynamic => w.writeOptions
+      case c: CreateTableAsSelect => c.writeOptions
+      case c: ReplaceTableAsSelect => c.writeOptions
+      case s: SaveIntoDataSourceCommand => s.options
+      case _ => Map.empty
+    }
+    options.keys.find(k => k.equalsIgnoreCase("txnAppId") || k.equalsIgnoreCase("txnVersion")).foreach { key =>
+      throw Errors.analysis("UNSUPPORTED_CLAUSE", "0A000",
+        s"[UNSUPPORTED_CLAUSE] the option $key cannot be given where a stream is consumed: streamql's own transaction makes the write " +
+          "happen once\nHint: leave txnAppId and txnVersion out", null, null)
+    }
+  }
+
+  private def found(session: SparkSession, plan: LogicalPlan): Target = plan match {
     case WithCTE(c, _) => of(session, c)
     case w: V2WriteCommand => relation(w.nodeName, w.table)
     case m: MergeIntoCommand =>
@@ -122,12 +153,16 @@ object Targets {
         case _: CreateTableAsSelect => "CTAS"
         case r: ReplaceTableAsSelect => if (r.orCreate) "RTAS" else "REPLACE"
       }
-      val table = scala.util.Try(catalog.asTableCatalog.loadTable(identifier)).toOption
+      val table =
+        try Some(catalog.asTableCatalog.loadTable(identifier))
+        catch { case _: NoSuchTableException | _: NoSuchNamespaceException | _: NoSuchDatabaseException => None }
       table match {
         case Some(t: DeltaTableV2) =>
-          val reserved = Option(t.properties.get(reservedKey)).getOrElse("")
-          Target(if (provider.equalsIgnoreCase("delta")) "delta" else "other", operation + (if (reserved.isEmpty) "" else "_RESERVED"), name,
-            t.deltaLog.dataPath.toString, t.initialSnapshot.metadata.id, exists = true, mark = reserved)
+          val mark = t.initialSnapshot.metadata.configuration.getOrElse(reservedKey, "")
+          val reserved = mark.nonEmpty && t.initialSnapshot.allFiles.isEmpty
+          Target(if (provider.equalsIgnoreCase("delta")) "delta" else "other", operation + (if (reserved) "_RESERVED" else ""), name,
+            t.deltaLog.dataPath.toString, t.initialSnapshot.metadata.id, exists = true, mark = if (reserved) mark else "",
+            managed = t.catalogTable.exists(_.tableType == CatalogTableType.MANAGED))
         case Some(_) => Target("other", operation, name, "", "", exists = true)
         case None => Target(if (provider.equalsIgnoreCase("delta")) "delta" else "other", operation, name, "", "", exists = false)
       }

@@ -1,5 +1,9 @@
 package org.apache.spark.sql.streamql
 
+import java.util.concurrent.atomic.AtomicLong
+
+import scala.jdk.CollectionConverters._
+
 import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, Expression, MetadataAttribute, PlanExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -11,7 +15,22 @@ import org.apache.spark.sql.delta.commands.MergeIntoCommand
  * What a read of a stream stands for: the plan of its change set, and in `token` (JSON, Python's) which stream and interval that is.
  * A consumer that had to wait is given what is left by setting both anew, before it runs; every copy of the relation sees it.
  */
-final class Binding(@volatile var plan: LogicalPlan, @volatile var token: String) extends Serializable
+final class Binding(@volatile var plan: LogicalPlan, @volatile var token: String) extends Serializable {
+  private val number = Binding.numbers.incrementAndGet()
+}
+
+object Binding {
+  private val numbers = new AtomicLong()
+
+  /** Alone with these: of two statements made from one DataFrame, the second must not be rebound while the first one runs. */
+  def exclusively[T](bindings: Seq[Binding])(work: => T): T = {
+    def locked(rest: List[Binding]): T = rest match {
+      case Nil => work
+      case first :: others => first.synchronized(locked(others))
+    }
+    locked(bindings.distinct.sortBy(_.number).toList)
+  }
+}
 
 /**
  * A read of a stream, kept as a node of its own so that the analysed statement tells which streams it reads, through whatever views,
@@ -61,8 +80,8 @@ object StreamRead {
   }
 }
 
-/** The root of a query that asked to be consumed by reading it (WITH CONSUME); the parser puts it there. */
-case class ConsumeQuery(child: LogicalPlan) extends UnaryNode {
+/** The root of a query that asked to be consumed by reading it (WITH CONSUME), and the ids of the streams it asked that for. */
+case class ConsumeQuery(child: LogicalPlan, asked: Seq[String]) extends UnaryNode {
   override def output: Seq[Attribute] = child.output
   override protected def withNewChildInternal(newChild: LogicalPlan): ConsumeQuery = copy(child = newChild)
 }
@@ -71,7 +90,7 @@ object Plans {
   /** All stream reads of an analysed plan: in children, in plans that commands hold as arguments, in subqueries. */
   def reads(plan: LogicalPlan): Seq[StreamRead] = {
     def inside(x: Any): Seq[StreamRead] = x match {
-      case r: StreamRead => Seq(r)
+      case r: StreamRead => if (r.binding.token.isEmpty) Nil else Seq(r) // a change query moves nothing
       case p: LogicalPlan =>
         (p.productIterator.toSeq ++ p.children ++ p.innerChildren.collect { case c: LogicalPlan => c }).distinct.flatMap(inside)
       case e: PlanExpression[_] => inside(e.plan) ++ e.children.flatMap(inside)
@@ -86,7 +105,7 @@ object Plans {
   /** Python's way to make the node that stands for a stream. */
   def streamRead(plan: LogicalPlan, token: String, visible: Int): LogicalPlan = StreamRead(plan, token, visible)
 
-  def consumeQuery(plan: LogicalPlan): LogicalPlan = ConsumeQuery(plan)
+  def consumeQuery(plan: LogicalPlan, asked: java.util.List[String]): LogicalPlan = ConsumeQuery(plan, asked.asScala.toSeq)
 
   def command(sql: String, ddl: String): LogicalPlan = StreamCommand(sql, ddl)
 

@@ -4,12 +4,12 @@ import java.util.{Collections, UUID, WeakHashMap}
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.QueryPlanningTracker
-import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, ResolvedIdentifier, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, ResolvedIdentifier, ResolvedTable, UnresolvedAttribute, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.DeltaDynamicPartitionOverwriteCommand
-import org.apache.spark.sql.delta.commands.{DeleteCommand, MergeIntoCommand, UpdateCommand}
+import org.apache.spark.sql.delta.commands.{CreateDeltaTableCommand, DeleteCommand, MergeIntoCommand, UpdateCommand}
 import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources.{InsertIntoDataSourceCommand, SaveIntoDataSourceCommand}
 
@@ -38,6 +38,7 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
           case _ =>
         }
         i
+      case m: MergeIntoTable if speaksOfHiddenColumns(m) => m.copy(sourceTable = exposed(m.sourceTable))
     }
     resolved match {
       case u: UpdateTable => refuseSubquery("UPDATE", u)
@@ -57,6 +58,26 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     else (home.head +: name).toArray
   }
 
+  /** Delta resolves a MERGE's clauses by itself and does not ask its source for hidden columns, so they are shown to it beforehand. */
+  private def exposed(source: LogicalPlan): LogicalPlan = source match {
+    case a: SubqueryAlias => a.withNewChildren(Seq(exposed(a.child)))
+    case r: StreamRead => r.withMetadataColumns()
+    case other => other
+  }
+
+  private def speaksOfHiddenColumns(m: MergeIntoTable): Boolean = {
+    def hidden(p: LogicalPlan): Set[String] = p match {
+      case a: SubqueryAlias => hidden(a.child)
+      case r: StreamRead => r.metadataOutput.map(_.name.toLowerCase).toSet
+      case _ => Set.empty
+    }
+    val names = hidden(m.sourceTable)
+    names.nonEmpty && m.expressions.exists(_.exists {
+      case u: UnresolvedAttribute => names(u.nameParts.last.toLowerCase)
+      case _ => false
+    })
+  }
+
   private def writing(r: UnresolvedRelation): java.util.HashMap[String, String] = {
     val options = new java.util.HashMap[String, String](r.options)
     options.put(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES, "INSERT")
@@ -72,6 +93,17 @@ object Refusals {
     s"[UNSUPPORTED_STATEMENT] $statement cannot read a stream: Delta allows no subquery in it\n" +
       "Hint: MERGE INTO target USING stream ON target.id = stream.id WHEN MATCHED AND stream.__change_type = 'DELETE' THEN DELETE", null, null)
 
+  def property(key: String): Nothing = throw Errors.analysis("UNSUPPORTED_CLAUSE", "0A000",
+    s"[UNSUPPORTED_CLAUSE] CREATE TABLE cannot set $key\nHint: create the table, then ALTER TABLE t SET PROPERTIES ('$key' = …)", null, null)
+
+  def unset(key: String): Nothing = throw Errors.analysis("UNSUPPORTED_CLAUSE", "0A000",
+    s"[UNSUPPORTED_CLAUSE] $key cannot be unset\nHint: ALTER TABLE t SET PROPERTIES ('change_tracking' = 'false'), or another 'data_retention_days'",
+    null, null)
+
+  def materializedView(): Nothing = throw Errors.analysis("UNSUPPORTED_STATEMENT", "0A000",
+    "[UNSUPPORTED_STATEMENT] materialized views are not supported yet\nHint: CREATE TABLE v AS SELECT …, kept current by a stream and MERGE",
+    null, null)
+
   def command(name: String): Nothing = throw Errors.analysis("UNSUPPORTED_STATEMENT", "0A000",
     s"[UNSUPPORTED_STATEMENT] $name may not read a stream: it would copy the rows and leave the offset where it is\n" +
       "Hint: INSERT INTO target SELECT … FROM stream, MERGE INTO target USING stream …, or CREATE TABLE target AS SELECT … FROM stream", null, null)
@@ -86,7 +118,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     guard(plan)
     plan match {
       case _: ConsumeCommand => plan
-      case q: ConsumeQuery if q.resolved => wrap(Seq(q.child), isQuery = true)
+      case q: ConsumeQuery if q.resolved => wrap(Seq(q.child), isQuery = true, q.asked)
       case u: Union if u.children.nonEmpty && u.children.forall(_.isInstanceOf[Command]) && Plans.reads(u).nonEmpty =>
         wrap(u.children.map(mend), isQuery = false)
       case c: Command if c.resolved && Plans.reads(c).nonEmpty => consuming(c)
@@ -96,10 +128,10 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
   }
 
   /** Inside the command the statement is out of the analyzer's sight, so its last rules and checks are run on it here. */
-  private def wrap(statements: Seq[LogicalPlan], isQuery: Boolean): LogicalPlan = {
+  private def wrap(statements: Seq[LogicalPlan], isQuery: Boolean, asked: Seq[String] = Nil): LogicalPlan = {
     val analyzer = session.asInstanceOf[ClassicSession].sessionState.analyzer
     val checked = GuardAndConsume.nested(statements.map(s => analyzer.executeAndCheck(s, new QueryPlanningTracker)))
-    ConsumeCommand(checked, isQuery)
+    ConsumeCommand(checked, isQuery, asked)
   }
 
   private def mend(c: LogicalPlan): LogicalPlan = c match {
@@ -120,10 +152,10 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
   }
 
   private def guard(plan: LogicalPlan): Unit = if (Bridge.isRegistered) plan match {
-    case c: CreateTable => named("CREATE TABLE", c.name)
-    case c: CreateTableAsSelect => named("CREATE TABLE", c.name)
-    case c: ReplaceTable => named("CREATE TABLE", c.name)
-    case c: ReplaceTableAsSelect => named("CREATE TABLE", c.name)
+    case c: CreateTable => created(c.name, c.tableSpec)
+    case c: CreateTableAsSelect => created(c.name, c.tableSpec)
+    case c: ReplaceTable => created(c.name, c.tableSpec)
+    case c: ReplaceTableAsSelect => created(c.name, c.tableSpec)
     case c: DropTable => named("DROP TABLE", c.child)
     case c: CreateTableCommand => named("CREATE TABLE", c.table.identifier.nameParts)
     case c: CreateDataSourceTableCommand => named("CREATE TABLE", c.table.identifier.nameParts)
@@ -138,10 +170,28 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
         Bridge.get.guard(session, kind, (r.catalog.name +: r.namespace).toArray)
       case _ =>
     }
-    case c: RenameTable => Bridge.get.guard(session, "RENAME TABLE", c.newName.toArray)
-    case c: AlterTableRenameCommand => Bridge.get.guard(session, "RENAME TABLE", c.newName.nameParts.toArray)
+    case c: RenameTable => c.child match {
+      case t: ResolvedTable if c.newName.size == 1 => named("RENAME TABLE", (t.catalog.name +: t.identifier.namespace.toSeq) ++ c.newName)
+      case _ => named("RENAME TABLE", c.newName)
+    }
+    case c: AlterTableRenameCommand =>
+      named("RENAME TABLE", c.newName.copy(database = c.newName.database.orElse(c.oldName.database)).nameParts)
+    case c: CreateTableLike => named("CREATE TABLE", c.name)
+    case _: CreateMaterializedViewAsSelect => Refusals.materializedView()
+    case c: CreateTableLikeCommand => named("CREATE TABLE", c.targetTable.nameParts)
+    case c: CreateDeltaTableCommand => named("CREATE TABLE", c.table.identifier.nameParts) // CLONE
+    case c: UnsetTableProperties => ours(c.propertyKeys).foreach(Refusals.unset)
     case _ =>
   }
+
+  private def created(name: LogicalPlan, spec: TableSpecBase): Unit = {
+    ours(spec.properties.keys).foreach(Refusals.property)
+    named("CREATE TABLE", name)
+  }
+
+  /** Properties of ours, which only ALTER TABLE … SET PROPERTIES understands: Delta would keep them and do nothing. */
+  private def ours(keys: Iterable[String]): Option[String] =
+    keys.find(k => k.equalsIgnoreCase("change_tracking") || k.equalsIgnoreCase("data_retention_days"))
 
   private def named(kind: String, name: LogicalPlan): Unit = name match {
     case r: ResolvedIdentifier =>
