@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import logging
 import signal
-import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -35,21 +34,13 @@ class Signals:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self.received = number
+        logging.disable(logging.CRITICAL)  # Py4J would log the call that is cut short, with its traceback
         raise KeyboardInterrupt
 
 
 def start_session(directory: Path) -> SparkSession:
-    """The embedded session. Its JVM gets no stdout: Delta Lake prints there when a table is upgraded, past every logger."""
-    sys.stdout.flush()
-    saved = os.dup(1)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 1)
-        return streamql.session(directory)
-    finally:
-        os.dup2(saved, 1)
-        os.close(saved)
-        os.close(nowhere)
+    """The embedded session."""
+    return streamql.session(directory)
 
 
 def stop_session(spark: SparkSession) -> None:

@@ -30,6 +30,9 @@ log = logging.getLogger("streamql")
 MARK = "streamql.reserved"
 """Table property of a reservation: the id of the consumption that made it."""
 
+RESERVE_LOOKS = 10
+RESERVE_PAUSE_SECONDS = 0.2
+
 TEXT_CHARACTERS_MAX = 4000
 """How much of a statement's text the ledger keeps."""
 
@@ -142,6 +145,8 @@ def _claim(spark: SparkSession, command: Command, consumption_id: str) -> Claime
             return None
         if target is not None:
             target = _prepared(spark, command, target, consumption_id)
+            if target is None:
+                continue
         claim = _new_claim(spark, command, states, intervals, target, consumption_id)
         if claim is not None and claim_streams(
             spark, states, claim, {t.uuid: t.source for t in map(read_token, command.tokens)}
@@ -204,15 +209,25 @@ def _starts_at(token: Token, offset: Offset) -> bool:
     return (token.interval.after, token.interval.initial) == (offset.version, offset.initial)
 
 
-def _prepared(spark: SparkSession, command: Command, target: Target, consumption_id: str) -> Target:
-    """The target with a table in place that can be fenced: CREATE TABLE AS reserves its name by an empty marked table."""
+def _prepared(spark: SparkSession, command: Command, target: Target, consumption_id: str) -> Target | None:
+    """The target with a table in place that can be fenced: CREATE TABLE AS reserves its name by an empty marked table.
+
+    None: somebody else made a table of the name at the same time; look again.
+    """
     if target.is_reserved:
         _wait_for_reservation(spark, target)
         return command.target(0)
-    if not target.exists:
+    if target.exists:
+        return target
+    try:
         command.reserve(0, consumption_id)
-        target = command.target(0)
-    return target
+    except Exception:
+        for _ in range(RESERVE_LOOKS):  # the other one's files are there before its name is
+            if command.target(0).exists:
+                return None
+            time.sleep(RESERVE_PAUSE_SECONDS)
+        raise
+    return command.target(0)
 
 
 def _wait_for_reservation(spark: SparkSession, target: Target) -> None:

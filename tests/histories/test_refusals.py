@@ -132,6 +132,16 @@ def test_a_removed_file_was_vacuumed(spark: SparkSession, table_path: str, vecto
     assert [row[-1] for row in rows.collect()] == [100]
 
 
+def test_files_of_an_earlier_window_were_vacuumed(table: Table) -> None:
+    """A file that came in the window and was compacted after it is gone, too."""
+    inserted = table.run("INSERT INTO {t} VALUES (100, 'new')")
+    table.run("OPTIMIZE {t}")
+    table.run("VACUUM {t} RETAIN 0 HOURS", settings=NO_RETENTION)
+    with pytest.raises(StreamqlError) as raised:
+        subject.shown(table.spark, table.path, Interval(inserted - 1, inserted), StreamMode.STANDARD, ["k"])
+    assert raised.value.code == "STREAM_STALE"
+
+
 def test_vacuum_that_takes_nothing_needed_harms_nothing(table: Table) -> None:
     table.run("OPTIMIZE {t}")
     start = table.version

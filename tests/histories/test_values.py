@@ -226,3 +226,56 @@ def test_a_narrowing_restore_is_right_or_refused(mapped: Table) -> None:
     with pytest.raises(StreamqlError) as raised:
         mapped.net(wide)
     assert raised.value.code == "INCOMPATIBLE_SCHEMA_CHANGE"
+
+
+def test_a_restore_across_partitionings(spark: SparkSession, table_path: str) -> None:
+    """Files come back from before the interval, partitioned as they were then: their own values tell how to read them."""
+    table = Table(spark, table_path)
+    table.create("k BIGINT, p INT")
+    table.fill("SELECT id, CAST(id AS INT) FROM range(0, 4, 1, 1)")
+    frame = spark.sql("SELECT id + 10 AS k, 20 AS p FROM range(2)")
+    partitioned = frame.write.format("delta").mode("overwrite").option("overwriteSchema", "true").partitionBy("p")
+    partitioned.save(table_path)
+    after = table.version
+    table.run(f"RESTORE TABLE {{t}} TO VERSION AS OF {table.start}")
+    back = [("INSERT", 0, k, k) for k in range(4)]
+    assert table.net(after) == [("DELETE", 1, 10, 20), ("DELETE", 1, 11, 20), *back]
+
+
+def test_column_mapping_switched_off(spark: SparkSession, table_path: str) -> None:
+    """Old files call their columns by other names than the new metadata: refused, never shown as NULL."""
+    table = Table(spark, table_path)
+    table.create("k BIGINT, v STRING", properties="'delta.columnMapping.mode' = 'name'")
+    table.fill("SELECT id, 'v' FROM range(0, 4, 1, 1)")
+    table.run(
+        "UPDATE {t} SET v = 'w' WHERE k = 1", "ALTER TABLE {t} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')"
+    )
+    with pytest.raises(StreamqlError) as raised:
+        table.net()
+    assert raised.value.code == "INCOMPATIBLE_SCHEMA_CHANGE"
+    table.run("UPDATE {t} SET v = 'x' WHERE k = 2")
+    assert table.net(table.version - 1) == [("UPDATE_AFTER", 3, 2, "x"), ("UPDATE_BEFORE", 0, 2, "v")]
+
+
+def test_nested_fields_of_initial_rows(spark: SparkSession, table_path: str) -> None:
+    """Fields of structs are followed by name, where a cast would go by position."""
+    from streamql.model import Interval, StreamMode
+
+    from . import subject
+
+    if not subject.HAS_INITIAL:
+        pytest.skip("the subject knows no initial rows")
+    table = Table(spark, table_path)
+    table.create(
+        "k BIGINT, s STRUCT<a: INT, b: INT>, l ARRAY<STRUCT<a: INT, b: INT>>, m MAP<INT, STRUCT<a: INT, b: INT>>"
+    )
+    one = "named_struct('a', 1, 'b', 2)"
+    table.fill(f"SELECT id, {one}, array({one}), map(7, {one}) FROM range(0, 1, 1, 1)")
+    table.run("ALTER TABLE {t} ALTER COLUMN s.b FIRST", "ALTER TABLE {t} ADD COLUMN s.c INT")
+    for part in ("l.element", "m.value"):
+        table.run(f"ALTER TABLE {{t}} ALTER COLUMN {part}.b FIRST")
+    table.run("INSERT INTO {t} SELECT 9, NULL, NULL, NULL")
+    interval = Interval(table.start, table.version, initial=True)
+    rows = subject.shown(spark, table_path, interval, StreamMode.APPEND_ONLY, ["k", "s", "l", "m"])
+    shown = rows.selectExpr("k", "s.a", "s.b", "s.c", "l[0].a", "m[7].b").orderBy("k").collect()
+    assert [tuple(row) for row in shown] == [(0, 1, 2, None, 1, 2), (9, None, None, None, None, None)]

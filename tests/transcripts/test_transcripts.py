@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import streamql
+from tests.histories.recording import INTERPRETED, conf
 from tests.transcripts.__main__ import transcripts
 from tests.transcripts.masks import Bindings, match_table
 from tests.transcripts.running import RunSql, plain_sql, run
@@ -20,6 +22,13 @@ from tests.transcripts.tables import Table, parse_table, tables_in
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = [path for path in transcripts() if path.name.startswith(("01-", "02-"))]
 COMMAND_SECONDS_MAX = 300
+
+
+@pytest.fixture(scope="module", autouse=True)
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Compiling a plan takes longer than running it on the few rows of a transcript; the command, below, compiles."""
+    with conf(spark, INTERPRETED):
+        yield
 
 
 def check(path: Path, spark: SparkSession, run_sql: RunSql) -> None:

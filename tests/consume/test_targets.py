@@ -1,0 +1,191 @@
+"""Targets in unlikely states: made twice, dropped under a claim, replaced, written by path; and the ways out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamql import StreamqlError
+from streamql.consume import run as protocol
+from streamql.delta.command import Command
+from tests.consume.support import assert_ledger_tiles, fresh_schema, run, tracked_table
+
+ROWS = 1_000
+
+
+@pytest.fixture
+def schema(spark: SparkSession) -> str:
+    """A schema with the tracked table t and the stream s, which shows all of its rows."""
+    name = fresh_schema(spark, "target")
+    tracked_table(spark, ROWS)
+    return name
+
+
+def before(monkeypatch: pytest.MonkeyPatch, owner: Any, attribute: str, act: Callable[[], object]) -> None:
+    """Lets `act` happen once, right before a step."""
+    step = getattr(owner, attribute)
+    todo = [act]
+
+    def stepping(*args: Any, **kwargs: Any) -> Any:
+        if todo:
+            todo.pop()()
+        return step(*args, **kwargs)
+
+    monkeypatch.setattr(owner, attribute, stepping)
+
+
+def code_of(spark: SparkSession, text: str) -> str:
+    """The code with which a statement fails."""
+    with pytest.raises(StreamqlError) as error:
+        run(spark, text)
+    return error.value.code
+
+
+def outcomes(spark: SparkSession, schema: str) -> list[str]:
+    """What became of the consumptions of stream s, in their order."""
+    ledger = spark.table("streamql.consumptions").where(f"stream = '{schema}.s'")
+    return [row["outcome"] for row in ledger.orderBy("sequence").collect()]
+
+
+def test_two_create_the_same_table(spark: SparkSession, schema: str) -> None:
+    """The one that waits must not replace what the other one made."""
+    create = f"CREATE TABLE {schema}.x AS SELECT id, v FROM {schema}.s"
+    failures: list[BaseException] = []
+
+    def creating() -> None:
+        try:
+            run(spark.newSession(), create)
+        except BaseException as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=creating) for _ in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(failures) == 1
+    assert "ALREADY_EXISTS" in str(failures[0])
+    assert run(spark, "SELECT count(*) AS n FROM x")[0]["n"] == ROWS
+    assert run(spark, "SELECT * FROM s") == []
+
+
+def test_a_failed_create_leaves_no_table(spark: SparkSession, schema: str) -> None:
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        run(spark, "CREATE TABLE x AS SELECT id / (id - id) AS n FROM s")
+    assert run(spark, "SHOW TABLES LIKE 'x'") == []
+    run(spark, "CREATE TABLE x AS SELECT id FROM s")
+    assert run(spark, "SELECT count(*) AS n FROM x")[0]["n"] == ROWS
+
+
+def test_rows_that_came_into_a_reservation_stay(
+    spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = spark.newSession()
+    before(monkeypatch, Command, "execute", lambda: other.sql(f"INSERT INTO {schema}.x VALUES (7)"))
+    before(monkeypatch, protocol, "_execute", lambda: other.sql(f"INSERT INTO {schema}.x VALUES (8)"))
+    assert code_of(spark, "CREATE TABLE x AS SELECT id FROM s") == "CONSUMPTION_FAILED"
+    assert run(spark, "SELECT id FROM x") == [(8,)]
+    assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
+
+
+@pytest.mark.parametrize(
+    ("way_out", "left"),
+    [
+        ("ALTER STREAM s SET OFFSET VERSION 2", ROWS),
+        ("ALTER STREAM s SET OFFSET TO LATEST", 0),
+        ("CREATE OR REPLACE STREAM s ON TABLE t", 0),
+    ],
+)
+def test_a_target_dropped_under_a_claim(
+    spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch, way_out: str, left: int
+) -> None:
+    """Nobody can tell whether the rows arrived: reading goes on, consuming says so, and a person has three ways out."""
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    insert = "INSERT INTO target SELECT id, v FROM s"
+    other = spark.newSession()
+    before(monkeypatch, protocol, "_execute", lambda: other.sql(f"DROP TABLE {schema}.target"))
+    assert code_of(spark, insert) == "CONSUMPTION_UNDECIDED"
+    run(spark, "CREATE TABLE other (id BIGINT, v BIGINT)")
+    assert code_of(spark, "INSERT INTO other SELECT id, v FROM s") == "CONSUMPTION_UNDECIDED"
+    assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
+    run(spark, way_out)
+    assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == left
+    assert "UNDECIDED" in outcomes(spark, schema)
+    run(spark, "INSERT INTO other SELECT id, v FROM s")
+    assert run(spark, "SELECT count(*) AS n FROM other")[0]["n"] == left
+
+
+def test_a_stream_with_an_undecided_claim_can_be_dropped(
+    spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    other = spark.newSession()
+    before(monkeypatch, protocol, "_execute", lambda: other.sql(f"DROP TABLE {schema}.target"))
+    assert code_of(spark, "INSERT INTO target SELECT id, v FROM s") == "CONSUMPTION_UNDECIDED"
+    run(spark, "DROP STREAM s")
+    assert code_of(spark, "DESC STREAM s") == "STREAM_NOT_FOUND"
+
+
+def test_a_target_replaced_under_a_claim_still_decides(
+    spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CREATE OR REPLACE goes on with the log, so the log tells that nothing was written; the next attempt delivers."""
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    insert = "INSERT INTO target SELECT id, v FROM s"
+    other = spark.newSession()
+    replace = f"CREATE OR REPLACE TABLE {schema}.target (id BIGINT, v BIGINT) USING delta"
+    before(monkeypatch, protocol, "_execute", lambda: other.sql(replace))
+    assert code_of(spark, insert) == "CONSUMPTION_FAILED"
+    run(spark, insert)
+    assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS
+    assert outcomes(spark, schema) == ["FAILED", "CONSUMED"]
+
+
+def test_a_writers_own_transaction_is_refused(spark: SparkSession, schema: str) -> None:
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    rows = spark.table("s").select("id", "v")
+    with pytest.raises(Exception, match="txnAppId"):
+        rows.write.option("txnAppId", "job").option("txnVersion", 1).mode("append").saveAsTable("target")
+    assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
+
+
+def test_threads_that_share_a_data_frame(spark: SparkSession, schema: str) -> None:
+    """Both write what their DataFrame stands for when they run: the first all there is, the second what came since."""
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    shared = spark.table("s").select("id", "v")
+    spark.range(ROWS, 2 * ROWS).selectExpr("id", "id AS v").writeTo("t").append()
+    failures: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            shared.writeTo(f"{schema}.target").append()
+        except BaseException as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=write) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert failures == []
+    shared.writeTo(f"{schema}.target").append()
+    row = run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM target")[0]
+    assert (row["n"], row["d"]) == (2 * ROWS, 2 * ROWS)
+    first = run(spark, f"SELECT min(from_version) AS v FROM streamql.consumptions WHERE stream = '{schema}.s'")
+    assert_ledger_tiles(spark, f"{schema}.s", first[0]["v"])
+
+
+def test_a_batch_stays_a_batch_for_whoever_waits(spark: SparkSession, schema: str) -> None:
+    """A DataFrame made before others consumed is bound anew when it is written: to another batch, not to all there is."""
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    batch = spark.sql("SELECT id, v FROM s WITH (MAX_BATCH_SIZE = 10)")
+    for n in range(1, 4):
+        spark.range(n * ROWS, n * ROWS + 10).selectExpr("id", "id AS v").writeTo("t").append()
+    run(spark, "INSERT INTO target SELECT id, v FROM s WITH (MAX_BATCH_SIZE = 10)")  # the first commit, larger or not
+    assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS
+    batch.writeTo("target").append()
+    assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS + 10
