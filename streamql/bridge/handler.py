@@ -25,7 +25,6 @@ from streamql.engine.reads import (
     changes_of,
     find_stream,
     need_stream,
-    split_quoted,
     table_time_micros,
 )
 from streamql.errors import StreamqlError
@@ -150,7 +149,7 @@ class Handler:
             raise StreamqlError(
                 "INVALID_ARGUMENT", f"{name} takes one name of a stream", hint=f"{name}('db.s')", function=name
             )
-        state = need_stream(spark, split_quoted(values[0]))
+        state = need_stream(spark, dialect.parse_name(values[0]))
         if name == "stream_has_data":
             return has_data(spark, state)
         if name == "stream_table_timestamp":

@@ -11,27 +11,21 @@ from dataclasses import dataclass
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from streamql.catalog.states import Claim, ClaimedStatement, StreamState, lowest
+from streamql.catalog.states import Claim, StreamState, lowest
 from streamql.catalog.store import catalog_of, now_ms
 from streamql.consume.claims import Heartbeat, busy, claim_streams, end, is_held, wait_until_free
 from streamql.consume.decide import Verdict, decide
 from streamql.consume.owner import running, this_owner
 from streamql.consume.settings import BUSY_TIMEOUT, LEASE, seconds
+from streamql.consume.targets import claimed_statement, find_target, prepare, runs_plain
 from streamql.delta.command import Command, Target
 from streamql.delta.jvm import JavaObject
 from streamql.delta.table import DeltaTable
-from streamql.delta.txns import SET_TRANSACTION_RETENTION
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset
 from streamql.reading import Token, read_stream, read_token
 
 log = logging.getLogger("streamql")
-
-MARK = "streamql.reserved"
-"""Table property of a reservation: the id of the consumption that made it."""
-
-RESERVE_LOOKS = 10
-RESERVE_PAUSE_SECONDS = 0.2
 
 TEXT_CHARACTERS_MAX = 4000
 """How much of a statement's text the ledger keeps."""
@@ -39,14 +33,6 @@ TEXT_CHARACTERS_MAX = 4000
 
 ERROR_CHARACTERS_MAX = 1000
 """How much of an error."""
-
-_OPERATIONS = {
-    "AppendData": "INSERT",
-    "OverwriteByExpression": "INSERT OVERWRITE",
-    "OverwritePartitionsDynamic": "INSERT OVERWRITE",
-    "DeltaDynamicPartitionOverwriteCommand": "INSERT OVERWRITE",
-}
-"""Spark's plan nodes by the names people know; others stand for themselves."""
 
 
 @dataclass(frozen=True)
@@ -96,37 +82,6 @@ def _check_asked(command: Command) -> None:
             )
 
 
-def _target(command: Command) -> Target:
-    target = command.target(0)
-    if target.kind != "delta":
-        raise StreamqlError(
-            "UNSUPPORTED_TARGET",
-            f"{target.name} is no Delta table: what is written there cannot be told from what is not, "
-            "so a stream could not move exactly once",
-            hint="write into a Delta table (CREATE TABLE … USING delta)",
-            target=target.name,
-        )
-    if target.operation == "WRITE" and not target.exists:
-        raise StreamqlError(
-            "UNSUPPORTED_TARGET",
-            f"there is no table at {target.path} yet: a write by path cannot make one and consume a stream",
-            hint="make the table first, or CREATE TABLE … LOCATION … AS SELECT … FROM the stream",
-            target=target.path,
-        )
-    return target
-
-
-def _runs_plain(target: Target | None) -> bool:
-    """Whether Spark shall say its error, or do nothing (IF NOT EXISTS over a table that is there)."""
-    if target is None:
-        return False
-    return (target.operation == "CTAS" and target.exists) or (target.operation == "REPLACE" and not target.exists)
-
-
-def _is_reserved(target: Target | None) -> bool:
-    return target is not None and target.is_reserved
-
-
 # -- claim
 
 
@@ -136,22 +91,16 @@ def _claim(spark: SparkSession, command: Command, consumption_id: str) -> Claime
     while True:
         states = [wait_until_free(spark, s) for s in _states(spark, command)]
         # Looked up after every wait: whoever was waited for may have made, filled or dropped the table.
-        target = None if command.is_query else _target(command)
+        target = None if command.is_query else find_target(command)
         intervals = _bind(spark, command, states)
-        if _runs_plain(target):
+        if runs_plain(target):
             _bind_nothing(spark, command, states)
             return None
-        if all(i.is_empty for i in intervals.values()) and not _is_reserved(target):
+        if all(i.is_empty for i in intervals.values()) and not (target is not None and target.is_reserved):
             return None
-        if target is not None:
-            target = _prepared(spark, command, target, consumption_id)
-            if target is None:
-                continue
-        claim = _new_claim(spark, command, states, intervals, target, consumption_id)
-        if claim is not None and claim_streams(
-            spark, states, claim, {t.uuid: t.source for t in map(read_token, command.tokens)}
-        ):
-            return Claimed(claim, () if target is None else (target,))
+        claimed = _attempt(spark, command, states, intervals, target, consumption_id)
+        if claimed is not None:
+            return claimed
         if time.monotonic() > deadline:
             current = catalog_of(spark).by_uuid(spark, states[0].stream.uuid)
             raise (
@@ -159,6 +108,25 @@ def _claim(spark: SparkSession, command: Command, consumption_id: str) -> Claime
                 if current is not None and current.claim is not None
                 else StreamqlError("STREAM_BUSY", "others keep taking the stream", hint="run the statement again")
             )
+
+
+def _attempt(
+    spark: SparkSession,
+    command: Command,
+    states: Sequence[StreamState],
+    intervals: dict[str, Interval],
+    target: Target | None,
+    consumption_id: str,
+) -> Claimed | None:
+    """A claim on all streams; None: a stream or the target is not any more what it was a moment ago."""
+    prepared = None if target is None else prepare(spark, command, target, consumption_id)
+    if target is not None and prepared is None:
+        return None
+    claim = _new_claim(spark, command, states, intervals, prepared, consumption_id)
+    sources = {t.uuid: t.source for t in map(read_token, command.tokens)}
+    if claim is None or not claim_streams(spark, states, claim, sources):
+        return None
+    return Claimed(claim, () if prepared is None else (prepared,))
 
 
 def _states(spark: SparkSession, command: Command) -> list[StreamState]:
@@ -209,33 +177,6 @@ def _starts_at(token: Token, offset: Offset) -> bool:
     return (token.interval.after, token.interval.initial) == (offset.version, offset.initial)
 
 
-def _prepared(spark: SparkSession, command: Command, target: Target, consumption_id: str) -> Target | None:
-    """The target with a table in place that can be fenced: CREATE TABLE AS reserves its name by an empty marked table.
-
-    None: somebody else made a table of the name at the same time; look again.
-    """
-    if target.is_reserved:
-        _wait_for_reservation(spark, target)
-        return command.target(0)
-    if target.exists:
-        return target
-    try:
-        command.reserve(0, consumption_id)
-    except Exception:
-        for _ in range(RESERVE_LOOKS):  # the other one's files are there before its name is
-            if command.target(0).exists:
-                return None
-            time.sleep(RESERVE_PAUSE_SECONDS)
-        raise
-    return command.target(0)
-
-
-def _wait_for_reservation(spark: SparkSession, target: Target) -> None:
-    for state in catalog_of(spark).all(spark):
-        if state.claim is not None and state.claim.consumption_id == target.mark:
-            wait_until_free(spark, state)
-
-
 def _new_claim(
     spark: SparkSession,
     command: Command,
@@ -247,7 +188,7 @@ def _new_claim(
     """The claim; None: the target is not any more what it was a moment ago."""
     lead = lowest(intervals)
     number = next(s for s in states if s.stream.uuid == lead).sequence + 1
-    statement = None if target is None else _statement(spark, command, target, lead)
+    statement = None if target is None else claimed_statement(spark, command, target, lead)
     if target is not None and statement is None:
         return None
     statements = () if statement is None else (statement,)
@@ -261,27 +202,6 @@ def _new_claim(
         started_at_ms=now_ms(),
         text=command.text[:TEXT_CHARACTERS_MAX],
         lease_seconds=seconds(spark, LEASE),
-    )
-
-
-def _statement(spark: SparkSession, command: Command, target: Target, lead: str) -> ClaimedStatement | None:
-    app_id = f"streamql:{lead}:0"
-    seen = DeltaTable(spark, target.path).latest()
-    if not seen.exists or seen.table_id != target.table_id or seen.configuration.get(MARK, "") != target.mark:
-        return None
-    retention = seen.configuration.get(SET_TRANSACTION_RETENTION)
-    if retention is not None:
-        raise StreamqlError(
-            "UNSUPPORTED_TARGET",
-            f"{target.name} forgets transactions after {retention} ({SET_TRANSACTION_RETENTION}): "
-            "a consumption could not be told from one that never was",
-            hint=f"ALTER TABLE {target.name} UNSET TBLPROPERTIES ('{SET_TRANSACTION_RETENTION}')",
-            target=target.name,
-        )
-    operation = target.operation.removesuffix("_RESERVED")
-    operation = _OPERATIONS.get(operation, operation)
-    return ClaimedStatement(
-        0, app_id, target.path, seen.table_id, target.name, operation, command.fingerprint(0), seen.version
     )
 
 

@@ -15,13 +15,14 @@ POINT_GRAMMAR = "{AT | BEFORE} (TIMESTAMP => expression | OFFSET => -seconds | V
 _REFUSED = {
     "STATEMENT": "Delta's log does not know statement ids",
     "SNAPSHOT": "Delta tables have versions, not snapshots",
+    "TASK": "there are no tasks here",
 }
 
 
 def point_in_parentheses(cursor: Cursor, before: bool, start: Token) -> PointInTime:
     """`(kind => value)`; `start` is the token that the point's span starts with.
 
-    Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE for STATEMENT and SNAPSHOT, INVALID_POINT_IN_TIME for a negative version.
+    Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE for STATEMENT, SNAPSHOT and TASK, INVALID_POINT_IN_TIME for a negative version.
     """
     cursor.expect("(", hint=POINT_GRAMMAR)
     kind = cursor.token.key

@@ -10,6 +10,7 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.delta.names import look_up, qualify
 from streamql.delta.rows import small_frame
+from streamql.dialect import parse_name, quote_string
 from streamql.dialect.statements import PointInTime
 from streamql.engine.points import offset_at
 from streamql.errors import StreamqlError
@@ -102,7 +103,7 @@ def table_source(spark: SparkSession, name: Name, line: int | None = None, colum
 def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
     """`t CHANGES (…) AT … END …`: the same columns as a stream's, hidden ones last, moving nothing."""
     parts, mode, kind, value, before, *rest = arguments
-    name = qualify(spark, split_quoted(str(parts)))
+    name = qualify(spark, parse_name(str(parts)))
     source = open_source(spark, table_source(spark, name))
     start = offset_at(spark, source, _point(str(kind), value, bool(before)))
     end = offset_at(spark, source, _point(str(rest[0]), rest[1], False)).version if rest else source.latest.version
@@ -121,34 +122,12 @@ def _point(kind: str, value: object, before: bool) -> PointInTime:
             raise StreamqlError("INVALID_POINT_IN_TIME", f"VERSION => {value} is no version", hint="VERSION => 3")
         return PointInTime("VERSION", before, version=value)
     if kind == "STREAM":
-        return PointInTime("STREAM", before, stream=split_quoted(str(value)))
+        return PointInTime("STREAM", before, stream=parse_name(str(value)))
     if kind == "TIMESTAMP" and isinstance(value, int):  # microseconds, from an expression
         return PointInTime("TIMESTAMP", before, expression=f"timestamp_micros({value})")
     if kind == "TIMESTAMP":
-        from streamql.dialect import quote_string
-
         return PointInTime("TIMESTAMP", before, expression=quote_string(str(value)))
     return PointInTime("OFFSET", before, expression=str(value))
-
-
-def split_quoted(text: str) -> tuple[str, ...]:
-    """The parts of a name in one string: `db`.`t`, or db.t."""
-    parts: list[str] = []
-    i = 0
-    while i <= len(text):
-        if i < len(text) and text[i] == "`":
-            part, i = "", i + 1
-            while i < len(text) and (text[i] != "`" or text[i + 1 : i + 2] == "`"):
-                part += text[i]
-                i += 2 if text[i] == "`" else 1
-            parts.append(part)
-            i += 2
-        else:
-            end = text.find(".", i)
-            end = len(text) if end < 0 else end
-            parts.append(text[i:end].strip())
-            i = end + 1
-    return tuple(parts)
 
 
 BACKLOG_COLUMNS = (

@@ -189,3 +189,14 @@ def test_a_batch_stays_a_batch_for_whoever_waits(spark: SparkSession, schema: st
     assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS
     batch.writeTo("target").append()
     assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS + 10
+
+
+def test_a_reservation_left_behind_is_a_table_once_it_has_rows(spark: SparkSession, schema: str) -> None:
+    """CREATE TABLE AS died after its reservation; a job has been writing into the table since."""
+    run(spark, "CREATE TABLE x (id BIGINT, v BIGINT) TBLPROPERTIES ('streamql.reserved' = 'of-a-dead-one')")
+    run(spark, "INSERT INTO x SELECT id, v FROM s")
+    spark.range(ROWS, ROWS + 10).selectExpr("id", "id AS v").writeTo("t").append()
+    with pytest.raises(Exception, match="ALREADY_EXISTS"):
+        run(spark, "CREATE TABLE x AS SELECT id, v FROM s")
+    run(spark, "INSERT INTO x SELECT id, v FROM s")
+    assert run(spark, "SELECT count(*) AS n FROM x")[0]["n"] == ROWS + 10
