@@ -247,14 +247,21 @@ def _by_partitioning(reading: Reading, pieces: Sequence[Piece]) -> list[tuple[sc
 
 
 def _index_to_read(epochs: Sequence[schema.Epoch], file: FileState, written: int) -> int:
-    """The last epoch that is partitioned as the file is: a RESTORE may bring back files from before all of them."""
+    """The last epoch that is partitioned as the file is. Of a file from before all epochs (a RESTORE may bring one back) its own partition
+    values tell; the log leaves out those that are NULL."""
+    layouts = [schema.physical_partition_columns(e.metadata) for e in epochs]
     values = file.action.get("partitionValues")
-    columns = schema.physical_partition_columns(epochs[written].metadata) if values is None else frozenset(values)
-    fitting = [i for i, e in enumerate(epochs) if schema.physical_partition_columns(e.metadata) == columns]
+    version = file.default_row_commit_version
+    if values is None or (version is not None and version >= epochs[0].version):
+        fitting = [i for i, layout in enumerate(layouts) if layout == layouts[written]]
+    else:
+        named = frozenset(values)
+        fitting = [i for i, layout in enumerate(layouts) if layout == named]
+        fitting = fitting or [i for i, layout in enumerate(layouts) if layout >= named]
     if not fitting:
         raise StreamqlError(
             "CHANGES_UNREADABLE",
-            f"{file.path} is partitioned by ({', '.join(sorted(columns))}), as the table was at no version of the interval",
+            f"{file.path} is partitioned by ({', '.join(sorted(values or ()))}), as the table was at no version of the interval",
             hint="CREATE OR REPLACE the stream",
             file=file.path,
         )
