@@ -38,7 +38,7 @@ format: $(STAMP) ## Let ruff format the code and mend what it can
 	$(BIN)/ruff check --fix $(CODE)
 
 test: $(STAMP) ## All tests; one Spark session (2 GB) for each of the WORKERS
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 demo: $(STAMP) ## A real job on real data (DEMO names the module)
 	$(BIN)/python -m $(DEMO)

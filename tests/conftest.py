@@ -8,6 +8,19 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+LONGEST_FIRST = ("histories/test_histories", "transcripts/test_transcripts", "consume/", "histories/", "examples/")
+"""A file of tests runs on one worker: the long ones begin, so that no worker is left alone with one at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Orders the files; within one, and among the short ones, the order stays."""
+
+    def rank(item: pytest.Item) -> int:
+        named = [i for i, part in enumerate(LONGEST_FIRST) if f"tests/{part}" in item.nodeid]
+        return named[0] if named else len(LONGEST_FIRST)
+
+    items.sort(key=rank)
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
