@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import streamql
@@ -54,3 +55,7 @@ def stop_session(spark: SparkSession) -> None:
     thread = threading.Thread(target=stop, name="stop", daemon=True)
     thread.start()
     thread.join(STOP_SECONDS_MAX)
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None:  # it must not write into a directory that is about to be removed
+        process.kill()
+        process.wait()
