@@ -20,6 +20,11 @@ from streamql.sources.table import OpenSource, backlog, open_source
 PINS_MAX = 4096
 
 
+def visible_columns(changes: DataFrame) -> int:
+    """How many of a change set's columns SELECT * shows: the hidden ones are its last."""
+    return len(changes.columns) - len(HIDDEN_COLUMNS)
+
+
 @dataclass(frozen=True)
 class StreamReading:
     """A stream as one statement sees it."""
@@ -49,7 +54,7 @@ class StreamReading:
     @property
     def visible(self) -> int:
         """How many of the frame's columns SELECT * shows."""
-        return len(self.frame.columns) - len(HIDDEN_COLUMNS)
+        return visible_columns(self.frame)
 
 
 @dataclass(frozen=True)

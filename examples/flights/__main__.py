@@ -19,7 +19,7 @@ from pyspark.errors import PySparkException
 import streamql
 from examples.flights import data
 from examples.flights.problems import DemoError, ProofFailed
-from examples.flights.process import Signals, start_session, stop_session
+from examples.flights.process import Signals, stop_session
 from examples.flights.story import Story
 from examples.flights.terminal import Terminal
 
@@ -96,7 +96,7 @@ def _run(terminal: Terminal, signals: Signals, directory: Path, months: int, kep
         flights = data.months(data.flights_archive())
         step.note = f"{sum(len(lines) - 1 for lines in flights.values()):,} flights"
     with terminal.step("a Spark session with streamql", hint="takes a few seconds"):
-        spark = start_session(directory)
+        spark = streamql.session(directory)
     signals.listen()
     try:
         Story(spark, terminal, flights, months).tell()

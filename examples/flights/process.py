@@ -1,4 +1,4 @@
-"""What the demo does as a process: starting and stopping Spark, Ctrl-C, SIGTERM."""
+"""What the demo does as a process: stopping Spark, Ctrl-C, SIGTERM."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import logging
 import signal
 import threading
 from contextlib import suppress
-from pathlib import Path
 from types import FrameType
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
-
-import streamql
 
 STOP_SECONDS_MAX = 20
 
@@ -37,11 +34,6 @@ class Signals:
         self.received = number
         logging.disable(logging.CRITICAL)  # Py4J would log the call that is cut short, with its traceback
         raise KeyboardInterrupt
-
-
-def start_session(directory: Path) -> SparkSession:
-    """The embedded session."""
-    return streamql.session(directory)
 
 
 def stop_session(spark: SparkSession) -> None:

@@ -12,7 +12,6 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streamql import dialect, engine
-from streamql.changes import HIDDEN_COLUMNS
 from streamql.consume import consume
 from streamql.delta.command import Command
 from streamql.delta.jvm import JavaObject, analyzed, java_frame, java_list, scala
@@ -28,7 +27,7 @@ from streamql.engine.reads import (
     table_time_micros,
 )
 from streamql.errors import StreamqlError
-from streamql.reading import Pins, has_data, read_stream
+from streamql.reading import Pins, has_data, read_stream, visible_columns
 
 log = logging.getLogger("streamql")
 
@@ -142,9 +141,7 @@ class Handler:
         values = list(arguments)
         if name == "streamql_changes":
             changes = changes_of(spark, values)
-            return scala(spark).Plans.streamRead(
-                analyzed(changes), NO_STREAM, len(changes.columns) - len(HIDDEN_COLUMNS)
-            )
+            return scala(spark).Plans.streamRead(analyzed(changes), NO_STREAM, visible_columns(changes))
         if len(values) != 1 or not isinstance(values[0], str):
             raise StreamqlError(
                 "INVALID_ARGUMENT", f"{name} takes one name of a stream", hint=f"{name}('db.s')", function=name

@@ -44,7 +44,7 @@ class Reading:
     commits: Sequence[Commit]
     epochs: Sequence[schema.Epoch]
     start: Callable[[], Snapshot]
-    is_latest: bool = True
+    is_latest: bool
     """Whether the interval ends at the newest version: only then are files that it added certain to be there."""
 
     @property
@@ -235,37 +235,40 @@ def _scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> D
 
 def _by_partitioning(reading: Reading, pieces: Sequence[Piece]) -> list[tuple[schema.Epoch, list[Piece]]]:
     """Files by the metadata to read them with: the final one reads all, but for files that were partitioned otherwise."""
-    final = reading.epochs[-1]
+    epochs = reading.epochs
+    layouts = [schema.physical_partition_columns(e.metadata) for e in epochs]
+    compatible = {len(epochs) - 1}
     groups: dict[int, list[Piece]] = {}
     for piece in pieces:
-        index = _epoch_index(reading.epochs, piece.file)
-        epoch = reading.epochs[index]
-        if epoch is not final:
-            schema.check_compatible(epoch, final.metadata, _version_of_change(reading.epochs, index))
-        groups.setdefault(_index_to_read(reading.epochs, piece.file, index), []).append(piece)
-    return [(reading.epochs[i], group) for i, group in groups.items()]
+        index = _epoch_index(epochs, piece.file)
+        if index not in compatible:
+            schema.check_compatible(epochs[index], epochs[-1].metadata, _version_of_change(epochs, index))
+            compatible.add(index)
+        layout = layouts[index] if _is_of(epochs, piece.file) else None
+        groups.setdefault(_last_partitioned_so(layouts, piece.file, layout), []).append(piece)
+    return [(epochs[i], group) for i, group in groups.items()]
 
 
-def _index_to_read(epochs: Sequence[schema.Epoch], file: FileState, written: int) -> int:
-    """The last epoch that is partitioned as the file is. Of a file from before all epochs (a RESTORE may bring one back) its own partition
-    values tell; the log leaves out those that are NULL."""
-    layouts = [schema.physical_partition_columns(e.metadata) for e in epochs]
-    values = file.action.get("partitionValues")
+def _is_of(epochs: Sequence[schema.Epoch], file: FileState) -> bool:
+    """Whether a file was written under one of the epochs, rather than before them all: a RESTORE may bring such a one back."""
     version = file.default_row_commit_version
-    if values is None or (version is not None and version >= epochs[0].version):
-        fitting = [i for i, layout in enumerate(layouts) if layout == layouts[written]]
-    else:
-        named = frozenset(values)
-        fitting = [i for i, layout in enumerate(layouts) if layout == named]
-        fitting = fitting or [i for i, layout in enumerate(layouts) if layout >= named]
-    if not fitting:
+    return file.action.get("partitionValues") is None or (version is not None and version >= epochs[0].version)
+
+
+def _last_partitioned_so(layouts: Sequence[frozenset[str]], file: FileState, layout: frozenset[str] | None) -> int:
+    """The last of the layouts that is the file's. Where nobody knows it (None) the file's partition values tell; the log leaves out those
+    that are NULL."""
+    if layout is None:
+        named = frozenset(file.action["partitionValues"])
+        layout = named if named in layouts else next((have for have in reversed(layouts) if have >= named), None)
+    if layout is None:
         raise StreamqlError(
             "CHANGES_UNREADABLE",
-            f"{file.path} is partitioned by ({', '.join(sorted(values or ()))}), as the table was at no version of the interval",
+            f"{file.path} is partitioned by ({', '.join(sorted(named))}), as the table was at no version of the interval",
             hint="CREATE OR REPLACE the stream",
             file=file.path,
         )
-    return fitting[-1]
+    return max(i for i, have in enumerate(layouts) if have == layout)
 
 
 def _epoch_index(epochs: Sequence[schema.Epoch], file: FileState) -> int:

@@ -42,11 +42,6 @@ def epochs(start: Json, after: int, commits: Sequence[Commit]) -> list[Epoch]:
     return [Epoch(after, start), *(Epoch(c.version, c.metadata) for c in commits if c.metadata is not None)]
 
 
-def partition_columns(metadata: Json) -> tuple[str, ...]:
-    """Names of the partition columns."""
-    return tuple(metadata.get("partitionColumns") or ())
-
-
 def fields(metadata: Json) -> list[Json]:
     """The columns of a table, as Spark's JSON schema has them."""
     return list(json.loads(metadata["schemaString"])["fields"])
@@ -78,7 +73,7 @@ def column_names(metadata: Json) -> list[str]:
 def physical_partition_columns(metadata: Json) -> frozenset[str]:
     """The partition columns as the log's partitionValues name them."""
     names = {f["name"]: identity(f) for f in fields(metadata)}
-    return frozenset(names.get(c, c) for c in partition_columns(metadata))
+    return frozenset(names.get(c, c) for c in metadata.get("partitionColumns") or ())
 
 
 def _check_mapping(old: Epoch, new: Json, new_version: int) -> None:

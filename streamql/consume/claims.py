@@ -33,9 +33,8 @@ def end(spark: SparkSession, claim: Claim, outcome: str, verdicts: Mapping[int, 
     """Advances (outcome CONSUMED) or releases (FAILED) all streams of a claim by one commit. False: the claim is not there any more."""
     catalog = catalog_of(spark)
     while True:
-        states = [catalog.by_uuid(spark, uuid) for uuid in claim.intervals]
-        held = [s for s in states if s is not None and _holds(s, claim)]
-        if len(held) != len(states):
+        held = _held(spark, claim)
+        if held is None:
             return False
         ended = now_ms()
         after = [_ended(s, claim, outcome, ended) for s in held]
@@ -51,8 +50,14 @@ def end(spark: SparkSession, claim: Claim, outcome: str, verdicts: Mapping[int, 
 
 def is_held(spark: SparkSession, claim: Claim) -> bool:
     """Whether the claim is still there, on all of its streams."""
+    return _held(spark, claim) is not None
+
+
+def _held(spark: SparkSession, claim: Claim) -> list[StreamState] | None:
+    """The streams of a claim as they are now; None: not all of them are under it any more."""
     states = [catalog_of(spark).by_uuid(spark, uuid) for uuid in claim.intervals]
-    return all(s is not None and _holds(s, claim) for s in states)
+    held = [s for s in states if s is not None and _holds(s, claim)]
+    return held if len(held) == len(states) else None
 
 
 def _holds(state: StreamState, claim: Claim) -> bool:
@@ -177,9 +182,8 @@ class Heartbeat:
         catalog = catalog_of(self._spark)
         while not self._stop.wait(self._pause):
             try:
-                states = [catalog.by_uuid(self._spark, uuid) for uuid in self._claim.intervals]
-                held = [s for s in states if s is not None and _holds(s, self._claim)]
-                if len(held) != len(states):
+                held = _held(self._spark, self._claim)
+                if held is None:
                     return
                 catalog.commit(self._spark, held, [_beaten(s) for s in held], [])
             except Exception:  # a missed beat is no harm: the lease decides nothing but who bothers

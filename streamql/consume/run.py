@@ -30,7 +30,6 @@ log = logging.getLogger("streamql")
 TEXT_CHARACTERS_MAX = 4000
 """How much of a statement's text the ledger keeps."""
 
-
 ERROR_CHARACTERS_MAX = 1000
 """How much of an error."""
 
@@ -122,9 +121,23 @@ def _attempt(
     prepared = None if target is None else prepare(spark, command, target, consumption_id)
     if target is not None and prepared is None:
         return None
-    claim = _new_claim(spark, command, states, intervals, prepared, consumption_id)
+    lead = lowest(intervals)
+    statement = None if prepared is None else claimed_statement(spark, command, prepared, lead)
+    if target is not None and statement is None:
+        return None
+    claim = Claim(
+        consumption_id=consumption_id,
+        number=next(s for s in states if s.stream.uuid == lead).sequence + 1,
+        intervals=intervals,
+        statements=() if statement is None else (statement,),
+        owner=this_owner(spark),
+        heartbeat=0,
+        started_at_ms=now_ms(),
+        text=command.text[:TEXT_CHARACTERS_MAX],
+        lease_seconds=seconds(spark, LEASE),
+    )
     sources = {t.uuid: t.source for t in map(read_token, command.tokens)}
-    if claim is None or not claim_streams(spark, states, claim, sources):
+    if not claim_streams(spark, states, claim, sources):
         return None
     return Claimed(claim, () if prepared is None else (prepared,))
 
@@ -175,34 +188,6 @@ def _bind_nothing(spark: SparkSession, command: Command, states: Sequence[Stream
 
 def _starts_at(token: Token, offset: Offset) -> bool:
     return (token.interval.after, token.interval.initial) == (offset.version, offset.initial)
-
-
-def _new_claim(
-    spark: SparkSession,
-    command: Command,
-    states: Sequence[StreamState],
-    intervals: dict[str, Interval],
-    target: Target | None,
-    consumption_id: str,
-) -> Claim | None:
-    """The claim; None: the target is not any more what it was a moment ago."""
-    lead = lowest(intervals)
-    number = next(s for s in states if s.stream.uuid == lead).sequence + 1
-    statement = None if target is None else claimed_statement(spark, command, target, lead)
-    if target is not None and statement is None:
-        return None
-    statements = () if statement is None else (statement,)
-    return Claim(
-        consumption_id=consumption_id,
-        number=number,
-        intervals=intervals,
-        statements=statements,
-        owner=this_owner(spark),
-        heartbeat=0,
-        started_at_ms=now_ms(),
-        text=command.text[:TEXT_CHARACTERS_MAX],
-        lease_seconds=seconds(spark, LEASE),
-    )
 
 
 # -- run

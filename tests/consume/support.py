@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import Row, SparkSession
@@ -34,6 +36,24 @@ def tracked_table(spark: SparkSession, rows: int, files: int = 4) -> None:
 def run(spark: SparkSession, text: str) -> list[Row]:
     """Runs a statement; its rows."""
     return streamql.sql(text, spark).collect()
+
+
+def in_threads(*works: Callable[[], object]) -> list[BaseException]:
+    """Runs all of them at the same time; what they raised."""
+    failures: list[BaseException] = []
+
+    def guarded(work: Callable[[], object]) -> None:
+        try:
+            work()
+        except BaseException as e:
+            failures.append(e)
+
+    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return failures
 
 
 def data_of(spark: SparkSession) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +11,7 @@ from pyspark.sql import SparkSession
 from streamql import StreamqlError
 from streamql.consume import run as protocol
 from streamql.delta.command import Command
-from tests.consume.support import assert_ledger_tiles, fresh_schema, run, tracked_table
+from tests.consume.support import assert_ledger_tiles, fresh_schema, in_threads, run, tracked_table
 
 ROWS = 1_000
 
@@ -54,19 +53,7 @@ def outcomes(spark: SparkSession, schema: str) -> list[str]:
 def test_two_create_the_same_table(spark: SparkSession, schema: str) -> None:
     """The one that waits must not replace what the other one made."""
     create = f"CREATE TABLE {schema}.x AS SELECT id, v FROM {schema}.s"
-    failures: list[BaseException] = []
-
-    def creating() -> None:
-        try:
-            run(spark.newSession(), create)
-        except BaseException as e:
-            failures.append(e)
-
-    threads = [threading.Thread(target=creating) for _ in range(2)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    failures = in_threads(*[lambda: run(spark.newSession(), create)] * 2)
     assert len(failures) == 1
     assert "ALREADY_EXISTS" in str(failures[0])
     assert run(spark, "SELECT count(*) AS n FROM x")[0]["n"] == ROWS
@@ -158,19 +145,7 @@ def test_threads_that_share_a_data_frame(spark: SparkSession, schema: str) -> No
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     shared = spark.table("s").select("id", "v")
     spark.range(ROWS, 2 * ROWS).selectExpr("id", "id AS v").writeTo("t").append()
-    failures: list[BaseException] = []
-
-    def write() -> None:
-        try:
-            shared.writeTo(f"{schema}.target").append()
-        except BaseException as e:
-            failures.append(e)
-
-    threads = [threading.Thread(target=write) for _ in range(3)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    failures = in_threads(*[lambda: shared.writeTo(f"{schema}.target").append()] * 3)
     assert failures == []
     shared.writeTo(f"{schema}.target").append()
     row = run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM target")[0]

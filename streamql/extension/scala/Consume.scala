@@ -109,11 +109,7 @@ object Targets {
       case s: SaveIntoDataSourceCommand => s.options
       case _ => Map.empty
     }
-    options.keys.find(k => k.equalsIgnoreCase("txnAppId") || k.equalsIgnoreCase("txnVersion")).foreach { key =>
-      throw Errors.analysis("UNSUPPORTED_CLAUSE", "0A000",
-        s"[UNSUPPORTED_CLAUSE] the option $key cannot be given where a stream is consumed: streamql's own transaction makes the write " +
-          "happen once\nHint: leave txnAppId and txnVersion out", null, null)
-    }
+    options.keys.find(k => k.equalsIgnoreCase("txnAppId") || k.equalsIgnoreCase("txnVersion")).foreach(Refusals.transaction)
   }
 
   private def found(session: SparkSession, plan: LogicalPlan): Target = plan match {

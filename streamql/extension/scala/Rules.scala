@@ -89,24 +89,29 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
 }
 
 object Refusals {
-  def subquery(statement: String): Nothing = throw Errors.analysis("UNSUPPORTED_STATEMENT", "0A000",
-    s"[UNSUPPORTED_STATEMENT] $statement cannot read a stream: Delta allows no subquery in it\n" +
-      "Hint: MERGE INTO target USING stream ON target.id = stream.id WHEN MATCHED AND stream.__change_type = 'DELETE' THEN DELETE", null, null)
+  def refuse(code: String, what: String, hint: String): Nothing =
+    throw Errors.analysis(code, "0A000", s"[$code] $what\nHint: $hint", null, null)
 
-  def property(key: String): Nothing = throw Errors.analysis("UNSUPPORTED_CLAUSE", "0A000",
-    s"[UNSUPPORTED_CLAUSE] CREATE TABLE cannot set $key\nHint: create the table, then ALTER TABLE t SET PROPERTIES ('$key' = …)", null, null)
+  def subquery(statement: String): Nothing = refuse("UNSUPPORTED_STATEMENT",
+    s"$statement cannot read a stream: Delta allows no subquery in it",
+    "MERGE INTO target USING stream ON target.id = stream.id WHEN MATCHED AND stream.__change_type = 'DELETE' THEN DELETE")
 
-  def unset(key: String): Nothing = throw Errors.analysis("UNSUPPORTED_CLAUSE", "0A000",
-    s"[UNSUPPORTED_CLAUSE] $key cannot be unset\nHint: ALTER TABLE t SET PROPERTIES ('change_tracking' = 'false'), or another 'data_retention_days'",
-    null, null)
+  def property(key: String): Nothing = refuse("UNSUPPORTED_CLAUSE", s"CREATE TABLE cannot set $key",
+    s"create the table, then ALTER TABLE t SET PROPERTIES ('$key' = …)")
 
-  def materializedView(): Nothing = throw Errors.analysis("UNSUPPORTED_STATEMENT", "0A000",
-    "[UNSUPPORTED_STATEMENT] materialized views are not supported yet\nHint: CREATE TABLE v AS SELECT …, kept current by a stream and MERGE",
-    null, null)
+  def unset(key: String): Nothing = refuse("UNSUPPORTED_CLAUSE", s"$key cannot be unset",
+    "ALTER TABLE t SET PROPERTIES ('change_tracking' = 'false'), or another 'data_retention_days'")
 
-  def command(name: String): Nothing = throw Errors.analysis("UNSUPPORTED_STATEMENT", "0A000",
-    s"[UNSUPPORTED_STATEMENT] $name may not read a stream: it would copy the rows and leave the offset where it is\n" +
-      "Hint: INSERT INTO target SELECT … FROM stream, MERGE INTO target USING stream …, or CREATE TABLE target AS SELECT … FROM stream", null, null)
+  def materializedView(): Nothing = refuse("UNSUPPORTED_STATEMENT", "materialized views are not supported yet",
+    "CREATE TABLE v AS SELECT …, kept current by a stream and MERGE")
+
+  def command(name: String): Nothing = refuse("UNSUPPORTED_STATEMENT",
+    s"$name may not read a stream: it would copy the rows and leave the offset where it is",
+    "INSERT INTO target SELECT … FROM stream, MERGE INTO target USING stream …, or CREATE TABLE target AS SELECT … FROM stream")
+
+  def transaction(option: String): Nothing = refuse("UNSUPPORTED_CLAUSE",
+    s"the option $option cannot be given where a stream is consumed: streamql's own transaction makes the write happen once",
+    "leave txnAppId and txnVersion out")
 }
 
 /**
