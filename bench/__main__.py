@@ -1,74 +1,83 @@
-"""`python -m bench [NAME…] [--rows N] [--rounds N]`: every contender on every workload, alternating; medians, ratios, a written record."""
+"""`python -m bench [NAME…]`: runs benchmarks, prints medians, ratios and targets, writes bench/results/DATE-MACHINE.md and .json."""
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import os
-import platform
-import statistics
+import sys
 import time
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 import streamql
-from bench.contenders import CONTENDERS
-from bench.workloads import WORKLOADS, Workload, build
+from bench import changes, consuming, databend, memory, planning, statements
+from bench.context import Context
+from bench.measuring import Benchmark, measure
+from bench.report import machine, table, write
 
+MODULES = (changes, planning, statements, consuming, memory, databend)
+BENCHMARKS: dict[str, Benchmark] = {b.name: b for m in MODULES for b in m.BENCHMARKS}
 RESULTS = Path(__file__).parent / "results"
+SETTINGS = {
+    "spark.databricks.delta.changelogV2.enabled": "true",  # Spark's own change queries
+    "spark.driver.memory": "6g",
+}
 
 
-def measure(spark: SparkSession, workload: Workload, rows: int, rounds: int) -> list[tuple[str, float, float, float]]:
-    """(contender, median, least, greatest) seconds: from the statement to every row read; one round not counted first."""
-    built = build(spark, workload, rows)
-    times: dict[str, list[float]] = {name: [] for name in CONTENDERS}
-    for n in range(rounds + 1):
-        for name, contender in CONTENDERS.items():
-            start = time.perf_counter()
-            contender(spark, built).selectExpr("bit_xor(xxhash64(*)) AS h").collect()
-            if n:
-                times[name].append(time.perf_counter() - start)
-    return [(name, statistics.median(t), min(t), max(t)) for name, t in times.items()]
-
-
-def table(workload: Workload, results: list[tuple[str, float, float, float]]) -> str:
-    """A Markdown table of one workload: ratio = the contender's median over ours."""
-    ours = results[0][1]
-    lines = [
-        f"### {workload.name}: {workload.summary}",
-        "",
-        "| contender | median s | least to greatest | ÷ streamql |",
-        "|---|---|---|---|",
-    ]
-    lines += [
-        f"| {name} | {mid:.2f} | {low:.2f} to {high:.2f} | {mid / ours:.2f} |" for name, mid, low, high in results
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    """Runs, prints and writes bench/results/DATE-MACHINE.md."""
+def arguments() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"workloads: {', '.join(w.name for w in WORKLOADS)} (all)"
+        "names", nargs="*", metavar="NAME", help="benchmarks (all); a name with a * at its end stands for many"
     )
-    parser.add_argument("--rows", type=int, default=2_000_000, help="rows of each table (2,000,000)")
+    parser.add_argument("--rows", type=int, default=0, help="rows of each table (each benchmark's own number)")
     parser.add_argument("--rounds", type=int, default=5, help="counted rounds (5)")
     parser.add_argument("--data", default="bench-data", help="where the tables are kept (./bench-data)")
-    options = parser.parse_args()
-    spark = streamql.session(options.data, {"spark.databricks.delta.changelogV2.enabled": "true"})
-    chosen = [w for w in WORKLOADS if not options.names or w.name in options.names]
-    machine = f"{platform.machine()}-{os.cpu_count()}cores"
-    today = datetime.datetime.now().astimezone().date().isoformat()
-    parts = [f"# {today}, {machine}\n\n{options.rows:,} rows, {options.rounds} rounds, alternating in one process.\n"]
-    print(parts[0])
-    for workload in chosen:
-        parts.append(table(workload, measure(spark, workload, options.rows, options.rounds)))
-        print(parts[-1], flush=True)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{today}-{machine}.md").write_text("\n".join(parts))
+    parser.add_argument("--list", action="store_true", help="list the benchmarks and their targets")
+    return parser.parse_args()
+
+
+def chosen(names: list[str]) -> list[Benchmark]:
+    """The benchmarks of these names. Raises SystemExit for a name that is none."""
+    if not names:
+        return list(BENCHMARKS.values())
+    found = []
+    for name in names:
+        matching = [b for n, b in BENCHMARKS.items() if n == name or (name.endswith("*") and n.startswith(name[:-1]))]
+        if not matching:
+            raise SystemExit(f"there is no benchmark {name}; --list shows those there are")
+        found += matching
+    return found
+
+
+def main() -> int:
+    """Runs, prints, writes; the exit code says whether every benchmark ran, not whether targets were met."""
+    options = arguments()
+    if options.list:
+        for b in BENCHMARKS.values():
+            print(f"{b.name:16} {b.summary}" + "".join(f"\n{'':18}{t.text}" for t in b.targets))
+        return 0
+    wanted = chosen(options.names)
+    context = Context(streamql.session(options.data, SETTINGS), Path(options.data))
+    context.spark.sparkContext.setLogLevel("ERROR")
+    name = f"{datetime.datetime.now().astimezone().date().isoformat()}-{machine()}"
+    results, failed = [], 0
+    for b in wanted:
+        start = time.monotonic()
+        try:
+            result = measure(b, context, options.rows or b.rows, options.rounds)
+        except Exception as e:
+            failed += 1
+            print(f"### {b.name} failed: {type(e).__name__}: {str(e).splitlines()[0][:300]}\n", flush=True)
+            continue
+        if not result.seconds:
+            continue
+        results.append(result)
+        print(f"{table(result)}\n({time.monotonic() - start:.0f} s)\n", flush=True)
+        write(RESULTS, name, results, options.rounds, context.notes)
+    for note in context.notes:
+        print(note)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

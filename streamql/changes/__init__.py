@@ -5,8 +5,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.changes import schema
-from streamql.changes.build import HIDDEN_COLUMNS, Reading, build
+from streamql.changes.build import HIDDEN_COLUMNS, build
 from streamql.changes.plan import ChangePlan, PlanKind, plan_changes, tracking_disabled
+from streamql.changes.scan import Reading, settle
 from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.table import DeltaTable, Snapshot
 from streamql.model import Interval, StreamMode
@@ -62,7 +63,7 @@ def _prepare(
     plan = plan_changes(commits, interval, mode)
     epochs = _epochs(table, end, interval, commits)
     is_latest = end.version == latest.version
-    return Reading(spark, table, end, commits, epochs, lambda: table.at(interval.after), is_latest), plan
+    return settle(Reading(spark, table, end, commits, epochs, lambda: table.at(interval.after), is_latest), plan)
 
 
 def _epochs(table: DeltaTable, end: Snapshot, interval: Interval, commits: list[Commit]) -> list[schema.Epoch]:

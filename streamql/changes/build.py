@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from streamql.changes import schema
-from streamql.changes.plan import ChangePlan, Piece, PlanKind
+from streamql.changes.plan import ChangePlan, PlanKind
+from streamql.changes.scan import Reading, in_final_columns, scan, version_of_change
 from streamql.changes.values import equal
-from streamql.delta.images import unfold
-from streamql.delta.jvm import JavaObject
-from streamql.delta.log import Commit, FileState, Json
-from streamql.delta.table import BASE_ROW_ID, FILE_VERSION, ROW_ID, ROW_VERSION, DeltaTable, Snapshot
+from streamql.delta.images import among, rename, select, unfold
+from streamql.delta.table import BASE_ROW_ID, FILE_VERSION, ROW_ID, ROW_VERSION
 from streamql.errors import StreamqlError
 from streamql.names import quote
 
@@ -32,25 +28,6 @@ HIDDEN_COLUMNS = (
 
 _WEIGHT = "__streamql_weight"
 _TYPE = "__streamql_type"
-
-
-@dataclass(frozen=True)
-class Reading:
-    """All that building needs: the table, its version at the interval's end, the commits between, the metadata over time."""
-
-    spark: SparkSession
-    table: DeltaTable
-    end: Snapshot
-    commits: Sequence[Commit]
-    epochs: Sequence[schema.Epoch]
-    start: Callable[[], Snapshot]
-    is_latest: bool
-    """Whether the interval ends at the newest version: only then are files that it added certain to be there."""
-
-    @property
-    def columns(self) -> list[str]:
-        """The table's columns at the end of the interval."""
-        return schema.column_names(self.end.metadata)
 
 
 def build(reading: Reading, plan: ChangePlan) -> DataFrame:
@@ -74,40 +51,37 @@ def _check_files_exist(reading: Reading, plan: ChangePlan) -> None:
         )
 
 
+_ACTION = f"IF({_TYPE} IN ('INSERT', 'UPDATE_AFTER'), 'INSERT', 'DELETE')"
+_IS_UPDATE = f"{_TYPE} IN ('UPDATE_BEFORE', 'UPDATE_AFTER')"
+
+
 def _shown(reading: Reading, rows: DataFrame) -> DataFrame:
-    change = F.col(_TYPE)
-    action = F.when(change.isin("INSERT", "UPDATE_AFTER"), "INSERT").otherwise("DELETE")
-    is_update = change.startswith("UPDATE")
-    row_id = F.col(ROW_ID)
     time = reading.table.commit_time(reading.end.table_id, reading.commits, F.col(ROW_VERSION))
-    hidden = [action, is_update, row_id, action, is_update, row_id]
-    return rows.select(
-        change.alias("__change_type"),
-        F.col(ROW_VERSION).alias("__commit_version"),
-        time.alias("__commit_timestamp"),
-        *_columns(reading.columns),
-        *(c.alias(name) for c, name in zip(hidden, HIDDEN_COLUMNS, strict=True)),
-    )
-
-
-def _columns(names: Sequence[str]) -> list[Column]:
-    return [F.col(quote(n)) for n in names]
+    hidden = zip((_ACTION, _IS_UPDATE, ROW_ID) * 2, HIDDEN_COLUMNS, strict=True)
+    columns = [
+        f"{_TYPE} AS __change_type",
+        f"{ROW_VERSION} AS __commit_version",
+        *map(quote, reading.columns),
+        *(f"{value} AS {quote(name)}" for value, name in hidden),
+    ]
+    return select(rows, columns, (2, time.alias("__commit_timestamp")))
 
 
 def _typed(rows: DataFrame, change_type: str) -> DataFrame:
-    return rows.withColumn(_TYPE, F.lit(change_type))
+    return select(rows, [f"'{change_type}' AS {_TYPE}", "*"])
 
 
 def _nothing(reading: Reading, _: ChangePlan) -> DataFrame:
-    return _typed(reading.table.scan(reading.end.handle, ()), "INSERT").where(F.lit(False))
+    return _typed(reading.table.scan(reading.end.handle, ()), "INSERT")
 
 
-def _added_only(reading: Reading, plan: ChangePlan) -> DataFrame:
-    return _typed(_scan(reading, plan.inserted), "INSERT")
-
-
-def _removed_only(reading: Reading, plan: ChangePlan) -> DataFrame:
-    return _typed(_scan(reading, plan.pieces), "DELETE")
+def _apart(reading: Reading, plan: ChangePlan) -> DataFrame:
+    """No row is on both sides, so there is nothing to compare."""
+    pieces = plan.inserted + plan.pieces
+    sides = [(-1, "DELETE"), (+1, "INSERT")]
+    parts = [(change, [p for p in pieces if p.weight * sign > 0]) for sign, change in sides]
+    shown = [_typed(scan(reading, part), change) for change, part in parts if part]
+    return shown[0] if len(shown) == 1 else shown[0].unionByName(shown[1])
 
 
 def _initial_rows(reading: Reading, _: ChangePlan) -> DataFrame:
@@ -115,7 +89,7 @@ def _initial_rows(reading: Reading, _: ChangePlan) -> DataFrame:
 
 
 def _appended(reading: Reading, plan: ChangePlan) -> DataFrame:
-    rows = _scan(reading, plan.inserted, origins=True)
+    rows = scan(reading, plan.inserted, origins=True)
     # A row is new where its id was given out by this very file, at the file's own commit; ids that a rewrite carried along are lower.
     new = rows.where((F.col(ROW_ID) >= F.col(BASE_ROW_ID)) & (F.col(ROW_VERSION) == F.col(FILE_VERSION)))
     return _typed(new.drop(BASE_ROW_ID, FILE_VERSION), "INSERT")
@@ -124,45 +98,46 @@ def _appended(reading: Reading, plan: ChangePlan) -> DataFrame:
 def _initial_appended(reading: Reading, plan: ChangePlan) -> DataFrame:
     start = reading.start()
     if len(reading.epochs) > 1:
-        schema.check_compatible(reading.epochs[0], reading.epochs[-1].metadata, _version_of_change(reading.epochs, 0))
-    before = _in_final_columns(reading, reading.table.rows(start), reading.epochs[0], origins=False)
+        schema.check_compatible(reading.epochs[0], reading.epochs[-1].metadata, version_of_change(reading.epochs, 0))
+    before = in_final_columns(reading, reading.table.rows(start), reading.epochs[0], origins=False)
     present = _typed(before, "INSERT")
     return present.unionByName(_appended(reading, plan)) if plan.inserted else present
 
 
 def _minimize(reading: Reading, plan: ChangePlan) -> DataFrame:
     """Every row id has at most one image on either side: they meet in one join, and equal versions cancel unseen."""
-    before = _side(_scan(reading, [p for p in plan.pieces if p.weight < 0]), reading.columns, "b")
-    after = _side(_scan(reading, [p for p in plan.pieces if p.weight > 0]), reading.columns, "a")
+    removed = scan(reading, [p for p in plan.pieces if p.weight < 0])
+    added = scan(reading, [p for p in plan.pieces if p.weight > 0])
+    if plan.kind is PlanKind.MINIMIZE_CARRIED:
+        # Most rows of rewritten files are the same on both sides. Their ids are read first, and tell which are not.
+        whole = scan(reading, [p for p in plan.pieces if p.weight > 0 and p.other is None])
+        kept = whole.where(F.col(ROW_VERSION) <= plan.interval.after)
+        removed = removed.where(~among(kept.select(ROW_ID), F.col(ROW_ID)))
+        added = added.where(F.col(ROW_VERSION) > plan.interval.after)
+    before, after = _side(removed, reading.columns, "b"), _side(added, reading.columns, "a")
     pairs = before.join(after, F.col("b_id") == F.col("a_id"), "full_outer")
     changed = _unfolded(reading, pairs)
     if not plan.inserted:
         return changed
-    return changed.unionByName(_added_only(reading, plan))
+    return changed.unionByName(_typed(scan(reading, plan.inserted), "INSERT"))
 
 
 def _side(rows: DataFrame, columns: Sequence[str], side: str) -> DataFrame:
-    return rows.select(
-        F.col(ROW_ID).alias(f"{side}_id"),
-        F.col(ROW_VERSION).alias(f"{side}_version"),
-        *(F.col(quote(c)).alias(f"{side}{i}") for i, c in enumerate(columns)),
-    )
+    return rename(rows, [f"{side}_id", f"{side}_version", *(f"{side}{i}" for i in range(len(columns)))])
 
 
 def _minimize_moved(reading: Reading, plan: ChangePlan) -> DataFrame:
     """Moved copies of a row image enter with weights of both signs: they are summed by (row id, version) before sides are told apart."""
     columns = reading.columns
+    image = ", ".join([f"{ROW_VERSION} AS version", *(f"{quote(c)} AS c{i}" for i, c in enumerate(columns))])
     images = None
     for weight in sorted({p.weight for p in plan.pieces}):
-        part = _scan(reading, [p for p in plan.pieces if p.weight == weight]).withColumn(_WEIGHT, F.lit(weight))
-        images = part if images is None else images.unionByName(part)
+        rows = scan(reading, [p for p in plan.pieces if p.weight == weight])
+        part = select(rows, [ROW_ID, ROW_VERSION, f"{weight} AS {_WEIGHT}", f"struct({image}) AS image"])
+        images = part if images is None else images.union(part)
     assert images is not None
-    image = F.struct(
-        F.col(ROW_VERSION).alias("version"), *(F.col(quote(c)).alias(f"c{i}") for i, c in enumerate(columns))
-    )
     summed = (
-        images.select(ROW_ID, ROW_VERSION, _WEIGHT, image.alias("image"))
-        .repartition(F.col(ROW_ID))  # serves both groupings: one shuffle
+        images.repartition(F.col(ROW_ID))  # serves both groupings: one shuffle
         .groupBy(ROW_ID, ROW_VERSION)
         .agg(F.sum(_WEIGHT).alias(_WEIGHT), F.any_value("image").alias("image"))
         .where(F.col(_WEIGHT) != 0)
@@ -176,177 +151,34 @@ def _minimize_moved(reading: Reading, plan: ChangePlan) -> DataFrame:
         column
         for side in "ba"
         for column in (
-            F.when(F.col(side).isNotNull(), F.col(ROW_ID)).alias(f"{side}_id"),
-            F.col(side)["version"].alias(f"{side}_version"),
-            *(F.col(side)[f"c{i}"].alias(f"{side}{i}") for i in range(len(columns))),
+            f"IF({side} IS NULL, NULL, {ROW_ID}) AS {side}_id",
+            f"{side}.version AS {side}_version",
+            *(f"{side}.c{i} AS {side}{i}" for i in range(len(columns))),
         )
     ]
-    return _unfolded(reading, summed.select(*sides))
+    return _unfolded(reading, select(summed, sides))
 
 
 def _unfolded(reading: Reading, pairs: DataFrame) -> DataFrame:
     """Pairs of a before and an after image (either may be absent) → the rows of the change set."""
-    kinds: StructType = reading.table.schema(reading.end)
-    both = F.col("b_id").isNotNull() & F.col("a_id").isNotNull()
-    same = F.lit(True)
-    for i, field in enumerate(kinds.fields):
-        same = same & equal(F.col(f"b{i}"), F.col(f"a{i}"), field.dataType)
-    unchanged = both & (F.col("b_version").eqNullSafe(F.col("a_version")) | same)
-    kept = pairs.where(~unchanged)
-    before = F.when(F.col("b_id").isNotNull(), F.when(F.col("a_id").isNull(), "DELETE").otherwise("UPDATE_BEFORE"))
-    after = F.when(F.col("a_id").isNotNull(), F.when(F.col("b_id").isNull(), "INSERT").otherwise("UPDATE_AFTER"))
-    halves = [
-        [
-            change,
-            F.col(f"{side}_id"),
-            F.col(f"{side}_version"),
-            *(F.col(f"{side}{i}") for i in range(len(kinds.fields))),
-        ]
-        for side, change in (("b", before), ("a", after))
-    ]
-    names = [_TYPE, ROW_ID, ROW_VERSION, *reading.columns]
-    return unfold(reading.spark, kept, names, halves[0], halves[1]).where(F.col(_TYPE).isNotNull())
-
-
-def _scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> DataFrame:
-    """The rows of the pieces, in the final columns: one scan for whole files and one for lost rows, an epoch of partitioning at a time."""
-    parts = []
-    for epoch, group in _by_partitioning(reading, pieces):
-        descriptor = _descriptor(reading, epoch)
-        whole = [p.file for p in group if p.other is None]
-        pairs = [(p.file, p.other) for p in group if p.other is not None]
-        if whole:
-            parts.append(
-                _in_final_columns(reading, reading.table.scan(descriptor, whole, None, origins), epoch, origins)
-            )
-        lost = reading.table.lost_rows(pairs) if pairs else None
-        if lost is not None and lost.count:
-            files = [f for f, _ in pairs]
-            parts.append(
-                _in_final_columns(reading, reading.table.scan(descriptor, files, lost, origins), epoch, origins)
-            )
-    if not parts:
-        return reading.table.scan(reading.end.handle, (), None, origins)
-    result = parts[0]
-    for part in parts[1:]:
-        result = result.unionByName(part)
-    return result
-
-
-def _by_partitioning(reading: Reading, pieces: Sequence[Piece]) -> list[tuple[schema.Epoch, list[Piece]]]:
-    """Files by the metadata to read them with: the final one reads all, but for files that were partitioned otherwise."""
-    epochs = reading.epochs
-    layouts = [schema.physical_partition_columns(e.metadata) for e in epochs]
-    compatible = {len(epochs) - 1}
-    groups: dict[int, list[Piece]] = {}
-    for piece in pieces:
-        index = _epoch_index(epochs, piece.file)
-        if index not in compatible:
-            schema.check_compatible(epochs[index], epochs[-1].metadata, _version_of_change(epochs, index))
-            compatible.add(index)
-        layout = layouts[index] if _is_of(epochs, piece.file) else None
-        groups.setdefault(_last_partitioned_so(layouts, piece.file, layout), []).append(piece)
-    return [(epochs[i], group) for i, group in groups.items()]
-
-
-def _is_of(epochs: Sequence[schema.Epoch], file: FileState) -> bool:
-    """Whether a file was written under one of the epochs, rather than before them all: a RESTORE may bring such a one back."""
-    version = file.default_row_commit_version
-    return file.action.get("partitionValues") is None or (version is not None and version >= epochs[0].version)
-
-
-def _last_partitioned_so(layouts: Sequence[frozenset[str]], file: FileState, layout: frozenset[str] | None) -> int:
-    """The last of the layouts that is the file's. Where nobody knows it (None) the file's partition values tell; the log leaves out those
-    that are NULL."""
-    if layout is None:
-        named = frozenset(file.action["partitionValues"])
-        layout = named if named in layouts else next((have for have in reversed(layouts) if have >= named), None)
-    if layout is None:
-        raise StreamqlError(
-            "CHANGES_UNREADABLE",
-            f"{file.path} is partitioned by ({', '.join(sorted(named))}), as the table was at no version of the interval",
-            hint="CREATE OR REPLACE the stream",
-            file=file.path,
-        )
-    return max(i for i, have in enumerate(layouts) if have == layout)
-
-
-def _epoch_index(epochs: Sequence[schema.Epoch], file: FileState) -> int:
-    written = file.default_row_commit_version
-    assert written is not None
-    return max([i for i, e in enumerate(epochs) if e.version <= written], default=0)
-
-
-def _version_of_change(epochs: Sequence[schema.Epoch], index: int) -> int:
-    """The first later version whose metadata no longer fits the epoch's."""
-    for epoch in epochs[index + 1 :]:
-        try:
-            schema.check_compatible(epochs[index], epoch.metadata, epoch.version)
-        except StreamqlError:
-            return epoch.version
-    return epochs[-1].version
-
-
-def _descriptor(reading: Reading, epoch: schema.Epoch) -> JavaObject:
-    if epoch is reading.epochs[-1]:
-        return reading.end.handle
-    return reading.table.descriptor(reading.end, epoch.version, epoch.metadata)
-
-
-def _in_final_columns(reading: Reading, rows: DataFrame, epoch: schema.Epoch, origins: bool) -> DataFrame:
-    """Rows read with an epoch's metadata, under the final names and types; a column that came later is NULL."""
-    if epoch is reading.epochs[-1]:
-        return rows
-    shown = _followed(
-        lambda name: F.col(quote(name)),
-        schema.fields(epoch.metadata),
-        schema.fields(reading.end.metadata),
-        reading.table.schema(reading.end),
-    )
-    own = [ROW_ID, ROW_VERSION, *((BASE_ROW_ID, FILE_VERSION) if origins else ())]
-    return rows.select(*own, *shown)
-
-
-def _followed(
-    get: Callable[[str], Column], old: Sequence[Json], new: Sequence[Json], kinds: StructType
-) -> list[Column]:
-    """Fields in their final order, names and types, followed by identity from those that `get` finds by their old name."""
-    before = {schema.identity(f): f for f in old}
-    shown = []
-    for field, kind in zip(new, kinds.fields, strict=True):
-        was = before.get(schema.identity(field))
-        value = F.lit(None) if was is None else _reshaped(get(was["name"]), was["type"], field["type"], kind.dataType)
-        shown.append(value.cast(kind.dataType).alias(field["name"]))
-    return shown
-
-
-def _reshaped(value: Column, was: Any, now: Any, kind: DataType) -> Column:
-    """A value in the final type: structs by the identity of their fields, where a cast would go by position."""
-    if was == now or not isinstance(was, Mapping) or not isinstance(now, Mapping) or was.get("type") != now.get("type"):
-        return value
-    if isinstance(kind, StructType):
-        parts = _followed(value.getField, was["fields"], now["fields"], kind)
-        return F.when(value.isNotNull(), F.struct(*parts))
-    if isinstance(kind, ArrayType):
-        inner = kind.elementType
-        return F.transform(value, lambda x: _reshaped(x, was["elementType"], now["elementType"], inner).cast(inner))
-    if isinstance(kind, MapType):
-        to_key, to_value = kind.keyType, kind.valueType
-        keys = F.transform(
-            F.map_keys(value), lambda x: _reshaped(x, was["keyType"], now["keyType"], to_key).cast(to_key)
-        )
-        values = F.transform(
-            F.map_values(value), lambda x: _reshaped(x, was["valueType"], now["valueType"], to_value).cast(to_value)
-        )
-        return F.map_from_arrays(keys, values)
-    return value
+    fields = reading.table.schema(reading.end).fields
+    same = " AND ".join(["true", *(equal(f"b{i}", f"a{i}", f.dataType) for i, f in enumerate(fields))])
+    kept = pairs.where(f"b_id IS NULL OR a_id IS NULL OR NOT (b_version <=> a_version OR ({same}))")
+    kinds = {
+        "b": "CASE WHEN b_id IS NULL THEN NULL WHEN a_id IS NULL THEN 'DELETE' ELSE 'UPDATE_BEFORE' END",
+        "a": "CASE WHEN a_id IS NULL THEN NULL WHEN b_id IS NULL THEN 'INSERT' ELSE 'UPDATE_AFTER' END",
+    }
+    halves = [[kind, f"{s}_id", f"{s}_version", *(f"{s}{i}" for i in range(len(fields)))] for s, kind in kinds.items()]
+    return unfold(kept, [_TYPE, ROW_ID, ROW_VERSION, *reading.columns], *halves).where(f"{_TYPE} IS NOT NULL")
 
 
 _BUILDERS: dict[PlanKind, Callable[[Reading, ChangePlan], DataFrame]] = {
     PlanKind.NOTHING: _nothing,
-    PlanKind.ADDED_ONLY: _added_only,
-    PlanKind.REMOVED_ONLY: _removed_only,
+    PlanKind.ADDED_ONLY: _apart,
+    PlanKind.REMOVED_ONLY: _apart,
+    PlanKind.ADDED_AND_REMOVED: _apart,
     PlanKind.MINIMIZE: _minimize,
+    PlanKind.MINIMIZE_CARRIED: _minimize,
     PlanKind.MINIMIZE_MOVED: _minimize_moved,
     PlanKind.APPENDED: _appended,
     PlanKind.INITIAL_ROWS: _initial_rows,

@@ -77,6 +77,36 @@ def first_adds(commits: Sequence[Commit], after: int) -> dict[str, FileState]:
     return first
 
 
+REWRITING_OPERATIONS = frozenset(
+    {"WRITE", "STREAMING UPDATE", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "OPTIMIZE", "REORG"}
+)
+"""Operations that make new row images, or carry along those there are, and never bring back an old one."""
+
+
+def versions_tell(commits: Sequence[Commit]) -> bool:
+    """Whether no commit brought old row images back, as RESTORE does: then a row whose version is older than the interval is unchanged.
+
+    Said by what the actions show, an old file added again or a deletion vector that does not grow, and by the operation besides, since a
+    vector may lose rows while it gains others.
+    """
+    for commit in commits:
+        for change in commit.changes:
+            before, after = change.before, change.after
+            if after is None:
+                continue
+            if commit.operation not in REWRITING_OPERATIONS and before is not None:
+                return False
+            if before is None and after.default_row_commit_version != commit.version:
+                return False
+            if before is not None and _cardinality(after) < _cardinality(before):
+                return False
+    return True
+
+
+def _cardinality(state: FileState) -> int:
+    return int((state.action.get("deletionVector") or {}).get("cardinality", 0))
+
+
 def gone_after(commits: Sequence[Commit]) -> set[str]:
     """Files that the last action of the interval on them removed: only these can have been vacuumed since."""
     gone: set[str] = set()

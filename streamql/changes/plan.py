@@ -7,10 +7,10 @@ interval that only adds or only removes needs no comparison at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from streamql.changes.net import NetFile, first_adds, gone_after, net_files
+from streamql.changes.net import NetFile, first_adds, gone_after, net_files, versions_tell
 from streamql.delta.log import Commit, FileState
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode
@@ -22,11 +22,24 @@ class PlanKind(Enum):
     NOTHING = "NOTHING"  # no job at all
     ADDED_ONLY = "ADDED_ONLY"  # scan, no shuffle
     REMOVED_ONLY = "REMOVED_ONLY"  # scan, no shuffle
+    ADDED_AND_REMOVED = (
+        "ADDED_AND_REMOVED"  # both, but of rows that have nothing to do with one another: scans, no shuffle
+    )
     MINIMIZE = "MINIMIZE"  # old and new images of a row meet once, by row id
+    MINIMIZE_CARRIED = (
+        "MINIMIZE_CARRIED"  # the same where rewrites carried rows along: ids first, then the rows that changed
+    )
     MINIMIZE_MOVED = "MINIMIZE_MOVED"  # the same where moved copies of one image must cancel first
     APPENDED = "APPENDED"  # APPEND_ONLY: scan, no shuffle
     INITIAL_ROWS = "INITIAL_ROWS"  # the whole table as INSERTs
     INITIAL_APPENDED = "INITIAL_APPENDED"  # APPEND_ONLY: the table as it was, then what was appended
+
+
+CARRIED_BYTES_MIN = 4 << 20
+"""Rewritten files smaller than this, on either side, are compared as they are: the look at ids is a job of its own."""
+
+CARRIED_ROWS_MAX = 1 << 29
+"""With more rows than this, the set of ids (up to an eighth of a byte each) would be too large for one task."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +60,8 @@ class ChangePlan:
     inserted: tuple[Piece, ...] = ()
     pieces: tuple[Piece, ...] = ()
     perishable: tuple[FileState, ...] = ()
+    versions_tell: bool = False
+    """Whether a row that has, at the interval's end, a version from before the interval is certainly unchanged."""
 
     @property
     def files(self) -> int:
@@ -81,16 +96,9 @@ def _standard(commits: Sequence[Commit], interval: Interval) -> ChangePlan:
     net = net_files(commits)
     moved = any(f.moved or any(abs(w) > 1 for w in f.weights.values()) for f in net.values())
     inserted, pieces = _pieces(net, keep_inserted_apart=not moved)
-    if not inserted and not pieces:
-        return ChangePlan(PlanKind.NOTHING, interval)
-    signs = {p.weight > 0 for p in inserted + pieces}
-    if signs == {True}:
-        kind, inserted, pieces = PlanKind.ADDED_ONLY, inserted + pieces, ()
-    elif signs == {False}:
-        kind = PlanKind.REMOVED_ONLY
-    else:
-        kind = PlanKind.MINIMIZE_MOVED if moved else PlanKind.MINIMIZE
-    return ChangePlan(kind, interval, inserted, pieces, _perishable(commits, inserted + pieces))
+    tell = versions_tell(commits)
+    kind = _kind(inserted, pieces, moved, tell)
+    return ChangePlan(kind, interval, inserted, pieces, _perishable(commits, inserted + pieces), tell)
 
 
 def _pieces(net: dict[str, NetFile], keep_inserted_apart: bool) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
@@ -112,6 +120,38 @@ def _pieces(net: dict[str, NetFile], keep_inserted_apart: bool) -> tuple[tuple[P
     for piece in inserted + pieces:
         check_readable(piece.file)
     return tuple(inserted), tuple(pieces)
+
+
+def without_pairs(plan: ChangePlan, weights: set[int]) -> ChangePlan:
+    """The plan without changed deletion vectors on the given sides, where they turned out to hold no row."""
+    pieces = tuple(p for p in plan.pieces if p.other is None or p.weight not in weights)
+    kind = _kind(plan.inserted, pieces, plan.kind is PlanKind.MINIMIZE_MOVED, plan.versions_tell)
+    return replace(plan, kind=kind, pieces=pieces)
+
+
+def _kind(inserted: Sequence[Piece], pieces: Sequence[Piece], moved: bool, tell: bool) -> PlanKind:
+    signs = {p.weight > 0 for p in (*inserted, *pieces)}
+    if not signs:
+        return PlanKind.NOTHING
+    if signs == {True}:
+        return PlanKind.ADDED_ONLY
+    if signs == {False}:
+        return PlanKind.REMOVED_ONLY
+    if moved:
+        return PlanKind.MINIMIZE_MOVED
+    if len({p.weight > 0 for p in pieces}) == 1:
+        return PlanKind.ADDED_AND_REMOVED
+    return PlanKind.MINIMIZE_CARRIED if tell and _much_is_rewritten(pieces) else PlanKind.MINIMIZE
+
+
+def _much_is_rewritten(pieces: Sequence[Piece]) -> bool:
+    whole = [p for p in pieces if p.other is None]
+    sides = [sum(int(p.file.action["size"]) for p in whole if p.weight == sign) for sign in (-1, +1)]
+    return min(sides) >= max(1, CARRIED_BYTES_MIN) and _records(whole) <= CARRIED_ROWS_MAX
+
+
+def _records(pieces: Sequence[Piece]) -> int:
+    return sum(int(p.file.action.get("numRecords") or 0) for p in pieces)
 
 
 def _perishable(commits: Sequence[Commit], pieces: Sequence[Piece]) -> tuple[FileState, ...]:

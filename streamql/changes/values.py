@@ -1,42 +1,39 @@
-"""Whether two row images hold equal values: null-safe, NaN = NaN, and of every type that Delta has. Builds columns, runs nothing."""
+"""Whether two row images hold equal values: null-safe, NaN = NaN, and of every type that Delta has. Writes SQL, runs nothing."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
 
-
-def equal(left: Column, right: Column, kind: DataType) -> Column:
-    """TRUE where the two values of a type are the same value, or both NULL; never NULL."""
-    return comparable(left, kind).eqNullSafe(comparable(right, kind))
+from streamql.names import quote
 
 
-def comparable(value: Column, kind: DataType) -> Column:
+def equal(left: str, right: str, kind: DataType) -> str:
+    """SQL that is TRUE where the two values of a type are the same value, or both NULL; never NULL."""
+    return f"{comparable(left, kind)} <=> {comparable(right, kind)}"
+
+
+def comparable(value: str, kind: DataType, depth: int = 0) -> str:
     """The value as something that `<=>` compares exactly: Spark compares no maps and no variants, and collated strings loosely."""
     if not _needs_help(kind):
         return value
+    item = f"item{depth}"
     if isinstance(kind, StringType):
-        return F.collate(value, "UTF8_BINARY")
+        return f"({value} COLLATE UTF8_BINARY)"
     if isinstance(kind, VariantType):
         # to_json tells 1 from "1" but not a long from a double of the same value; schema_of_variant does.
-        return F.when(
-            value.isNotNull(), F.struct(F.to_json(value).alias("json"), F.schema_of_variant(value).alias("schema"))
-        )
+        return f"IF({value} IS NULL, NULL, struct(to_json({value}), schema_of_variant({value})))"
     if isinstance(kind, ArrayType):
-        return F.transform(value, lambda item: comparable(item, kind.elementType))
+        return f"transform({value}, {item} -> {comparable(item, kind.elementType, depth + 1)})"
     if isinstance(kind, MapType):
-        entries = F.transform(
-            F.map_entries(value),
-            lambda e: F.struct(
-                comparable(e["key"], kind.keyType).alias("key"), comparable(e["value"], kind.valueType).alias("value")
-            ),
-        )
-        return F.array_sort(entries)
+        parts = [
+            comparable(f"{item}.key", kind.keyType, depth + 1),
+            comparable(f"{item}.value", kind.valueType, depth + 1),
+        ]
+        return f"array_sort(transform(map_entries({value}), {item} -> struct({parts[0]} AS k, {parts[1]} AS v)))"
     if isinstance(kind, StructType):
-        # By position: names inside a struct may need quoting or differ in case only.
-        parts = [comparable(value.getField(f.name), f.dataType).alias(f"f{i}") for i, f in enumerate(kind.fields)]
-        return F.when(value.isNotNull(), F.struct(*parts))
+        fields = [comparable(f"{value}.{quote(f.name)}", f.dataType, depth) for f in kind.fields]
+        named = ", ".join(f"{text} AS f{i}" for i, text in enumerate(fields))
+        return f"IF({value} IS NULL, NULL, struct({named}))"
     raise AssertionError(kind)
 
 

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from streamql.delta.jvm import JavaObject, frame, java_list, long_array, scala, session_of
+from streamql.delta.jvm import JavaObject, frame, scala, session_of
 from streamql.delta.log import Commit, FileState, Json, file_state, parse_commits
 from streamql.errors import StreamqlError
 
@@ -47,16 +47,27 @@ class Snapshot:
         return dict(self.metadata.get("configuration") or {})
 
 
-class LostRows:
-    """Rows that one state of some files has and another has not, by position; held in the JVM."""
+@dataclass(frozen=True)
+class Glance:
+    """The newest version of a table, when it was made, and the table's id."""
+
+    version: int
+    time_ms: int
+    table_id: str
+
+
+def look_at(spark: SparkSession, paths: Sequence[str]) -> dict[str, Glance]:
+    """How many tables stand, all looked at together; version -1 where there is no table."""
+    answer = json.loads(scala(spark).TableReader.look(session_of(spark), "\n".join(paths)))
+    return {path: Glance(*one) for path, one in zip(paths, answer, strict=True)}
+
+
+class FileRows:
+    """Some rows of some files, by position; held in the JVM."""
 
     def __init__(self, handle: JavaObject) -> None:
         self.handle = handle
-
-    @property
-    def count(self) -> int:
-        """How many rows."""
-        return int(self.handle.count())
+        self.count = int(handle.count())
 
 
 class DeltaTable:
@@ -127,20 +138,22 @@ class DeltaTable:
 
     def missing_files(self, files: Iterable[FileState]) -> list[str]:
         """Those of the files that storage does not have any more."""
-        return list(self._reader.missing(java_list(self._spark, [f.path for f in files])))
+        return str(self._reader.missing("\n".join(f.path for f in files))).splitlines()
 
     def files(self, snapshot: Snapshot) -> list[FileState]:
         """All files of a version: costs what the table's size costs."""
         text = self._reader.filesOf(snapshot.handle)
         return [file_state(json.loads(line)["add"]) for line in text.split("\n") if line]
 
-    def lost_rows(self, pairs: Sequence[tuple[FileState, FileState]]) -> LostRows:
-        """For each (file, other): the rows of `file` that `other`, a later or earlier state of it, has deleted and `file` has not."""
-        lines = (f'{{"file":{file.as_add()},"other":{other.as_add()}}}' for file, other in pairs)
+    def changed_rows(self, pairs: Sequence[tuple[FileState, FileState]]) -> tuple[FileRows, FileRows]:
+        """For each (earlier, later) state of one file: the rows that only the earlier has, and those that only the later has.
+
+        Reads the deletion vectors. Raises STREAM_STALE where one is gone.
+        """
+        lines = (f'{{"before":{before.as_add()},"after":{after.as_add()}}}' for before, after in pairs)
         try:
-            return LostRows(
-                scala(self._spark).LostRows.between(self._reader, session_of(self._spark), "\n".join(lines))
-            )
+            lost, back = scala(self._spark).FileRows.changed(self._reader, "\n".join(lines))
+            return FileRows(lost), FileRows(back)
         except Py4JJavaError as e:
             if "FileNotFoundException" in str(e.java_exception):
                 raise StreamqlError(
@@ -155,14 +168,14 @@ class DeltaTable:
         return self._reader.descriptor(base.handle, version, json.dumps({"metaData": metadata}))
 
     def scan(
-        self, descriptor: JavaObject, files: Iterable[FileState], lost: LostRows | None = None, origins: bool = False
+        self, descriptor: JavaObject, files: Iterable[FileState], chosen: FileRows | None = None, origins: bool = False
     ) -> DataFrame:
         """The rows of exactly these files, with ROW_ID and ROW_VERSION before the columns (`origins`: BASE_ROW_ID, FILE_VERSION too).
 
-        `lost`: only the rows it names. Lazy.
+        `chosen`: only the rows it names. Lazy.
         """
         adds = "\n".join(f.as_add() for f in files)
-        return frame(self._spark, self._reader.scan(descriptor, adds, lost.handle if lost else None, origins))
+        return frame(self._spark, self._reader.scan(descriptor, adds, chosen.handle if chosen else None, origins))
 
     def rows(self, snapshot: Snapshot) -> DataFrame:
         """All rows of a version, as `scan` shows them. Lazy."""
@@ -172,7 +185,7 @@ class DeltaTable:
         """When the commit was made whose version a column holds; NULL where the log does not have it any more."""
         from pyspark.sql.classic.column import Column as ClassicColumn
 
-        known = long_array(self._spark, [x for c in commits for x in (c.version, c.time_ms)])
+        known = "\n".join(f"{c.version} {c.time_ms}" for c in commits)
         jc = scala(self._spark).CommitTimes.column(self._reader, table_id, known, version._jc)
         return ClassicColumn(jc)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +14,7 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of, now_ms
 from streamql.delta.names import qualify, schema_exists
 from streamql.delta.rows import Value, small_frame
+from streamql.delta.table import look_at
 from streamql.dialect.statements import DescribeStream, ShowCreateStream, ShowStreams
 from streamql.engine.reads import need_stream
 from streamql.errors import StreamqlError
@@ -40,6 +43,24 @@ class StreamStatus:
     stale_after_ms: int | None = None
     invalid_reason: str | None = None
     source_name: str | None = None
+
+
+LOOKS_AT_ONCE = 8
+
+
+def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamStatus]:
+    """`status_of` many streams. Their tables are looked at together; only streams that lag, or are broken, are looked at one by one."""
+    glances = look_at(spark, sorted({s.stream.source.path for s in states}))
+
+    def status(state: StreamState) -> StreamStatus:
+        glance, source = glances[state.stream.source.path], state.stream.source
+        is_current = (glance.version, glance.table_id) == (state.offset.version, source.table_id)
+        if is_current and not catalog_of(spark).was_restored(state):
+            return StreamStatus(glance.time_ms, 0, 0, state.offset.initial, source_name=str(source.name))
+        return status_of(spark, state)
+
+    with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
+        return list(pool.map(status, states))
 
 
 def status_of(spark: SparkSession, state: StreamState) -> StreamStatus:
@@ -78,7 +99,8 @@ def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
     states = [
         s for s in catalog_of(spark).all(spark) if (s.name.catalog, s.name.schema.lower()) == (catalog, schema.lower())
     ]
-    frame = small_frame(spark, SHOW_COLUMNS, [_row(spark, s) for s in states])
+    rows = [_row(state, status) for state, status in zip(states, statuses(spark, states), strict=True)]
+    frame = small_frame(spark, SHOW_COLUMNS, rows)
     if statement.like is not None:
         frame = frame.where(F.col("name").rlike(_pattern(statement.like)))
     if statement.where is not None:
@@ -105,8 +127,7 @@ def _pattern(like: str) -> str:
     return "(?i)^(" + "".join(special.get(t) or re.escape(t[-1]) for t in tokens) + ")$"
 
 
-def _row(spark: SparkSession, state: StreamState) -> list[Value]:
-    status = status_of(spark, state)
+def _row(state: StreamState, status: StreamStatus) -> list[Value]:
     stream = state.stream
     return [
         stream.name.object,
@@ -132,7 +153,7 @@ def describe_stream(spark: SparkSession, statement: DescribeStream) -> DataFrame
     """All that is known of a stream, a row a fact: info_name, info_value."""
     state = _need(spark, statement)
     names = [c.split(" ")[0] for c in SHOW_COLUMNS.split(", ")]
-    values = _row(spark, state)
+    values = _row(state, status_of(spark, state))
     times = {n for n, c in zip(names, SHOW_COLUMNS.split(", "), strict=True) if c.endswith("TIMESTAMP")}
     facts: list[list[Value]] = [[n, _text(spark, v, n in times)] for n, v in zip(names, values, strict=True)]
     stream = state.stream

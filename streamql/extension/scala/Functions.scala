@@ -5,7 +5,8 @@ import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.expressions.{Alias, Cast, Expression, ExpressionInfo, Literal}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, OneRowRelation, Project}
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
-import org.apache.spark.sql.types.{DateType, LongType, TimestampNTZType, TimestampType}
+import org.apache.spark.sql.types.{BooleanType, DateType, IntegerType, LongType, TimestampNTZType, TimestampType}
+import org.apache.spark.unsafe.types.UTF8String
 
 /** Functions whose value, or relation, Python knows from the log alone, when the statement is analysed. */
 object Functions {
@@ -19,30 +20,22 @@ object Functions {
     Bridge.get.function(session, name, arguments.map(value(session, name, _)).toArray)
   }
 
-  /** Constants of any shape; times as microseconds. */
+  /** Constants of any shape; times as microseconds. What is not a plain literal is worked out by a query. */
   private def value(session: SparkSession, name: String, e: Expression): Object = e match {
-    case Literal(v, _) if v == null => null
+    case Literal(null, _) => null
+    case Literal(s: UTF8String, _) => s.toString
+    case Literal(v @ (_: Int | _: Long | _: Boolean), BooleanType | IntegerType | LongType) => v.asInstanceOf[Object]
     case _ if e.references.nonEmpty || !e.resolved => throw Errors.analysis("INVALID_ARGUMENT", "22023",
       s"[INVALID_ARGUMENT] $name takes constants, not ${e.sql}\nHint: name the stream as a string, $name('db.s')", null, null)
     case _ =>
-      val typed = e.dataType match {
-        case TimestampType | DateType | TimestampNTZType =>
-          Cast(Cast(e, TimestampType, Some(session.conf.get("spark.sql.session.timeZone"))), LongType)
-        case _ => e
-      }
-      val micros = typed ne e
-      val one = Project(Seq(Alias(typed, "v")()), OneRowRelation())
-      Dataset.ofRows(session.asInstanceOf[ClassicSession], one).head().get(0) match {
-        case seconds: java.lang.Long if micros => java.lang.Long.valueOf(exactMicros(session, e))
+      val isTime = Seq(TimestampType, DateType, TimestampNTZType).contains(e.dataType)
+      val typed = if (isTime) Cast(e, TimestampType, Some(session.conf.get("spark.sql.session.timeZone"))) else e
+      val one = Dataset.ofRows(session.asInstanceOf[ClassicSession], Project(Seq(Alias(typed, "v")()), OneRowRelation()))
+      if (isTime) one.queryExecution.executedPlan.executeCollect().head.get(0, LongType)
+      else one.head().get(0) match {
         case d: java.math.BigDecimal => java.lang.Long.valueOf(d.longValue)
         case other => other.asInstanceOf[Object]
       }
-  }
-
-  private def exactMicros(session: SparkSession, e: Expression): Long = {
-    val one = Project(Seq(Alias(Cast(e, TimestampType, Some(session.conf.get("spark.sql.session.timeZone"))), "v")()), OneRowRelation())
-    val t = Dataset.ofRows(session.asInstanceOf[ClassicSession], one).queryExecution.toRdd.collect().head.getLong(0)
-    t
   }
 
   private def scalarFunction(name: String, build: Object => Literal): Scalar =

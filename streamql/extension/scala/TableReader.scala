@@ -10,14 +10,17 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation
+import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.classic.ClassicConversions._
-import org.apache.spark.sql.classic.{Dataset, ExpressionUtils, SparkSession => ClassicSession}
+import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.{DeltaLog, Snapshot, SnapshotDescriptor}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, Protocol}
 import org.apache.spark.sql.delta.files.TahoeBatchFileIndex
 import org.apache.spark.sql.delta.util.FileNames
-import org.apache.spark.sql.execution.datasources.LogicalRelation
+import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, LogicalRelation}
 import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.types.StructType
 
 /** Work per file or per commit, many at a time: it waits for storage, not for a core. */
 object Parallel {
@@ -30,11 +33,16 @@ object Parallel {
     catch { case e: ExecutionException => throw e.getCause }
 }
 
-/** Exactly these files, and no Spark job to list them. */
-class ChangeFileIndex(session: SparkSession, log: DeltaLog, files: Seq[AddFile], descriptor: SnapshotDescriptor)
+/** Exactly these files, and no Spark job to list them; with `chosen`, only those of their rows that it names. */
+class ChangeFileIndex(session: SparkSession, log: DeltaLog, files: Seq[AddFile], descriptor: SnapshotDescriptor, chosen: Option[FileRows])
   extends TahoeBatchFileIndex(session.asInstanceOf[ClassicSession], "batch", files, log, log.dataPath, descriptor) {
   override def matchingFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[AddFile] =
     if (partitionFilters.isEmpty) files else super.matchingFiles(partitionFilters, dataFilters)
+
+  override def fileStatusWithMetadataFromAddFile(file: AddFile): FileStatusWithMetadata = {
+    val status = super.fileStatusWithMetadataFromAddFile(file)
+    chosen.flatMap(_.of(file.path)).map(rows => status.copy(metadata = status.metadata + (RowImages.SELECTION -> rows))).getOrElse(status)
+  }
 }
 
 /** The schema and protocol to read files with, where it is not a snapshot's own: those of an earlier version. */
@@ -113,16 +121,17 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
       root.toString
     }
 
-  /** Those of the given data files (as the log names them) that are not there any more. */
-  def missing(paths: java.util.List[String]): java.util.List[String] = {
+  /** Those of the given data files (as the log names them, one a line) that are not there any more. */
+  def missing(paths: String): String = {
     val conf = hadoopConf
     val fs = log.dataPath.getFileSystem(conf)
-    val there = Parallel.map(paths.asScala.toSeq) { p =>
-      val named = new Path(new java.net.URI(p))
-      val absolute = if (named.isAbsolute) named else new Path(log.dataPath, named)
+    val named = paths.linesIterator.toSeq
+    val there = Parallel.map(named) { p =>
+      val path = new Path(new java.net.URI(p))
+      val absolute = if (path.isAbsolute) path else new Path(log.dataPath, path)
       (if (absolute.toUri.getScheme == null) fs else absolute.getFileSystem(conf)).exists(absolute)
     }
-    paths.asScala.toSeq.zip(there).collect { case (p, false) => p }.asJava
+    named.zip(there).collect { case (p, false) => p }.mkString("\n")
   }
 
   /** The first version whose commit is still in the log, and its time; [-1, 0] where there is none. */
@@ -147,37 +156,42 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
 
   /** All rows of a snapshot, as `scan` shows them; files are listed by Delta, on the executors' side of things. */
   def table(s: Snapshot): DataFrame = {
-    val relation = log.createRelation(snapshotToUseOpt = Some(s), isTimeTravelQuery = true)
-    select(Dataset.ofRows(classic, LogicalRelation(relation)), None, origins = false)
+    val all = Dataset.ofRows(classic, LogicalRelation(log.createRelation(snapshotToUseOpt = Some(s), isTimeTravelQuery = true)))
+    val meta = all.metadataColumn("_metadata")
+    val hidden = Seq("row_id" -> RowImages.ID, "row_commit_version" -> RowImages.VERSION)
+    all.select(hidden.map { case (f, name) => meta.getField(f).as(name) } ++
+      all.columns.map(c => col("`" + c.replace("`", "``") + "`")): _*)
   }
 
   /**
    * The rows of exactly these file states (add actions, one a line), read with the descriptor's schema, after Delta's row id
    * (__streamql_row_id), row commit version (__streamql_row_version), and with `origins` the file's base row id and default row commit version
-   * (__streamql_base, __streamql_file_version). With `lost`: only the rows it names.
+   * (__streamql_base, __streamql_file_version). With `chosen`: only the rows it names.
    */
-  def scan(descriptor: SnapshotDescriptor, files: String, lost: LostRows, origins: Boolean): DataFrame = {
-    val adds = files.split('\n').toSeq.filter(_.nonEmpty).map(Action.fromJson(_).asInstanceOf[AddFile])
-    val index = new ChangeFileIndex(session, log, adds, descriptor)
+  def scan(descriptor: SnapshotDescriptor, files: String, chosen: FileRows, origins: Boolean): DataFrame = {
+    val named = files.linesIterator.map(Action.fromJson(_).asInstanceOf[AddFile]).toSeq
+    val adds = if (chosen == null) named else named.filter(f => chosen.of(f.path).nonEmpty)
+    val index = new ChangeFileIndex(session, log, adds, descriptor, Option(chosen))
     val relation = log.buildHadoopFsRelationWithFileIndex(descriptor, index, bucketSpec = None, dropNullTypeColumnsFromSchema = false)
-    select(Dataset.ofRows(classic, LogicalRelation(relation)), Option(lost), origins)
-  }
-
-  private def select(all: Dataset[org.apache.spark.sql.Row], lost: Option[LostRows], origins: Boolean): DataFrame = {
-    val meta = all.metadataColumn("_metadata")
-    def field(name: String) = ExpressionUtils.expression(meta.getField(name))
-    val rows = lost.map(l => all.filter(ExpressionUtils.column(IsLost(field("base_row_id"), field("row_index"), l)))).getOrElse(all)
-    val fromFile =
-      if (origins) Seq("base_row_id" -> "__streamql_base", "default_row_commit_version" -> "__streamql_file_version") else Nil
-    val hidden = Seq("row_id" -> "__streamql_row_id", "row_commit_version" -> "__streamql_row_version") ++ fromFile
-    rows.select(hidden.map { case (f, name) => meta.getField(f).as(name) } ++
-      all.columns.map(c => col("`" + c.replace("`", "``") + "`")): _*)
+    val schema = StructType(RowImages.schema(origins) ++ relation.dataSchema)
+    val selects = chosen != null || adds.exists(_.deletionVector != null)
+    Dataset.ofRows(classic,
+      if (adds.isEmpty) LocalRelation(DataTypeUtils.toAttributes(schema))
+      else LogicalRelation(relation.copy(dataSchema = schema, fileFormat = new RowImageFormat(descriptor, selects))(classic)))
   }
 }
 
 object TableReader {
   private val mapper = new ObjectMapper()
   private val numRecords = java.util.regex.Pattern.compile("\"numRecords\"\\s*:\\s*(\\d+)")
+
+  /** How the tables at the paths (one a line) stand now: a JSON array of [version, time, table id]; version -1 where there is none. */
+  def look(session: SparkSession, paths: String): String = Parallel.map(paths.linesIterator.toSeq) { path =>
+    val s = try Some(DeltaLog.forTable(session, path).update()).filter(_.version >= 0) catch { case scala.util.control.NonFatal(_) => None }
+    val answer = mapper.createArrayNode()
+    answer.add(s.map(_.version).getOrElse(-1L)).add(s.map(_.timestamp).getOrElse(0L)).add(s.map(_.metadata.id).getOrElse(""))
+    answer.toString
+  }.mkString("[", ",", "]")
 
   def open(session: SparkSession, path: String): TableReader = new TableReader(session, DeltaLog.forTable(session, path))
 }

@@ -1,0 +1,98 @@
+"""Benchmarks as data, and how they are run: every case in each round, one after another, so that a machine that slows down slows all."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bench.context import Context
+
+OURS = "streamql"
+"""The case that the others are compared with, where a benchmark has one of this name; else its first."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to do the work. `run` answers its own seconds where it measures itself; `before`, and what it costs, is not counted."""
+
+    name: str
+    run: Callable[[], float | None]
+    before: Callable[[], object] | None = None
+
+
+@dataclass(frozen=True)
+class Target:
+    """A claim: the case takes at most `at_most` times what `against` takes, round for round; without `against`, so many seconds."""
+
+    at_most: float
+    against: str | None = None
+    case: str = OURS
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return (
+            f"{self.case} ≤ {self.at_most:g} s"
+            if self.against is None
+            else f"{self.case} ≤ {self.at_most:g} x {self.against}"
+        )
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Some work, and the ways to do it. `prepare` makes what is needed, once, and may leave a case out; `rows`: of its table."""
+
+    name: str
+    summary: str
+    prepare: Callable[[Context, int], Sequence[Case]]
+    rows: int = 0
+    targets: tuple[Target, ...] = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    """Seconds of each case, a round a place."""
+
+    benchmark: Benchmark
+    rows: int
+    seconds: dict[str, list[float]]
+
+    @property
+    def first(self) -> str:
+        """The case that ratios are of."""
+        return OURS if OURS in self.seconds else next(iter(self.seconds))
+
+    def median(self, case: str) -> float:
+        """The middle of a case's seconds."""
+        return statistics.median(self.seconds[case])
+
+    def ratio(self, case: str, against: str) -> float:
+        """The middle of the rounds' ratios: pairs that ran beside each other."""
+        pairs = zip(self.seconds[case], self.seconds[against], strict=True)
+        return statistics.median(a / b for a, b in pairs)
+
+    def measured(self, target: Target) -> float | None:
+        """What a target speaks of; None where one of its cases did not run."""
+        if any(c is not None and c not in self.seconds for c in (target.case, target.against)):
+            return None
+        return self.median(target.case) if target.against is None else self.ratio(target.case, target.against)
+
+
+def measure(benchmark: Benchmark, context: Context, rows: int, rounds: int) -> Result:
+    """Runs every case once uncounted, then `rounds` times, alternating."""
+    cases = benchmark.prepare(context, rows)
+    seconds: dict[str, list[float]] = {c.name: [] for c in cases}
+    for n in range(rounds + 1):
+        for case in cases:
+            if case.before is not None:
+                case.before()
+            start = time.perf_counter()
+            own = case.run()
+            taken = time.perf_counter() - start if own is None else own
+            if n:
+                seconds[case.name].append(taken)
+    return Result(benchmark, rows, seconds)

@@ -1,0 +1,181 @@
+"""The rows of an interval's files: which metadata reads a file, and how what it reads becomes rows of the final schema. Lazy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
+
+from streamql.changes import schema
+from streamql.changes.plan import ChangePlan, Piece, without_pairs
+from streamql.delta.jvm import JavaObject
+from streamql.delta.log import Commit, FileState, Json
+from streamql.delta.table import BASE_ROW_ID, FILE_VERSION, ROW_ID, ROW_VERSION, DeltaTable, FileRows, Snapshot
+from streamql.errors import StreamqlError
+from streamql.names import quote
+
+
+@dataclass(frozen=True)
+class Reading:
+    """All that building needs: the table, its version at the interval's end, the commits between, the metadata over time."""
+
+    spark: SparkSession
+    table: DeltaTable
+    end: Snapshot
+    commits: Sequence[Commit]
+    epochs: Sequence[schema.Epoch]
+    start: Callable[[], Snapshot]
+    is_latest: bool
+    """Whether the interval ends at the newest version: only then are files that it added certain to be there."""
+    changed: Mapping[int, FileRows] = field(default_factory=dict)
+    """By weight: the rows of files in another state that the deletion vectors lost (-1), or gave back (+1)."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The table's columns at the end of the interval."""
+        return schema.column_names(self.end.metadata)
+
+
+def scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> DataFrame:
+    """The rows of the pieces, in the final columns: for each partitioning one scan of whole files, and one of changed ones."""
+    parts = []
+    for epoch, group in _by_partitioning(reading, pieces):
+        descriptor = _descriptor(reading, epoch)
+        groups: list[tuple[FileRows | None, list[FileState]]] = [(None, [p.file for p in group if p.other is None])]
+        groups += [
+            (rows, [p.file for p in group if p.other is not None and p.weight == w])
+            for w, rows in reading.changed.items()
+        ]
+        for chosen, files in groups:
+            if files:
+                rows = reading.table.scan(descriptor, files, chosen, origins)
+                parts.append(in_final_columns(reading, rows, epoch, origins))
+    if not parts:
+        return reading.table.scan(reading.end.handle, (), None, origins)
+    result = parts[0]
+    for part in parts[1:]:
+        result = result.unionByName(part)
+    return result
+
+
+def settle(reading: Reading, plan: ChangePlan) -> tuple[Reading, ChangePlan]:
+    """Reads the deletion vectors that the plan compares, and leaves out what they show to be nothing."""
+    pairs = [(p.file, p.other) for p in plan.pieces if p.other is not None and p.weight < 0]
+    if not pairs:
+        return reading, plan
+    lost, back = reading.table.changed_rows(pairs)
+    without = {weight for weight, rows in ((-1, lost), (+1, back)) if not rows.count}
+    return replace(reading, changed={-1: lost, +1: back}), without_pairs(plan, without)
+
+
+def _by_partitioning(reading: Reading, pieces: Sequence[Piece]) -> list[tuple[schema.Epoch, list[Piece]]]:
+    """Files by the metadata to read them with: the final one reads all, but for files that were partitioned otherwise."""
+    epochs = reading.epochs
+    layouts = [schema.physical_partition_columns(e.metadata) for e in epochs]
+    compatible = {len(epochs) - 1}
+    groups: dict[int, list[Piece]] = {}
+    for piece in pieces:
+        index = _epoch_index(epochs, piece.file)
+        if index not in compatible:
+            schema.check_compatible(epochs[index], epochs[-1].metadata, version_of_change(epochs, index))
+            compatible.add(index)
+        layout = layouts[index] if _is_of(epochs, piece.file) else None
+        groups.setdefault(_last_partitioned_so(layouts, piece.file, layout), []).append(piece)
+    return [(epochs[i], group) for i, group in groups.items()]
+
+
+def _is_of(epochs: Sequence[schema.Epoch], file: FileState) -> bool:
+    """Whether a file was written under one of the epochs, rather than before them all: a RESTORE may bring such a one back."""
+    version = file.default_row_commit_version
+    return file.action.get("partitionValues") is None or (version is not None and version >= epochs[0].version)
+
+
+def _last_partitioned_so(layouts: Sequence[frozenset[str]], file: FileState, layout: frozenset[str] | None) -> int:
+    """The last of the layouts that is the file's. Where nobody knows it (None) the file's partition values tell; the log leaves out those
+    that are NULL."""
+    if layout is None:
+        named = frozenset(file.action["partitionValues"])
+        layout = named if named in layouts else next((have for have in reversed(layouts) if have >= named), None)
+    if layout is None:
+        raise StreamqlError(
+            "CHANGES_UNREADABLE",
+            f"{file.path} is partitioned by ({', '.join(sorted(named))}), as the table was at no version of the interval",
+            hint="CREATE OR REPLACE the stream",
+            file=file.path,
+        )
+    return max(i for i, have in enumerate(layouts) if have == layout)
+
+
+def _epoch_index(epochs: Sequence[schema.Epoch], file: FileState) -> int:
+    written = file.default_row_commit_version
+    assert written is not None
+    return max([i for i, e in enumerate(epochs) if e.version <= written], default=0)
+
+
+def version_of_change(epochs: Sequence[schema.Epoch], index: int) -> int:
+    """The first later version whose metadata no longer fits the epoch's."""
+    for epoch in epochs[index + 1 :]:
+        try:
+            schema.check_compatible(epochs[index], epoch.metadata, epoch.version)
+        except StreamqlError:
+            return epoch.version
+    return epochs[-1].version
+
+
+def _descriptor(reading: Reading, epoch: schema.Epoch) -> JavaObject:
+    if epoch is reading.epochs[-1]:
+        return reading.end.handle
+    return reading.table.descriptor(reading.end, epoch.version, epoch.metadata)
+
+
+def in_final_columns(reading: Reading, rows: DataFrame, epoch: schema.Epoch, origins: bool) -> DataFrame:
+    """Rows read with an epoch's metadata, under the final names and types; a column that came later is NULL."""
+    if epoch is reading.epochs[-1]:
+        return rows
+    shown = _followed(
+        lambda name: F.col(quote(name)),
+        schema.fields(epoch.metadata),
+        schema.fields(reading.end.metadata),
+        reading.table.schema(reading.end),
+    )
+    own = [ROW_ID, ROW_VERSION, *((BASE_ROW_ID, FILE_VERSION) if origins else ())]
+    return rows.select(*own, *shown)
+
+
+def _followed(
+    get: Callable[[str], Column], old: Sequence[Json], new: Sequence[Json], kinds: StructType
+) -> list[Column]:
+    """Fields in their final order, names and types, followed by identity from those that `get` finds by their old name."""
+    before = {schema.identity(f): f for f in old}
+    shown = []
+    for now, kind in zip(new, kinds.fields, strict=True):
+        was = before.get(schema.identity(now))
+        value = F.lit(None) if was is None else _reshaped(get(was["name"]), was["type"], now["type"], kind.dataType)
+        shown.append(value.cast(kind.dataType).alias(now["name"]))
+    return shown
+
+
+def _reshaped(value: Column, was: Any, now: Any, kind: DataType) -> Column:
+    """A value in the final type: structs by the identity of their fields, where a cast would go by position."""
+    if was == now or not isinstance(was, Mapping) or not isinstance(now, Mapping) or was.get("type") != now.get("type"):
+        return value
+    if isinstance(kind, StructType):
+        parts = _followed(value.getField, was["fields"], now["fields"], kind)
+        return F.when(value.isNotNull(), F.struct(*parts))
+    if isinstance(kind, ArrayType):
+        inner = kind.elementType
+        return F.transform(value, lambda x: _reshaped(x, was["elementType"], now["elementType"], inner).cast(inner))
+    if isinstance(kind, MapType):
+        to_key, to_value = kind.keyType, kind.valueType
+        keys = F.transform(
+            F.map_keys(value), lambda x: _reshaped(x, was["keyType"], now["keyType"], to_key).cast(to_key)
+        )
+        values = F.transform(
+            F.map_values(value), lambda x: _reshaped(x, was["valueType"], now["valueType"], to_value).cast(to_value)
+        )
+        return F.map_from_arrays(keys, values)
+    return value

@@ -1,0 +1,76 @@
+package org.apache.spark.sql.streamql
+
+import java.util.concurrent.ConcurrentHashMap
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.Column
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
+import org.apache.spark.sql.classic.ClassicConversions._
+import org.apache.spark.sql.classic.ExpressionUtils
+import org.apache.spark.sql.types._
+import org.apache.spark.util.SerializableConfiguration
+
+/**
+ * When the commits of a table were made, in microseconds. Those of the interval are known from the log already; an older one is
+ * looked up where a row shows it, once: the in-commit timestamp, else the file's time; a commit that is gone has none.
+ */
+class CommitTimes(logPath: String, tableId: String, conf: SerializableConfiguration, known: java.util.HashMap[java.lang.Long, java.lang.Long])
+  extends Serializable {
+  @transient @volatile private var last: CommitTimes.Seen = _
+
+  def micros(version: Long): java.lang.Long = {
+    val seen = last
+    if (seen != null && seen.version == version) seen.micros
+    else {
+      val found = Option(known.get(version)).getOrElse(CommitTimes.lookUp(logPath, tableId, conf, version))
+      last = new CommitTimes.Seen(version, found)
+      found
+    }
+  }
+}
+
+object CommitTimes {
+  final class Seen(val version: Long, val micros: java.lang.Long)
+  private val inCommit = java.util.regex.Pattern.compile("\"inCommitTimestamp\"\\s*:\\s*(\\d+)")
+  private val gone = java.lang.Long.valueOf(Long.MinValue)
+  private val cache = new ConcurrentHashMap[(String, String, Long), java.lang.Long]()
+
+  private def lookUp(logPath: String, tableId: String, conf: SerializableConfiguration, version: Long): java.lang.Long = {
+    val found = cache.computeIfAbsent((logPath, tableId, version), _ => {
+      val file = new Path(logPath, f"$version%020d.json")
+      val fs = file.getFileSystem(conf.value)
+      try {
+        val in = new java.io.BufferedReader(new java.io.InputStreamReader(fs.open(file), "UTF-8"))
+        val first = try in.readLine() finally in.close()
+        val m = inCommit.matcher(if (first == null) "" else first)
+        val millis = if (m.find()) m.group(1).toLong else fs.getFileStatus(file).getModificationTime
+        java.lang.Long.valueOf(millis * 1000L)
+      } catch { case _: java.io.FileNotFoundException => gone }
+    })
+    if (found eq gone) null else found
+  }
+
+  /** The time of the commit whose version a column holds; `known`: "version milliseconds", one a line. */
+  def column(reader: TableReader, tableId: String, known: String, version: Column): Column = {
+    val map = new java.util.HashMap[java.lang.Long, java.lang.Long]()
+    known.linesIterator.map(_.split(' ')).foreach { case Array(v, ms) => map.put(v.toLong, ms.toLong * 1000L) }
+    val times = new CommitTimes(reader.logPath, tableId, new SerializableConfiguration(reader.log.newDeltaHadoopConf()), map)
+    ExpressionUtils.column(CommitTime(ExpressionUtils.expression(version), times))
+  }
+}
+
+case class CommitTime(child: Expression, times: CommitTimes) extends UnaryExpression {
+  override def dataType: DataType = TimestampType
+  override def nullable: Boolean = true
+  override def nullIntolerant: Boolean = true
+  override protected def nullSafeEval(version: Any): Any = times.micros(version.asInstanceOf[Long])
+  override protected def doGenCode(ctx: CodegenContext, ev: ExprCode): ExprCode = {
+    val t = ctx.addReferenceObj("commitTimes", times)
+    val boxed = ctx.freshName("micros")
+    nullSafeCodeGen(ctx, ev, v =>
+      s"""Long $boxed = $t.micros($v);
+         |if ($boxed == null) { ${ev.isNull} = true; } else { ${ev.value} = $boxed; }""".stripMargin)
+  }
+  override protected def withNewChildInternal(newChild: Expression): CommitTime = copy(child = newChild)
+}
