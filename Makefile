@@ -5,6 +5,7 @@ VENV    ?= .venv
 DEMO    ?= examples.flights
 WORKERS ?= 2
 TESTS   ?= tests
+BENCH   ?=
 
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.set-up
@@ -16,7 +17,7 @@ CODE   := streamql tests setup.py $(wildcard examples bench)
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
-	@echo "  TESTS=path and WORKERS=n narrow make test; PYTHON=python3.12 chooses the Python of make setup."
+	@echo "  TESTS=path and WORKERS=n narrow make test; BENCH=names make bench; PYTHON=python3.12 chooses the Python of make setup."
 
 setup: $(STAMP) ## Make .venv, install streamql into it (editable), fetch Delta Lake's jars, compile the extension
 
@@ -44,7 +45,7 @@ demo: $(STAMP) ## A real job on real data (DEMO names the module)
 	$(BIN)/python -m $(DEMO)
 
 bench: $(STAMP) ## Measure, print ratios, write them down with the machine
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(BENCH)
 
 clean: ## Remove what was built here; .venv and the jar cache stay
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis streamql-data spark-warehouse

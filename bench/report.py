@@ -41,7 +41,7 @@ def table(result: Result) -> str:
 
 def data(results: Sequence[Result], rounds: int) -> dict[str, Any]:
     """The same as JSON: every second measured."""
-    versions = {p: importlib.metadata.version(p) for p in ("pyspark", "delta-spark", "streamql")}
+    versions = {p: importlib.metadata.version(p) for p in ("pyspark", "delta-spark")}
     return {
         "machine": {"kind": machine(), "python": platform.python_version(), **versions},
         "rounds": rounds,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -109,13 +110,13 @@ class Handler:
         return None
 
     @guarded
-    def resolve(self, jsession: JavaObject, name: Sequence[str], options: JavaObject, pin: str) -> JavaObject:
+    def resolve(self, jsession: JavaObject, name: Sequence[str], options: str, pin: str) -> JavaObject:
         """The node that stands for a stream's change set; None: no stream has the name."""
         spark = self._session(jsession)
         state = find_stream(spark, tuple(name))
         if state is None:
             return None
-        given = {str(k): str(options.get(k)) for k in options.keySet()}
+        given: dict[str, str] = json.loads(options)
         if given.pop(STREAMING_OPTION, None):
             raise StreamqlError(
                 "UNSUPPORTED_STATEMENT",

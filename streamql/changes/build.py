@@ -14,6 +14,7 @@ from streamql.changes.values import equal
 from streamql.delta.images import among, rename, select, unfold
 from streamql.delta.table import BASE_ROW_ID, FILE_VERSION, ROW_ID, ROW_VERSION
 from streamql.errors import StreamqlError
+from streamql.model import METADATA_DDL
 from streamql.names import quote
 
 HIDDEN_COLUMNS = (
@@ -26,12 +27,18 @@ HIDDEN_COLUMNS = (
 )
 """Snowflake's and Databend's names for what the metadata columns say; they follow the table's columns."""
 
+_HIDDEN_DDL = ", ".join(
+    f"{quote(name)} {kind}" for name, kind in zip(HIDDEN_COLUMNS, ("STRING", "BOOLEAN", "BIGINT") * 2, strict=True)
+)
+
 _WEIGHT = "__streamql_weight"
 _TYPE = "__streamql_type"
 
 
 def build(reading: Reading, plan: ChangePlan) -> DataFrame:
     """The rows of a plan: the three metadata columns, the table's columns, then HIDDEN_COLUMNS."""
+    if plan.kind is PlanKind.NOTHING:
+        return reading.table.nothing(reading.end, METADATA_DDL, _HIDDEN_DDL)
     _check_files_exist(reading, plan)
     rows = _BUILDERS[plan.kind](reading, plan)
     return _shown(reading, rows)
@@ -69,10 +76,6 @@ def _shown(reading: Reading, rows: DataFrame) -> DataFrame:
 
 def _typed(rows: DataFrame, change_type: str) -> DataFrame:
     return select(rows, [f"'{change_type}' AS {_TYPE}", "*"])
-
-
-def _nothing(reading: Reading, _: ChangePlan) -> DataFrame:
-    return _typed(reading.table.scan(reading.end.handle, ()), "INSERT")
 
 
 def _apart(reading: Reading, plan: ChangePlan) -> DataFrame:
@@ -173,7 +176,6 @@ def _unfolded(reading: Reading, pairs: DataFrame) -> DataFrame:
 
 
 _BUILDERS: dict[PlanKind, Callable[[Reading, ChangePlan], DataFrame]] = {
-    PlanKind.NOTHING: _nothing,
     PlanKind.ADDED_ONLY: _apart,
     PlanKind.REMOVED_ONLY: _apart,
     PlanKind.ADDED_AND_REMOVED: _apart,

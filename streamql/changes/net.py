@@ -1,13 +1,15 @@
 """What the commits of an interval did to files, summed: from log actions to file states with weights. Pure.
 
 Each data-changing commit takes a file from a state s to a state t (absent, or present with a deletion vector) and so contributes
-t - s. Over all commits that sums to last - first; what a move (`dataChange = false`: OPTIMIZE, REORG, backfill) did is left out, since
-it moves rows and changes none. A file both added and removed inside the interval vanishes in the sum.
+t - s. Over all commits that sums to last - first. A move (`dataChange = false`: OPTIMIZE, REORG, backfill) takes rows from files to
+files and changes none, so what it contributes is zero as rows, if not as files: it may be left out, or counted, whichever leaves less
+to read. Left out, as a rule: an interval that compacts the whole table then has nothing of it. But where rewrites came before and
+after a move, what it took and what it gave are both in the sum, and counting it makes them vanish.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streamql.delta.log import Commit, FileState
@@ -25,21 +27,57 @@ class NetFile:
     moved: bool = False
     inserted: bool = False
 
+    @property
+    def is_pair(self) -> bool:
+        """Whether what is left is one state before and one after: the file's vector changed."""
+        return sorted(self.weights.values()) == [-1, +1]
+
     def count(self, state: FileState, weight: int) -> None:
         """Adds to the weight of a state; of the actions that show it, one that has the file's size and partition is kept."""
         old = self.weights.pop(state, 0) if state.has_metadata else self.weights.get(state, 0)
         self.weights[state] = old + weight
 
 
-def net_files(commits: Sequence[Commit]) -> dict[str, NetFile]:
-    """Path → what is left of the file in the sum over the commits; files of which nothing is left are not in it."""
+GREEDY_MOVES_MAX = 16
+"""With more moves than this in an interval, either all are counted or none."""
+
+
+def least_files(commits: Sequence[Commit]) -> tuple[dict[str, NetFile], frozenset[int]]:
+    """`net_files` with those moves counted that leave least to read, and the versions that made them."""
+    best, counted = net_files(commits), frozenset[int]()
+    if not any(f.moved for f in best.values()):
+        return best, counted
+    moves = [c.version for c in commits if any(not change.data_change for change in c.changes)]
+    choices = [frozenset(moves)]
+    if len(moves) <= GREEDY_MOVES_MAX:
+        choices += [frozenset({v}) for v in moves]
+    for choice in choices:
+        candidate = net_files(commits, counted | choice)
+        if bytes_read(candidate) < bytes_read(best):
+            best, counted = candidate, counted | choice
+    return best, counted
+
+
+def bytes_read(files: Mapping[str, NetFile]) -> int:
+    """How much of the table a sum makes one read: a file whose vector changed once, others once for each state."""
+    total = 0
+    for file in files.values():
+        size = max(int(s.action.get("size") or 0) for s in file.weights)
+        total += size * (1 if file.is_pair else sum(map(abs, file.weights.values())))
+    return total
+
+
+def net_files(commits: Sequence[Commit], counted: frozenset[int] = frozenset()) -> dict[str, NetFile]:
+    """Path → what is left of the file in the sum over the commits, moves of the `counted` versions among them; files of which nothing is
+    left are not in it."""
     files: dict[str, NetFile] = {}
     moved: set[FileState] = set()
     for commit in commits:
-        removes = any(c.before is not None and c.data_change for c in commit.changes)
+        counts = commit.version in counted
+        removes = any(c.before is not None and (c.data_change or counts) for c in commit.changes)
         for change in commit.changes:
             before, after = change.before, change.after
-            if not change.data_change:
+            if not (change.data_change or counts):
                 if after is not None and before != after:
                     moved.add(after)
                 continue

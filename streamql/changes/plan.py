@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from streamql.changes.net import NetFile, first_adds, gone_after, net_files, versions_tell
+from streamql.changes.net import NetFile, first_adds, gone_after, least_files, versions_tell
 from streamql.delta.log import Commit, FileState
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode
@@ -62,6 +62,8 @@ class ChangePlan:
     perishable: tuple[FileState, ...] = ()
     versions_tell: bool = False
     """Whether a row that has, at the interval's end, a version from before the interval is certainly unchanged."""
+    moves: frozenset[int] = frozenset()
+    """Versions whose moves of rows between files are counted in, since that leaves less to read."""
 
     @property
     def files(self) -> int:
@@ -93,22 +95,19 @@ def _appended(commits: Sequence[Commit], interval: Interval, kind: PlanKind) -> 
 
 
 def _standard(commits: Sequence[Commit], interval: Interval) -> ChangePlan:
-    net = net_files(commits)
+    net, counted = least_files(commits)
     moved = any(f.moved or any(abs(w) > 1 for w in f.weights.values()) for f in net.values())
     inserted, pieces = _pieces(net, keep_inserted_apart=not moved)
     tell = versions_tell(commits)
     kind = _kind(inserted, pieces, moved, tell)
-    return ChangePlan(kind, interval, inserted, pieces, _perishable(commits, inserted + pieces), tell)
+    return ChangePlan(kind, interval, inserted, pieces, _perishable(commits, inserted + pieces), tell, counted)
 
 
 def _pieces(net: dict[str, NetFile], keep_inserted_apart: bool) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
     inserted: list[Piece] = []
     pieces: list[Piece] = []
     for file in net.values():
-        if sorted(file.weights.values()) == [
-            -1,
-            +1,
-        ]:  # the vector changed: only the rows by which the two states differ
+        if file.is_pair:  # only the rows by which the two states differ
             (old,) = (s for s, w in file.weights.items() if w < 0)
             (new,) = (s for s, w in file.weights.items() if w > 0)
             pieces.append(Piece(-1, old, new))

@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from py4j.java_gateway import JavaClass
 from pyspark.sql import DataFrame, SparkSession
 
 JavaObject = Any
 """An object behind Py4J; it has no type that Python could check."""
 
 
+class _Known:
+    """A package or class of the JVM whose members are asked for once: Py4J asks the JVM at each look what kind of thing a name is."""
+
+    def __init__(self, target: JavaObject) -> None:
+        self._target = target
+
+    def __getattr__(self, name: str) -> JavaObject:
+        member = getattr(self._target, name)
+        if isinstance(member, JavaClass):
+            member = _Known(member)
+        setattr(self, name, member)
+        return member
+
+    def __call__(self, *arguments: JavaObject) -> JavaObject:
+        return self._target(*arguments)
+
+
+_packages: WeakKeyDictionary[JavaObject, _Known] = WeakKeyDictionary()
+
+
 def scala(spark: SparkSession) -> JavaObject:
     """The package of streamql's own Scala classes."""
-    return jvm(spark).org.apache.spark.sql.streamql
+    view = jvm(spark)
+    package = _packages.get(view)
+    if package is None:
+        package = _packages[view] = _Known(view.org.apache.spark.sql.streamql)
+    return package
 
 
 def jvm(spark: SparkSession) -> JavaObject:

@@ -177,6 +177,10 @@ class DeltaTable:
         adds = "\n".join(f.as_add() for f in files)
         return frame(self._spark, self._reader.scan(descriptor, adds, chosen.handle if chosen else None, origins))
 
+    def nothing(self, snapshot: Snapshot, before: str, after: str) -> DataFrame:
+        """No rows, of a version's columns between others, which are given as DDL."""
+        return frame(self._spark, self._reader.nothing(snapshot.handle, before, after))
+
     def rows(self, snapshot: Snapshot) -> DataFrame:
         """All rows of a version, as `scan` shows them. Lazy."""
         return frame(self._spark, self._reader.table(snapshot.handle))

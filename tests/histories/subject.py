@@ -30,9 +30,10 @@ REQUIRED_PLANS: Final = frozenset(
         "NOTHING",
         "ADDED_ONLY",
         "REMOVED_ONLY",
-        "ADDED_AND_REMOVED",
         "MINIMIZE",
+        "MINIMIZE with moves",
         "MINIMIZE_CARRIED",
+        "MINIMIZE_CARRIED with moves",
         "MINIMIZE_MOVED",
         "APPENDED",
         "INITIAL_ROWS",
@@ -55,8 +56,8 @@ def plan_kind(spark: SparkSession, path: str, interval: Interval, mode: StreamMo
     """The name of the plan the engine takes."""
     from streamql import changes
 
-    kind = changes.explain(spark, path, interval, mode).kind
-    return str(getattr(kind, "name", kind))
+    plan = changes.explain(spark, path, interval, mode)
+    return plan.kind.name + (" with moves" if plan.moves else "")
 
 
 def plan_of(spark: SparkSession, path: str, interval: Interval, mode: StreamMode) -> str | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from streamql.model import Interval, StreamMode
 
@@ -14,6 +15,8 @@ from .recording import conf
 from .tables import ROW_GROUPS, Table
 
 SMALL_SPLITS = (("spark.sql.files.maxPartitionBytes", "262144"),)
+COUNTED = (("parquet.hadoop.vectored.io.enabled", "false"),)
+"""Vectored reads of local files are in no task's statistics."""
 INLINE_BYTES_MAX = 64 * 1024
 """Delta refuses inline vectors over this size in what it sends to tasks."""
 
@@ -88,3 +91,31 @@ def test_many_files_and_row_groups(spark: SparkSession, table_path: str, vectors
         for after in (start, merged, compacted):
             check(table, after)
         check(table, merged, StreamMode.APPEND_ONLY)
+
+
+def bytes_read(df: DataFrame) -> int:
+    """What the stages of a query say they read from files, in bytes."""
+    context = df.sparkSession.sparkContext
+    group = f"bytes read {id(df)}"
+    context.setJobGroup(group, group)
+    df.collect()
+    tracker, store = context.statusTracker(), context._jsc.sc().statusStore()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = {stage for job in jobs if job is not None for stage in job.stageIds}
+    context.setLocalProperty("spark.jobGroup.id", None)
+    return sum(int(store.lastStageAttempt(stage).inputBytes()) for stage in stages)
+
+
+@pytest.mark.slow
+def test_rows_lost_by_a_large_file_cost_pages(spark: SparkSession, table_path: str) -> None:
+    """The reader is restricted to the runs that hold them: only the bytes read tell."""
+    table = Table(spark, table_path)
+    table.create("k BIGINT, v STRING", properties="'delta.enableDeletionVectors' = 'true'")
+    table.start = table.run("INSERT INTO {t} SELECT id, uuid() FROM range(0, 500000, 1, 1)")
+    whole = sum(f.stat().st_size for f in Path(table_path).glob("*.parquet"))
+    table.run("DELETE FROM {t} WHERE k IN (7, 250000, 499999)")
+    check(table, table.start)
+    window = Interval(table.start, table.version)
+    with conf(spark, COUNTED):
+        lost = bytes_read(subject.change_set(spark, table.path, window, StreamMode.STANDARD))
+    assert 0 < lost < whole / 4, f"{lost:,} of {whole:,} bytes"

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.streamql
 
-import java.util.{List => JList, Map => JMap}
+import java.util.{List => JList}
 
 import org.apache.spark.sql.{AnalysisException, Row, SparkSession}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
@@ -15,9 +15,9 @@ trait Handler {
   @throws[Throwable] def plan(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan
   /** A second chance for a statement that the delegate rejected; null: the delegate's error stands. */
   @throws[Throwable] def rejected(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan
-  /** The change set of a stream, pinned for the statement `pin`; null: no stream has this name. */
+  /** The change set of a stream, pinned for the statement `pin`, with `options` (a JSON object); null: no stream has this name. */
   @throws[Throwable] def resolve(
-      session: SparkSession, name: Array[String], options: JMap[String, String], pin: String): LogicalPlan
+      session: SparkSession, name: Array[String], options: String, pin: String): LogicalPlan
   /** The value or the relation that one of our functions stands for. */
   @throws[Throwable] def function(session: SparkSession, name: String, arguments: Array[Object]): Object
   /** Runs one of our own statements. */

@@ -3,6 +3,7 @@ package org.apache.spark.sql.streamql
 import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.hadoop.fs.Path
+import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
@@ -15,8 +16,8 @@ import org.apache.spark.util.SerializableConfiguration
  * When the commits of a table were made, in microseconds. Those of the interval are known from the log already; an older one is
  * looked up where a row shows it, once: the in-commit timestamp, else the file's time; a commit that is gone has none.
  */
-class CommitTimes(logPath: String, tableId: String, conf: SerializableConfiguration, known: java.util.HashMap[java.lang.Long, java.lang.Long])
-  extends Serializable {
+class CommitTimes(logPath: String, tableId: String, conf: Broadcast[SerializableConfiguration],
+    known: java.util.HashMap[java.lang.Long, java.lang.Long]) extends Serializable {
   @transient @volatile private var last: CommitTimes.Seen = _
 
   def micros(version: Long): java.lang.Long = {
@@ -36,10 +37,10 @@ object CommitTimes {
   private val gone = java.lang.Long.valueOf(Long.MinValue)
   private val cache = new ConcurrentHashMap[(String, String, Long), java.lang.Long]()
 
-  private def lookUp(logPath: String, tableId: String, conf: SerializableConfiguration, version: Long): java.lang.Long = {
+  private def lookUp(logPath: String, tableId: String, conf: Broadcast[SerializableConfiguration], version: Long): java.lang.Long = {
     val found = cache.computeIfAbsent((logPath, tableId, version), _ => {
       val file = new Path(logPath, f"$version%020d.json")
-      val fs = file.getFileSystem(conf.value)
+      val fs = file.getFileSystem(conf.value.value)
       try {
         val in = new java.io.BufferedReader(new java.io.InputStreamReader(fs.open(file), "UTF-8"))
         val first = try in.readLine() finally in.close()
@@ -55,7 +56,7 @@ object CommitTimes {
   def column(reader: TableReader, tableId: String, known: String, version: Column): Column = {
     val map = new java.util.HashMap[java.lang.Long, java.lang.Long]()
     known.linesIterator.map(_.split(' ')).foreach { case Array(v, ms) => map.put(v.toLong, ms.toLong * 1000L) }
-    val times = new CommitTimes(reader.logPath, tableId, new SerializableConfiguration(reader.log.newDeltaHadoopConf()), map)
+    val times = new CommitTimes(reader.logPath, tableId, reader.broadcastConf, map)
     ExpressionUtils.column(CommitTime(ExpressionUtils.expression(version), times))
   }
 }

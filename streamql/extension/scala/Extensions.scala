@@ -1,7 +1,7 @@
 package streamql
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.streamql.{ExpandStreams, Functions, GuardAndConsume, Parser, ResolveStreams}
+import org.apache.spark.sql.streamql.{AnswerAtOnce, ExpandStreams, Functions, GuardAndConsume, Parser, ResolveStreams}
 
 /** What a session names in spark.sql.extensions, after Delta's: the last named parser is the outermost. */
 class Extensions extends (SparkSessionExtensions => Unit) {
@@ -11,6 +11,7 @@ class Extensions extends (SparkSessionExtensions => Unit) {
     e.injectPostHocResolutionRule(session => new GuardAndConsume(session))
     e.injectPlanNormalizationRule(_ => ExpandStreams)
     e.injectOptimizerRule(_ => ExpandStreams)
+    e.injectOptimizerRule(_ => AnswerAtOnce)
     Functions.scalar.foreach(e.injectFunction)
     Functions.table.foreach(e.injectTableFunction)
   }

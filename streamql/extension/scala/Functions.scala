@@ -1,11 +1,13 @@
 package org.apache.spark.sql.streamql
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.FunctionIdentifier
-import org.apache.spark.sql.catalyst.expressions.{Alias, Cast, Expression, ExpressionInfo, Literal}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, OneRowRelation, Project}
+import org.apache.spark.sql.catalyst.{FunctionIdentifier, InternalRow}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Cast, Expression, ExpressionInfo, LeafExpression, Literal}
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
+import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, OneRowRelation, Project}
+import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
-import org.apache.spark.sql.types.{BooleanType, DateType, IntegerType, LongType, TimestampNTZType, TimestampType}
+import org.apache.spark.sql.types.{BooleanType, DataType, DateType, IntegerType, LongType, TimestampNTZType, TimestampType}
 import org.apache.spark.unsafe.types.UTF8String
 
 /** Functions whose value, or relation, Python knows from the log alone, when the statement is analysed. */
@@ -39,7 +41,8 @@ object Functions {
   }
 
   private def scalarFunction(name: String, build: Object => Literal): Scalar =
-    (FunctionIdentifier(name), info(name), arguments => build(call(name, arguments)))
+    (FunctionIdentifier(name), info(name), arguments =>
+      StreamValue(build(call(name, arguments)), arguments.map(_.sql).mkString(s"$name(", ", ", ")")))
 
   private def tableFunction(name: String): Table =
     (FunctionIdentifier(name), info(name), arguments => call(name, arguments).asInstanceOf[LogicalPlan])
@@ -52,4 +55,27 @@ object Functions {
     scalarFunction("stream_table_timestamp", time))
 
   val table: Seq[Table] = Seq("streamql_changes", "stream_backlog", "stream_status").map(tableFunction)
+}
+
+/** What one of our functions answered; a literal, but that a plan tells it from others, and that a column of it is named as it was called. */
+case class StreamValue(answer: Literal, call: String) extends LeafExpression with CodegenFallback {
+  override def dataType: DataType = answer.dataType
+  override def nullable: Boolean = answer.nullable
+  override def eval(row: InternalRow): Any = answer.value
+  override def sql: String = call
+}
+
+/** A query that asks nothing but our functions needs no Spark job. */
+object AnswerAtOnce extends Rule[LogicalPlan] {
+  private def isAnswered(e: Expression): Boolean = e match {
+    case _: StreamValue | _: Literal => true
+    case Alias(child, _) => isAnswered(child)
+    case _ => false
+  }
+  private def asked(e: Expression): Boolean = e.exists(_.isInstanceOf[StreamValue])
+
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.transformDown {
+    case p @ Project(list, _: OneRowRelation) if list.forall(isAnswered) && list.exists(asked) =>
+      LocalRelation(p.output, Seq(InternalRow.fromSeq(list.map(_.eval()))))
+  }.transformAllExpressions { case v: StreamValue => v.answer }
 }

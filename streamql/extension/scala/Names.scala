@@ -2,11 +2,11 @@ package org.apache.spark.sql.streamql
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.{NoSuchDatabaseException, NoSuchNamespaceException, NoSuchTableException}
+import org.apache.spark.sql.catalyst.catalog.CatalogTableType
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
-import org.apache.spark.sql.connector.catalog.Identifier
+import org.apache.spark.sql.connector.catalog.{Identifier, V1Table}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 
 /** What the session's catalogs say of a name. */
@@ -30,28 +30,21 @@ object Names {
   /** {kind: delta|view|other|missing, path, tableId, columns, provider} of a three-part name. */
   def identify(session: SparkSession, catalog: String, schema: String, table: String): String = {
     val node = mapper.createObjectNode()
-    val state = session.asInstanceOf[ClassicSession].sessionState
-    val isView = catalog == "spark_catalog" && {
-      val name = TableIdentifier(table, Some(schema))
-      state.catalog.databaseExists(schema) && state.catalog.tableExists(name) &&
-        state.catalog.getTableMetadata(name).tableType == org.apache.spark.sql.catalyst.catalog.CatalogTableType.VIEW
-    }
-    if (isView) node.put("kind", "view")
-    else
-      try state.catalogManager.catalog(catalog).asTableCatalog.loadTable(Identifier.of(Array(schema), table)) match {
-        case t: DeltaTableV2 =>
-          val snapshot = t.deltaLog.update()
-          node.put("kind", if (snapshot.version < 0) "missing" else "delta")
-          node.put("path", t.deltaLog.dataPath.toString)
-          node.put("tableId", snapshot.metadata.id)
-          val columns = node.putArray("columns")
-          snapshot.metadata.schema.fieldNames.foreach(columns.add)
-        case t =>
-          node.put("kind", "other")
-          node.put("provider", Option(t.properties.get("provider")).getOrElse(t.name))
-          val columns = node.putArray("columns")
-          t.columns.foreach(c => columns.add(c.name))
-      } catch { case _: NoSuchTableException | _: NoSuchDatabaseException | _: NoSuchNamespaceException => node.put("kind", "missing") }
+    def columns(names: Seq[String]): Unit = { val list = node.putArray("columns"); names.foreach(list.add) }
+    val manager = session.asInstanceOf[ClassicSession].sessionState.catalogManager
+    try manager.catalog(catalog).asTableCatalog.loadTable(Identifier.of(Array(schema), table)) match {
+      case t: DeltaTableV2 =>
+        val snapshot = Newest.of(t.deltaLog)
+        node.put("kind", if (snapshot.version < 0) "missing" else "delta")
+        node.put("path", t.deltaLog.dataPath.toString)
+        node.put("tableId", snapshot.metadata.id)
+        columns(snapshot.metadata.schema.fieldNames.toSeq)
+      case t: V1Table if t.v1Table.tableType == CatalogTableType.VIEW => node.put("kind", "view")
+      case t =>
+        node.put("kind", "other")
+        node.put("provider", Option(t.properties.get("provider")).getOrElse(t.name))
+        columns(t.columns.toSeq.map(_.name))
+    } catch { case _: NoSuchTableException | _: NoSuchDatabaseException | _: NoSuchNamespaceException => node.put("kind", "missing") }
     node.toString
   }
 

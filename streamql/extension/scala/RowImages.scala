@@ -2,6 +2,7 @@ package org.apache.spark.sql.streamql
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Add, BoundReference, Coalesce, Expression, GenericInternalRow, JoinedRow, UnsafeProjection}
@@ -72,15 +73,15 @@ object FileRows {
  *
  * Delta's `_metadata` tells the same; but it makes a struct of a dozen fields for each row read, also for the 99 of 100 that a
  * position filter then drops. Here identity is computed a batch at a time, and rows not asked for are left out of the batch.
- * `selects`: whether any of the files has rows to be left out.
+ * `selecting`, with what reads deletion vectors: any of the files may have rows to be left out.
  */
-class RowImageFormat(descriptor: SnapshotDescriptor, selects: Boolean)
+class RowImageFormat(descriptor: SnapshotDescriptor, selecting: Option[Broadcast[SerializableConfiguration]])
   extends DeltaParquetFileFormatBase(ProtocolMetadataAdapterV1(descriptor.protocol, descriptor.metadata), useMetadataRowIndexOpt = Some(true)) {
   import RowImages._
 
-  private val configuration = descriptor.metadata.configuration
-  private val idColumn = configuration.get("delta.rowTracking.materializedRowIdColumnName")
-  private val versionColumn = configuration.get("delta.rowTracking.materializedRowCommitVersionColumnName")
+  private val idColumn = descriptor.metadata.configuration.get("delta.rowTracking.materializedRowIdColumnName")
+  private val versionColumn = descriptor.metadata.configuration.get("delta.rowTracking.materializedRowCommitVersionColumnName")
+  private val selects = selecting.nonEmpty
   private val table = descriptor.dataPath.toString
 
   override def equals(other: Any): Boolean = this eq other.asInstanceOf[AnyRef]
@@ -120,8 +121,7 @@ class RowImageFormat(descriptor: SnapshotDescriptor, selects: Boolean)
       val shape = Shape(columns, idColumn.filter(_ => extra.exists(f => idColumn.contains(f.name))).map(at),
         versionColumn.filter(_ => extra.exists(f => versionColumn.contains(f.name))).map(at),
         extra.find(_ eq index).map(f => at(f.name)), read.length + partitionSchema.length)
-      val serialized = new SerializableConfiguration(conf)
-      (file: PartitionedFile) => new RowImages(file, shape, positions(file, table, serialized.value)).over(open(file).asInstanceOf[Iterator[Any]])
+      RowImages.reader(open, shape, table, selecting)
     }
   }
 }
@@ -143,6 +143,18 @@ object RowImages {
 
   /** The columns of the answer, and where among those read (of which there are `width`) are materialized ids, versions, and row indexes. */
   case class Shape(columns: Seq[Column], id: Option[Int], version: Option[Int], index: Option[Int], width: Int)
+
+  /** What reads a file in a task: made here, so that no more than it needs goes with it. */
+  def reader(open: PartitionedFile => Iterator[InternalRow], shape: Shape, table: String,
+      selecting: Option[Broadcast[SerializableConfiguration]]): PartitionedFile => Iterator[InternalRow] = file => {
+    val chosen = selecting.flatMap(conf => positions(file, table, conf.value.value))
+    if (chosen.exists(p => p.keep && p.bits.isEmpty)) Iterator.empty
+    else {
+      val rows = open(file).asInstanceOf[Iterator[Any]]
+      chosen.filter(_.keep).foreach(p => Pages.restrict(rows, p.bits))
+      new RowImages(file, shape, chosen).over(rows)
+    }
+  }
 
   /** What the file's index said of the rows to be had, else what its deletion vector says; None: all. */
   def positions(file: PartitionedFile, table: String, conf: Configuration): Option[Positions] = {

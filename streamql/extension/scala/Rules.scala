@@ -28,9 +28,8 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     val resolved = plan.resolveOperatorsUp {
       case r: UnresolvedRelation if Bridge.isRegistered =>
         val name = qualified(r.multipartIdentifier)
-        val options = new java.util.HashMap[String, String](r.options)
-        if (r.isStreaming) options.put("\u0000streaming", "true")
-        Option(Bridge.get.resolve(session, name, options, Pins.current))
+        val more = if (r.isStreaming) Seq("\u0000streaming" -> "true") else Nil
+        Option(Bridge.get.resolve(session, name, options(r, more), Pins.current))
           .map(p => SubqueryAlias(name.last, p): LogicalPlan).getOrElse(r)
       case i: InsertIntoStatement if Bridge.isRegistered =>
         i.table match { // no child of the node, so it is not met above; Python refuses a stream that would be written
@@ -78,14 +77,21 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     })
   }
 
-  private def writing(r: UnresolvedRelation): java.util.HashMap[String, String] = {
-    val options = new java.util.HashMap[String, String](r.options)
-    options.put(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES, "INSERT")
-    options
+  private def writing(r: UnresolvedRelation): String = options(r, Seq(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES -> "INSERT"))
+
+  private def options(r: UnresolvedRelation, more: Seq[(String, String)]): String = {
+    val node = ResolveStreams.mapper.createObjectNode()
+    r.options.forEach((k, v) => node.put(k, v))
+    more.foreach { case (k, v) => node.put(k, v) }
+    node.toString
   }
 
   private def refuseSubquery(statement: String, plan: LogicalPlan): Unit =
     if (Plans.reads(plan).nonEmpty) Refusals.subquery(statement)
+}
+
+object ResolveStreams {
+  private val mapper = new com.fasterxml.jackson.databind.ObjectMapper()
 }
 
 object Refusals {

@@ -7,7 +7,8 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
+import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation
@@ -21,6 +22,7 @@ import org.apache.spark.sql.delta.util.FileNames
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, LogicalRelation}
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.types.StructType
+import org.apache.spark.util.SerializableConfiguration
 
 /** Work per file or per commit, many at a time: it waits for storage, not for a core. */
 object Parallel {
@@ -31,6 +33,31 @@ object Parallel {
     if (items.size <= 2) items.map(f)
     else try pool.invokeAll(items.map(i => (() => f(i)): Callable[B]).asJava).asScala.map(_.get).toSeq
     catch { case e: ExecutionException => throw e.getCause }
+}
+
+/** The newest snapshot of a log: where the one at hand still is the newest, two looks at files say so, and the log is not listed. */
+object Newest {
+  private val fileSystems = java.util.Collections.synchronizedMap(new java.util.WeakHashMap[DeltaLog, FileSystem]())
+
+  def of(log: DeltaLog): Snapshot = {
+    val known = log.unsafeVolatileSnapshot
+    if (stillIs(log, known)) known else log.update()
+  }
+
+  /** No next commit; and this one is the file it was, so the table was not made anew. Commits of a coordinator are not in the log. */
+  private def stillIs(log: DeltaLog, s: Snapshot): Boolean =
+    s.version >= 0 && !s.isCatalogOwned && s.tableCommitCoordinatorClientOpt.isEmpty &&
+      madeFrom(s).exists { last =>
+        val fs = fileSystems.computeIfAbsent(log, l => l.logPath.getFileSystem(l.newDeltaHadoopConf()))
+        try fs.getFileStatus(last.getPath).getModificationTime == last.getModificationTime &&
+          !fs.exists(FileNames.unsafeDeltaFile(log.logPath, s.version + 1))
+        catch { case _: FileNotFoundException => false }
+      }
+
+  /** The snapshot's last commit, or the checkpoint, if that is of its version. */
+  private def madeFrom(s: Snapshot): Option[FileStatus] =
+    s.logSegment.deltas.lastOption.filter(f => FileNames.deltaVersion(f.getPath) == s.version)
+      .orElse(Some(s.checkpointProvider).filter(_.version == s.version).flatMap(_.topLevelFiles.headOption))
 }
 
 /** Exactly these files, and no Spark job to list them; with `chosen`, only those of their rows that it names. */
@@ -60,7 +87,17 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
   private def hadoopConf = log.newDeltaHadoopConf()
   private def fileSystem = log.logPath.getFileSystem(hadoopConf)
 
-  def update(): Snapshot = log.update()
+  /** Configuration for tasks: far larger than all else that they are told, so it is sent once for as long as settings stay. */
+  lazy val broadcastConf: Broadcast[SerializableConfiguration] = TableReader.confs.synchronized {
+    val settings = (classic.sessionState.conf.getAllConfs, log.options)
+    Option(TableReader.confs.get(classic)).filter(_._1 == settings).map(_._2).getOrElse {
+      val sent = session.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
+      TableReader.confs.put(classic, (settings, sent))
+      sent
+    }
+  }
+
+  def update(): Snapshot = Newest.of(log)
   def snapshotAt(version: Long): Snapshot = log.getSnapshotAt(version)
   def path: String = log.dataPath.toString
   def logPath: String = log.logPath.toString
@@ -154,6 +191,14 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
   /** The files of a snapshot, one JSON add action a line. */
   def filesOf(s: Snapshot): String = s.allFiles.collect().map(f => slim(f.json)).mkString("\n")
 
+  /** No rows, of the table's columns between others (as DDL). */
+  def nothing(descriptor: SnapshotDescriptor, before: String, after: String): DataFrame = {
+    val columns = log.buildHadoopFsRelationWithFileIndex(descriptor, new ChangeFileIndex(session, log, Nil, descriptor, None), None,
+      dropNullTypeColumnsFromSchema = false).dataSchema
+    val all = StructType(StructType.fromDDL(before) ++ columns ++ StructType.fromDDL(after))
+    Dataset.ofRows(classic, LocalRelation(DataTypeUtils.toAttributes(all)))
+  }
+
   /** All rows of a snapshot, as `scan` shows them; files are listed by Delta, on the executors' side of things. */
   def table(s: Snapshot): DataFrame = {
     val all = Dataset.ofRows(classic, LogicalRelation(log.createRelation(snapshotToUseOpt = Some(s), isTimeTravelQuery = true)))
@@ -177,17 +222,19 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
     val selects = chosen != null || adds.exists(_.deletionVector != null)
     Dataset.ofRows(classic,
       if (adds.isEmpty) LocalRelation(DataTypeUtils.toAttributes(schema))
-      else LogicalRelation(relation.copy(dataSchema = schema, fileFormat = new RowImageFormat(descriptor, selects))(classic)))
+      else LogicalRelation(relation.copy(dataSchema = schema, fileFormat = new RowImageFormat(descriptor, if (selects) Some(broadcastConf) else None))(classic)))
   }
 }
 
 object TableReader {
+  private type Settings = (Map[String, String], Map[String, String])
+  private val confs = new java.util.WeakHashMap[ClassicSession, (Settings, Broadcast[SerializableConfiguration])]()
   private val mapper = new ObjectMapper()
   private val numRecords = java.util.regex.Pattern.compile("\"numRecords\"\\s*:\\s*(\\d+)")
 
   /** How the tables at the paths (one a line) stand now: a JSON array of [version, time, table id]; version -1 where there is none. */
   def look(session: SparkSession, paths: String): String = Parallel.map(paths.linesIterator.toSeq) { path =>
-    val s = try Some(DeltaLog.forTable(session, path).update()).filter(_.version >= 0) catch { case scala.util.control.NonFatal(_) => None }
+    val s = try Some(Newest.of(DeltaLog.forTable(session, path))).filter(_.version >= 0) catch { case scala.util.control.NonFatal(_) => None }
     val answer = mapper.createArrayNode()
     answer.add(s.map(_.version).getOrElse(-1L)).add(s.map(_.timestamp).getOrElse(0L)).add(s.map(_.metadata.id).getOrElse(""))
     answer.toString

@@ -43,7 +43,7 @@ class EventLog(session: SparkSession, path: String) {
   private val mapper = new ObjectMapper()
   private val log = DeltaLog.forTable(session, path)
 
-  def update(): Snapshot = log.update()
+  def update(): Snapshot = Newest.of(log)
 
   /** {version, tableId, configuration, domains: {domain: configuration}, txns: {appId: version}} of a snapshot, whole. */
   def state(s: Snapshot): String = {
