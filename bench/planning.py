@@ -10,6 +10,7 @@ from streamql.changes import explain
 from streamql.model import Interval, StreamMode
 
 COMMITS = 10
+INSERT = "INSERT INTO {t} VALUES (-1L, 0L, 'x', 0D, timestamp'2020-01-01')"
 
 
 def plan_last(context: Context, built: Built) -> None:
@@ -22,18 +23,12 @@ def many_files(context: Context, rows: int) -> list[Case]:
     """Ten commits of a table of many files, and of one of few; before each look a row is inserted, so that there is something new."""
     base = context.tables.base(4000)
     tables = {
-        "streamql": context.tables.by_hand(
-            base, "files_100000", 100, 1000, ["INSERT INTO {t} SELECT * FROM {t} LIMIT 1"] * COMMITS
-        ),
-        "100 files": context.tables.by_hand(
-            base, "files_100", 1, 100, ["INSERT INTO {t} SELECT * FROM {t} LIMIT 1"] * COMMITS
-        ),
+        "streamql": context.tables.by_hand(base, "files_100000", 100, 1000, [INSERT] * COMMITS, real=False),
+        "100 files": context.tables.by_hand(base, "files_100", 1, 100, [INSERT] * COMMITS, real=False),
     }
 
     def case(name: str, built: Built) -> Case:
-        row = "(-1L, 0L, 'x', 0D, timestamp'2020-01-01')"
-        insert = f"INSERT INTO {built.name} SELECT * FROM VALUES {row}"
-        return Case(name, lambda: plan_last(context, built), lambda: context.spark.sql(insert))
+        return Case(name, lambda: plan_last(context, built), lambda: context.spark.sql(INSERT.format(t=built.name)))
 
     return [case(name, built) for name, built in tables.items()]
 

@@ -89,13 +89,18 @@ class Tables:
             making.rename(path)
         return Built(self.spark, str(path), latest(base), latest(str(path)))
 
-    def by_hand(self, base: str, name: str, commits: int, files: int, statements: Sequence[str] = ()) -> Built:
-        """A copy of a small table, to which commits written here each add `files` copies (links) of its first file; then statements run."""
+    def by_hand(
+        self, base: str, name: str, commits: int, files: int, statements: Sequence[str] = (), *, real: bool = True
+    ) -> Built:
+        """A copy of a small table, to which commits written here each add `files` copies (links) of its first file; then statements run.
+
+        Unless `real`, the files are in the log only: for what never reads them.
+        """
         path = self._directory / f"{Path(base).name}_{name}"
         if not path.exists():
             making = self._fresh(f"{path.name}.making")
             link(Path(base), making)
-            add_links(making, commits, files)
+            add_links(making, commits, files, real)
             for statement in statements:
                 self.spark.sql(statement.format(t=f"delta.`{making}`"))
             making.rename(path)
@@ -122,7 +127,7 @@ def latest(path: str) -> int:
     return max(int(f.stem) for f in (Path(path) / "_delta_log").glob("[0-9]" * 20 + ".json"))
 
 
-def add_links(table: Path, commits: int, files: int) -> None:
+def add_links(table: Path, commits: int, files: int, real: bool) -> None:
     """Writes commits that each add `files` links of the table's first file, with row ids of their own."""
     log = table / "_delta_log"
     version = latest(str(table))
@@ -142,7 +147,8 @@ def add_links(table: Path, commits: int, files: int) -> None:
         actions: list[dict[str, Any]] = [{"commitInfo": info}]
         for i in range(files):
             name = f"part-{n:05d}-{i:05d}.parquet"
-            os.link(table / model["path"], table / name)
+            if real:
+                os.link(table / model["path"], table / name)
             first = {
                 "path": name,
                 "baseRowId": mark + 1,

@@ -18,7 +18,7 @@ from streamql.consume.decide import Verdict, decide
 from streamql.consume.owner import running, this_owner
 from streamql.consume.settings import BUSY_TIMEOUT, LEASE, seconds
 from streamql.consume.targets import claimed_statement, find_target, prepare, runs_plain
-from streamql.delta.command import Command, Target
+from streamql.delta.command import Command, Numbered, Target
 from streamql.delta.jvm import JavaObject
 from streamql.delta.table import DeltaTable
 from streamql.errors import StreamqlError
@@ -65,7 +65,7 @@ def consume(spark: SparkSession, command: Command) -> JavaObject:
     with running(consumption_id):
         claimed = _claim(spark, command, consumption_id)
         if claimed is None:
-            return command.execute(0, None, 0, False)
+            return command.execute(0)
         return _run(spark, command, claimed)
 
 
@@ -218,7 +218,7 @@ def _run(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObject:
 def _execute(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObject:
     claim = claimed.claim
     if not claim.statements:
-        return command.execute(0, None, 0, False)
+        return command.execute(0)
     statement = claim.statements[0]
     now = DeltaTable(spark, statement.path).latest()
     reserved = claimed.targets[0]
@@ -232,7 +232,8 @@ def _execute(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObj
             f"{statement.target} was replaced, dropped or written meanwhile",
             hint="run the statement again",
         )
-    return command.execute(0, statement.app_id, claim.data_number, creates)
+    number = Numbered(statement.app_id, claim.data_number, statement.path, statement.seen)
+    return command.execute(0, number, creates)
 
 
 def _end_query(spark: SparkSession, claim: Claim, rows: JavaObject, failure: BaseException | None) -> JavaObject:

@@ -31,6 +31,16 @@ class Target:
         return self.operation.endswith("_RESERVED")
 
 
+@dataclass(frozen=True)
+class Numbered:
+    """The number that a commit carries for an app id, into the log at `path`, which was at version `seen` when that was arranged."""
+
+    app_id: str | None
+    number: int
+    path: str
+    seen: int
+
+
 class Command:
     """One or several writes that read streams, or a query that consumes by reading."""
 
@@ -41,7 +51,7 @@ class Command:
     @property
     def tokens(self) -> list[str]:
         """The tokens of all stream reads, each once."""
-        return list(self._handle.tokens())
+        return str(self._handle.tokens()).splitlines()
 
     @property
     def text(self) -> str:
@@ -56,7 +66,7 @@ class Command:
     @property
     def asked(self) -> frozenset[str]:
         """The ids of the streams that a query asked to consume."""
-        return frozenset(self._handle.askedFor())
+        return frozenset(str(self._handle.askedFor()).splitlines())
 
     @property
     def count(self) -> int:
@@ -85,6 +95,7 @@ class Command:
         """A result without rows."""
         return java_list(self._spark, [])
 
-    def execute(self, i: int, app_id: str | None, number: int, reserved: bool) -> JavaObject:
-        """Runs statement `i` as analysed; its commit carries (app id, number). Answers the rows, which stay in the JVM."""
-        return self._handle.execute(session_of(self._spark), i, app_id, number, reserved)
+    def execute(self, i: int, number: Numbered | None = None, reserved: bool = False) -> JavaObject:
+        """Runs statement `i` as analysed; its commit carries the number. Answers the rows, which stay in the JVM."""
+        n = number or Numbered(None, 0, "", -1)
+        return self._handle.execute(session_of(self._spark), i, n.app_id, n.number, n.path, n.seen, reserved)

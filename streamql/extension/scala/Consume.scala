@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
-import org.apache.spark.sql.delta.DeltaLog
+import org.apache.spark.sql.delta.{DeltaLog, TransactionExecutionObserver}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
@@ -43,11 +43,11 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   override def run(session: SparkSession): Seq[Row] =
     Binding.exclusively(reads.map(_.binding)) { Bridge.get.consume(session, this).asScala.toSeq }
 
-  /** The tokens of the streams that are read, each once. */
-  def tokens: JList[String] = reads.map(_.binding.token).distinct.asJava
+  /** The tokens of the streams that are read, each once, one a line; a token is JSON. */
+  def tokens: String = reads.map(_.binding.token).distinct.mkString("\n")
   def text: String = written(statements.head)
   def statementCount: Int = statements.size
-  def askedFor: JList[String] = asked.asJava
+  def askedFor: String = asked.mkString("\n")
 
   /** Every read whose token is `old` now stands for another interval. */
   def rebind(old: String, plan: LogicalPlan, token: String): Unit =
@@ -67,10 +67,10 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   }
 
   /**
-   * Runs statement `i`, as it was analysed, in a session of its own; with an app id its commit carries (app id, number). `reserved`:
-   * its table was reserved, so that it replaces it.
+   * Runs statement `i`, as it was analysed, in a session of its own; with an app id its commit carries (app id, number), into the log at
+   * `path` whose version was `seen` when the claim was made. `reserved`: its table was reserved, so that it replaces it.
    */
-  def execute(session: SparkSession, i: Int, appId: String, number: Long, reserved: Boolean): JList[Row] = {
+  def execute(session: SparkSession, i: Int, appId: String, number: Long, path: String, seen: Long, reserved: Boolean): JList[Row] = {
     val own = session.asInstanceOf[ClassicSession].cloneSession()
     // A file that is gone or broken must fail the statement: skipped, its changes would be lost for good.
     Seq("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles").foreach(own.conf.set(_, "false"))
@@ -81,7 +81,9 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
     val plan = own.withActive { Targets.inSession(own, if (reserved) Targets.replacing(statements(i)) else statements(i)) }
     plan.setAnalyzed()
     // CREATE TABLE AS runs an insert of its own, which is part of this consumption and not another one.
-    GuardAndConsume.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
+    def run() = GuardAndConsume.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
+    if (appId == null) run()
+    else TransactionExecutionObserver.withObserver(new NumbersFromCommits(session, path, appId, seen))(run())
   }
 
   /** For CREATE TABLE AS: an empty table that is marked as reserved, so that the statement can be fenced like any other. */

@@ -13,7 +13,7 @@ import org.apache.parquet.hadoop.metadata.CompressionCodecName
 import org.apache.parquet.hadoop.util.HadoopOutputFile
 import org.apache.parquet.schema.{LogicalTypeAnnotation, MessageType, PrimitiveType, Type, Types}
 import org.apache.spark.sql.{SaveMode, SparkSession}
-import org.apache.spark.sql.delta.{DeltaConcurrentModificationException, DeltaLog, DeltaOperations, Snapshot}
+import org.apache.spark.sql.delta.{DeltaConcurrentModificationException, DeltaLog, DeltaOperations, OptimisticTransaction, Snapshot, TransactionExecutionObserver}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, DomainMetadata, SetTransaction}
 import org.apache.spark.sql.types.{LongType, StringType, StructType, TimestampType}
 
@@ -22,6 +22,21 @@ object Txns {
   /** The number that a snapshot has for `appId`, by its whole state; null: none. */
   def number(snapshot: Snapshot, appId: String): java.lang.Long =
     snapshot.transactions.get(appId).map(java.lang.Long.valueOf).orNull
+
+  private val COMMITS_MAX = 200
+  private val mapper = new ObjectMapper()
+
+  /** The last number that the commits after version `seen` have for `appId`, -1: none has one; None where they are too many, or gone. */
+  def since(session: SparkSession, log: DeltaLog, snapshot: Snapshot, appId: String, seen: Long): Option[Long] =
+    if (snapshot.version - seen > COMMITS_MAX) None
+    else {
+      val commits = mapper.readTree(new TableReader(session, log).commits(snapshot, seen + 1, snapshot.version, files = false)).elements().asScala.toSeq
+      if (commits.exists(!_.has("actions"))) None
+      else {
+        val txns = commits.flatMap(_.get("actions").elements().asScala).flatMap(a => Option(a.get("txn")))
+        Some(txns.filter(_.get("appId").asText == appId).map(_.get("version").asLong).lastOption.getOrElse(-1L))
+      }
+    }
 
   /**
    * Commits (appId, number) alone, if the log holds a lower number for appId when the commit is made: a compare-and-set. Answers the
@@ -35,6 +50,36 @@ object Txns {
       txn.commit(Seq(SetTransaction(appId, number, Some(System.currentTimeMillis()))), DeltaOperations.ManualUpdate)
       number
     } catch { case _: DeltaConcurrentModificationException => null }
+  }
+}
+
+/**
+ * Before a write with a number, Delta asks which number the table has for the app id, to skip a write done before; for that it
+ * reconstructs the table's whole state, by two jobs, however small the write and large the table. Of a claimed statement it is known
+ * that a number can only have come since the claim was made, at version `seen`: the commits since then tell, mostly none.
+ */
+class NumbersFromCommits(session: SparkSession, path: String, appId: String, seen: Long) extends TransactionExecutionObserver {
+  private val before = TransactionExecutionObserver.getObserver
+
+  override def startingTransaction(f: => OptimisticTransaction): OptimisticTransaction = {
+    val txn = before.startingTransaction(f)
+    val isOurs = txn.deltaLog.dataPath.toString == path && seen >= 0 && txn.snapshot.version >= seen
+    if (isOurs) new ClaimedTransaction(session, txn, appId, seen) else txn
+  }
+  override def createChild(): TransactionExecutionObserver = before.createChild()
+  override def preparingCommit[T](f: => T): T = before.preparingCommit(f)
+  override def beginDoCommit(): Unit = before.beginDoCommit()
+  override def beginBackfill(): Unit = before.beginBackfill()
+  override def beginPostCommit(): Unit = before.beginPostCommit()
+  override def transactionCommitted(): Unit = before.transactionCommitted()
+  override def transactionAborted(): Unit = before.transactionAborted()
+}
+
+class ClaimedTransaction(session: SparkSession, txn: OptimisticTransaction, appId: String, seen: Long)
+  extends OptimisticTransaction(txn.deltaLog, txn.catalogTable, txn.snapshot) {
+  override def txnVersion(id: String): Long = {
+    val known = if (id == appId) Txns.since(session, deltaLog, snapshot, appId, seen) else None
+    known.map { n => readTxn += id; n }.getOrElse(super.txnVersion(id)) // read: a commit of it meanwhile is a conflict
   }
 }
 
