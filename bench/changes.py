@@ -156,9 +156,9 @@ def pruned(context: Context, rows: int, kind: str) -> list[Case]:
 
 
 def added_files(context: Context, rows: int, files: int) -> list[Case]:
-    """Files added, and nothing else; against a scan of them."""
+    """Files added, and nothing else; against scans of them: as Parquet files, and as a table that has four more."""
     base = context.tables.base(4000)
-    return against(context.tables.by_hand(base, f"added_{files}", 1, files), TOUCHED)
+    return against(context.tables.by_hand(base, f"added_{files}", 1, files), TOUCHED, WHOLE)
 
 
 def lost_row(context: Context, rows: int, files: int) -> list[Case]:
@@ -244,7 +244,7 @@ BENCHMARKS = (
             f"{n:,} files of 1,000 rows added",
             partial(added_files, files=n),
             0,
-            (Target(1.1, TOUCHED),),
+            (Target(1.1, TOUCHED), Target(1.1, WHOLE)),
         )
         for n in (1, 10, 100, 1000)
     ),

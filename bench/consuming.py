@@ -73,7 +73,7 @@ def merge(context: Context, rows: int) -> list[Case]:
 BENCHMARKS = tuple(
     Benchmark(
         f"{kind.__name__}_{rows}",
-        f"{kind.__doc__} of {rows:,} changes",
+        f"{(kind.__doc__ or '').rstrip('.')}: {rows:,} changes",
         kind,
         rows,
         (Target(1.5, PLAIN),) if rows > 10 else (),

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
+from bench.databend_process import Engine
 from bench.tables import Tables
-
-if TYPE_CHECKING:
-    from bench.databend import Engine
 
 
 @dataclass

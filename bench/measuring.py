@@ -6,10 +6,8 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from bench.context import Context
+from bench.context import Context
 
 OURS = "streamql"
 """The case that the others are compared with, where a benchmark has one of this name; else its first."""

@@ -47,7 +47,8 @@ def least_files(commits: Sequence[Commit]) -> tuple[dict[str, NetFile], frozense
     best, counted = net_files(commits), frozenset[int]()
     if not any(f.moved for f in best.values()):
         return best, counted
-    moves = [c.version for c in commits if any(not change.data_change for change in c.changes)]
+    # Only moves that say so took the rows' ids along: to rewrite a table by hand with dataChange = false gives it new ones.
+    moves = [c.version for c in commits if c.row_tracking_preserved and any(not m.data_change for m in c.changes)]
     choices = [frozenset(moves)]
     if len(moves) <= GREEDY_MOVES_MAX:
         choices += [frozenset({v}) for v in moves]

@@ -38,8 +38,8 @@ class PlanKind(Enum):
 CARRIED_BYTES_MIN = 4 << 20
 """Rewritten files smaller than this, on either side, are compared as they are: the look at ids is a job of its own."""
 
-CARRIED_ROWS_MAX = 1 << 29
-"""With more rows than this, the set of ids (up to an eighth of a byte each) would be too large for one task."""
+CARRIED_ROWS_MAX = 1 << 26
+"""With more rows than this, the set of ids (two bytes each, where they lie far apart) would be too large for one task."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class Piece:
 
 @dataclass(frozen=True)
 class ChangePlan:
-    """What to read. `inserted`: files all of whose rows are new. `pieces`: the rest. `perishable`: files that VACUUM may have taken."""
+    """What to read. `inserted`: files all of whose rows are new. `pieces`: the rest. `perishable`: files that VACUUM may have taken,
+    or whose deletion vectors it may have."""
 
     kind: PlanKind
     interval: Interval
@@ -149,13 +150,14 @@ def _much_is_rewritten(pieces: Sequence[Piece]) -> bool:
     return min(sides) >= max(1, CARRIED_BYTES_MIN) and _records(whole) <= CARRIED_ROWS_MAX
 
 
-def _records(pieces: Sequence[Piece]) -> int:
-    return sum(int(p.file.action.get("numRecords") or 0) for p in pieces)
+def _records(pieces: Sequence[Piece]) -> float:
+    """How many rows the files have; infinitely many where one does not say."""
+    return sum(float(p.file.action.get("numRecords", "inf")) for p in pieces)
 
 
 def _perishable(commits: Sequence[Commit], pieces: Sequence[Piece]) -> tuple[FileState, ...]:
     gone = gone_after(commits)
-    return tuple({p.file.path: p.file for p in pieces if p.file.path in gone}.values())
+    return tuple({p.file: p.file for p in pieces if p.file.path in gone or p.file.vector is not None}.values())
 
 
 MOVING_OPERATIONS = frozenset({"UPDATE", "DELETE", "MERGE", "OPTIMIZE"})

@@ -17,6 +17,9 @@ from streamql.model import METADATA_COLUMNS
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 MAPPING_MODE = "delta.columnMapping.mode"
 
+OWN_PREFIX = "__streamql_"
+"""What the columns that scans add to a table's own are called."""
+
 _WIDER: Mapping[str, frozenset[str]] = {
     "byte": frozenset({"short", "integer", "long", "double"}),
     "short": frozenset({"integer", "long", "double"}),
@@ -55,7 +58,7 @@ def identity(field: Json) -> str:
 def check_reserved(metadata: Json, table: str, **where: int | None) -> None:
     """Raises RESERVED_COLUMN_NAME if a column is named like a metadata column of streams."""
     for name in column_names(metadata):
-        if name.lower() in METADATA_COLUMNS:
+        if name.lower() in METADATA_COLUMNS or name.lower().startswith(OWN_PREFIX):
             raise StreamqlError(
                 "RESERVED_COLUMN_NAME",
                 f"{table} has a column {name}, which is the name of a metadata column of streams",

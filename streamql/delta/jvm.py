@@ -51,6 +51,11 @@ def session_of(spark: SparkSession) -> JavaObject:
     return spark._jsparkSession
 
 
+def activate(spark: SparkSession) -> None:
+    """Makes a session the current one of the JVM thread that serves this thread: Delta takes settings from there."""
+    jvm(spark).org.apache.spark.sql.classic.SparkSession.setActiveSession(session_of(spark))
+
+
 def frame(spark: SparkSession, java_frame: JavaObject) -> DataFrame:
     """A Python DataFrame over a Dataset of the JVM."""
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame

@@ -137,8 +137,8 @@ class DeltaTable:
         )
 
     def missing_files(self, files: Iterable[FileState]) -> list[str]:
-        """Those of the files that storage does not have any more."""
-        return str(self._reader.missing("\n".join(f.path for f in files))).splitlines()
+        """Names of those of the files, and of their deletion vectors, that storage does not have any more."""
+        return str(self._reader.missing("\n".join(f.as_add() for f in files))).splitlines()
 
     def files(self, snapshot: Snapshot) -> list[FileState]:
         """All files of a version: costs what the table's size costs."""

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of, now_ms
+from streamql.delta.jvm import activate
 from streamql.delta.names import qualify, schema_exists
 from streamql.delta.rows import Value, small_frame
 from streamql.delta.table import look_at
@@ -59,7 +60,7 @@ def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamS
             return StreamStatus(glance.time_ms, 0, 0, state.offset.initial, source_name=str(source.name))
         return status_of(spark, state)
 
-    with ThreadPoolExecutor(LOOKS_AT_ONCE) as pool:
+    with ThreadPoolExecutor(LOOKS_AT_ONCE, initializer=activate, initargs=(spark,)) as pool:
         return list(pool.map(status, states))
 
 

@@ -15,16 +15,11 @@ from streamql.model import Interval, StreamMode
 MB = 1 << 20
 
 
-def commit(version: int, operation: str, *actions: dict[str, Any], preserved: bool = True) -> Commit:
+def commit(version: int, operation: str, *actions: dict[str, Any], preserved: bool | None = True) -> Commit:
     import json
 
-    info = {
-        "commitInfo": {
-            "operation": operation,
-            "timestamp": version,
-            "tags": {"delta.rowTracking.preserved": str(preserved).lower()},
-        }
-    }
+    tags = {} if preserved is None else {"delta.rowTracking.preserved": str(preserved).lower()}
+    info = {"commitInfo": {"operation": operation, "timestamp": version, "tags": tags}}
     return parse_commits(json.dumps([{"version": version, "time": version, "actions": [info, *actions]}]))[0]
 
 
@@ -133,6 +128,25 @@ def test_a_compaction_stays_out_where_counting_it_would_read_more() -> None:
     assert not left_out.moves
     assert left_out.kind is PlanKind.MINIMIZE_MOVED
     assert shown(left_out) == [(-1, "x"), (+1, "n"), (+1, "x")]
+
+
+def test_a_compaction_by_hand_gives_rows_new_ids_and_is_never_counted() -> None:
+    by_hand = commit(6, "WRITE", remove("p", 5, move=True), add("x", 6, move=True), preserved=None)
+    p = planned(
+        commit(5, "UPDATE", remove("o", 1), add("p", 5)), by_hand, commit(7, "UPDATE", remove("x", 6), add("y", 7))
+    )
+    assert not p.moves
+    assert p.kind is PlanKind.MINIMIZE_MOVED
+    assert shown(p) == [(-1, "o"), (-1, "x"), (+1, "p"), (+1, "y")]
+
+
+def test_files_that_do_not_say_their_rows_are_compared_as_they_are() -> None:
+    foreign = commit(5, "UPDATE", remove("o", 1), add("n", 5))
+    for change in foreign.changes:
+        for state in (change.before, change.after):
+            if state is not None:
+                del state.action["numRecords"]  # type: ignore[attr-defined]
+    assert planned(foreign).kind is PlanKind.MINIMIZE
 
 
 def test_unpreserved_row_tracking_is_an_error() -> None:

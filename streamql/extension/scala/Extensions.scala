@@ -11,7 +11,7 @@ class Extensions extends (SparkSessionExtensions => Unit) {
     e.injectPostHocResolutionRule(session => new GuardAndConsume(session))
     e.injectPlanNormalizationRule(_ => ExpandStreams)
     e.injectOptimizerRule(_ => ExpandStreams)
-    e.injectOptimizerRule(_ => AnswerAtOnce)
+    e.injectPlanNormalizationRule(_ => AnswerAtOnce)
     Functions.scalar.foreach(e.injectFunction)
     Functions.table.foreach(e.injectTableFunction)
   }

@@ -57,15 +57,16 @@ object Functions {
   val table: Seq[Table] = Seq("streamql_changes", "stream_backlog", "stream_status").map(tableFunction)
 }
 
-/** What one of our functions answered; a literal, but that a plan tells it from others, and that a column of it is named as it was called. */
+/** What one of our functions answered; a constant like a literal, but that a plan tells it from others, and that a column of it is named as it was called. */
 case class StreamValue(answer: Literal, call: String) extends LeafExpression with CodegenFallback {
   override def dataType: DataType = answer.dataType
   override def nullable: Boolean = answer.nullable
+  override def foldable: Boolean = true
   override def eval(row: InternalRow): Any = answer.value
   override def sql: String = call
 }
 
-/** A query that asks nothing but our functions needs no Spark job. */
+/** A query that asks nothing but our functions needs no Spark job. Before the optimizer: it folds constants, and forgets what they were. */
 object AnswerAtOnce extends Rule[LogicalPlan] {
   private def isAnswered(e: Expression): Boolean = e match {
     case _: StreamValue | _: Literal => true

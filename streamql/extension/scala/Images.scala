@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference
 import org.apache.spark.sql.catalyst.plans.logical.Expand
 import org.apache.spark.sql.classic.ClassicConversions._
 import org.apache.spark.sql.classic.Dataset
-import org.apache.spark.sql.functions.expr
+import org.apache.spark.sql.functions.{col, expr}
 
 /**
  * Relational pieces that Spark has and its DataFrame interface lacks, and some it has that cost Python a call for each column. Lists of
@@ -17,7 +17,11 @@ import org.apache.spark.sql.functions.expr
 object Images {
   private val mapper = new ObjectMapper()
   private def strings(json: String): Seq[String] = mapper.readTree(json).elements().asScala.map(_.asText).toSeq
-  private def expressions(json: String): Seq[Column] = strings(json).map(expr)
+  /** A backquoted name alone is a column: as an expression it could be taken for a pattern of names (quotedRegexColumnNames). */
+  private def expressions(json: String): Seq[Column] = strings(json).map { text =>
+    val isName = text.length > 1 && text.startsWith("`") && text.endsWith("`") && !text.drop(1).dropRight(1).replace("``", "").contains("`")
+    if (isName) col(text) else expr(text)
+  }
 
   def rename(df: DataFrame, names: String): DataFrame = df.toDF(strings(names): _*)
 

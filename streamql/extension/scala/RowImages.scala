@@ -99,8 +99,9 @@ class RowImageFormat(descriptor: SnapshotDescriptor, selecting: Option[Broadcast
   override def supportBatch(session: SparkSession, schema: StructType): Boolean =
     super.supportBatch(session, if (schema.exists(f => isRaw(f.name))) schema else StructType(schema ++ Seq.fill(3)(index)))
 
+  /** Named where all vectors are Spark's own, on the heap like ours: code that reads them is faster then. */
   override def vectorTypes(required: StructType, partition: StructType, conf: SQLConf): Option[Seq[String]] =
-    if (selects) None else super.vectorTypes(required, partition, conf)
+    if (selects || conf.offHeapColumnVectorEnabled) None else super.vectorTypes(required, partition, conf)
 
   override def buildReaderWithPartitionValues(session: SparkSession, dataSchema: StructType, partitionSchema: StructType,
       required: StructType, filters: Seq[Filter], options: Map[String, String], conf: Configuration): PartitionedFile => Iterator[InternalRow] = {

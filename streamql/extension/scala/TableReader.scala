@@ -7,6 +7,7 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.{DataFrame, SparkSession}
@@ -49,8 +50,8 @@ object Newest {
     s.version >= 0 && !s.isCatalogOwned && s.tableCommitCoordinatorClientOpt.isEmpty &&
       madeFrom(s).exists { last =>
         val fs = fileSystems.computeIfAbsent(log, l => l.logPath.getFileSystem(l.newDeltaHadoopConf()))
-        try fs.getFileStatus(last.getPath).getModificationTime == last.getModificationTime &&
-          !fs.exists(FileNames.unsafeDeltaFile(log.logPath, s.version + 1))
+        def isSame(now: FileStatus) = now.getModificationTime == last.getModificationTime && now.getLen == last.getLen
+        try isSame(fs.getFileStatus(last.getPath)) && !fs.exists(FileNames.unsafeDeltaFile(log.logPath, s.version + 1))
         catch { case _: FileNotFoundException => false }
       }
 
@@ -85,13 +86,13 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
   private val classic = session.asInstanceOf[ClassicSession]
   private val mapper = TableReader.mapper
   private def hadoopConf = log.newDeltaHadoopConf()
-  private def fileSystem = log.logPath.getFileSystem(hadoopConf)
 
   /** Configuration for tasks: far larger than all else that they are told, so it is sent once for as long as settings stay. */
   lazy val broadcastConf: Broadcast[SerializableConfiguration] = TableReader.confs.synchronized {
-    val settings = (classic.sessionState.conf.getAllConfs, log.options)
+    val conf = hadoopConf
+    val settings = conf.iterator.asScala.map(e => e.getKey -> e.getValue).toMap
     Option(TableReader.confs.get(classic)).filter(_._1 == settings).map(_._2).getOrElse {
-      val sent = session.sparkContext.broadcast(new SerializableConfiguration(hadoopConf))
+      val sent = session.sparkContext.broadcast(new SerializableConfiguration(conf))
       TableReader.confs.put(classic, (settings, sent))
       sent
     }
@@ -129,18 +130,20 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
    * field. `files`: with the actions on files, or without.
    */
   def commits(snapshot: Snapshot, from: Long, to: Long, files: Boolean): String = {
-    val parts = Parallel.map(from to to)(v => commit(commitPath(snapshot, v), v, files))
+    val conf = hadoopConf
+    val fs = log.logPath.getFileSystem(conf)
+    val parts = Parallel.map(from to to)(v => commit(fs, conf, commitPath(snapshot, v), v, files))
     parts.mkString("[", ",", "]")
   }
 
-  private def commit(file: Path, version: Long, files: Boolean): String = {
+  private def commit(fs: FileSystem, conf: Configuration, file: Path, version: Long, files: Boolean): String = {
     val lines =
-      try log.store.read(file, hadoopConf)
+      try log.store.read(file, conf)
       catch { case _: FileNotFoundException => return s"""{"version":$version}""" }
     val left = if (files) Seq("{\"cdc\"") else Seq("{\"cdc\"", "{\"add\"", "{\"remove\"")
     val actions = lines.iterator.filterNot(l => l.isEmpty || left.exists(l.startsWith)).map(slim).toSeq
     val inCommit = actions.headOption.exists(_.contains("\"inCommitTimestamp\""))
-    val time = if (inCommit) "null" else fileSystem.getFileStatus(file).getModificationTime.toString
+    val time = if (inCommit) "null" else fs.getFileStatus(file).getModificationTime.toString
     s"""{"version":$version,"time":$time,"actions":${actions.mkString("[", ",", "]")}}"""
   }
 
@@ -158,17 +161,16 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
       root.toString
     }
 
-  /** Those of the given data files (as the log names them, one a line) that are not there any more. */
-  def missing(paths: String): String = {
+  /** Those of the given files (add actions, one a line) that are not there any more, or whose deletion vectors are not. */
+  def missing(files: String): String = {
     val conf = hadoopConf
     val fs = log.dataPath.getFileSystem(conf)
-    val named = paths.linesIterator.toSeq
-    val there = Parallel.map(named) { p =>
-      val path = new Path(new java.net.URI(p))
-      val absolute = if (path.isAbsolute) path else new Path(log.dataPath, path)
-      (if (absolute.toUri.getScheme == null) fs else absolute.getFileSystem(conf)).exists(absolute)
-    }
-    named.zip(there).collect { case (p, false) => p }.mkString("\n")
+    def exists(path: Path) = (if (path.toUri.getScheme == null) fs else path.getFileSystem(conf)).exists(path)
+    val named = files.linesIterator.map(Action.fromJson(_).asInstanceOf[AddFile]).toSeq
+    val vectors = named.flatMap(f => Option(f.deletionVector)).filter(_.storageType != "i").map(_.absolutePath(log.dataPath))
+    val data = named.map(f => new Path(new java.net.URI(f.path))).map(p => if (p.isAbsolute) p else new Path(log.dataPath, p))
+    val all = (data ++ vectors).distinct
+    all.zip(Parallel.map(all)(exists)).collect { case (p, false) => p.getName }.mkString("\n")
   }
 
   /** The first version whose commit is still in the log, and its time; [-1, 0] where there is none. */
@@ -227,14 +229,15 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
 }
 
 object TableReader {
-  private type Settings = (Map[String, String], Map[String, String])
-  private val confs = new java.util.WeakHashMap[ClassicSession, (Settings, Broadcast[SerializableConfiguration])]()
+  private val confs = new java.util.WeakHashMap[ClassicSession, (Map[String, String], Broadcast[SerializableConfiguration])]()
   private val mapper = new ObjectMapper()
   private val numRecords = java.util.regex.Pattern.compile("\"numRecords\"\\s*:\\s*(\\d+)")
 
   /** How the tables at the paths (one a line) stand now: a JSON array of [version, time, table id]; version -1 where there is none. */
   def look(session: SparkSession, paths: String): String = Parallel.map(paths.linesIterator.toSeq) { path =>
-    val s = try Some(Newest.of(DeltaLog.forTable(session, path))).filter(_.version >= 0) catch { case scala.util.control.NonFatal(_) => None }
+    val s = session.asInstanceOf[ClassicSession].withActive {
+      try Some(Newest.of(DeltaLog.forTable(session, path))).filter(_.version >= 0) catch { case scala.util.control.NonFatal(_) => None }
+    }
     val answer = mapper.createArrayNode()
     answer.add(s.map(_.version).getOrElse(-1L)).add(s.map(_.timestamp).getOrElse(0L)).add(s.map(_.metadata.id).getOrElse(""))
     answer.toString
