@@ -33,6 +33,7 @@ class Engine:
             'ip link set lo up && exec "$@"',
             "sh",
             str(python),
+            "-P",  # or `import databend` would find our module of that name beside the script
             str(ENGINE.absolute()),
             str(directory),
         ]
