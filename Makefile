@@ -19,12 +19,12 @@ help: ## Show this list
 	@echo
 	@echo "  TESTS=path and WORKERS=n narrow make test; BENCH=names make bench; PYTHON=python3.12 chooses the Python of make setup."
 
-setup: $(STAMP) ## Make .venv, install streamql into it (editable), fetch Delta Lake's jars, compile the extension
+setup: $(STAMP) ## Make .venv, install streamql into it (editable), fetch Delta Lake's jars, compile the extension, write a class data archive
 
 $(STAMP): pyproject.toml setup.py
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,demo]'
-	$(BIN)/python -c "from streamql.extension.build import extension_jar; from streamql.extension.metastore import jars; extension_jar(); jars()"
+	$(BIN)/streamql prepare --silent
 	@touch $@
 
 lint: $(STAMP) ## Style, types, layers, house rules

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from bench.context import Context
 from bench.measuring import Benchmark, Case, Target
-from bench.tables import NARROW, Built
+from bench.tables import NARROW, WIDE, Built
 
 Reader = Callable[[Built], DataFrame]
 
@@ -123,8 +123,6 @@ def statements(kind: str, rows: int, columns: str = NARROW) -> list[str]:
 
 def built(context: Context, kind: str, rows: int, *, vectors: bool = True, wide: bool = False) -> Built:
     """The table of a kind of change."""
-    from bench.tables import WIDE
-
     base = context.tables.base(rows, vectors=vectors, wide=wide)
     return context.tables.after(base, kind, statements(kind, rows, WIDE if wide else NARROW))
 

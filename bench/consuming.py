@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bench.context import Context
 from bench.measuring import Benchmark, Case, Target
 
@@ -36,6 +38,14 @@ def again(context: Context, n: str) -> None:
     context.spark.sql(f"ALTER TABLE STREAM {n}_s SET OFFSET VERSION {int(row['version']) - 1}")
 
 
+def beside(context: Context, n: str, run: Callable[[str, str], None]) -> list[Case]:
+    """The same statement, given its target and source, from the stream and from the plain table."""
+    return [
+        Case("streamql", lambda: run("ours", "s"), lambda: again(context, n)),
+        Case(PLAIN, lambda: run("theirs", "plain")),
+    ]
+
+
 def insert(context: Context, rows: int) -> list[Case]:
     """INSERT … SELECT."""
     n = prepare(context, rows)
@@ -45,10 +55,7 @@ def insert(context: Context, rows: int) -> list[Case]:
             f"INSERT INTO {n}_{target} SELECT id, grp, name, amount FROM {n}_{source} WHERE __change_type = 'INSERT'"
         )
 
-    return [
-        Case("streamql", lambda: run("ours", "s"), lambda: again(context, n)),
-        Case(PLAIN, lambda: run("theirs", "plain")),
-    ]
+    return beside(context, n, run)
 
 
 def merge(context: Context, rows: int) -> list[Case]:
@@ -64,10 +71,7 @@ def merge(context: Context, rows: int) -> list[Case]:
             "INSERT (id, grp, name, amount) VALUES (s.id, s.grp, s.name, s.amount)"
         )
 
-    return [
-        Case("streamql", lambda: run("ours", "s"), lambda: again(context, n)),
-        Case(PLAIN, lambda: run("theirs", "plain")),
-    ]
+    return beside(context, n, run)
 
 
 BENCHMARKS = tuple(

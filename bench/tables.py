@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,14 +80,7 @@ class Tables:
 
     def after(self, base: str, name: str, statements: Sequence[str]) -> Built:
         """A copy of a table, with statements run on it ({t}: its name)."""
-        path = self._directory / f"{Path(base).name}_{name}"
-        if not path.exists():
-            making = self._fresh(f"{path.name}.making")
-            link(Path(base), making)
-            for statement in statements:
-                self.spark.sql(statement.format(t=f"delta.`{making}`"))
-            making.rename(path)
-        return Built(self.spark, str(path), latest(base), latest(str(path)))
+        return self._copy(base, name, lambda _: None, statements)
 
     def by_hand(
         self, base: str, name: str, commits: int, files: int, statements: Sequence[str] = (), *, real: bool = True
@@ -96,11 +89,14 @@ class Tables:
 
         Unless `real`, the files are in the log only: for what never reads them.
         """
+        return self._copy(base, name, lambda made: add_links(made, commits, files, real), statements)
+
+    def _copy(self, base: str, name: str, change: Callable[[Path], None], statements: Sequence[str]) -> Built:
         path = self._directory / f"{Path(base).name}_{name}"
         if not path.exists():
             making = self._fresh(f"{path.name}.making")
             link(Path(base), making)
-            add_links(making, commits, files, real)
+            change(making)
             for statement in statements:
                 self.spark.sql(statement.format(t=f"delta.`{making}`"))
             making.rename(path)

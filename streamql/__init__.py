@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from streamql.errors import StreamqlError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +20,7 @@ try:
 except PackageNotFoundError:  # a source tree that nobody installed
     __version__ = "0.0.0"
 
-__all__ = ["StreamqlError", "__version__", "conf_lines", "configure", "session", "sql"]
+__all__ = ["StreamqlError", "__version__", "conf_lines", "configure", "session", "sql", "transaction"]
 
 
 def session(data: str | Path = "streamql-data", conf: dict[str, str] | None = None) -> SparkSession:
@@ -40,16 +42,31 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
 
 def conf_lines() -> dict[str, str]:
     """The Spark settings that a session made elsewhere needs."""
-    from streamql.sessions import conf_lines as lines
+    from streamql.extension.settings import conf_lines as lines
 
     return lines()
 
 
-def sql(text: str, spark: SparkSession | None = None) -> DataFrame:
+def sql(
+    text: str, spark: SparkSession | None = None, args: Mapping[str, object] | Sequence[object] | None = None
+) -> DataFrame:
     """Runs one SQL statement, ours or Spark's, like `spark.sql`; without `spark`, in the active session or else an embedded one.
 
-    Raises StreamqlError for what streamql refuses, Spark's own exceptions for the rest.
+    `args`: values for the parameters in the text, by name (`:name`) or in their order (`?`). Raises StreamqlError for what streamql
+    refuses, Spark's own exceptions for the rest.
     """
     from streamql.sessions import run_sql
 
-    return run_sql(text, spark)
+    return run_sql(text, spark, args)
+
+
+def transaction(spark: SparkSession | None = None) -> AbstractContextManager[SparkSession]:
+    """A transaction block as a `with` statement: BEGIN TRANSACTION, then COMMIT, or ROLLBACK where the body raises.
+
+    The DML statements of the body see one pinned interval of each stream they read, and the offsets move once, at the end. Where some
+    had committed before the body raised, nothing takes them back: the transaction stays unfinished (a note on the exception says so),
+    and the same body, run again, skips them and does the rest. Raises INVALID_TRANSACTION_STATE inside another one.
+    """
+    from streamql.sessions import transaction as block
+
+    return block(spark)

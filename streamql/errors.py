@@ -36,6 +36,7 @@ ERROR_CLASSES = MappingProxyType(
         "STREAM_SOURCE_MISSING": ErrorClass("55000", "the source of the stream was dropped"),
         "STREAM_SOURCE_REPLACED": ErrorClass("55000", "the source of the stream is another table now"),
         "STREAM_INVALID": ErrorClass("55000", "the stream cannot be read for a named reason"),
+        "STREAM_NEEDS_FILES": ErrorClass("55006", "VACUUM would remove files that a stream has still to read"),
         "INCOMPATIBLE_SCHEMA_CHANGE": ErrorClass("55000", "row images of the interval do not fit one schema"),
         "CHANGES_UNREADABLE": ErrorClass("55000", "the log lacks what change sets are computed from"),
         "STREAM_BUSY": ErrorClass("55P03", "another statement is consuming the stream"),
@@ -44,16 +45,25 @@ ERROR_CLASSES = MappingProxyType(
         "CONSUMPTION_UNDECIDED": ErrorClass(
             "55000", "whether a consumption committed cannot be told; a person must say"
         ),
+        "CONSUMPTION_UNFINISHED": ErrorClass("55000", "some statements of a transaction committed, others did not"),
         "CONSUMPTION_FAILED": ErrorClass("58000", "the statement failed and the stream did not move"),
+        "INVALID_TRANSACTION_STATE": ErrorClass(
+            "25000", "BEGIN, COMMIT or a statement where the transaction does not allow it"
+        ),
         "UNSUPPORTED_TARGET": ErrorClass("0A000", "a target that cannot be written exactly once"),
         "CATALOG_UNREADABLE": ErrorClass("58000", "the catalog of streams is missing, foreign, restored or newer"),
         "EXTENSION_NOT_INSTALLED": ErrorClass("58000", "the Spark session lacks the streamql extension"),
+        "SIDECAR_FAILED": ErrorClass("58000", "the Python process that serves a JVM did not start, or ended"),
         "JAVA_NOT_FOUND": ErrorClass("58000", "no Java runtime that Spark can use"),
         "JAR_BUILD_FAILED": ErrorClass("58000", "the extension jar could not be built or its jars not be fetched"),
         "INVALID_ARGUMENT": ErrorClass("22023", "an argument of a function or option that it does not take"),
         "INTERNAL_ERROR": ErrorClass("XX000", "a fault of streamql's own; please report it"),
     }
 )
+
+
+SPARK_WRAPPERS = ("[TASK_WRITE_FAILED]", "Job aborted", "Exception thrown in awaitResult")
+"""How messages of Spark's begin that say no more than that something failed; their causes say what."""
 
 
 class StreamqlError(Exception):

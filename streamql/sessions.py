@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,12 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql.errors import StreamqlError
 from streamql.extension import metastore
-from streamql.extension.build import extension_jar
 from streamql.extension.host import java
-from streamql.extension.jars import delta_jars
-
-EXTENSIONS = ("io.delta.sql.DeltaSparkSessionExtension", "streamql.Extensions")
-"""In this order: the parser of the last named is the outermost."""
+from streamql.extension.settings import conf_lines, joined, not_installed
 
 DATA_DEFAULT = "streamql-data"
 DRIVER_MEMORY_SHARE = 0.5
@@ -30,8 +27,6 @@ DRIVER_MEMORY_MB_MIN = 1024
 DRIVER_MEMORY_MB_MAX = 8192
 
 _LOG_CONF = Path(__file__).parent / "extension" / "log4j2.properties"
-_LISTS = {"spark.sql.extensions": ",", "spark.jars": ",", "spark.driver.extraClassPath": os.pathsep}
-"""Settings that hold several values, and what stands between them."""
 
 
 class _Embedded(NamedTuple):
@@ -41,6 +36,8 @@ class _Embedded(NamedTuple):
 
 # PySpark says so on stderr when a session starts, whether or not pandas is used; a start is quiet here.
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+
+log = logging.getLogger("streamql")
 
 _lock = threading.Lock()
 _embedded: _Embedded | None = None
@@ -90,10 +87,10 @@ def _running() -> _Embedded | None:
 
 
 def _start(data: Path, overrides: Mapping[str, str]) -> SparkSession:
-    settings = _embedded_conf(data, overrides)
-    # PySpark writes every failed query to stderr, as JSON, besides raising it.
-    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
+    settings = embedded_conf(data, overrides)
+    from streamql import bridge
+
+    bridge.silence()
     # Python workers run this Python, not whichever `python3` is first on PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     gateway = SparkContext._gateway
@@ -112,8 +109,6 @@ def _start(data: Path, overrides: Mapping[str, str]) -> SparkSession:
         spark_conf.set(key, value)
     context = SparkContext(conf=spark_conf, gateway=gateway)
     spark = SparkSession(context)
-    from streamql import bridge
-
     bridge.install(spark)
     return spark
 
@@ -126,8 +121,8 @@ def _class_path(gateway: object) -> str:
     return str(jvm.java.lang.System.getProperty("java.class.path"))
 
 
-def _embedded_conf(data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
-    """Every setting of the embedded session over `data`."""
+def embedded_conf(data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
+    """Every setting of the embedded session over `data`, an absolute path; `overrides` go before them."""
     java()
     cores = os.cpu_count() or 1
     settings = {
@@ -146,13 +141,13 @@ def _embedded_conf(data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
     settings |= metastore.conf(metastore.prepare(data))
     settings |= {key: str(value) for key, value in overrides.items()}
     classpath = os.pathsep.join(map(str, metastore.jars()))
-    settings["spark.driver.extraClassPath"] = _joined(
+    settings["spark.driver.extraClassPath"] = joined(
         "spark.driver.extraClassPath", settings.get("spark.driver.extraClassPath"), classpath
     )
     for key, value in conf_lines().items():
-        if key == "spark.jars":  # executors are threads of this JVM
+        if key == "spark.jars" and settings["spark.master"].startswith("local"):  # executors are threads of the JVM
             continue
-        settings[key] = _joined(key, settings.get(key), value)
+        settings[key] = joined(key, settings.get(key), value)
     options = settings.get("spark.driver.extraJavaOptions", "")
     if "log4j2.configurationFile" not in options:
         settings["spark.driver.extraJavaOptions"] = (
@@ -181,15 +176,10 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     java()
     gateway = SparkContext._gateway
     if gateway is not None and _EMBEDDED_MARK not in _class_path(gateway):
-        lines = "\n".join(f"  {key}={value}" for key, value in conf_lines().items())
-        raise StreamqlError(
-            "EXTENSION_NOT_INSTALLED",
-            "this process's Spark runs already, without streamql's jars",
-            hint=f"call streamql.configure() before the first session is made, or start Spark with\n{lines}",
-        )
+        raise not_installed("this process's Spark runs already, without streamql's jars")
     options: Mapping[str, str] = builder._options
     for key, value in conf_lines().items():
-        builder.config(key, _joined(key, options.get(key), value))
+        builder.config(key, joined(key, options.get(key), value))
     make = builder.getOrCreate
 
     def make_and_install() -> SparkSession:
@@ -203,33 +193,20 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     return builder
 
 
-def conf_lines() -> dict[str, str]:
-    """The settings that give any Spark the extension, as `streamql conf` prints them for spark-defaults.conf or --conf.
-
-    The jars are on the driver's class path, because those in spark.jars are not seen by the threads of the Thrift and Connect servers,
-    and in spark.jars, which takes them to the executors of a cluster.
-    """
-    jars = [str(jar) for jar in (*delta_jars(), extension_jar())]
-    return {
-        "spark.sql.extensions": ",".join(EXTENSIONS),
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.sql.sources.default": "delta",
-        "spark.driver.extraClassPath": os.pathsep.join(jars),
-        "spark.jars": ",".join(jars),
-    }
-
-
-def run_sql(text: str, spark: SparkSession | None = None) -> DataFrame:
-    """`spark.sql(text)` in a session that can do what streamql does: `spark`, the active one, or else the embedded one.
+def run_sql(
+    text: str, spark: SparkSession | None = None, args: Mapping[str, object] | Sequence[object] | None = None
+) -> DataFrame:
+    """`spark.sql(text, args)` in a session that can do what streamql does: `spark`, the active one, or else the embedded one.
 
     Raises StreamqlError for what streamql refuses, Spark's own exceptions for the rest.
     """
     from streamql import bridge
 
     chosen = spark or SparkSession.getActiveSession() or session()
-    bridge.install(chosen)
+    if not _is_remote(chosen):  # a Connect server sees to it itself
+        bridge.install(chosen)
     try:
-        return chosen.sql(text)
+        return chosen.sql(text, args=None if args is None else dict(args) if isinstance(args, Mapping) else list(args))
     except PySparkException as e:
         ours = bridge.as_streamql_error(e)
         if ours is None:
@@ -237,13 +214,22 @@ def run_sql(text: str, spark: SparkSession | None = None) -> DataFrame:
         raise ours from None
 
 
-def _joined(key: str, given: str | None, ours: str) -> str:
-    """A setting's value: what is given stays; to one that holds several values ours are appended, each once."""
-    if not given:
-        return ours
-    separator = _LISTS.get(key)
-    if separator is None:
-        return given
-    added = ours.split(separator)
-    kept = [part for part in given.split(separator) if part.strip() and part.strip() not in added]
-    return separator.join([*kept, *added])
+def _is_remote(spark: SparkSession) -> bool:
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+@contextlib.contextmanager
+def transaction(spark: SparkSession | None = None) -> Iterator[SparkSession]:
+    """BEGIN TRANSACTION, then COMMIT, or ROLLBACK where the body raises; the session that it is open in."""
+    chosen = spark or SparkSession.getActiveSession() or session()
+    run_sql("BEGIN TRANSACTION", chosen)
+    try:
+        yield chosen
+        run_sql("COMMIT", chosen)
+    except BaseException as e:
+        try:
+            run_sql("ROLLBACK", chosen)
+        except StreamqlError as unfinished:
+            if unfinished.code == "CONSUMPTION_UNFINISHED":
+                getattr(e, "add_note", log.warning)(str(unfinished))  # exceptions of Python 3.10 take no notes
+        raise

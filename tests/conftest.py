@@ -8,7 +8,18 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-LONGEST_FIRST = ("histories/test_histories", "transcripts/test_transcripts", "consume/", "histories/", "examples/")
+LONGEST_FIRST = (
+    "histories/test_histories",
+    "transcripts/test_transcripts",
+    "frontends/test_dbt",
+    "frontends/test_server",
+    "consume/",
+    "histories/",
+    "examples/",
+    "frontends/",
+    "look/",
+    "shell/",
+)
 """A file of tests runs on one worker: the long ones begin, so that no worker is left alone with one at the end."""
 
 

@@ -85,3 +85,14 @@ def test_no_binaries_and_nothing_large() -> None:
         elif len(content) > FILE_BYTES_MAX:
             wrong[str(path.relative_to(ROOT))] = f"{len(content)} bytes"
     assert wrong == {}
+
+
+def test_all_settings_are_in_one_place() -> None:
+    """The code knows no key beside those of `streamql.settings`, which docs/configuration.md is made from."""
+    from streamql import settings
+
+    keys = {s.key for s in settings.ALL} | {"spark.streamql.server"}  # streamql server's own word to its JVM
+    found = {
+        m for name, text in texts() if name.startswith("streamql/") for m in re.findall(r"spark\.streamql\.\w+", text)
+    }
+    assert found <= keys

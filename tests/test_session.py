@@ -15,7 +15,8 @@ import streamql
 from streamql.errors import StreamqlError
 from streamql.extension import jvm
 from streamql.extension.build import extension_jar
-from streamql.sessions import _joined, configure, session
+from streamql.extension.settings import joined
+from streamql.sessions import configure, session
 
 CONF = {"spark.driver.memory": "1g", "spark.master": "local[2]"}
 SECONDS_MAX = 300
@@ -170,4 +171,4 @@ def test_configure_appends() -> None:
     ],
 )
 def test_joined(key: str, given: str | None, ours: str, expected: str) -> None:
-    assert _joined(key, given, ours) == expected
+    assert joined(key, given, ours) == expected

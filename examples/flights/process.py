@@ -49,5 +49,6 @@ def stop_session(spark: SparkSession) -> None:
     thread.join(STOP_SECONDS_MAX)
     process = getattr(SparkContext._gateway, "proc", None)
     if process is not None:  # it must not write into a directory that is about to be removed
+        logging.disable(logging.CRITICAL)  # nor is it news that a call, of a stop that takes long, was cut short
         process.kill()
         process.wait()

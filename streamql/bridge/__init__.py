@@ -1,6 +1,6 @@
 """Between the JVM's session extension and Python."""
 
-from streamql.bridge.errors import as_streamql_error
+from streamql.bridge.errors import as_streamql_error, silence
 from streamql.bridge.handler import install
 
-__all__ = ["as_streamql_error", "install"]
+__all__ = ["as_streamql_error", "install", "silence"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 from streamql.errors import ERROR_CLASSES, StreamqlError
@@ -19,3 +20,9 @@ def as_streamql_error(e: BaseException) -> StreamqlError | None:
         return None
     line, column = (int(g) if g else None for g in m.group(3, 4))
     return StreamqlError(code, m.group(2), hint=(m.group(5) or "").strip(), line=line, column=column)
+
+
+def silence() -> None:
+    """PySpark writes every failed query to stderr, as JSON, besides raising it: here it does not."""
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL + 1)

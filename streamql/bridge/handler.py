@@ -13,7 +13,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streamql import dialect, engine
-from streamql.consume import consume
+from streamql.consume import consume, transactions
 from streamql.delta.command import Command
 from streamql.delta.jvm import JavaObject, analyzed, java_frame, java_list, scala
 from streamql.delta.names import look_up, qualify
@@ -27,8 +27,12 @@ from streamql.engine.reads import (
     need_stream,
     table_time_micros,
 )
+from streamql.engine.retention import check_vacuum
 from streamql.errors import StreamqlError
+from streamql.extension.settings import not_installed
+from streamql.model import Interval
 from streamql.reading import Pins, has_data, read_stream, visible_columns
+from streamql.sources.table import open_source
 
 log = logging.getLogger("streamql")
 
@@ -38,6 +42,7 @@ NO_STREAM = ""
 """The token of a change query, which reads no stream and moves none."""
 
 STREAMING_OPTION = "\0streaming"
+SHAPE_OPTION = "\0shape"
 WRITING_OPTION = "__required_write_privileges__"
 """Spark's own mark of a relation that a statement writes."""
 
@@ -98,6 +103,12 @@ class Handler:
             return delegate.parse(mended)
 
     @guarded
+    def bind(self, sql: str, names: JavaObject, literals: JavaObject) -> str:
+        """The statement with its parameters replaced by literals: of those names, or in their order where there are no names."""
+        values = list(literals)
+        return dialect.bind(sql, dict(zip(names, values, strict=True)) if len(names) else values)
+
+    @guarded
     def rejected(self, jsession: JavaObject, delegate: JavaObject, sql: str) -> JavaObject:
         """What Spark's parser rejected: mended, or explained where it looks like ours; None: Spark's error stands."""
         spark = self._session(jsession)
@@ -129,10 +140,18 @@ class Handler:
                 f"{state.name} is a stream, which shows the changes of {state.stream.source.name} and cannot be written",
                 hint=f"write into {state.stream.source.name}",
             )
-        reading = read_stream(spark, state, self._pins.get(pin, state.stream.uuid), batch_size(given))
+        if given.pop(SHAPE_OPTION, None):
+            latest = open_source(spark, state.stream.source).latest.version
+            reading = read_stream(spark, state, Interval(latest, latest))
+            return scala(spark).Plans.streamRead(analyzed(reading.frame), reading.token, reading.visible)
+        block = transactions.current(spark)
+        seen = None if block is None else block.interval(state)
+        reading = read_stream(spark, state, seen or self._pins.get(pin, state.stream.uuid), batch_size(given))
         pinned = self._pins.put(pin, state.stream.uuid, reading.interval)
         if pinned != reading.interval:
             reading = read_stream(spark, state, pinned)
+        if block is not None:
+            block.pin(state.stream.uuid, reading.interval, pin)
         return scala(spark).Plans.streamRead(analyzed(reading.frame), reading.token, reading.visible)
 
     @guarded
@@ -170,8 +189,17 @@ class Handler:
 
     @guarded
     def guard(self, jsession: JavaObject, kind: str, name: Sequence[str]) -> None:
-        """Refuses a command on a name that is a stream's."""
-        guard(self._session(jsession), kind, tuple(name))
+        """Refuses a command on a name that is a stream's; and VACUUM (path, hours) of files that a stream needs."""
+        if kind == "VACUUM":
+            path, hours = name
+            check_vacuum(self._session(jsession), path, float(hours) if hours else None)
+        else:
+            guard(self._session(jsession), kind, tuple(name))
+
+    @guarded
+    def closed(self, jsession: JavaObject) -> None:
+        """Gives up what the session of a server's client, which is closed, has left open."""
+        transactions.abandon(self._session(jsession))
 
     # -- Java's own methods, which Py4J sends here too
 
@@ -218,39 +246,42 @@ def _columns(spark: SparkSession, parts: NameParts) -> Sequence[str]:
         return ()
 
 
-_installed: dict[str, Handler] = {}
+_installed: set[str] = set()
+"""The applications that somebody answers for."""
 _install_lock = threading.Lock()
 
 
 def install(spark: SparkSession) -> None:
-    """Registers this process as the Python side of the session's JVM; once is enough, more is no harm.
+    """Sees to it that Python answers for the session's JVM: this process, where no other does so already; once is enough.
 
-    Raises EXTENSION_NOT_INSTALLED where the session was made without the extension.
+    Raises EXTENSION_NOT_INSTALLED, with the lines to add, where the session was made without the extension.
     """
     context = spark.sparkContext
     application = str(context.applicationId)
     with _install_lock:
         if application in _installed:
             return
-        gateway = context._gateway
-        assert gateway is not None
         _check_extension(spark)
-        from pyspark.java_gateway import ensure_callback_server_started
+        # A sidecar that was there first stays: it may hold open transactions.
+        if not scala(spark).Sidecar.isServing():
+            scala(spark).Bridge.register(answering(spark))
+        _installed.add(application)
 
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs every exception that crosses, with a traceback
-        gateway.callback_server_parameters.propagate_java_exceptions = True
-        ensure_callback_server_started(gateway)
-        handler = Handler(spark)
-        scala(spark).Bridge.register(handler)
-        _installed[application] = handler
+
+def answering(spark: SparkSession) -> Handler:
+    """A handler in this process that the session's JVM can call."""
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs every exception that crosses, with a traceback
+    gateway.callback_server_parameters.propagate_java_exceptions = True
+    ensure_callback_server_started(gateway)
+    scala(spark).Wire.prompt(gateway.java_gateway_server)
+    return Handler(spark)
 
 
 def _check_extension(spark: SparkSession) -> None:
     extensions = spark.sparkContext.getConf().get("spark.sql.extensions", "") or ""
     if "streamql.Extensions" not in [e.strip() for e in extensions.split(",")]:
-        raise StreamqlError(
-            "EXTENSION_NOT_INSTALLED",
-            "this Spark session was made without the streamql extension",
-            hint="make it with streamql.session(), or streamql.configure(SparkSession.builder).getOrCreate(); "
-            "for spark-defaults.conf see streamql.conf_lines()",
-        )
+        raise not_installed("this Spark session was made without the streamql extension")

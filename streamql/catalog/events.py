@@ -20,23 +20,27 @@ def consumption_event(
     outcome: str,
     ended_ms: int,
     statement: ClaimedStatement,
-    target_version: int | None,
-    metrics: Mapping[str, str],
     error: str | None,
 ) -> dict[str, Any]:
-    """consumed (outcome CONSUMED) or released (FAILED): one statement's part in one stream's consumption."""
+    """consumed (outcome CONSUMED) or released (any other): one decided statement's part in one stream's consumption. One that failed in a
+    transaction that committed all the same has FAILED."""
+    if outcome == "CONSUMED" and statement.outcome == "fenced":
+        outcome = "FAILED"
+    metrics = statement.metrics
     interval = claim.intervals[state.stream.uuid]
     return {
         **_about("consumed" if outcome == "CONSUMED" else "released", state),
         "consumption_id": claim.consumption_id,
         "from_version": interval.after,
         "through_version": interval.through,
-        "statement": claim.text,
+        "statement": statement.text or claim.text,
         "operation": statement.operation,
         "target": statement.target or None,
         "target_path": statement.path or None,
-        "target_version": target_version,
+        "target_version": statement.target_version,
+        "guarantee": statement.guarantee,
         "rows_written": rows_written(metrics),
+        "changes": _changes(statement, state.stream.uuid),
         "metrics": json.dumps(dict(metrics), sort_keys=True) if metrics else None,
         "user_name": claim.owner.user,
         "host": claim.owner.host.split("/")[0],
@@ -54,6 +58,12 @@ def rows_written(metrics: Mapping[str, str]) -> int | None:
     if merged:
         return sum(int(metrics[k]) for k in merged)
     return int(metrics["numOutputRows"]) if "numOutputRows" in metrics else None
+
+
+def _changes(statement: ClaimedStatement, uuid: str) -> str | None:
+    """{change type: rows} as JSON; None where nobody lived to say."""
+    counted = statement.changes.get(uuid)
+    return None if counted is None else json.dumps(dict(counted), sort_keys=True)
 
 
 def _about(event: str, state: StreamState) -> dict[str, Any]:

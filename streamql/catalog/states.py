@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from streamql.errors import StreamqlError
@@ -27,12 +27,20 @@ class Owner:
     started: str
     user: str
 
+    @property
+    def who(self) -> str:
+        """user@host, for people: without what tells one start of the host from another."""
+        return f"{self.user}@{self.host.split('/')[0]}"
+
 
 @dataclass(frozen=True)
 class ClaimedStatement:
     """One statement of a claim and where it writes: the target's log at `path` decides, by the number under `app_id`.
 
-    `seen`: the target's version when the claim was made.
+    `seen`: the target's version when the claim was made. `fingerprint`: equal for equal statements. Of one that is done:
+    `target_version`, the version that its commit made, and the commit's metrics, where they are known; `changes`: the rows it took of
+    each stream (by id), by change type, known where its own process lived to say so. `streams`: ids of those that it reads; none: all
+    of its claim.
     """
 
     ordinal: int
@@ -41,9 +49,22 @@ class ClaimedStatement:
     table_id: str
     target: str
     operation: str
-    fingerprint: int
+    fingerprint: str
     seen: int
     outcome: StatementOutcome = "open"
+    target_version: int | None = None
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
+    streams: tuple[str, ...] = ()
+    changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def guarantee(self) -> str:
+        """How often a change arrives where the statement writes. Without a log at the target, its process alone knows what it did; what a
+        query showed and a person did not see is not shown again."""
+        if self.path:
+            return "exactly_once"
+        return "at_least_once" if self.target else "at_most_once"
 
 
 @dataclass(frozen=True)
@@ -51,6 +72,9 @@ class Claim:
     """A consumption under way: which streams over which intervals, into what, by whom.
 
     `number` is n: the event number that the claim's own commit gave the lowest stream. Statements commit with 2n, a fence with 2n + 1.
+    `is_block`: the statements come one by one (BEGIN TRANSACTION), so that only COMMIT says there are no more. `is_unfinished`: some
+    statements are done, the others fenced, and nobody is at work: the same statements, run again, take the claim over. `revision`
+    counts how often the claim was written anew: whoever decides it for its owner must have seen all statements that entered it.
     """
 
     consumption_id: str
@@ -62,6 +86,28 @@ class Claim:
     started_at_ms: int
     text: str
     lease_seconds: float
+    is_block: bool = False
+    is_unfinished: bool = False
+    revision: int = 0
+
+    @property
+    def identity(self) -> tuple[str, int, int]:
+        """What must be the same for a step on a claim to be a step on this claim, as it was read: heartbeats aside, all of it."""
+        return (self.consumption_id, self.number, self.revision)
+
+    @property
+    def done(self) -> tuple[ClaimedStatement, ...]:
+        """The statements whose commits are in their targets, by the record."""
+        return tuple(s for s in self.statements if s.outcome == "done")
+
+    def reads(self, statement: ClaimedStatement, uuid: str) -> bool:
+        """Whether a statement of the claim reads a stream."""
+        return not statement.streams or uuid in statement.streams
+
+    @property
+    def where_done(self) -> str:
+        """For people: the targets of the statements that are done, with the versions these made."""
+        return ", ".join(f"{s.target} (version {s.target_version})" for s in self.done)
 
     @property
     def data_number(self) -> int:
@@ -157,7 +203,7 @@ def decode(text: str) -> StreamState:
         raise StreamqlError(
             "CATALOG_UNREADABLE",
             f"an entry of the catalog of streams is damaged: {e!r}",
-            hint="restore the table streamql.events",
+            hint="was it written by another program? set spark.streamql.catalog to another schema, and create the streams there",
         ) from e
 
 
@@ -170,12 +216,15 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "consumption_id": claim.consumption_id,
         "number": claim.number,
         "intervals": {u: [i.after, i.through, i.initial] for u, i in claim.intervals.items()},
-        "statements": [vars(s) for s in claim.statements],
+        "statements": [{**vars(s), "metrics": dict(s.metrics)} for s in claim.statements],
         "owner": vars(claim.owner),
         "heartbeat": claim.heartbeat,
         "started_at_ms": claim.started_at_ms,
         "text": claim.text,
         "lease_seconds": claim.lease_seconds,
+        "is_block": claim.is_block,
+        "is_unfinished": claim.is_unfinished,
+        "revision": claim.revision,
     }
 
 
@@ -184,10 +233,13 @@ def _read_claim(data: Mapping[str, Any]) -> Claim:
         data["consumption_id"],
         data["number"],
         {u: Interval(*i) for u, i in data["intervals"].items()},
-        tuple(ClaimedStatement(**s) for s in data["statements"]),
+        tuple(ClaimedStatement(**{**s, "streams": tuple(s.get("streams", ()))}) for s in data["statements"]),
         Owner(**data["owner"]),
         data["heartbeat"],
         data["started_at_ms"],
         data["text"],
         data["lease_seconds"],
+        data.get("is_block", False),
+        data.get("is_unfinished", False),
+        data.get("revision", 0),
     )

@@ -12,13 +12,16 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import SparkSession
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
-from streamql.catalog import tables
+from streamql import settings
+from streamql.catalog import tables, upkeep
 from streamql.catalog.states import StreamState, decode, encode
-from streamql.delta.jvm import JavaObject, session_of
+from streamql.delta.jvm import JavaObject, sentence, session_of
 from streamql.delta.log import CommitMissing
-from streamql.delta.names import schema_exists, schema_location
+from streamql.delta.names import schema_exists, schema_location, tables_of
 from streamql.delta.table import DeltaTable
 from streamql.delta.txns import EventLog
 from streamql.errors import StreamqlError
@@ -50,18 +53,33 @@ class Catalog:
     # -- reading
 
     def refresh(self, spark: SparkSession) -> None:
-        """Looks at the log for events since the last look."""
+        """Looks at the log for events since the last look. Raises CATALOG_UNREADABLE, and guesses nothing."""
         with self._lock:
             path = self._locate(spark)
             if path is None:
                 return
-            log = EventLog(spark, path)
-            snapshot = log.update()
-            version = int(snapshot.version())
-            if version == self._version and self._base is not None:
-                return
-            if not (self._base is not None and self._replay(spark, path, snapshot, version)):
-                self._load(log, snapshot)
+            try:
+                self._follow(spark, path)
+            except (Py4JError, PySparkException) as e:  # Delta's and the storage's own
+                raise StreamqlError(
+                    "CATALOG_UNREADABLE",
+                    f"the log of the table {self._schema}.{tables.EVENTS} cannot be read: {sentence(e)}",
+                    hint=f"look at the newest files of {path}/_delta_log",
+                    path=path,
+                ) from e
+
+    def _follow(self, spark: SparkSession, path: str) -> None:
+        log = EventLog(spark, path)
+        snapshot = log.update()
+        version = int(snapshot.version())
+        was_there = self._base is not None
+        if was_there and (version == self._version or self._replay(spark, path, snapshot, version)):
+            return
+        self._load(log, snapshot)
+        if not self._is_loaded():
+            self._path = None  # it is looked for anew
+            if was_there:
+                raise self._missing()
 
     def find(self, spark: SparkSession, name: Name) -> StreamState | None:
         """The stream of a name, as of now."""
@@ -82,6 +100,18 @@ class Catalog:
             self.refresh(spark)
             return sorted(self._streams.values(), key=lambda s: s.name)
 
+    def contradictions(self) -> list[str]:
+        """What in the catalog as it was last read does not fit together; nothing, unless others than streamql wrote it."""
+        with self._lock:
+            streams, names = self._streams, self._names
+            lost = [f"the name {key} stands for no stream" for key, uuid in names.items() if uuid not in streams]
+            nameless = [
+                f"stream {s.name} ({uuid}) cannot be found by its name"
+                for uuid, s in streams.items()
+                if names.get(s.name.key) != uuid
+            ]
+            return lost + nameless
+
     def was_restored(self, state: StreamState) -> bool:
         """Whether the table of events was taken back behind an event of this stream: its offset is then not to be trusted."""
         return self._numbers.get(state.stream.uuid, 0) > state.sequence
@@ -91,13 +121,20 @@ class Catalog:
         return max(self._numbers.get(state.stream.uuid, 0), state.sequence)
 
     def outcome_of(self, spark: SparkSession, consumption_id: str) -> str | None:
-        """What the ledger says became of a consumption; None: nothing."""
-        path = self._locate(spark)
-        if path is None:
+        """What the ledger says became of a consumption: CONSUMED if any of its rows says so; None: nothing."""
+        rows = self.ledger(spark)
+        if rows is None:
             return None
-        rows = spark.read.format("delta").load(path).where("event IN ('consumed', 'released')")
-        row = rows.where(rows.consumption_id == consumption_id).select("outcome").first()
-        return None if row is None else str(row["outcome"])
+        said = {
+            str(r["outcome"]) for r in rows.where(rows.consumption_id == consumption_id).select("outcome").collect()
+        }
+        return "CONSUMED" if "CONSUMED" in said else next(iter(said), None)
+
+    def ledger(self, spark: SparkSession) -> DataFrame | None:
+        """The rows of decided consumptions: what the view `consumptions` shows, also where only the catalog's path is known. None: there is
+        no catalog yet."""
+        path = self._locate(spark)
+        return None if path is None else spark.read.format("delta").load(path).where(tables.IS_CONSUMPTION)
 
     # -- writing
 
@@ -120,10 +157,29 @@ class Catalog:
             if domains is None:
                 return False
             version = EventLog(spark, self._path or "").commit(self._base, domains, numbers, events)
-            if version is None:
-                return False
             self.refresh(spark)
+            if version is None:
+                # Storage may have taken the commit and not said so; Delta's retry then meets it, and takes it for somebody else's.
+                return self._is_written(before, after)
+            if upkeep.is_due(version):
+                upkeep.tend_later(lambda: _quiet_clone(spark), self._table)
             return True
+
+    @property
+    def _table(self) -> str:
+        return f"delta.{quote(self._path or '')}"
+
+    def tend(self, spark: SparkSession) -> None:
+        """One round of upkeep, now; nothing where there is no catalog."""
+        if self._locate(spark) is not None:
+            upkeep.tend(_quiet_clone(spark), self._table)
+
+    def _is_written(self, before: Sequence[StreamState], after: Sequence[StreamState | None]) -> bool:
+        """Whether the streams are in their states after; these hold numbers and ids that nobody else would write."""
+        new = {s.stream.uuid: s for s in after if s is not None}
+        return all(self._streams.get(s.stream.uuid) == new.get(s.stream.uuid) for s in before) and all(
+            self._streams.get(uuid) == s for uuid, s in new.items()
+        )
 
     def _domains(
         self, before: Sequence[StreamState], after: Sequence[StreamState | None]
@@ -162,10 +218,24 @@ class Catalog:
                 self._path = self._configured_path
             else:
                 location = schema_location(spark, self._schema)
-                if location is None or not DeltaTable(spark, f"{location}/{tables.EVENTS}").latest().exists:
+                if location is None:
                     return None
-                self._path = f"{location}/{tables.EVENTS}"
+                path = f"{location}/{tables.EVENTS}"
+                if not DeltaTable(spark, path).latest().exists:
+                    had = tables.CONSUMPTIONS in tables_of(spark, "spark_catalog", self._schema)
+                    if had and not DeltaTable(spark, path).latest().exists:  # others may be making it all just now
+                        raise self._missing()
+                    return None
+                self._path = path
         return self._path
+
+    def _missing(self) -> StreamqlError:
+        return StreamqlError(
+            "CATALOG_UNREADABLE",
+            f"the table {self._schema}.{tables.EVENTS}, which keeps all streams, is not there any more",
+            hint=f"put it back where it was; or DROP SCHEMA {self._schema} CASCADE, and create the streams again",
+            schema=self._schema,
+        )
 
     def _create(self, spark: SparkSession) -> None:
         self.refresh(spark)
@@ -175,13 +245,29 @@ class Catalog:
         if not schema_exists(own, "spark_catalog", self._schema):
             own.sql(f"CREATE SCHEMA IF NOT EXISTS {quote('spark_catalog')}.{quote(self._schema)}")
         own.sql(tables.create_events(self._schema, self._configured_path))
-        own.sql(tables.create_streams_view(self._schema))
-        own.sql(tables.create_consumptions_view(self._schema))
+        self._create_views(own)
         self.refresh(spark)
         if not self._is_loaded():
             raise StreamqlError(
                 "CATALOG_UNREADABLE", "the catalog of streams could not be created", schema=self._schema
             )
+
+    def _create_views(self, spark: SparkSession) -> None:
+        spark.sql(tables.create_streams_view(self._schema))
+        spark.sql(tables.create_consumptions_view(self._schema))
+
+    def lacks_views(self, spark: SparkSession, *, fix: bool) -> bool:
+        """Whether the views for people are missing, because the process that made the catalog died first, or somebody dropped them.
+        `fix`: they are made."""
+        self.refresh(spark)
+        is_ours = self._is_loaded() and self._configured_path is None  # a catalog by path has views where it was made
+        if not is_ours or {tables.STREAMS, tables.CONSUMPTIONS} <= set(tables_of(spark, "spark_catalog", self._schema)):
+            return False
+        if fix:
+            self._create_views(
+                _quiet_clone(spark)
+            )  # without the lock: the extension looks at the catalog meanwhile, in another thread
+        return True
 
     # -- state
 
@@ -199,7 +285,7 @@ class Catalog:
                 "CATALOG_UNREADABLE",
                 f"the table {self._schema}.{tables.EVENTS} is no catalog of streams that this streamql can read"
                 + (f": its version is {version}" if version else ""),
-                hint="upgrade streamql, or set spark.streamql.catalog to another schema",
+                hint=("upgrade streamql, or " if version else "") + f"set {settings.CATALOG.key} to another schema",
             )
         self._numbers = dict(state.transactions)
         self._apply(state.domains)
@@ -253,8 +339,8 @@ _catalogs_lock = threading.Lock()
 
 def catalog_of(spark: SparkSession) -> Catalog:
     """The catalog that the session's settings name: spark.streamql.catalog (a schema), spark.streamql.catalogLocation (a path)."""
-    schema = spark.conf.get("spark.streamql.catalog", "streamql") or "streamql"
-    path = spark.conf.get("spark.streamql.catalogLocation", None)
+    schema = settings.text(spark, settings.CATALOG)
+    path = settings.text(spark, settings.CATALOG_LOCATION) or None
     key = (str(spark.sparkContext.applicationId), schema, path)
     with _catalogs_lock:
         if key not in _catalogs:

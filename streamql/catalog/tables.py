@@ -7,7 +7,10 @@ from streamql.names import quote
 VERSION_KEY = "streamql.catalogVersion"
 VERSION = 1
 
-EVENTS = "events"
+EVENTS, STREAMS, CONSUMPTIONS = "events", "streams", "consumptions"
+
+IS_CONSUMPTION = "event IN ('consumed', 'released')"
+"""Which events are rows of the ledger."""
 
 EVENT_COLUMNS = (
     ("stream_id", "STRING"),
@@ -28,7 +31,9 @@ EVENT_COLUMNS = (
     ("target", "STRING"),
     ("target_path", "STRING"),
     ("target_version", "BIGINT"),
+    ("guarantee", "STRING"),
     ("rows_written", "BIGINT"),
+    ("changes", "STRING"),
     ("metrics", "STRING"),
     ("user_name", "STRING"),
     ("host", "STRING"),
@@ -50,6 +55,9 @@ def create_events(schema: str, path: str | None) -> str:
         f"CREATE TABLE IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.{EVENTS} ({columns}) USING delta{where} "
         "COMMENT 'streamql: what happened to streams; written by streamql only' TBLPROPERTIES ("
         f"'{VERSION_KEY}' = '{VERSION}', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '100', "
+        # What upkeep compacts may go soon: nobody but a person who RESTOREs looks back, each day of files is in every checkpoint, and on a
+        # local file system Delta lists all commits that the log keeps, for each look at a view.
+        "'delta.deletedFileRetentionDuration' = 'interval 1 day', 'delta.logRetentionDuration' = 'interval 1 day', "
         "'delta.enableInCommitTimestamps' = 'true')"
     )
 
@@ -58,7 +66,7 @@ def create_streams_view(schema: str) -> str:
     """The view of the streams there are, each with its offset."""
     events = f"{quote('spark_catalog')}.{quote(schema)}.{EVENTS}"
     return (
-        f"CREATE VIEW IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.streams COMMENT 'streamql: the streams there are' AS "
+        f"CREATE VIEW IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.{STREAMS} COMMENT 'streamql: the streams there are' AS "
         "SELECT stream_id, stream, mode, source, source_id, offset_version, comment, definition, sequence, ended_at AS changed_at "
         f"FROM (SELECT *, row_number() OVER (PARTITION BY stream_id ORDER BY sequence DESC) AS newest FROM {events}) "
         "WHERE newest = 1 AND event <> 'dropped'"
@@ -69,11 +77,12 @@ def create_consumptions_view(schema: str) -> str:
     """The ledger: which statement took which versions of which stream into which version of which target."""
     events = f"{quote('spark_catalog')}.{quote(schema)}.{EVENTS}"
     return (
-        f"CREATE VIEW IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.consumptions "
+        f"CREATE VIEW IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.{CONSUMPTIONS} "
         "COMMENT 'streamql: the ledger of consumptions' AS "
-        "SELECT stream, sequence, from_version, through_version, outcome, operation, target, target_version, rows_written, metrics, "
+        "SELECT stream, sequence, from_version, through_version, outcome, operation, target, target_version, guarantee, "
+        "from_json(changes, 'MAP<STRING, BIGINT>') AS changes, rows_written, metrics, "
         "statement, user_name, host, pid, started_at, ended_at, error, stream_id, consumption_id, target_path "
-        f"FROM {events} WHERE event IN ('consumed', 'released')"
+        f"FROM {events} WHERE {IS_CONSUMPTION}"
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -11,7 +13,8 @@ from streamql.changes import schema
 from streamql.changes.plan import ChangePlan, PlanKind
 from streamql.changes.scan import Reading, in_final_columns, scan, version_of_change
 from streamql.changes.values import equal
-from streamql.delta.images import among, rename, select, unfold
+from streamql.delta.images import ACTION, IS_UPDATE, TIME, TYPE, among, compared, select, shown, unfold
+from streamql.delta.jvm import JavaObject
 from streamql.delta.table import BASE_ROW_ID, FILE_VERSION, ROW_ID, ROW_VERSION
 from streamql.errors import StreamqlError
 from streamql.model import METADATA_DDL
@@ -33,6 +36,7 @@ _HIDDEN_DDL = ", ".join(
 
 _WEIGHT = "__streamql_weight"
 _TYPE = "__streamql_type"
+INSERT, DELETE = "INSERT", "DELETE"
 
 
 def build(reading: Reading, plan: ChangePlan) -> DataFrame:
@@ -40,8 +44,8 @@ def build(reading: Reading, plan: ChangePlan) -> DataFrame:
     if plan.kind is PlanKind.NOTHING:
         return reading.table.nothing(reading.end, METADATA_DDL, _HIDDEN_DDL)
     _check_files_exist(reading, plan)
-    rows = _BUILDERS[plan.kind](reading, plan)
-    return _shown(reading, rows)
+    times = reading.table.commit_times(reading.end.table_id, reading.commits)
+    return functools.reduce(DataFrame.union, [_shown(reading, p, times) for p in _BUILDERS[plan.kind](reading, plan)])
 
 
 def _check_files_exist(reading: Reading, plan: ChangePlan) -> None:
@@ -58,56 +62,52 @@ def _check_files_exist(reading: Reading, plan: ChangePlan) -> None:
         )
 
 
-_ACTION = f"IF({_TYPE} IN ('INSERT', 'UPDATE_AFTER'), 'INSERT', 'DELETE')"
-_IS_UPDATE = f"{_TYPE} IN ('UPDATE_BEFORE', 'UPDATE_AFTER')"
+@dataclass(frozen=True)
+class Part:
+    """Rows as `scan` shows them; their change type, or None: column _TYPE says it."""
+
+    rows: DataFrame
+    kind: str | None = None
 
 
-def _shown(reading: Reading, rows: DataFrame) -> DataFrame:
-    time = reading.table.commit_time(reading.end.table_id, reading.commits, F.col(ROW_VERSION))
-    hidden = zip((_ACTION, _IS_UPDATE, ROW_ID) * 2, HIDDEN_COLUMNS, strict=True)
+def _shown(reading: Reading, part: Part, times: JavaObject) -> DataFrame:
     columns = [
-        f"{_TYPE} AS __change_type",
-        f"{ROW_VERSION} AS __commit_version",
-        *map(quote, reading.columns),
-        *(f"{value} AS {quote(name)}" for value, name in hidden),
+        ("__change_type", TYPE),
+        ("__commit_version", ROW_VERSION),
+        ("__commit_timestamp", TIME),
+        *((c, c) for c in reading.columns),
+        *zip(HIDDEN_COLUMNS, (ACTION, IS_UPDATE, ROW_ID) * 2, strict=True),
     ]
-    return select(rows, columns, (2, time.alias("__commit_timestamp")))
+    return shown(part.rows, columns, times, kind=part.kind, kind_column=_TYPE, version_column=ROW_VERSION)
 
 
-def _typed(rows: DataFrame, change_type: str) -> DataFrame:
-    return select(rows, [f"'{change_type}' AS {_TYPE}", "*"])
-
-
-def _apart(reading: Reading, plan: ChangePlan) -> DataFrame:
+def _apart(reading: Reading, plan: ChangePlan) -> list[Part]:
     """No row is on both sides, so there is nothing to compare."""
     pieces = plan.inserted + plan.pieces
-    sides = [(-1, "DELETE"), (+1, "INSERT")]
-    parts = [(change, [p for p in pieces if p.weight * sign > 0]) for sign, change in sides]
-    shown = [_typed(scan(reading, part), change) for change, part in parts if part]
-    return shown[0] if len(shown) == 1 else shown[0].unionByName(shown[1])
+    parts = [(change, [p for p in pieces if p.weight * sign > 0]) for sign, change in ((-1, DELETE), (+1, INSERT))]
+    return [Part(scan(reading, part), change) for change, part in parts if part]
 
 
-def _initial_rows(reading: Reading, _: ChangePlan) -> DataFrame:
-    return _typed(reading.table.rows(reading.end), "INSERT")
+def _initial_rows(reading: Reading, _: ChangePlan) -> list[Part]:
+    return [Part(reading.table.rows(reading.end), INSERT)]
 
 
-def _appended(reading: Reading, plan: ChangePlan) -> DataFrame:
+def _appended(reading: Reading, plan: ChangePlan) -> list[Part]:
     rows = scan(reading, plan.inserted, origins=True)
     # A row is new where its id was given out by this very file, at the file's own commit; ids that a rewrite carried along are lower.
     new = rows.where((F.col(ROW_ID) >= F.col(BASE_ROW_ID)) & (F.col(ROW_VERSION) == F.col(FILE_VERSION)))
-    return _typed(new.drop(BASE_ROW_ID, FILE_VERSION), "INSERT")
+    return [Part(new, INSERT)]
 
 
-def _initial_appended(reading: Reading, plan: ChangePlan) -> DataFrame:
+def _initial_appended(reading: Reading, plan: ChangePlan) -> list[Part]:
     start = reading.start()
     if len(reading.epochs) > 1:
         schema.check_compatible(reading.epochs[0], reading.epochs[-1].metadata, version_of_change(reading.epochs, 0))
     before = in_final_columns(reading, reading.table.rows(start), reading.epochs[0], origins=False)
-    present = _typed(before, "INSERT")
-    return present.unionByName(_appended(reading, plan)) if plan.inserted else present
+    return [Part(before, INSERT), *(_appended(reading, plan) if plan.inserted else [])]
 
 
-def _minimize(reading: Reading, plan: ChangePlan) -> DataFrame:
+def _minimize(reading: Reading, plan: ChangePlan) -> list[Part]:
     """Every row id has at most one image on either side: they meet in one join, and equal versions cancel unseen."""
     removed = scan(reading, [p for p in plan.pieces if p.weight < 0])
     added = scan(reading, [p for p in plan.pieces if p.weight > 0])
@@ -117,19 +117,22 @@ def _minimize(reading: Reading, plan: ChangePlan) -> DataFrame:
         kept = whole.where(F.col(ROW_VERSION) <= plan.interval.after)
         removed = removed.where(~among(kept.select(ROW_ID), F.col(ROW_ID)))
         added = added.where(F.col(ROW_VERSION) > plan.interval.after)
-    before, after = _side(removed, reading.columns, "b"), _side(added, reading.columns, "a")
-    pairs = before.join(after, F.col("b_id") == F.col("a_id"), "full_outer")
-    changed = _unfolded(reading, pairs)
-    if not plan.inserted:
-        return changed
-    return changed.unionByName(_typed(scan(reading, plan.inserted), "INSERT"))
+    if plan.meets_in_one_task:
+        removed, added = removed.coalesce(1), added.coalesce(1)
+    changed = compared(removed, added, _names(reading), _same(reading))
+    return [Part(changed), *([Part(scan(reading, plan.inserted), INSERT)] if plan.inserted else [])]
 
 
-def _side(rows: DataFrame, columns: Sequence[str], side: str) -> DataFrame:
-    return rename(rows, [f"{side}_id", f"{side}_version", *(f"{side}{i}" for i in range(len(columns)))])
+def _names(reading: Reading) -> list[str]:
+    return [_TYPE, ROW_ID, ROW_VERSION, *reading.columns]
 
 
-def _minimize_moved(reading: Reading, plan: ChangePlan) -> DataFrame:
+def _same(reading: Reading) -> str:
+    fields = reading.table.schema(reading.end).fields
+    return " AND ".join(["true", *(equal(f"b{i}", f"a{i}", f.dataType) for i, f in enumerate(fields))])
+
+
+def _minimize_moved(reading: Reading, plan: ChangePlan) -> list[Part]:
     """Moved copies of a row image enter with weights of both signs: they are summed by (row id, version) before sides are told apart."""
     columns = reading.columns
     image = ", ".join([f"{ROW_VERSION} AS version", *(f"{quote(c)} AS c{i}" for i, c in enumerate(columns))])
@@ -139,9 +142,10 @@ def _minimize_moved(reading: Reading, plan: ChangePlan) -> DataFrame:
         part = select(rows, [ROW_ID, ROW_VERSION, f"{weight} AS {_WEIGHT}", f"struct({image}) AS image"])
         images = part if images is None else images.union(part)
     assert images is not None
+    # Either way serves both groupings.
+    together = images.coalesce(1) if plan.meets_in_one_task else images.repartition(F.col(ROW_ID))
     summed = (
-        images.repartition(F.col(ROW_ID))  # serves both groupings: one shuffle
-        .groupBy(ROW_ID, ROW_VERSION)
+        together.groupBy(ROW_ID, ROW_VERSION)
         .agg(F.sum(_WEIGHT).alias(_WEIGHT), F.any_value("image").alias("image"))
         .where(F.col(_WEIGHT) != 0)
         .groupBy(ROW_ID)
@@ -159,23 +163,10 @@ def _minimize_moved(reading: Reading, plan: ChangePlan) -> DataFrame:
             *(f"{side}.c{i} AS {side}{i}" for i in range(len(columns))),
         )
     ]
-    return _unfolded(reading, select(summed, sides))
+    return [Part(unfold(select(summed, sides), _names(reading), _same(reading)))]
 
 
-def _unfolded(reading: Reading, pairs: DataFrame) -> DataFrame:
-    """Pairs of a before and an after image (either may be absent) → the rows of the change set."""
-    fields = reading.table.schema(reading.end).fields
-    same = " AND ".join(["true", *(equal(f"b{i}", f"a{i}", f.dataType) for i, f in enumerate(fields))])
-    kept = pairs.where(f"b_id IS NULL OR a_id IS NULL OR NOT (b_version <=> a_version OR ({same}))")
-    kinds = {
-        "b": "CASE WHEN b_id IS NULL THEN NULL WHEN a_id IS NULL THEN 'DELETE' ELSE 'UPDATE_BEFORE' END",
-        "a": "CASE WHEN a_id IS NULL THEN NULL WHEN b_id IS NULL THEN 'INSERT' ELSE 'UPDATE_AFTER' END",
-    }
-    halves = [[kind, f"{s}_id", f"{s}_version", *(f"{s}{i}" for i in range(len(fields)))] for s, kind in kinds.items()]
-    return unfold(kept, [_TYPE, ROW_ID, ROW_VERSION, *reading.columns], *halves).where(f"{_TYPE} IS NOT NULL")
-
-
-_BUILDERS: dict[PlanKind, Callable[[Reading, ChangePlan], DataFrame]] = {
+_BUILDERS: dict[PlanKind, Callable[[Reading, ChangePlan], list[Part]]] = {
     PlanKind.ADDED_ONLY: _apart,
     PlanKind.REMOVED_ONLY: _apart,
     PlanKind.ADDED_AND_REMOVED: _apart,

@@ -41,6 +41,12 @@ CARRIED_BYTES_MIN = 4 << 20
 CARRIED_ROWS_MAX = 1 << 26
 """With more rows than this, the set of ids (two bytes each, where they lie far apart) would be too large for one task."""
 
+ONE_TASK_BYTES_MAX = 32 << 20
+"""Rows that have to meet do so in one task where all their files are no larger than this: a shuffle, its two stages and the planning
+between them take longer than to read so much. A task's results fit in any executor's memory, and what is sorted may spill."""
+
+ONE_TASK_FILES_MAX = 32
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -70,6 +76,12 @@ class ChangePlan:
     def files(self) -> int:
         """How many file states are read."""
         return len(self.inserted) + len(self.pieces)
+
+    @property
+    def meets_in_one_task(self) -> bool:
+        """Whether the rows to be compared are so few that shuffling them is not worth it."""
+        size = sum(int(p.file.action["size"]) for p in self.pieces)
+        return size <= ONE_TASK_BYTES_MAX and len(self.pieces) <= ONE_TASK_FILES_MAX
 
 
 def plan_changes(commits: Sequence[Commit], interval: Interval, mode: StreamMode) -> ChangePlan:

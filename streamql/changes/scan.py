@@ -99,7 +99,8 @@ def _last_partitioned_so(layouts: Sequence[frozenset[str]], file: FileState, lay
     that are NULL."""
     if layout is None:
         named = frozenset(file.action["partitionValues"])
-        layout = named if named in layouts else next((have for have in reversed(layouts) if have >= named), None)
+        fitting = [named] if named in layouts else [have for have in reversed(layouts) if have >= named]
+        layout = fitting[0] if fitting else None
     if layout is None:
         raise StreamqlError(
             "CHANGES_UNREADABLE",

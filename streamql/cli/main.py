@@ -12,13 +12,16 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from streamql.cli.commands import Command
 from streamql.cli.options import Input, Options, parse, short_help
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from streamql.cli.inputs import Text
     from streamql.cli.screen import Screen
     from streamql.cli.script import Statement
+    from streamql.cli.session import Session
 
 OK, FAILED, USAGE, CANCELLED, OUTPUT_CLOSED = 0, 1, 2, 130, 141
 """Exit codes; the last two are 128 and the number of the signal that a Unix command would have died of."""
@@ -33,9 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as e:
         return e.code if isinstance(e.code, int) else USAGE
     try:
-        if options.command == "conf":
-            return _conf()
-        return _main(options)
+        return _main(options) if options.command is None else _command(options, options.command)
     except KeyboardInterrupt:
         _say("cancelled")
         return CANCELLED
@@ -44,18 +45,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(options: Options) -> int:
-    if not options.inputs:
-        if sys.stdin is None or sys.stdin.isatty():
-            _say(short_help())
-            return USAGE
+    is_shell = not options.inputs and (sys.stdin is None or sys.stdin.isatty())
+    if is_shell and (sys.stdin is None or sys.stdout is None or not sys.stdout.isatty()):
+        _say(short_help())
+        return USAGE
+    if not options.inputs and not is_shell:
         options = _with_stdin(options)
     from streamql.cli.inputs import UsageError, read
 
     try:
-        texts = read(options.inputs)
+        texts = read((*options.init, *options.inputs))
     except UsageError as e:
         _say(f"error: {e}")
         return USAGE
+    if is_shell:
+        return _shell(options, texts)
     from streamql.cli.script import open_end, statements
 
     found = statements(texts)
@@ -72,7 +76,53 @@ def _main(options: Options) -> int:
 
                 _say(describe(problem, statement.place(problem.line), statement.line, statement.text))
                 return FAILED
-    return _run(options, found)
+    return _run(options, lambda session, screen: _statements(session, options, screen, found))
+
+
+def _shell(options: Options, init: Sequence[Text]) -> int:
+    """The prompt; Spark starts behind it."""
+    from streamql.cli.screen import Screen
+    from streamql.cli.server_url import server_of
+    from streamql.cli.shell.app import App
+
+    screen = Screen(silent=options.silent)
+    _set_encoding()
+    with _logging(options, screen), _interruptible() as listen:
+        listen()  # PySpark puts no handler of its own in place where it does not start in the main thread
+        try:
+            server = server_of(options.connect) if options.connect else ""
+            return App(options, screen, lambda: _open(options), server).run(init)
+        except Exception as e:
+            return _start_failed(e, options)
+
+
+def _command(options: Options, command: Command) -> int:
+    """`streamql NAME`."""
+    problem = _refusal(options, command)
+    if problem is not None:
+        _say(problem)
+        return USAGE
+    if command.in_session:
+        return _run(options, lambda _session, _screen: int(command.module.run(_spark(options), options)))
+    from streamql.errors import StreamqlError
+
+    try:
+        return int(command.module.run(options))
+    except StreamqlError as e:
+        _say(f"error: {e}")
+        return FAILED
+
+
+def _refusal(options: Options, command: Command) -> str | None:
+    """Why the command is not even tried: said at once, before Spark starts."""
+    if command.only_looks:
+        from streamql.cli.listing import no_data
+
+        if (missing := no_data(options.data)) is not None:
+            return missing
+    check: Callable[[Options], str | None] | None = getattr(command.module, "check", None)
+    wrong = None if check is None else check(options)
+    return None if wrong is None else f"error: {wrong}"
 
 
 def _with_stdin(options: Options) -> Options:
@@ -81,7 +131,8 @@ def _with_stdin(options: Options) -> Options:
     return replace(options, inputs=(Input("stdin"),))
 
 
-def _run(options: Options, found: Sequence[Statement]) -> int:
+def _run(options: Options, work: Callable[[Session, Screen], int]) -> int:
+    """Work in the session."""
     from streamql.cli.screen import Screen
 
     screen = Screen(silent=options.silent)
@@ -90,9 +141,9 @@ def _run(options: Options, found: Sequence[Statement]) -> int:
 
         is_ours = SparkContext._active_spark_context is None
         try:
-            spark = _session(options)
+            session = _open(options)
             listen()
-            return _statements(spark, options, screen, found)
+            return work(session, screen)
         except KeyboardInterrupt:
             if is_ours:
                 _end_java()
@@ -101,21 +152,34 @@ def _run(options: Options, found: Sequence[Statement]) -> int:
             return _start_failed(e, options)
 
 
-def _statements(spark: SparkSession, options: Options, screen: Screen, found: Sequence[Statement]) -> int:
-    from streamql.cli.runner import OutputClosedError, Runner
+def _statements(session: Session, options: Options, screen: Screen, found: Sequence[Statement]) -> int:
+    from streamql.cli.output import Display, OutputClosedError
+    from streamql.cli.runner import Runner
 
-    runner = Runner(spark, options, screen)
+    display = Display(options.output, options.max_rows)
+    runner = Runner(session, display, screen, verbose=options.verbose)
     _set_encoding()
     try:
         if options.database is not None:
             runner.use(options.database)
-        return runner.run(found)
+        return runner.run_script(found, continue_on_error=options.continue_on_error)
     except OutputClosedError:
         return _output_closed()
 
 
-def _session(options: Options) -> SparkSession:
-    """The session over the data directory."""
+def _open(options: Options) -> Session:
+    """The session that runs statements: over the data directory, or on a server."""
+    if options.connect:
+        from streamql.cli.remote import RemoteSession
+
+        return RemoteSession(options.connect)
+    from streamql.cli.embedded import EmbeddedSession
+
+    return EmbeddedSession(_spark(options))
+
+
+def _spark(options: Options) -> SparkSession:
+    """The session over the data directory; the second time, the same one."""
     if options.verbose:
         os.environ.setdefault("STREAMQL_LOG_LEVEL", "info")
     import streamql
@@ -139,7 +203,7 @@ def _start_failed(e: Exception, options: Options) -> int:
     _say(f"error: {problem.message}")
     if problem.hint:
         _say(f"hint: {problem.hint}")
-    return FAILED
+    return FAILED if options.command is None else options.command.failed
 
 
 @contextlib.contextmanager
@@ -215,21 +279,6 @@ def _output_closed() -> int:
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
     return OUTPUT_CLOSED
-
-
-def _conf() -> int:
-    """`streamql conf`: lines for spark-defaults.conf."""
-    from streamql import StreamqlError, conf_lines
-
-    try:
-        lines = conf_lines()
-    except StreamqlError as e:
-        _say(f"error: {e}")
-        return FAILED
-    for key, value in lines.items():
-        print(f"{key} {value}")
-    sys.stdout.flush()
-    return OK
 
 
 def _say(text: str) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from streamql.cli import commands
+from streamql.cli.commands import COMMANDS, Command
 
 FORMATS = ("table", "csv", "tsv", "json", "markdown")
 MAX_ROWS_DEFAULT = 1000
@@ -17,14 +21,21 @@ DESCRIPTION = """\
 Table streams over Delta Lake, in SQL: SELECT shows the net row changes of a table since
 a bookmark, and the DML statement that reads them moves the bookmark, exactly once."""
 
-EPILOG = """\
+EPILOG = f"""\
+commands (streamql COMMAND --help):
+{commands.table()}
+
 examples:
+  streamql                                           the shell: a prompt with completion and history; \\help there
+  streamql -i setup.sql                              the same, after a script
   streamql -e 'SHOW STREAMS'                         one statement
   streamql -e 'USE sales; SELECT * FROM orders_st'   several
   streamql -f nightly.sql --data /srv/lake           a script: comments, BEGIN ... END
   streamql < nightly.sql                             the same, from a pipe
   streamql --output csv -e 'SELECT * FROM t' > t.csv
   streamql -S --output json -f report.sql | jq .total
+  streamql streams                                   all streams at one glance
+  streamql run merge.sql --every 1min                a job without a service
 
 output (--output), to stdout; a terminal's width makes long lines of a table wrap, a pipe's none:
   table      a frame, at most --max-rows rows, NULL as NULL; EXPLAIN and SHOW CREATE as plain text
@@ -33,7 +44,7 @@ output (--output), to stdout; a terminal's width makes long lines of a table wra
   json       one object a row, a line each; decimals exact, binary in base64, NaN and Infinity as strings
   markdown   a table to paste
 All but table are written row by row, without limit. Structs, arrays and maps are JSON in csv, tsv and
-json, {a, b} in the others. Binary is hexadecimal, except in json. Counts of DML statements, warnings
+json, {{a, b}} in the others. Binary is hexadecimal, except in json. Counts of DML statements, warnings
 and errors go to stderr: stdout holds rows of queries (SELECT, SHOW, DESC, EXPLAIN ...) and nothing else.
 
 exit codes:
@@ -41,6 +52,7 @@ exit codes:
   1    a statement failed, or Spark did not start; the error names the statement's number and line
   2    the command line or a file is wrong; nothing was run
   130  cancelled with Ctrl-C          141  the reader of the output went away (| head)
+Commands have some of their own: has-data answers with 0 or 1, and an error is 2 there.
 """
 
 
@@ -54,10 +66,13 @@ class Input:
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says. `max_rows` 0: all."""
+    """What the command line says. `command` None: SQL; `arguments`: all that was given, a command's own options among them;
+    `max_rows` 0: all. `init`: what runs before `inputs`, or before the shell; `connect`: the URL of a server, empty for a session here."""
 
-    command: Literal["run", "conf"] = "run"
+    command: Command | None = None
+    init: tuple[Input, ...] = ()
     inputs: tuple[Input, ...] = ()
+    connect: str = ""
     data: Path = Path(DATA_DEFAULT)
     database: str | None = None
     output: str = "table"
@@ -66,25 +81,37 @@ class Options:
     continue_on_error: bool = False
     max_rows: int = MAX_ROWS_DEFAULT
     conf: dict[str, str] = field(default_factory=dict)
+    arguments: argparse.Namespace = field(default_factory=argparse.Namespace)
 
 
 def parse(argv: Sequence[str] | None = None) -> Options:
     """The options in `argv` (None: of this process). Raises SystemExit: 0 for --help and --version, 2 for what is wrong."""
     parser = _parser()
-    given = parser.parse_args(argv)
+    head, name, tail = commands.split(sys.argv[1:] if argv is None else argv, _VALUED)
+    given = parser.parse_args(head)
     if given.version:
         print(version_line())
         parser.exit()
+    command = None if name is None else COMMANDS.get(name)
+    if name is not None and command is None:
+        hint = f" (a script is given with -f {name})" if _looks_like_file(name) else ""
+        parser.error(f"unexpected argument {name!r}{hint}; the commands are {', '.join(COMMANDS)}")
     inputs: list[Input] = given.inputs or []
-    if given.command not in (None, "conf"):
-        hint = f" (a script is given with -f {given.command})" if _looks_like_file(given.command) else ""
-        parser.error(f"unexpected argument {given.command!r}{hint}")
-    if given.command == "conf" and inputs:
-        parser.error("streamql conf takes no SQL")
+    if command is not None:
+        if inputs or given.init:
+            parser.error(f"streamql {command.name} takes no SQL")
+        if given.connect:
+            parser.error(f"streamql {command.name} does not work over --connect")
+        commands.parse(command, tail, _common(suppressed=True, without=command.refuses), given)
+        _refuse(parser, given, f"streamql {command.name}", (*command.refuses, "continue_on_error"))
+    elif given.connect:
+        _refuse(parser, given, "--connect, whose data and settings are the server's,", ("data", "conf"))
     if inputs.count(Input("stdin")) > 1:
         parser.error("-f - is given more than once")
     return Options(
-        command=given.command or "run",
+        command=command,
+        init=tuple(given.init or ()),
+        connect=given.connect,
         inputs=tuple(inputs),
         data=Path(given.data),
         database=given.database,
@@ -94,13 +121,14 @@ def parse(argv: Sequence[str] | None = None) -> Options:
         continue_on_error=given.continue_on_error,
         max_rows=given.max_rows,
         conf=dict(given.conf),
+        arguments=given,
     )
 
 
 def short_help() -> str:
     """What a person sees who gives no SQL at a terminal."""
     return (
-        "streamql runs SQL statements:\n"
+        "streamql at a terminal is a shell; here stdout is none. It runs SQL statements:\n"
         "  streamql -e 'SHOW STREAMS'     statements on the command line\n"
         "  streamql -f script.sql         a script\n"
         "  streamql < script.sql          a pipe\n"
@@ -121,27 +149,89 @@ def _version(package: str) -> str:
         return "0.0.0" if package == "streamql" else "not installed"
 
 
+def _refuse(parser: argparse.ArgumentParser, given: argparse.Namespace, who: str, names: Sequence[str]) -> None:
+    """Ends with a usage error where an option was given that would do nothing."""
+    for name in names:
+        if getattr(given, name) != parser.get_default(name):
+            parser.error(f"{who} takes no --{name.replace('_', '-')}")
+
+
+def _common(*, suppressed: bool, without: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The options that may stand before a command and behind it. `suppressed`: they leave alone what was said before."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+
+    def default(value: object) -> object:
+        return argparse.SUPPRESS if suppressed else value
+
+    def add(*names: str, **settings: Any) -> None:
+        if names[-1].removeprefix("--") not in without:
+            parser.add_argument(*names, **settings)
+
+    add(
+        "--data", metavar="DIR", default=default(DATA_DEFAULT), help=f"where tables and streams live (./{DATA_DEFAULT})"
+    )
+    add("--database", metavar="DB", default=default(None), help="USE this database first")
+    add("--output", choices=FORMATS, default=default("table"), help="the format of rows (table)", metavar="FORMAT")
+    add("-S", "--silent", action="store_true", default=default(False), help="nothing but rows of queries, and errors")
+    add(
+        "-v",
+        "--verbose",
+        action="store_true",
+        default=default(False),
+        help="Spark's log, and the stack traces of errors",
+    )
+    add(
+        "--conf",
+        metavar="K=V",
+        action="append",
+        type=_setting,
+        default=default([]),
+        help="a Spark setting; may be repeated",
+    )
+    return parser
+
+
+_VALUED = frozenset(
+    (
+        "-e",
+        "--execute",
+        "-f",
+        "--file",
+        "--data",
+        "--database",
+        "--output",
+        "--max-rows",
+        "--conf",
+        "-i",
+        "--init",
+        "--connect",
+    )
+)
+"""The options whose value is the next argument."""
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="streamql",
-        usage="streamql [options] (-e SQL | -f FILE | < FILE)\n       streamql conf",
+        usage="streamql [options] [-i FILE]\n       streamql [options] (-e SQL | -f FILE | < FILE)\n       streamql [options] COMMAND …",
         description=DESCRIPTION,
         epilog=EPILOG,
+        parents=[_common(suppressed=False)],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add(
-        "command",
-        nargs="?",
-        metavar="conf",
-        help="print the settings that give any Spark the extension, for its spark-defaults.conf",
-    )
     add("-e", "--execute", dest="inputs", metavar="SQL", action="append", type=_text, help="run SQL; may be repeated")
     add("-f", "--file", dest="inputs", metavar="FILE", action="append", type=_file, help="run a script; - is stdin")
-    add("--data", metavar="DIR", default=DATA_DEFAULT, help="where tables and streams live (./%(default)s)")
-    add("--database", metavar="DB", help="USE this database first")
-    add("--output", choices=FORMATS, default="table", help="the format of rows (%(default)s)", metavar="FORMAT")
+    add(
+        "-i",
+        "--init",
+        metavar="FILE",
+        action="append",
+        type=_init,
+        help="run a script first, then the shell, or -e and -f",
+    )
+    add("--connect", metavar="URL", default="", help="use a running server, sc://HOST:PORT, instead of a session here")
     add(
         "--max-rows",
         metavar="N",
@@ -149,9 +239,6 @@ def _parser() -> argparse.ArgumentParser:
         default=MAX_ROWS_DEFAULT,
         help="rows shown of a table (%(default)s); 0 shows all",
     )
-    add("-S", "--silent", action="store_true", help="nothing but rows of queries, and errors")
-    add("-v", "--verbose", action="store_true", help="Spark's log, and the stack traces of errors")
-    add("--conf", metavar="K=V", action="append", type=_setting, default=[], help="a Spark setting; may be repeated")
     stops = parser.add_mutually_exclusive_group()
     stops.add_argument("--continue-on-error", action="store_true", help="run the statements after one that failed")
     stops.add_argument("--stop-on-error", dest="continue_on_error", action="store_false", help="do not (the default)")
@@ -165,6 +252,10 @@ def _text(value: str) -> Input:
 
 def _file(value: str) -> Input:
     return Input("stdin") if value == "-" else Input("file", value)
+
+
+def _init(value: str) -> Input:
+    return Input("file", value)
 
 
 def _setting(text: str) -> tuple[str, str]:

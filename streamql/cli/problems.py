@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from streamql.errors import StreamqlError
+from streamql.errors import SPARK_WRAPPERS, StreamqlError
 
 _TRACE = re.compile(r"\n+(?:JVM stacktrace:\n|\s+at [\w.$/<>]+\(|Driver stacktrace:)")
 _PY4J = re.compile(r"\AAn error occurred while calling [\w.:$]+\s*\n: ")
@@ -21,8 +21,6 @@ _PARSED = re.compile(r" ?\(line (\d+), pos (\d+)\)(?=\s*(?:\Z|\n))")
 _ANALYZED = re.compile(r"; line (\d+) pos (\d+)(?:;?\s*\Z|;\n)")
 _RAN = re.compile(r"^== SQL \(line (\d+), position (\d+)\) ==$", re.MULTILINE)
 _TAILS = ("\n== SQL", "\n== DataFrame", "\n== JVM")
-_WRAPPERS = ("Job aborted", "Exception thrown in awaitResult", "[TASK_WRITE_FAILED]")
-"""What Spark says where the cause says more."""
 _STATE = re.compile(r"\s*SQLSTATE: (\w{5})\b")
 
 
@@ -103,7 +101,7 @@ def _root(text: str) -> str:
     """The message without wrappers: of several causes, the last that has a code, else the last that says something."""
     text = _PY4J.sub("", text)
     head = _without_class(_TRACE.split(text, maxsplit=1)[0])
-    wrapped = any(wrapper in head for wrapper in _WRAPPERS)
+    wrapped = any(wrapper in head for wrapper in SPARK_WRAPPERS)
     if _CODE.match(head) and not wrapped:
         return head
     stripped = [_without_class(cause.strip()) for cause in _CAUSE.findall(text)]

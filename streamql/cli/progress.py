@@ -11,7 +11,7 @@ from streamql.cli.screen import Screen, Stopwatch
 from streamql.cli.worker import Worker
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from streamql.cli.session import Session, Stages
 
 SHOWN_AFTER_SECONDS = 2.0
 EVERY_SECONDS = 0.25
@@ -21,8 +21,8 @@ _BAR_WIDTH = 24
 class Progress:
     """Asks Spark what runs, in a thread of its own: Ctrl-C in the middle of a question would leave its connection unusable."""
 
-    def __init__(self, spark: SparkSession, screen: Screen) -> None:
-        self._tracker = spark.sparkContext.statusTracker()
+    def __init__(self, session: Session, screen: Screen) -> None:
+        self._session = session
         self._screen = screen
         self._worker = Worker() if screen.shows_progress else None
 
@@ -45,26 +45,17 @@ class Progress:
         watch = Stopwatch()
         pause = SHOWN_AFTER_SECONDS
         while not over.wait(pause):
-            tasks = self._tasks()
+            stages = self._session.stages()
             if not over.is_set():
-                self._screen.progress(line(watch.seconds, tasks))
+                self._screen.progress(line(watch.seconds, stages))
             pause = EVERY_SECONDS
 
-    def _tasks(self) -> tuple[int, int, int]:
-        """Of the stages that run: how many they are, their tasks done, and all their tasks."""
-        try:
-            stages = [self._tracker.getStageInfo(stage) for stage in self._tracker.getActiveStageIds()]
-        except Exception:  # a progress line is never worth an error
-            return 0, 0, 0
-        known = [stage for stage in stages if stage is not None]
-        return len(known), sum(stage.numCompletedTasks for stage in known), sum(stage.numTasks for stage in known)
 
-
-def line(seconds: float, tasks: tuple[int, int, int]) -> str:
+def line(seconds: float, stages: Stages) -> str:
     """The line: seconds, a bar, tasks."""
-    stages, done, total = tasks
+    running, done, total = stages
     if not total:
         return f"{seconds:4.0f} s  planning …"
     filled = _BAR_WIDTH * done // total
     bar = "█" * filled + "░" * (_BAR_WIDTH - filled)
-    return f"{seconds:4.0f} s  {bar}  {done:,} of {total:,} tasks, {stages} stage{'' if stages == 1 else 's'} running"
+    return f"{seconds:4.0f} s  {bar}  {done:,} of {total:,} tasks, {running} stage{'' if running == 1 else 's'} running"

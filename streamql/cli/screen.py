@@ -6,6 +6,7 @@ import logging
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import TextIO
 
 _ERASE = "\r\x1b[K"
@@ -20,6 +21,8 @@ class Screen:
         self._lock = threading.Lock()
         self._progress = False
         self._muted = False
+        self.defer: Callable[[str], bool] = lambda _: False
+        """Takes a text that must not be written now, because a prompt is on the screen; whether it did."""
         self.is_terminal = _is_terminal(self._stream)
         self.shows_progress = self.is_terminal and not silent
 
@@ -51,6 +54,12 @@ class Screen:
             self._clear()
 
     def _write(self, text: str) -> None:
+        if self.defer(text):
+            return
+        self.put(text)
+
+    def put(self, text: str) -> None:
+        """Shown, and not deferred."""
         with self._lock:
             self._clear()
             self._put(text + "\n")

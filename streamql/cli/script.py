@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamql.cli.inputs import Text
 from streamql.cli.problems import Problem
@@ -16,7 +16,7 @@ from streamql.errors import ERROR_CLASSES
 class Statement:
     """One statement: `number` counts within its file, or over all -e and stdin; `line` is where it starts there.
 
-    `origin` is the file's name; empty where there is nothing to tell apart.
+    `origin` is the file's name; empty where there is nothing to tell apart. `number` 0: typed at a prompt, alone.
     """
 
     text: str
@@ -27,6 +27,8 @@ class Statement:
     def place(self, line: int | None = None) -> str:
         """Where it is, in words; `line` counts from the statement's first."""
         shown = self.line + (line or 1) - 1
+        if not self.number:
+            return f"line {shown}"
         return f"statement {self.number}, line {shown}{f' of {self.origin}' if self.origin else ''}"
 
 
@@ -40,6 +42,12 @@ def statements(texts: Iterable[Text]) -> list[Statement]:
         found += [Statement(f.text, number, f.line, text.origin) for number, f in enumerate(fragments, before + 1)]
         without_origin += 0 if text.origin else len(fragments)
     return found
+
+
+def typed(text: str) -> list[Statement]:
+    """The statements of one input at a prompt; a single one has no number."""
+    found = statements([Text(text)])
+    return found if len(found) > 1 else [replace(statement, number=0) for statement in found]
 
 
 def open_end(statement: Statement) -> Problem | None:

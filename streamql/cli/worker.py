@@ -36,6 +36,11 @@ class Task(Generic[T]):
         """Whether it is done after at most so many seconds."""
         return self._done.wait(seconds)
 
+    @property
+    def is_done(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self._done.is_set()
+
     def result(self) -> T:
         """What it gave; raises what it raised."""
         self._done.wait()

@@ -2,35 +2,78 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 from pyspark.sql import SparkSession
 
 from streamql.catalog.events import consumption_event
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.catalog.store import catalog_of, now_ms
-from streamql.consume.decide import Verdict, decide
-from streamql.consume.owner import is_dead, is_running_here
-from streamql.consume.settings import BUSY_TIMEOUT, LEASE, seconds
+from streamql.consume.decide import judge, judge_what_can_be
+from streamql.consume.owner import is_dead, is_running_here, this_owner
+from streamql.delta.command import Target
+from streamql.delta.jvm import is_cancelled
+from streamql.delta.table import DeltaTable, iso
 from streamql.errors import StreamqlError
 from streamql.model import Offset, TableSource
+from streamql.settings import BUSY_TIMEOUT, LEASE, seconds
+
+log = logging.getLogger("streamql")
 
 POLL_SECONDS_MIN = 0.05
 POLL_SECONDS_MAX = 1.0
 
-READING = ClaimedStatement(0, "", "", "", "", "SELECT", 0, 0)
+READING = ClaimedStatement(0, "", "", "", "", "SELECT", "", 0)
 """What the ledger shows as the statement of a query that consumed by reading."""
+
+Conclusion = Literal["CONSUMED", "FAILED", "UNFINISHED"]
+
+Sources = Mapping[str, TableSource]
+"""Stream id → where its source is now; a table that was renamed is looked for once, not by every statement."""
+
+NO_SOURCES: Sources = {}
 
 _watched: dict[str, tuple[int, float]] = {}
 """consumption id → (heartbeat, when this process first saw it, on its monotonic clock)."""
 _watched_lock = threading.Lock()
 
 
-def end(spark: SparkSession, claim: Claim, outcome: str, verdicts: Mapping[int, Verdict], error: str | None) -> bool:
-    """Advances (outcome CONSUMED) or releases (FAILED) all streams of a claim by one commit. False: the claim is not there any more."""
+def write(
+    spark: SparkSession,
+    claim: Claim,
+    changed: Claim,
+    joining: Sequence[StreamState] = (),
+    sources: Sources = NO_SOURCES,
+) -> Claim | Literal["lost", "moved"]:
+    """Puts `changed` in the place of a claim on all its streams, and on those that join it, by one commit; the claim as written.
+
+    lost: the claim is not there any more, or not as it is known here. moved: a stream that should join changed since it was read.
+    `sources`: where the sources of those are now.
+    """
+    while True:
+        held = _held(spark, claim)
+        if held is None:
+            return "lost"
+        written = replace(changed, heartbeat=_heartbeat(held) + 1, revision=claim.revision + 1)
+        after = [s.next(claim=written) for s in held] + [_claimed(s, written, sources) for s in joining]
+        if catalog_of(spark).commit(spark, [*held, *joining], after, []):
+            return written
+        if any(catalog_of(spark).by_uuid(spark, s.stream.uuid) != s for s in joining):
+            return "moved"
+
+
+def _heartbeat(held: Sequence[StreamState]) -> int:
+    return max((s.claim.heartbeat for s in held if s.claim is not None), default=0)
+
+
+def end(spark: SparkSession, claim: Claim, outcome: str, error: str | None) -> bool:
+    """Advances (outcome CONSUMED) or releases (any other) all streams of a claim by one commit, which notes its statements as they were
+    decided. False: the claim is not there any more."""
     catalog = catalog_of(spark)
     while True:
         held = _held(spark, claim)
@@ -39,13 +82,18 @@ def end(spark: SparkSession, claim: Claim, outcome: str, verdicts: Mapping[int, 
         ended = now_ms()
         after = [_ended(s, claim, outcome, ended) for s in held]
         events = [
-            consumption_event(s, claim, outcome, ended, statement, verdict.target_version, verdict.metrics, error)
+            consumption_event(s, claim, outcome, ended, statement, error)
             for s in after
             for statement in claim.statements or (READING,)
-            for verdict in (verdicts.get(statement.ordinal, Verdict("fenced")),)
+            if claim.reads(statement, s.stream.uuid)
         ]
         if catalog.commit(spark, held, after, events):
             return True
+
+
+def is_consumed(spark: SparkSession, claim: Claim) -> bool:
+    """Whether the ledger says that the consumption moved its streams."""
+    return catalog_of(spark).outcome_of(spark, claim.consumption_id) == "CONSUMED"
 
 
 def is_held(spark: SparkSession, claim: Claim) -> bool:
@@ -62,11 +110,11 @@ def _held(spark: SparkSession, claim: Claim) -> list[StreamState] | None:
 
 def _holds(state: StreamState, claim: Claim) -> bool:
     held = state.claim
-    return held is not None and (held.consumption_id, held.number) == (claim.consumption_id, claim.number)
+    return held is not None and held.identity == claim.identity
 
 
 def _ended(state: StreamState, claim: Claim, outcome: str, ended_ms: int) -> StreamState:
-    if outcome != "CONSUMED":
+    if outcome != "CONSUMED" or not _has_data_of(claim, state.stream.uuid):
         return state.next(claim=None)
     interval = claim.intervals[state.stream.uuid]
     if state.offset != Offset(interval.after, interval.initial):
@@ -74,24 +122,63 @@ def _ended(state: StreamState, claim: Claim, outcome: str, ended_ms: int) -> Str
     return state.next(claim=None, offset=Offset(interval.through), last_consumed_ms=ended_ms)
 
 
+def _has_data_of(claim: Claim, uuid: str) -> bool:
+    """Whether a statement that read the stream is done: one that failed does not move it."""
+    return not claim.statements or any(claim.reads(s, uuid) and s.outcome != "fenced" for s in claim.statements)
+
+
+def conclusion(claim: Claim) -> Conclusion:
+    """What a claim comes to whose statements are decided, when nobody goes on with it. Pure."""
+    if not claim.done:
+        return "FAILED"
+    is_whole = not claim.is_block and len(claim.done) == len(claim.statements)
+    return "CONSUMED" if is_whole else "UNFINISHED"
+
+
+def conclude(spark: SparkSession, judged: Claim, why: str | None) -> Conclusion:
+    """Ends a decided claim: consumed where all data is in, released where none is; where some is, it stays, unfinished.
+
+    Raises CLAIM_LOST where the claim is not there any more, though data of its statements is.
+    """
+    outcome = conclusion(judged)
+    if outcome == "UNFINISHED":
+        is_there = write(spark, judged, replace(judged, is_unfinished=True)) != "lost"
+    else:
+        is_there = end(spark, judged, outcome, None if outcome == "CONSUMED" else why)
+    if not is_there and _goes_on_elsewhere(spark, judged):
+        return "UNFINISHED"
+    if not is_there and judged.done and not is_consumed(spark, judged):
+        raise lost(judged, f"its data IS in {judged.where_done}: the stream may deliver these changes again")
+    return outcome
+
+
+def _goes_on_elsewhere(spark: SparkSession, claim: Claim) -> bool:
+    """Whether others, who took this process for dead, keep the consumption: unfinished, or gone on with."""
+    states = [catalog_of(spark).by_uuid(spark, uuid) for uuid in claim.intervals]
+    return any(s is not None and s.claim is not None and s.claim.consumption_id == claim.consumption_id for s in states)
+
+
+def lost(claim: Claim, why: str) -> StreamqlError:
+    """The error for a consumption whose claim others took."""
+    return StreamqlError(
+        "CLAIM_LOST",
+        f"consumption {claim.consumption_id} lost its claim: {why}",
+        hint="run the statement again; SELECT * FROM streamql.consumptions tells who took the changes",
+        consumption_id=claim.consumption_id,
+    )
+
+
 def recover(spark: SparkSession, claim: Claim, why: str) -> None:
-    """Decides a claim that its owner will not decide, and ends it: consumed where the data is in, released where it is not.
+    """Decides a claim that its owner will not decide, and ends it, unless it is unfinished.
 
     Raises CONSUMPTION_UNDECIDED, and what reading or fencing the target raises.
     """
-    verdicts = {s.ordinal: decide(spark, claim, s) for s in claim.statements}
-    done = [v.outcome == "done" for v in verdicts.values()]
-    if done and all(done):
-        end(spark, claim, "CONSUMED", verdicts, None)
-    elif any(done):
-        raise StreamqlError(
-            "CONSUMPTION_UNDECIDED",
-            f"consumption {claim.consumption_id} wrote {sum(done)} of {len(done)} targets before it ended ({why})",
-            hint="write the missing targets by hand from the interval in the claim, then ALTER STREAM … SET OFFSET VERSION n",
-            consumption_id=claim.consumption_id,
-        )
-    else:
-        end(spark, claim, "FAILED", verdicts, why)
+    judged = judge(spark, claim)
+    try:
+        conclude(spark, judged, why)
+    except StreamqlError as e:
+        if e.code != "CLAIM_LOST":  # somebody else recovered it at the same time
+            raise
 
 
 def is_abandoned(spark: SparkSession, claim: Claim) -> str | None:
@@ -111,11 +198,19 @@ def is_abandoned(spark: SparkSession, claim: Claim) -> str | None:
     return f"no sign of life from {claim.owner.host}:{claim.owner.pid} for {still:.0f} s" if still > lease else None
 
 
-def wait_until_free(spark: SparkSession, state: StreamState, *, give_up: bool = False) -> StreamState:
+def never(_: Claim) -> bool:
+    """Whether a claim can be gone on with: by this statement, it cannot."""
+    return False
+
+
+def wait_until_free(
+    spark: SparkSession, state: StreamState, *, give_up: bool = False, resumes: Callable[[Claim], bool] = never
+) -> StreamState:
     """The stream once nobody consumes it: waits, and recovers a claim whose owner is gone.
 
-    `give_up`: a claim that no log can decide is ended as UNDECIDED, because a person says where the stream shall be (SET OFFSET) or that
-    it shall go. Raises STREAM_BUSY, STREAM_NOT_FOUND, CONSUMPTION_UNDECIDED.
+    `resumes`: an unfinished claim of which it says so is answered with the stream: the caller takes it over. `give_up`: a claim that
+    no log can decide, or an unfinished one, is ended so, because a person says where the stream shall be (SET OFFSET) or that it shall
+    go. Raises STREAM_BUSY, STREAM_NOT_FOUND, CONSUMPTION_UNDECIDED, CONSUMPTION_UNFINISHED.
     """
     deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
     pause = POLL_SECONDS_MIN
@@ -128,8 +223,13 @@ def wait_until_free(spark: SparkSession, state: StreamState, *, give_up: bool = 
                 f"stream {state.name} was dropped or replaced meanwhile",
                 hint="run the statement again",
             )
-        if now.claim is None:
+        if now.claim is None or (now.claim.is_unfinished and resumes(now.claim)):
             return now
+        if now.claim.is_unfinished:
+            if not give_up:
+                raise unfinished(now.claim, f"stream {now.name} waits for it")
+            end(spark, now.claim, "UNFINISHED", "given up by a person")
+            continue
         why = is_abandoned(spark, now.claim)
         if why is not None:
             try:
@@ -137,11 +237,10 @@ def wait_until_free(spark: SparkSession, state: StreamState, *, give_up: bool = 
             except StreamqlError as e:
                 if e.code != "CONSUMPTION_UNDECIDED" or not give_up:
                     raise
-                end(spark, now.claim, "UNDECIDED", {}, e.message)
-        if time.monotonic() > deadline:
+                end(spark, judge_what_can_be(spark, now.claim)[0], "UNDECIDED", e.message)
+            continue  # it is free now, or somebody else's: also who would not wait may look again
+        if time.monotonic() > deadline or is_cancelled(spark):
             raise busy(now)
-        if why is not None:
-            continue
         time.sleep(pause)
         pause = min(pause * 1.5, POLL_SECONDS_MAX)
 
@@ -153,19 +252,57 @@ def busy(state: StreamState) -> StreamqlError:
     age = max(0, now_ms() - state.claim.started_at_ms) // 1000
     return StreamqlError(
         "STREAM_BUSY",
-        f"stream {state.name} is being consumed by {owner.user}@{owner.host.split('/')[0]}, process {owner.pid}, since {age} s",
-        hint=f"run the statement again later, or SET {BUSY_TIMEOUT[0]} = 10min to wait longer",
+        f"stream {state.name} is being consumed by {owner.who}, process {owner.pid}, since {age} s",
+        hint=f"run the statement again later, or SET {BUSY_TIMEOUT.key} = 10min to wait longer",
         stream=str(state.name),
         consumption_id=state.claim.consumption_id,
     )
 
 
-class Heartbeat:
-    """Says, while a long statement runs, that its owner is alive: a commit of the catalog four times a lease."""
+def unfinished(claim: Claim, what: str) -> StreamqlError:
+    """The error for a transaction of which some statements are in and others not."""
+    return StreamqlError(
+        "CONSUMPTION_UNFINISHED",
+        f"a transaction of {claim.owner.who} did not come to its end, and {len(claim.done)} of its "
+        f"statements committed, into {claim.where_done}: {what}",
+        hint="run the same transaction again: what is done is skipped. Or RESTORE the targets, then ALTER STREAM … RELEASE",
+        consumption_id=claim.consumption_id,
+        targets=[s.path for s in claim.done],
+    )
 
-    def __init__(self, spark: SparkSession, claim: Claim) -> None:
+
+def check_stands(spark: SparkSession, claim: Claim, done: ClaimedStatement, target: Target) -> None:
+    """Raises CONSUMPTION_UNFINISHED where what a done statement wrote is not what it would write now, so that it cannot be skipped: its
+    table was dropped or replaced. Of what is no Delta table, nobody can say."""
+    stands = target.path == done.path
+    if stands and done.path:
+        now = DeltaTable(spark, done.path).latest()
+        stands = now.exists and now.table_id == done.table_id
+    if not stands:
+        raise unfinished(claim, f"{done.target} was replaced or dropped since it was written")
+
+
+def tell_of_resumption(begun: Claim) -> None:
+    """Says that a statement or transaction goes on with one that did not end: what came since is left to the next."""
+    log.warning(
+        "this goes on with what %s began at %s: changes since then stay in the stream",
+        begun.owner.who,
+        iso(begun.started_at_ms),
+    )
+
+
+class Heartbeat:
+    """Says, while a long statement runs or a transaction stands open, that its owner is alive: a commit of the catalog four times a lease.
+
+    `claim`: as it is by then; a block's changes with each statement.
+    """
+
+    def __init__(
+        self, spark: SparkSession, claim: Callable[[], Claim | None], goes_on: Callable[[], bool] = lambda: True
+    ) -> None:
         self._spark = spark
         self._claim = claim
+        self._goes_on = goes_on
         self._stop = threading.Event()
         self._pause = max(0.2, seconds(spark, LEASE) / 4)
         self._thread = threading.Thread(target=self._beat, name="streamql-heartbeat", daemon=True)
@@ -180,12 +317,12 @@ class Heartbeat:
 
     def _beat(self) -> None:
         catalog = catalog_of(self._spark)
-        while not self._stop.wait(self._pause):
+        while not self._stop.wait(self._pause) and self._goes_on():
             try:
-                held = _held(self._spark, self._claim)
-                if held is None:
-                    return
-                catalog.commit(self._spark, held, [_beaten(s) for s in held], [])
+                claim = self._claim()
+                held = None if claim is None else _held(self._spark, claim)
+                if held is not None:  # else it is being written anew, or lost, which its owner finds out
+                    catalog.commit(self._spark, held, [_beaten(s) for s in held], [])
             except Exception:  # a missed beat is no harm: the lease decides nothing but who bothers
                 continue
 
@@ -195,12 +332,40 @@ def _beaten(state: StreamState) -> StreamState:
     return replace(state, claim=replace(state.claim, heartbeat=state.claim.heartbeat + 1))
 
 
-def claim_streams(
-    spark: SparkSession, states: Sequence[StreamState], claim: Claim, sources: Mapping[str, TableSource]
-) -> bool:
-    """Makes a claim on all its streams by one commit. False: one of them changed since it was read.
+def _claimed(state: StreamState, claim: Claim, sources: Sources) -> StreamState:
+    return state.next(claim=claim, stream=replace(state.stream, source=sources[state.stream.uuid]))
 
-    `sources`: where the source of each stream was found now; a table that was renamed is looked for once, not by every statement.
-    """
-    claimed = [s.next(claim=claim, stream=replace(s.stream, source=sources[s.stream.uuid])) for s in states]
-    return catalog_of(spark).commit(spark, states, claimed, [])
+
+def new_claim(spark: SparkSession, consumption_id: str, text: str, *, is_block: bool = False) -> Claim:
+    """A claim of nothing yet."""
+    return Claim(
+        consumption_id=consumption_id,
+        number=0,
+        intervals={},
+        statements=(),
+        owner=this_owner(spark),
+        heartbeat=0,
+        started_at_ms=now_ms(),
+        text=text,
+        lease_seconds=seconds(spark, LEASE),
+        is_block=is_block,
+    )
+
+
+def owned(spark: SparkSession, begun: Claim, states: Sequence[StreamState], lead: str) -> Claim:
+    """A new claim, or an unfinished one, as this process's: under the number that the next event of its lead stream has, so that fences
+    for earlier ones do not bind it."""
+    return replace(
+        begun,
+        number=next(s for s in states if s.stream.uuid == lead).sequence + 1,
+        owner=this_owner(spark),
+        heartbeat=begun.heartbeat + 1,
+        is_unfinished=False,
+        revision=begun.revision + 1,
+    )
+
+
+def claim_streams(spark: SparkSession, states: Sequence[StreamState], claim: Claim, sources: Sources) -> bool:
+    """Makes a claim on all its streams by one commit: free ones, or such that are under the unfinished claim that this one goes on
+    with. False: one of them changed since it was read."""
+    return catalog_of(spark).commit(spark, states, [_claimed(s, claim, sources) for s in states], [])

@@ -1,10 +1,8 @@
-"""What became of a claimed statement: its target's log says, once and for ever."""
+"""What became of claimed statements: their targets' logs say, once and for ever."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
@@ -16,21 +14,19 @@ from streamql.errors import StreamqlError
 FENCE_ATTEMPTS_MAX = 100
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """done: the statement's commit is in the target. fenced: it is not, and never will be. With what is known of the commit."""
+def decide(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> ClaimedStatement:
+    """The statement with its outcome. Done: its commit is in the target. Fenced: it is not, and never will be.
 
-    outcome: Literal["done", "fenced"]
-    target_version: int | None = None
-    metrics: Mapping[str, str] = field(default_factory=dict)
-
-
-def decide(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> Verdict:
-    """Reads the target's log at the path; where the statement has not committed, fences it, so that it cannot any more.
-
-    Right for owner and recoverer alike, at any time, any number of times. Raises CONSUMPTION_UNDECIDED where there is no log at the
-    path, or another table's without the number: then a person must say.
+    Reads the target's log at the path; where the statement has not committed, fences it, so that it cannot any more. Right for owner and
+    recoverer alike, at any time, any number of times. Raises CONSUMPTION_UNDECIDED where there is no log at the path, or another
+    table's without the number: then a person must say.
     """
+    if statement.outcome != "open":
+        return statement
+    if (
+        not statement.path
+    ):  # no log: its process would have known, and others take it for not done, so that nothing is lost
+        return replace(statement, outcome="fenced")
     for _ in range(FENCE_ATTEMPTS_MAX):
         table = DeltaTable(spark, statement.path)
         latest = table.latest()
@@ -38,18 +34,62 @@ def decide(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> Ve
             raise undecided(claim, statement, "there is no table any more where it wrote")
         found = find_txn(spark, table, latest, statement.app_id, claim.data_number, statement.seen)
         if found is not None and found.number >= claim.data_number:
-            done = found.number == claim.data_number
-            return Verdict("done", found.version, found.metrics) if done else Verdict("fenced")
+            if found.number == claim.data_number:
+                # CREATE OR REPLACE made it another table.
+                return replace(
+                    statement,
+                    outcome="done",
+                    target_version=found.version,
+                    metrics=found.metrics,
+                    table_id=latest.table_id,
+                )
+            return replace(statement, outcome="fenced")
         if latest.table_id != statement.table_id and not _is_same_log(table, statement):
             raise undecided(claim, statement, "another table stands where it wrote")
         number = fence(spark, statement.path, statement.app_id, claim.fence_number, claim.data_number)
         if number is not None and number != claim.data_number:
-            return Verdict("fenced")
+            return replace(statement, outcome="fenced")
     raise StreamqlError(
         "STREAM_BUSY",
         f"the target {statement.target} is written so often that the consumption could not be decided",
         hint="run the statement again",
     )
+
+
+def decide_own(
+    spark: SparkSession, claim: Claim, statement: ClaimedStatement, failure: BaseException | None
+) -> ClaimedStatement:
+    """The statement with its outcome, for the process that ran it, which knows whether it succeeded where no log can tell."""
+    if not statement.path and failure is None:
+        return replace(statement, outcome="done")
+    return decide(spark, claim, statement)
+
+
+def judge(spark: SparkSession, claim: Claim) -> Claim:
+    """The claim with all its statements decided. Raises what `decide` raises."""
+    judged, problem = judge_what_can_be(spark, claim)
+    if problem is not None:
+        raise problem
+    return judged
+
+
+def judge_what_can_be(spark: SparkSession, claim: Claim) -> tuple[Claim, StreamqlError | None]:
+    """The claim with those of its statements decided that a log can decide, and the CONSUMPTION_UNDECIDED of the first other one.
+
+    One that nobody can decide does not keep the others from being fenced: whoever gives the claim up must know that none can commit
+    later.
+    """
+    statements: list[ClaimedStatement] = []
+    problem: StreamqlError | None = None
+    for statement in claim.statements:
+        try:
+            statements.append(decide(spark, claim, statement))
+        except StreamqlError as e:
+            if e.code != "CONSUMPTION_UNDECIDED":
+                raise
+            problem = problem or e
+            statements.append(statement)
+    return replace(claim, statements=tuple(statements)), problem
 
 
 def _is_same_log(table: DeltaTable, statement: ClaimedStatement) -> bool:
@@ -65,7 +105,7 @@ def undecided(claim: Claim, statement: ClaimedStatement, why: str) -> StreamqlEr
     return StreamqlError(
         "CONSUMPTION_UNDECIDED",
         f"whether consumption {claim.consumption_id} into {statement.target} committed cannot be told: {why} ({statement.path})",
-        hint="look whether the rows arrived, then ALTER STREAM … SET OFFSET VERSION n, or TO LATEST",
+        hint="look whether the rows arrived; if so, ALTER STREAM … SET OFFSET VERSION n, if not, ALTER STREAM … RELEASE",
         consumption_id=claim.consumption_id,
         path=statement.path,
     )

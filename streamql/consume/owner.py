@@ -24,23 +24,38 @@ def this_owner(spark: SparkSession) -> Owner:
     return Owner(_token[1], _host(), os.getpid(), _started(os.getpid()) or "", user_of(spark))
 
 
-_running: set[str] = set()
-"""The consumptions that this process is running."""
+class Work:
+    """That somebody in this process is at work on a consumption. Each who is has one: a session that went on with what another one had
+    left does not stop when that one closes."""
+
+    def __init__(self, consumption_id: str) -> None:
+        self.consumption_id = consumption_id
+
+
+_working: set[Work] = set()
 
 
 @contextmanager
-def running(consumption_id: str) -> Iterator[None]:
+def running(consumption_id: str) -> Iterator[Work]:
     """While it lasts, this process is at work on the consumption; a claim of ours that nobody works on is abandoned."""
-    _running.add(consumption_id)
+    work = Work(consumption_id)
+    _working.add(work)
     try:
-        yield
+        yield work
     finally:
-        _running.discard(consumption_id)
+        _working.discard(work)
+
+
+def stop_running(work: Work) -> None:
+    """This one is not at work on it any more, though nobody has left its context."""
+    _working.discard(work)
 
 
 def is_running_here(owner: Owner, consumption_id: str) -> bool | None:
     """Whether this process is at work on it; None: it is another process's."""
-    return consumption_id in _running if owner.token == _token[1] else None
+    if owner.token != _token[1]:
+        return None
+    return any(work.consumption_id == consumption_id for work in tuple(_working))
 
 
 def is_dead(owner: Owner) -> bool:

@@ -6,16 +6,23 @@ import time
 
 from pyspark.sql import SparkSession
 
-from streamql.catalog.states import ClaimedStatement
+from streamql.catalog.states import Claim, ClaimedStatement
 from streamql.catalog.store import catalog_of
 from streamql.consume.claims import wait_until_free
 from streamql.delta.command import Command, Target
 from streamql.delta.table import DeltaTable
 from streamql.delta.txns import SET_TRANSACTION_RETENTION
 from streamql.errors import StreamqlError
+from streamql.reading import read_token
+from streamql.settings import NON_DELTA_TARGETS, text
 
 MARK = "streamql.reserved"
 """Table property of a reservation: the id of the consumption that made it."""
+
+AT_LEAST_ONCE = "at_least_once"
+
+TEXT_CHARACTERS_MAX = 4000
+"""How much of a statement's text the ledger keeps."""
 
 RESERVE_LOOKS = 10
 RESERVE_PAUSE_SECONDS = 0.2
@@ -25,19 +32,23 @@ _OPERATIONS = {
     "OverwriteByExpression": "INSERT OVERWRITE",
     "OverwritePartitionsDynamic": "INSERT OVERWRITE",
     "DeltaDynamicPartitionOverwriteCommand": "INSERT OVERWRITE",
+    "InsertIntoHadoopFsRelationCommand": "INSERT",
+    "InsertIntoDataSourceCommand": "INSERT",
+    "SaveIntoDataSourceCommand": "WRITE",
 }
 """Spark's plan nodes by the names people know; others stand for themselves."""
 
 
-def find_target(command: Command) -> Target:
-    """Where the statement writes, looked up now. Raises UNSUPPORTED_TARGET."""
-    target = command.target(0)
-    if target.kind != "delta":
+def find_target(spark: SparkSession, command: Command, i: int) -> Target:
+    """Where statement `i` of the command writes, looked up now. Raises UNSUPPORTED_TARGET."""
+    target = command.target(i)
+    if target.kind != "delta" and (target.is_created or text(spark, NON_DELTA_TARGETS) != AT_LEAST_ONCE):
         raise StreamqlError(
             "UNSUPPORTED_TARGET",
             f"{target.name} is no Delta table: what is written there cannot be told from what is not, "
             "so a stream could not move exactly once",
-            hint="write into a Delta table (CREATE TABLE … USING delta)",
+            hint="write into a Delta table (CREATE TABLE … USING delta); "
+            f"or INSERT after SET {NON_DELTA_TARGETS.key} = {AT_LEAST_ONCE}, and a crash may deliver changes twice",
             target=target.name,
         )
     if target.operation == "WRITE" and not target.exists:
@@ -50,32 +61,33 @@ def find_target(command: Command) -> Target:
     return target
 
 
-def runs_plain(target: Target | None) -> bool:
+def runs_plain(target: Target) -> bool:
     """Whether Spark shall say its error, or do nothing (IF NOT EXISTS over a table that is there)."""
-    if target is None:
-        return False
     return (target.operation == "CTAS" and target.exists) or (target.operation == "REPLACE" and not target.exists)
 
 
-def prepare(spark: SparkSession, command: Command, target: Target, consumption_id: str) -> Target | None:
+def prepare(spark: SparkSession, command: Command, i: int, target: Target, consumption_id: str) -> Target | None:
     """The target with a table in place that can be fenced: CREATE TABLE AS reserves its name by an empty marked table.
 
-    None: somebody else made a table of the name at the same time; look again.
+    None: somebody else made, filled or dropped a table of the name at the same time; look again.
     """
     if target.is_reserved:
-        _wait_for_reservation(spark, target)
-        return command.target(0)
+        if target.mark != consumption_id:  # an earlier attempt of our own, or of the block we go on with
+            _wait_for_reservation(spark, target)
+        waited_for = command.target(i)
+        return waited_for if waited_for.is_reserved else None
     if target.exists:
         return target
     try:
-        command.reserve(0, consumption_id)
+        command.reserve(i, consumption_id)
     except Exception:
         for _ in range(RESERVE_LOOKS):  # the other one's files are there before its name is
-            if command.target(0).exists:
+            if command.target(i).exists:
                 return None
             time.sleep(RESERVE_PAUSE_SECONDS)
         raise
-    return command.target(0)
+    made = command.target(i)
+    return made if made.is_reserved and made.mark == consumption_id else None
 
 
 def _wait_for_reservation(spark: SparkSession, target: Target) -> None:
@@ -84,11 +96,23 @@ def _wait_for_reservation(spark: SparkSession, target: Target) -> None:
             wait_until_free(spark, state)
 
 
-def claimed_statement(spark: SparkSession, command: Command, target: Target, lead: str) -> ClaimedStatement | None:
-    """What a claim keeps of the statement; None: the target is not any more what it was a moment ago. Raises UNSUPPORTED_TARGET."""
-    app_id = f"streamql:{lead}:0"
+def claimed_statement(
+    spark: SparkSession, command: Command, i: int, target: Target, lead: str, ordinal: int
+) -> ClaimedStatement | None:
+    """What a claim keeps of statement `i` of the command, its own `ordinal`-th; None: the target is not any more what it was a moment
+    ago. Raises UNSUPPORTED_TARGET."""
+    if target.kind != "delta":
+        return _statement(command, i, target, lead, ordinal, "", -1)
     seen = DeltaTable(spark, target.path).latest()
     is_same = seen.exists and seen.table_id == target.table_id
+    if not is_same and not target.is_created:
+        # The statement was analysed against another table: to look again would not help.
+        raise StreamqlError(
+            "CONSUMPTION_FAILED",
+            f"{target.name} was replaced or dropped since the statement was analysed",
+            hint="run the statement again",
+            target=target.name,
+        )
     if not is_same or (target.is_reserved and seen.configuration.get(MARK) != target.mark):
         return None
     retention = seen.configuration.get(SET_TRANSACTION_RETENTION)
@@ -100,8 +124,36 @@ def claimed_statement(spark: SparkSession, command: Command, target: Target, lea
             hint=f"ALTER TABLE {target.name} UNSET TBLPROPERTIES ('{SET_TRANSACTION_RETENTION}')",
             target=target.name,
         )
+    return _statement(command, i, target, lead, ordinal, seen.table_id, seen.version)
+
+
+def _statement(
+    command: Command, i: int, target: Target, lead: str, ordinal: int, table_id: str, seen: int
+) -> ClaimedStatement:
     operation = target.operation.removesuffix("_RESERVED")
     operation = _OPERATIONS.get(operation, operation)
     return ClaimedStatement(
-        0, app_id, target.path, seen.table_id, target.name, operation, command.fingerprint(0), seen.version
+        ordinal,
+        app_id(lead, ordinal),
+        target.path,
+        table_id,
+        target.name,
+        operation,
+        command.fingerprint(i),
+        seen,
+        text=command.text[:TEXT_CHARACTERS_MAX],
+        streams=tuple(sorted({read_token(t).uuid for t in command.tokens})),
     )
+
+
+_APP_ID = "streamql"
+
+
+def app_id(lead: str, ordinal: int) -> str:
+    """Under what name a claim's statement puts its number into the target's log. `lead`: the stream that the claim is known by."""
+    return f"{_APP_ID}:{lead}:{ordinal}"
+
+
+def lead_of(claim: Claim) -> str:
+    """The id of the stream that a claim with statements is known by."""
+    return claim.statements[0].app_id.split(":")[1]

@@ -30,6 +30,11 @@ class Target:
         """Whether a reservation stands there: no rows, and a mark."""
         return self.operation.endswith("_RESERVED")
 
+    @property
+    def is_created(self) -> bool:
+        """Whether the statement makes the table, or makes it anew: then it is looked up by name each time."""
+        return self.operation.removesuffix("_RESERVED") in ("CTAS", "RTAS", "REPLACE")
+
 
 @dataclass(frozen=True)
 class Numbered:
@@ -79,9 +84,14 @@ class Command:
         where = (t["name"], t["path"], t["tableId"], t["exists"], t.get("mark", ""), t.get("managed", False))
         return Target(t["kind"], t["operation"], *where)
 
-    def fingerprint(self, i: int) -> int:
-        """Equal for equal statements."""
-        return int(self._handle.fingerprint(i))
+    @property
+    def pin(self) -> str:
+        """The name under which the intervals of this statement's reads were pinned."""
+        return str(self._handle.pin())
+
+    def fingerprint(self, i: int) -> str:
+        """Equal for equal statements: of the text, or where there is none (a DataFrame writer) of what is written where."""
+        return str(self._handle.fingerprint(session_of(self._spark), i))
 
     def rebind(self, token: str, frame: DataFrame, new_token: str) -> None:
         """Every read with this token now stands for another interval."""
@@ -96,6 +106,14 @@ class Command:
         return java_list(self._spark, [])
 
     def execute(self, i: int, number: Numbered | None = None, reserved: bool = False) -> JavaObject:
-        """Runs statement `i` as analysed; its commit carries the number. Answers the rows, which stay in the JVM."""
+        """Runs statement `i` as analysed; its commit carries the number. Answers the rows, which stay in the JVM.
+
+        `reserved`: it replaces an empty table that was reserved for it, and fails where anything came into that since the claim.
+        """
         n = number or Numbered(None, 0, "", -1)
         return self._handle.execute(session_of(self._spark), i, n.app_id, n.number, n.path, n.seen, reserved)
+
+    def changes(self, i: int) -> dict[str, dict[str, int]]:
+        """How many rows of each change type statement `i` took when it was last executed, by the tokens of the streams."""
+        counted: dict[str, dict[str, int]] = json.loads(self._handle.changes(i))
+        return counted

@@ -7,25 +7,53 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 
-from streamql.delta.jvm import frame, java_frame, scala
+from streamql.delta.jvm import JavaObject, frame, java_frame, scala
 
 
-def rename(df: DataFrame, names: Sequence[str]) -> DataFrame:
-    """The columns under other names, by position."""
-    return frame(df.sparkSession, scala(df.sparkSession).Images.rename(java_frame(df), json.dumps(list(names))))
+def select(df: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """The SQL expressions."""
+    return frame(df.sparkSession, scala(df.sparkSession).Images.select(java_frame(df), json.dumps(list(columns))))
 
 
-def select(df: DataFrame, columns: Sequence[str], another: tuple[int, Column] | None = None) -> DataFrame:
-    """The SQL expressions; `another`: a column that no SQL can say, at a place among them."""
-    at, column = (0, None) if another is None else (another[0], another[1]._jc)
-    selected = scala(df.sparkSession).Images.select(java_frame(df), json.dumps(list(columns)), at, column)
-    return frame(df.sparkSession, selected)
+TYPE, TIME, ACTION, IS_UPDATE = "\0type", "\0time", "\0action", "\0is_update"
+"""What `shown` can show besides columns: the change type, its commit's time, INSERT or DELETE, and whether it is half of an update."""
 
 
-def unfold(df: DataFrame, names: Sequence[str], first: Sequence[str], second: Sequence[str]) -> DataFrame:
-    """Each row becomes two: the SQL expressions of its first half, then of its second, both under the same names. Computes `df` once."""
-    texts = [json.dumps(list(x)) for x in (names, first, second)]
-    return frame(df.sparkSession, scala(df.sparkSession).Images.unfold(java_frame(df), *texts))
+def shown(
+    df: DataFrame,
+    columns: Sequence[tuple[str, str]],
+    times: JavaObject,
+    *,
+    kind: str | None,
+    kind_column: str,
+    version_column: str,
+) -> DataFrame:
+    """(name, what it shows) for each column; what: a column's name, or one of the constants above.
+
+    `kind`: the change type of all rows; None: `kind_column` says it. `times`: of DeltaTable.commit_times.
+    """
+    images = scala(df.sparkSession).Images
+    made = images.shown(java_frame(df), json.dumps(list(columns)), kind, kind_column, version_column, times)
+    return frame(df.sparkSession, made)
+
+
+def compared(before: DataFrame, after: DataFrame, names: Sequence[str], same: str) -> DataFrame:
+    """Rows of two sides, both (row id, version, columns …), met by row id: from each pair the rows of the change set.
+
+    `names`: of the change type, row id, version and columns. `same`: SQL over b0 … and a0 … that says whether a pair's values are the
+    same; a pair of the same values, or of one version, is no change.
+    """
+    images = scala(before.sparkSession).Images
+    return frame(
+        before.sparkSession, images.compared(java_frame(before), java_frame(after), json.dumps(list(names)), same)
+    )
+
+
+def unfold(pairs: DataFrame, names: Sequence[str], same: str) -> DataFrame:
+    """`compared` for pairs made elsewhere: the columns of the row before, then of the row after, NULLs where there is none."""
+    return frame(
+        pairs.sparkSession, scala(pairs.sparkSession).Images.unfold(java_frame(pairs), json.dumps(list(names)), same)
+    )
 
 
 def among(rows: DataFrame, row_id: Column) -> Column:

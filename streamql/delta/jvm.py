@@ -6,7 +6,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from py4j.java_gateway import JavaClass
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
+
+from streamql.errors import SPARK_WRAPPERS
 
 JavaObject = Any
 """An object behind Py4J; it has no type that Python could check."""
@@ -51,6 +54,26 @@ def session_of(spark: SparkSession) -> JavaObject:
     return spark._jsparkSession
 
 
+def session_id(spark: SparkSession) -> str:
+    """What tells the JVM's session behind a Python one from others."""
+    return str(session_of(spark).sessionUUID())
+
+
+def set_in_block(spark: SparkSession, is_open: bool) -> None:
+    """Tells the JVM whether a transaction is open in a session: it refuses writes then that read no stream."""
+    scala(spark).Blocks.set(session_of(spark), is_open)
+
+
+def sessions_in_block(spark: SparkSession) -> list[str]:
+    """The ids of the sessions in which the JVM holds a transaction to be open."""
+    return str(scala(spark).Blocks.ids()).split()
+
+
+def is_cancelled(spark: SparkSession) -> bool:
+    """Whether a server's client has cancelled the statement that this thread works for: Spark interrupts the JVM's thread of it."""
+    return bool(jvm(spark).java.lang.Thread.currentThread().isInterrupted())
+
+
 def activate(spark: SparkSession) -> None:
     """Makes a session the current one of the JVM thread that serves this thread: Delta takes settings from there."""
     jvm(spark).org.apache.spark.sql.classic.SparkSession.setActiveSession(session_of(spark))
@@ -81,11 +104,24 @@ def java_list(spark: SparkSession, items: list[Any]) -> JavaObject:
     return result
 
 
-def long_array(spark: SparkSession, items: list[int]) -> JavaObject:
-    """A long[] of the items."""
-    gateway = spark.sparkContext._gateway
-    assert gateway is not None
-    result = gateway.new_array(gateway.jvm.long, len(items))
-    for i, item in enumerate(items):
-        result[i] = item
-    return result
+ERROR_CHARACTERS_MAX = 1000
+"""How much of an error."""
+
+
+def message(e: BaseException) -> str:
+    """What an error says. Of a write that failed Spark throws the cause or a wrapper of it, as it happens which of the tasks
+    was the first: it is the cause here."""
+    if not isinstance(e, Py4JJavaError):
+        return str(e)
+    thrown = e.java_exception
+    while (text := str(thrown.getMessage() or thrown.toString())).startswith(SPARK_WRAPPERS):
+        cause = thrown.getCause()
+        if cause is None:
+            break
+        thrown = cause
+    return text
+
+
+def sentence(e: BaseException) -> str:
+    """What is told and kept of an error: the first line of its message."""
+    return (message(e).strip().split("\n")[0] or type(e).__name__)[:ERROR_CHARACTERS_MAX]

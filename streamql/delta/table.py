@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from streamql.delta.jvm import JavaObject, frame, scala, session_of
@@ -185,13 +185,11 @@ class DeltaTable:
         """All rows of a version, as `scan` shows them. Lazy."""
         return frame(self._spark, self._reader.table(snapshot.handle))
 
-    def commit_time(self, table_id: str, commits: Sequence[Commit], version: Column) -> Column:
-        """When the commit was made whose version a column holds; NULL where the log does not have it any more."""
-        from pyspark.sql.classic.column import Column as ClassicColumn
-
+    def commit_times(self, table_id: str, commits: Sequence[Commit]) -> JavaObject:
+        """What tells when a version was committed (`images.shown`): these commits from memory, earlier ones from the log, where it still
+        has them."""
         known = "\n".join(f"{c.version} {c.time_ms}" for c in commits)
-        jc = scala(self._spark).CommitTimes.column(self._reader, table_id, known, version._jc)
-        return ClassicColumn(jc)
+        return scala(self._spark).CommitTimes.of(self._reader, table_id, known)
 
 
 def iso(time_ms: int) -> str:

@@ -1,6 +1,7 @@
 """The language: text to statements, and splices for statements that stay Spark's. Pure Python, no Spark."""
 
 from streamql.dialect.mending import mend
+from streamql.dialect.parameters import bind
 from streamql.dialect.parser import parse
 from streamql.dialect.points import parse_name
 from streamql.dialect.prefilter import might_be_ours
@@ -9,4 +10,14 @@ from streamql.dialect.splitting import split
 from streamql.dialect.suggest import explain_rejected
 from streamql.dialect.tokens import quote_string
 
-__all__ = ["explain_rejected", "mend", "might_be_ours", "parse", "parse_name", "quote_string", "rewrite", "split"]
+__all__ = [
+    "bind",
+    "explain_rejected",
+    "mend",
+    "might_be_ours",
+    "parse",
+    "parse_name",
+    "quote_string",
+    "rewrite",
+    "split",
+]

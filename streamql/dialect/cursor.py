@@ -191,7 +191,8 @@ class Cursor:
     def integer(self) -> int | None:
         """Step over a whole number, bare or quoted, and return it; None when something else comes."""
         token = self.token
-        digits = string_value(token).strip() if self.at_string() else token.text
+        # 2L: as a BIGINT's value is put into the text
+        digits = string_value(token).strip() if self.at_string() else token.text.rstrip("lLsSyY")
         if not (digits.isascii() and digits.isdigit() and len(digits) <= _INTEGER_DIGITS_MAX):
             return None
         self.index += 1

@@ -19,6 +19,7 @@ from streamql.dialect.statements import (
     DescribeStream,
     DropStream,
     PointInTime,
+    Release,
     RenameTo,
     SetComment,
     SetOffset,
@@ -27,11 +28,12 @@ from streamql.dialect.statements import (
     Statement,
 )
 from streamql.dialect.tokens import Kind, head, scan, span, unterminated
+from streamql.dialect.transactions import recognize_transaction
 
 DROP_GRAMMAR = "DROP [TABLE] STREAM [IF EXISTS] name"
 ALTER_GRAMMAR = (
     "ALTER [TABLE] STREAM [IF EXISTS] name {SET COMMENT = '…' | UNSET COMMENT | RENAME TO name | "
-    "SET OFFSET {VERSION n | TIMESTAMP time | TO LATEST}}"
+    "SET OFFSET {VERSION n | TIMESTAMP time | TO LATEST} | RELEASE}"
 )
 SHOW_GRAMMAR = "SHOW [TABLE] STREAMS [{IN | FROM} schema] [LIKE 'pattern' | WHERE condition] [LIMIT n]"
 DESCRIBE_GRAMMAR = "DESCRIBE [TABLE] STREAM name"
@@ -157,6 +159,10 @@ _RECOGNIZERS: dict[str, Callable[[Cursor], _Parse | None]] = {
     "SHOW": _recognize_show,
     "DESC": _recognize_describe,
     "DESCRIBE": _recognize_describe,
+    "BEGIN": recognize_transaction,
+    "START": recognize_transaction,
+    "COMMIT": recognize_transaction,
+    "ROLLBACK": recognize_transaction,
 }
 
 
@@ -183,7 +189,9 @@ def _parse_alter(cursor: Cursor) -> AlterStream:
     return AlterStream(name, _parse_action(cursor), if_exists, name_span)
 
 
-def _parse_action(cursor: Cursor) -> SetComment | RenameTo | SetOffset:
+def _parse_action(cursor: Cursor) -> SetComment | RenameTo | SetOffset | Release:
+    if cursor.take("RELEASE"):
+        return Release()
     if cursor.take("UNSET"):
         if not cursor.take("COMMENT"):
             raise _refused_setting(cursor, "UNSET")
@@ -192,7 +200,7 @@ def _parse_action(cursor: Cursor) -> SetComment | RenameTo | SetOffset:
         cursor.expect("TO", hint="write RENAME TO name")
         return RenameTo(cursor.name("the new name")[0])
     if not cursor.take("SET"):
-        raise cursor.expected("SET, UNSET or RENAME TO")
+        raise cursor.expected("SET, UNSET, RENAME TO or RELEASE")
     if cursor.take("COMMENT"):
         cursor.take("=")
         return SetComment(cursor.string("the comment"))

@@ -84,11 +84,16 @@ class SetOffset:
 
 
 @dataclass(frozen=True)
+class Release:
+    """RELEASE: an unfinished or undecided consumption is given up, the offset stays."""
+
+
+@dataclass(frozen=True)
 class AlterStream:
     """ALTER [TABLE] STREAM [IF EXISTS] name action."""
 
     name: NameParts
-    action: SetComment | RenameTo | SetOffset
+    action: SetComment | RenameTo | SetOffset | Release
     if_exists: bool = False
     name_span: Span | None = None
 
@@ -133,8 +138,32 @@ class SetTableProperties:
     table_span: Span | None = None
 
 
+@dataclass(frozen=True)
+class BeginTransaction:
+    """BEGIN [TRANSACTION | TRAN | WORK], START TRANSACTION."""
+
+
+@dataclass(frozen=True)
+class CommitTransaction:
+    """COMMIT [TRANSACTION | TRAN | WORK]."""
+
+
+@dataclass(frozen=True)
+class RollbackTransaction:
+    """ROLLBACK [TRANSACTION | TRAN | WORK]."""
+
+
 Statement = (
-    CreateStream | DropStream | AlterStream | ShowStreams | DescribeStream | ShowCreateStream | SetTableProperties
+    CreateStream
+    | DropStream
+    | AlterStream
+    | ShowStreams
+    | DescribeStream
+    | ShowCreateStream
+    | SetTableProperties
+    | BeginTransaction
+    | CommitTransaction
+    | RollbackTransaction
 )
 
 

@@ -18,7 +18,6 @@ _WORDS_MAX = 7  # CREATE OR REPLACE TABLE STREAM, CREATE TABLE IF NOT EXISTS STR
 _BETWEEN = frozenset(("OR", "REPLACE", "TABLE", "FULL", "TERSE", "CREATE", "IF", "NOT", "EXISTS", "TEMPORARY", "TEMP"))
 
 _SCHEDULE = "call the statement from a scheduler of your own, such as cron or Airflow"
-_ONE_BY_ONE = "each statement is a transaction of its own, and moves the streams that it reads with it"
 _NOT_HERE: tuple[tuple[frozenset[str], tuple[str, ...], str, str], ...] = (
     (frozenset((*_VERBS, "EXECUTE")), ("TASK",), "tasks", _SCHEDULE),
     (frozenset(("SHOW",)), ("TASKS",), "tasks", _SCHEDULE),
@@ -35,8 +34,6 @@ _NOT_HERE: tuple[tuple[frozenset[str], tuple[str, ...], str, str], ...] = (
         "materialized views",
         "make a table, and bring it up to date with MERGE from a stream",
     ),
-    (frozenset(("BEGIN", "START")), ("TRANSACTION",), "transaction blocks", _ONE_BY_ONE),
-    (frozenset(("COMMIT", "ROLLBACK")), (), "transaction blocks", _ONE_BY_ONE),
     (frozenset(_VERBS), ("STORAGE", "CONNECTION"), "Kafka connections", "read Kafka with Spark's own kafka source"),
 )
 
@@ -45,7 +42,7 @@ def explain_rejected(text: str) -> StreamqlError | None:
     """The error to show for a statement that Spark rejected, if there is a better one than Spark's; else None.
 
     SYNTAX_ERROR with "did you mean CREATE STREAM?" for one that is within 2 mistakes per word of a statement of ours;
-    UNSUPPORTED_CLAUSE for statements of other systems with streams (tasks, dynamic tables, materialized views, transaction blocks, Kafka).
+    UNSUPPORTED_CLAUSE for statements of other systems with streams (tasks, dynamic tables, materialized views, Kafka).
     """
     cursor = Cursor(text)
     if cursor.at_end() or cursor.token.kind is not Kind.WORD:

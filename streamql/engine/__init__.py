@@ -7,12 +7,16 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from streamql.consume import transactions
 from streamql.dialect import parse
 from streamql.dialect.statements import (
     AlterStream,
+    BeginTransaction,
+    CommitTransaction,
     CreateStream,
     DescribeStream,
     DropStream,
+    RollbackTransaction,
     SetTableProperties,
     ShowCreateStream,
     ShowStreams,
@@ -42,6 +46,9 @@ _EVENTS: dict[type, Callable[[SparkSession, Any, str], None]] = {
     DropStream: drop_stream,
     AlterStream: alter_stream,
     SetTableProperties: lambda spark, statement, _: set_table_properties(spark, statement),
+    BeginTransaction: lambda spark, *_: transactions.begin(spark),
+    CommitTransaction: lambda spark, *_: transactions.commit(spark),
+    RollbackTransaction: lambda spark, *_: transactions.rollback(spark),
 }
 
 

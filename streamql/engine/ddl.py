@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from dataclasses import replace
 
@@ -12,13 +13,14 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of, now_ms, user_of
 from streamql.changes.plan import check_row_tracking
 from streamql.changes.schema import check_reserved
-from streamql.consume import wait_until_free
+from streamql.consume import transactions, wait_until_free
 from streamql.delta.names import look_up, qualify, schema_exists
 from streamql.dialect import quote_string
 from streamql.dialect.statements import (
     AlterStream,
     CreateStream,
     DropStream,
+    Release,
     RenameTo,
     SetComment,
     SetOffset,
@@ -31,6 +33,8 @@ from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, SourceKind, Stream, StreamMode
 from streamql.names import Name
 from streamql.sources.table import OpenSource, open_source
+
+log = logging.getLogger("streamql")
 
 TRACKING_LINE = "ALTER TABLE {} SET PROPERTIES ('change_tracking' = 'true')"
 
@@ -56,6 +60,8 @@ def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> No
         if old is None:
             _check_free(spark, name, statement.name_span)
         else:
+            transactions.refuse_own(spark, old)
+            _new_state(spark, statement, name, text)  # what is refused gives no claim up
             old = wait_until_free(spark, old, give_up=True)
         state = _new_state(spark, statement, name, text)
         now, user = now_ms(), user_of(spark)
@@ -148,7 +154,9 @@ def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
     if statement.if_exists and find_stream(spark, statement.name) is None:
         return
     for _ in range(ATTEMPTS_MAX):
-        state = wait_until_free(spark, need_stream(spark, statement.name, **_at(statement.name_span)), give_up=True)
+        found = need_stream(spark, statement.name, **_at(statement.name_span))
+        transactions.refuse_own(spark, found)
+        state = wait_until_free(spark, found, give_up=True)
         gone = state.next()
         if catalog_of(spark).commit(
             spark, [state], [None], [stream_event("dropped", gone, now_ms(), user_of(spark), text)]
@@ -163,7 +171,9 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
         return
     for _ in range(ATTEMPTS_MAX):
         found = need_stream(spark, statement.name, **_at(statement.name_span))
-        state = wait_until_free(spark, found, give_up=isinstance(statement.action, SetOffset))
+        transactions.refuse_own(spark, found)
+        _altered(spark, found, statement)  # what is refused gives no claim up
+        state = wait_until_free(spark, found, give_up=isinstance(statement.action, SetOffset | Release))
         event, altered = _altered(spark, state, statement)
         if catalog_of(spark).commit(
             spark, [state], [altered], [stream_event(event, altered, now_ms(), user_of(spark), text)]
@@ -183,6 +193,8 @@ def _altered(spark: SparkSession, state: StreamState, statement: AlterStream) ->
             raise StreamqlError("STREAM_ALREADY_EXISTS", f"stream {name} exists", hint="choose another name")
         _check_free(spark, name, None)
         return "renamed", state.next(stream=replace(state.stream, name=name))
+    if isinstance(action, Release):
+        return "given_up", state.next()
     assert isinstance(action, SetOffset)
     source = open_source(spark, state.stream.source)
     offset = Offset(source.latest.version) if action.point is None else offset_at(spark, source, action.point)
@@ -223,6 +235,16 @@ def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> 
 
 def guard(spark: SparkSession, kind: str, parts: tuple[str, ...]) -> None:
     """Refuses a command on a table, view or schema where streams stand in the way. Raises NAME_ALREADY_IN_USE."""
+    try:
+        _guard(spark, kind, parts)
+    except StreamqlError as e:
+        if e.code != "CATALOG_UNREADABLE":
+            raise
+        # Tables are to be made and dropped all the same; and to drop what is left of the catalog is a way out.
+        log.warning("whether a stream has this name could not be looked up: %s", e.message)
+
+
+def _guard(spark: SparkSession, kind: str, parts: tuple[str, ...]) -> None:
     catalog = catalog_of(spark)
     if kind.startswith("DROP SCHEMA"):
         schema = parts[-1].lower()

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamql.catalog.states import StreamState
-from streamql.catalog.store import catalog_of, now_ms
-from streamql.delta.jvm import activate
+from streamql.catalog.store import catalog_of
 from streamql.delta.names import qualify, schema_exists
 from streamql.delta.rows import Value, small_frame
-from streamql.delta.table import look_at
 from streamql.dialect.statements import DescribeStream, ShowCreateStream, ShowStreams
 from streamql.engine.reads import need_stream
+from streamql.engine.status import StreamStatus, status_of, statuses
 from streamql.errors import StreamqlError
-from streamql.model import Interval
-from streamql.reading import commit_time_ms, interval_now
-from streamql.sources.table import OpenSource, backlog, open_source, retention_ms
 
 SHOW_COLUMNS = (
     "name STRING, schema_name STRING, table_name STRING, source_type STRING, mode STRING, offset_version BIGINT, "
@@ -30,68 +23,6 @@ SHOW_COLUMNS = (
 )
 DESCRIBE_COLUMNS = "info_name STRING, info_value STRING"
 CREATE_COLUMNS = "createtab_stmt STRING"
-
-
-@dataclass(frozen=True)
-class StreamStatus:
-    """How a stream stands, looked at now. Times in milliseconds since 1970; None: not known, or nothing to say."""
-
-    offset_time_ms: int | None = None
-    lag_versions: int | None = None
-    lag_seconds: int | None = None
-    has_data: bool | None = None
-    stale: bool = False
-    stale_after_ms: int | None = None
-    invalid_reason: str | None = None
-    source_name: str | None = None
-
-
-LOOKS_AT_ONCE = 8
-
-
-def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamStatus]:
-    """`status_of` many streams. Their tables are looked at together; only streams that lag, or are broken, are looked at one by one."""
-    glances = look_at(spark, sorted({s.stream.source.path for s in states}))
-
-    def status(state: StreamState) -> StreamStatus:
-        glance, source = glances[state.stream.source.path], state.stream.source
-        is_current = (glance.version, glance.table_id) == (state.offset.version, source.table_id)
-        if is_current and not catalog_of(spark).was_restored(state):
-            return StreamStatus(glance.time_ms, 0, 0, state.offset.initial, source_name=str(source.name))
-        return status_of(spark, state)
-
-    with ThreadPoolExecutor(LOOKS_AT_ONCE, initializer=activate, initargs=(spark,)) as pool:
-        return list(pool.map(status, states))
-
-
-def status_of(spark: SparkSession, state: StreamState) -> StreamStatus:
-    """Lag, data, staleness and what is wrong: from the log alone. Never raises for a broken stream: it says why."""
-    try:
-        source = open_source(spark, state.stream.source)
-    except StreamqlError as e:
-        return StreamStatus(invalid_reason=_reason(e))
-    name = str(source.source.name)
-    offset_time = commit_time_ms(source, state.offset.version)
-    try:
-        interval = interval_now(spark, state, source)
-        lag = interval.through - interval.after
-        if not lag:
-            return StreamStatus(offset_time, 0, 0, interval.initial, source_name=name)
-        first = source.commits(Interval(interval.after, interval.after + 1))[0].time_ms
-        data = interval.initial or backlog(source, interval, state.stream.mode).has_data
-        seconds = max(0, (now_ms() - first) // 1000)
-        return StreamStatus(offset_time, lag, seconds, data, False, _stale_after(source, first), source_name=name)
-    except StreamqlError as e:
-        lag = max(0, source.latest.version - state.offset.version)
-        return StreamStatus(offset_time, lag, None, None, e.code == "STREAM_STALE", None, _reason(e), name)
-
-
-def _stale_after(source: OpenSource, first_ms: int) -> int:
-    return first_ms + retention_ms(source.latest)
-
-
-def _reason(e: StreamqlError) -> str:
-    return f"{e.code}: {e.message}"
 
 
 def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:

@@ -42,20 +42,27 @@ def cache_dir() -> Path:
 
 @contextlib.contextmanager
 def locked(name: str) -> Iterator[None]:
-    """Hold the cache's lock `name` against other processes and threads; the system releases it when the process dies."""
+    """Hold the cache's lock `name`, as `file_locked`. Raises JAR_BUILD_FAILED where the cache cannot be written."""
     directory = cache_dir()
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        handle = open(directory / f".{name}.lock", "w")
-    except OSError as e:
-        raise StreamqlError(
-            "JAR_BUILD_FAILED",
-            f"the cache directory {directory} cannot be written: {e.strerror}",
-            hint="set STREAMQL_CACHE to a directory that can be",
-            path=str(directory),
-        ) from e
-    with handle:
-        # Without locks (Windows) two processes may do the same work; what they put in place is still whole, by os.replace.
+    with contextlib.ExitStack() as held:
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            held.enter_context(file_locked(directory / f".{name}.lock"))
+        except OSError as e:
+            raise StreamqlError(
+                "JAR_BUILD_FAILED",
+                f"the cache directory {directory} cannot be written: {e.strerror}",
+                hint="set STREAMQL_CACHE to a directory that can be",
+                path=str(directory),
+            ) from e
+        yield
+
+
+@contextlib.contextmanager
+def file_locked(path: Path) -> Iterator[None]:
+    """Hold a lock file against other processes and threads; the system releases it when the process dies. Raises OSError."""
+    with open(path, "w") as handle:
+        # Without locks (Windows) two processes may do the same work; what they put in place is still whole.
         if sys.platform != "win32":
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield

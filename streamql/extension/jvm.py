@@ -20,6 +20,7 @@ from py4j.java_gateway import JavaGateway
 from pyspark.java_gateway import launch_gateway
 
 from streamql.errors import StreamqlError
+from streamql.extension import class_data
 from streamql.extension.host import java, spark_home
 
 LOG_LEVEL = "STREAMQL_LOG_LEVEL"
@@ -91,17 +92,34 @@ def launch(conf: Mapping[str, str], jvm_options: Sequence[str] = ()) -> JavaGate
     return gateway
 
 
-def command(conf: Mapping[str, str], home: Path, jvm_options: Sequence[str]) -> list[str]:
-    """The command line: java, its options, SparkSubmit and its settings."""
-    conf_dir = os.environ.get("SPARK_CONF_DIR") or str(home / "conf")
-    classpath = [conf.get("spark.driver.extraClassPath", ""), conf_dir, str(home / "jars" / "*")]
-    line = [str(java()), "-cp", os.pathsep.join(part for part in classpath if part)]
-    line += [f"-Xmx{conf.get('spark.driver.memory', '1g')}", *MODULE_OPTIONS, *jvm_options]
-    line += shlex.split(conf.get("spark.driver.extraJavaOptions", ""))
+def command(
+    conf: Mapping[str, str],
+    home: Path,
+    jvm_options: Sequence[str],
+    application: Sequence[str] = ("pyspark-shell",),
+) -> list[str]:
+    """The command line: java, its options, SparkSubmit and its settings, and what it is to run."""
+    executable, classpath = java(), classpath_of(conf, home)
+    given = [*jvm_options, *shlex.split(conf.get("spark.driver.extraJavaOptions", ""))]
+    line = [str(executable), "-cp", classpath, f"-Xmx{conf.get('spark.driver.memory', '1g')}", *MODULE_OPTIONS]
+    line += [*class_data.options(executable, classpath, given), *given]
     line.append("org.apache.spark.deploy.SparkSubmit")
     for key, value in conf.items():
         line += ["--conf", f"{key}={value}"]
-    return [*line, "pyspark-shell"]
+    return [*line, *application]
+
+
+def classpath_of(conf: Mapping[str, str], home: Path | None = None) -> str:
+    """The class path of Spark at `home` (None: the one that is used) with settings `conf`.
+
+    It is the same, to the letter, as that of org.apache.spark.launcher.AbstractCommandBuilder, so that bin/spark-sql can use the same class
+    data archive; a test compares them.
+    """
+    home = home or spark_home()
+    conf_dir = os.environ.get("SPARK_CONF_DIR") or str(home / "conf")
+    first = [str(jar) for jar in sorted((home / "jars").glob("slf4j-api-*.jar"))[:1]]
+    parts = [conf.get("spark.driver.extraClassPath", ""), conf_dir, *first, str(home / "jars" / "*")]
+    return os.pathsep.join(part for part in parts if part)
 
 
 def _await_answer(process: subprocess.Popen[bytes], answer: Path) -> tuple[int, str]:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from streamql.errors import StreamqlError
-from streamql.extension.host import locked
+from streamql.extension.host import file_locked
 from streamql.extension.jars import optional_jars
 
 SCHEMA_FILE = Path(__file__).with_name("metastore.sql")
@@ -19,22 +19,34 @@ BUSY_TIMEOUT_MS = 60_000
 """How long a statement waits for another process's metadata change; one holds the file for milliseconds."""
 
 
+def file_of(data: Path) -> Path:
+    """Where the metastore of a data directory lies; it is there once a session was."""
+    return data / "metastore.sqlite"
+
+
 def prepare(data: Path) -> Path:
     """Make the metastore of the data directory `data` if there is none; give its path.
 
     Raises INVALID_ARGUMENT for a file that is something else, or that a newer streamql wrote.
     """
-    path = data / "metastore.sqlite"
+    path = file_of(data)
     if "?" in str(path):
         raise StreamqlError(
             "INVALID_ARGUMENT", f"the data directory {data} has a `?` in its name, which JDBC URLs give a meaning"
         )
     try:
         if not path.exists() or _version(path) == 0:
-            with locked("metastore"):
+            with file_locked(data / ".metastore.lock"):  # here, not in the cache, which may be another user's
                 if not path.exists() or _version(path) == 0:
                     _create(path, data / "warehouse")
         version = _version(path)
+    except OSError as e:
+        raise StreamqlError(
+            "INVALID_ARGUMENT",
+            f"the data directory {data} cannot be written: {e.strerror}",
+            hint="name another data directory",
+            path=str(data),
+        ) from e
     except sqlite3.DatabaseError as e:
         raise StreamqlError(
             "INVALID_ARGUMENT",
@@ -105,6 +117,9 @@ def conf(path: Path) -> dict[str, str]:
         "datanucleus.valuegeneration.transactionAttribute": "UsePM",
         "datanucleus.connectionPoolingType": "None",
         "datanucleus.transactionIsolation": "serializable",
+        # DataNucleus would find it by itself. But Spark's Thrift server gives its sessions Derby's, and a session that closes opens the
+        # metastore by its own settings: where they differ, that closes the one that all share, under whoever uses it.
+        "datanucleus.rdbms.datastoreAdapterClassName": "org.datanucleus.store.rdbms.adapter.SQLiteAdapter",
         "hive.metastore.schema.verification": "false",
         "hive.metastore.txn.store.impl": "org.apache.hadoop.hive.metastore.txn.NoHiveTransactions",
         "hive.metastore.try.direct.sql": "false",

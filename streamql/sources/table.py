@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -178,12 +178,23 @@ _INTERVAL = re.compile(r"interval\s+(\d+)\s+(second|minute|hour|day|week)s?", re
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 
 
-def retention_ms(snapshot: Snapshot) -> int:
-    """How long after a commit its history may be gone: the shorter of Delta's file and log retention, in milliseconds."""
-    configuration = snapshot.configuration
-    files = _milliseconds(configuration.get("delta.deletedFileRetentionDuration", "interval 1 week"))
-    log = _milliseconds(configuration.get("delta.logRetentionDuration", "interval 30 days"))
-    return min(files, log)
+FILE_RETENTION, LOG_RETENTION = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
+
+
+def retention_ms(configuration: Mapping[str, str]) -> int:
+    """How long after a commit its history may be gone, by a table's properties: the shorter of Delta's file and log retention, in
+    milliseconds."""
+    return min(file_retention_ms(configuration), log_retention_ms(configuration))
+
+
+def file_retention_ms(configuration: Mapping[str, str]) -> int:
+    """How long after its removal VACUUM leaves a file, in milliseconds."""
+    return _milliseconds(configuration.get(FILE_RETENTION, "interval 1 week"))
+
+
+def log_retention_ms(configuration: Mapping[str, str]) -> int:
+    """How long after a commit Delta may remove it from the log, in milliseconds."""
+    return _milliseconds(configuration.get(LOG_RETENTION, "interval 30 days"))
 
 
 def _milliseconds(text: str) -> int:

@@ -153,3 +153,13 @@ def test_unpreserved_row_tracking_is_an_error() -> None:
     with pytest.raises(StreamqlError) as e:
         planned(commit(5, "UPDATE", remove("o", 1), add("n", 5), preserved=False))
     assert e.value.code == "CHANGE_TRACKING_DISABLED"
+
+
+def test_few_rows_meet_in_one_task_and_many_are_shuffled() -> None:
+    def rewritten(size: int, files: int = 1) -> plan.ChangePlan:
+        old = [remove(f"o{n}", 1, size) for n in range(files)]
+        return planned(commit(5, "UPDATE", *old, add("n", 5, size)))
+
+    assert rewritten(16 * MB).meets_in_one_task
+    assert not rewritten(17 * MB).meets_in_one_task  # both sides count
+    assert not rewritten(1, files=plan.ONE_TASK_FILES_MAX).meets_in_one_task  # and each file is opened

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from streamql.cli.commands import COMMANDS
 from streamql.cli.inputs import Text, UsageError, read
 from streamql.cli.main import main
 from streamql.cli.options import Input, parse
@@ -17,8 +18,19 @@ from streamql.cli.script import open_end, statements
 
 def test_defaults() -> None:
     options = parse([])
-    assert (options.command, options.inputs, options.output, options.max_rows) == ("run", (), "table", 1000)
+    assert (options.command, options.inputs, options.output, options.max_rows) == (None, (), "table", 1000)
     assert (options.data, options.database, options.conf) == (Path("streamql-data"), None, {})
+
+
+def test_commands() -> None:
+    doctor = parse(["doctor"])
+    assert (doctor.command, doctor.arguments.fix) == (COMMANDS["doctor"], False)
+    for argv in (
+        ["--data", "d", "--conf", "a=b", "doctor", "--fix", "--conf", "c=d"],
+        ["doctor", "--conf=a=b", "--fix", "--data=d", "--conf", "c=d"],
+    ):
+        options = parse(argv)
+        assert (options.data, options.arguments.fix, options.conf) == (Path("d"), True, {"a": "b", "c": "d"})
 
 
 def test_everything() -> None:
@@ -58,7 +70,9 @@ def test_everything() -> None:
         (["--max-rows", "ten"], "not a number of rows"),
         (["nightly.sql"], "-f nightly.sql"),
         (["frobnicate"], "unexpected argument 'frobnicate'"),
-        (["conf", "-e", "SELECT 1"], "takes no SQL"),
+        (["conf", "-e", "SELECT 1"], "unrecognized"),
+        (["-e", "SELECT 1", "doctor"], "takes no SQL"),
+        (["--fix", "-e", "SELECT 1"], "unrecognized"),
         (["-f", "-", "-f", "-"], "more than once"),
         (["--outp", "csv"], "unrecognized"),
         (["-e"], "expected one argument"),
@@ -75,7 +89,7 @@ def test_wrong_usage(argv: list[str], said: str, capsys: pytest.CaptureFixture[s
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
-    assert all(word in out for word in ("examples:", "exit codes:", "--max-rows", "markdown", "streamql conf"))
+    assert all(word in out for word in ("examples:", "exit codes:", "--max-rows", "markdown", *COMMANDS))
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("streamql ")
 
@@ -83,7 +97,9 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_does_not_load_spark() -> None:
     code = (
         "import sys; from streamql.cli.main import main; main(['--help']); main(['--version']); main(['--nope'])\n"
-        "main(['-f', 'nosuch']); print([m for m in ('pyspark', 'py4j', 'sqlglot', 'streamql.dialect') if m in sys.modules])"
+        "main(['-f', 'nosuch'])\n"
+        "slow = ('pyspark', 'py4j', 'sqlglot', 'prompt_toolkit', 'streamql.dialect')\n"
+        "print([m for m in slow if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
@@ -96,8 +112,33 @@ def test_nothing_given_at_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert main([]) == 2
     out, err = capsys.readouterr()
     assert out == ""
+    assert "is a shell" in err  # where stdout is a terminal too: tests/shell
     assert "-e" in err
     assert "-f" in err
+
+
+def test_the_shell_in_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(word in out for word in ("the shell", "-i FILE", "--connect URL", "\\help"))
+
+
+def test_what_runs_first() -> None:
+    options = parse(["-i", "a.sql", "-e", "SELECT 1", "--init", "b.sql"])
+    assert options.init == (Input("file", "a.sql"), Input("file", "b.sql"))
+    assert options.inputs == (Input("text", "SELECT 1"),)
+    assert parse(["--connect", "sc://h:1"]).connect == "sc://h:1"
+
+
+def test_what_a_server_cannot_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--connect", "sc://h:1", "doctor"]) == 2
+    assert "does not work over --connect" in capsys.readouterr().err
+    wrong = {"http://h": "no Spark Connect URL", "sc://127.0.0.1:1": "no server answers", "sc://h:x": "no valid port"}
+    for url, said in wrong.items():
+        assert main(["--connect", url, "-e", "SELECT 1"]) == 1
+        err = capsys.readouterr().err
+        assert said in err
+        assert "hint: " in err
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "-- only this", ";;", "/* x */;"])
@@ -174,3 +215,28 @@ def test_what_never_ends_runs_nothing(text: str, line: int, said: str, capsys: p
 def test_a_last_statement_needs_no_semicolon() -> None:
     for text in ("SELECT 1", "SELECT 1 -- end", "BEGIN SELECT 1; END", "SELECT 1;  "):
         assert [open_end(s) for s in statements([Text(text)])] == [None]
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["conf", "--data", "lake"], "--data"),
+        (["--data", "lake", "conf"], "streamql conf takes no --data"),
+        (["--database", "d", "server"], "streamql server takes no --database"),
+        (["--output", "json", "spark-sql", "-e", "SELECT 1"], "streamql spark-sql takes no --output"),
+        (["--continue-on-error", "run", "job.sql"], "streamql run takes no --continue-on-error"),
+        (["--connect", "sc://localhost", "--data", "lake"], "takes no --data"),
+        (["--connect", "sc://localhost", "--conf", "spark.streamql.busyTimeout=1s"], "takes no --conf"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_server_has_a_connect_of_its_own() -> None:
+    options = parse(["--data", "lake", "server", "--connect", "--conf", "a=b"])
+    assert options.arguments.connect is True
+    assert options.conf == {"a": "b"}

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from streamql.extension.build import extension_jar
+from streamql.extension.metastore import prepare
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 300
@@ -51,6 +52,22 @@ def test_a_quiet_start_and_only_rows_on_stdout(tmp_path: Path) -> None:
     assert done.stdout == "id\n1\n"
     assert done.stderr.startswith("error in statement 5, line 1: [DIVIDE_BY_ZERO]")
     assert [path.name for path in tmp_path.iterdir()] == ["lake"]
+
+
+def test_a_script_that_ends_inside_a_transaction(tmp_path: Path) -> None:
+    argv = command("--data", str(tmp_path / "lake"), "-e", "BEGIN TRANSACTION; SELECT 1 AS one", "--output", "csv")
+    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    assert (done.returncode, done.stdout) == (1, "one\n1\n")
+    assert "without COMMIT; it was rolled back" in done.stderr
+
+
+def test_doctor_of_a_lake_without_streams(tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    prepare(tmp_path / "lake")
+    argv = command("--data", str(tmp_path / "lake"), "doctor")
+    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "every stream can be read, and no claim is left behind\n"
 
 
 def test_the_data_directory_is_a_file(tmp_path: Path) -> None:

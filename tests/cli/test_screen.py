@@ -9,6 +9,7 @@ import pytest
 
 from streamql.cli.progress import line
 from streamql.cli.screen import Screen, WarningHandler
+from streamql.cli.session import Stages
 from streamql.cli.worker import Worker
 
 
@@ -81,7 +82,7 @@ def test_a_closed_stderr_is_no_error() -> None:
     ],
 )
 def test_line(tasks: tuple[int, int, int], text: str) -> None:
-    assert line(3.2, tasks) == text
+    assert line(3.2, Stages(*tasks)) == text
 
 
 def test_worker() -> None:

@@ -1,25 +1,30 @@
 """A second process that consumes, and dies where it is told: `python -m tests.consume.child DATA POINT SQL…`.
 
-POINT: `never`, or `before:NAME` / `after:NAME` of one of POINTS; there the process kills itself with SIGKILL. The JVM that it started
+POINT: `never`, or `before:NAME` / `after:NAME` of one of POINTS, or `before:NAME:N` for the N-th time; there the process kills itself
+with SIGKILL. The JVM that it started
 goes on until it notices, as it would in life: a statement that is running may still commit.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from streamql.consume import run
+from streamql.consume import blocks, claims, run
 from streamql.delta.command import Command
+from streamql.errors import StreamqlError
+from streamql.extension.host import QUICK_JVM
 
-POINTS: dict[str, tuple[Any, str]] = {
-    "claim": (run, "claim_streams"),
-    "execute": (Command, "execute"),
-    "decide": (run, "decide"),
-    "end": (run, "end"),
+POINTS: dict[str, list[tuple[Any, str]]] = {
+    "claim": [(run, "claim_streams"), (blocks, "claim_streams")],
+    "execute": [(Command, "execute")],
+    "decide": [(run, "judge"), (blocks, "decide_own")],
+    "end": [(claims, "end"), (blocks, "end")],
 }
 
 
@@ -27,30 +32,69 @@ def arm(point: str) -> None:
     """Makes the process kill itself before or after the named step."""
     if point == "never":
         return
-    when, name = point.split(":")
-    owner, attribute = POINTS[name]
-    step: Callable[..., Any] = getattr(owner, attribute)
+    when, name, *count = point.split(":")
+    left = [int(count[0]) if count else 1]
+    for owner, attribute in POINTS[name]:
+        setattr(owner, attribute, dying(getattr(owner, attribute), when, left))
 
-    def dying(*args: Any, **kwargs: Any) -> Any:
-        if when == "before":
+
+def dying(step: Callable[..., Any], when: str, left: list[int]) -> Callable[..., Any]:
+    """The step, which ends the process the last time that is `left`."""
+
+    def last(*args: Any, **kwargs: Any) -> Any:
+        left[0] -= 1
+        if when == "before" and left[0] == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         result = step(*args, **kwargs)
-        os.kill(os.getpid(), signal.SIGKILL)
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
         return result
 
-    setattr(owner, attribute, dying)
+    return last
 
 
 def main(data: str, point: str, *statements: str) -> None:
-    """Runs the statements in a session over the data directory."""
+    """Runs the statements in a session over the data directory; with POINT `loop` over and over, until somebody kills it."""
     from streamql import session, sql
 
-    conf = {"spark.master": "local[1]", "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "1"}
+    conf = {
+        "spark.master": "local[1]",
+        "spark.driver.memory": "1g",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.driver.extraJavaOptions": " ".join(QUICK_JVM),
+    }
+    conf |= json.loads(os.environ.get("CHILD_CONF", "{}"))
     spark = session(data, conf)
-    arm(point)
+    if point != "loop":
+        arm(point)
+    if point == "loop":
+        while True:
+            once(lambda text: sql(text, spark), statements)
     for statement in statements:
         sql(statement, spark)
         print("done", flush=True)
+
+
+def once(do: Callable[[str], object], statements: Sequence[str]) -> None:
+    """Runs the statements; one that finds its stream busy is left for the next time, with the transaction that it is in."""
+    is_given_up = False
+    for statement in statements:
+        if is_given_up and statement != "BEGIN TRANSACTION":
+            continue
+        is_given_up = False
+        try:
+            do(statement)
+            print("done", flush=True)
+        except StreamqlError as e:
+            if e.code not in ("STREAM_BUSY", "STREAM_MOVED"):
+                raise
+            print(e.code, flush=True)
+            is_given_up = True
+    if is_given_up:
+        with contextlib.suppress(
+            StreamqlError
+        ):  # no transaction, or one of which a part is done: the next run goes on with it
+            do("ROLLBACK")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import os
 import subprocess
 import sys
 import threading
@@ -63,18 +65,28 @@ def data_of(spark: SparkSession) -> str:
     return str(Path(warehouse.removeprefix("file:")).parent)
 
 
-def start_child(spark: SparkSession, point: str, *statements: str) -> subprocess.Popen[str]:
-    """A second process on the same data directory."""
-    command = [sys.executable, "-m", "tests.consume.child", data_of(spark), point, *statements]
+def start_child(
+    spark: SparkSession, point: str, *statements: str, data: str | None = None, conf: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """A second process, on the same data directory unless `data` is another."""
+    command = [sys.executable, "-m", "tests.consume.child", data or data_of(spark), point, *statements]
     return subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "CHILD_CONF": json.dumps(conf or {})},
     )
 
 
 def assert_ledger_tiles(spark: SparkSession, stream: str, first: int) -> None:
     """The intervals that were consumed follow one another without gap or overlap, from `first` to the stream's offset."""
     ledger = spark.table("streamql.consumptions").where(f"stream = '{stream}' AND outcome = 'CONSUMED'")
-    intervals = [(r["from_version"], r["through_version"]) for r in ledger.orderBy("sequence").collect()]
+    # A transaction has a row for each of its statements.
+    rows = ledger.select("sequence", "consumption_id", "from_version", "through_version").distinct()
+    intervals = [(r["from_version"], r["through_version"]) for r in rows.orderBy("sequence").collect()]
     at = first
     for after, through in intervals:
         assert after == at, intervals

@@ -60,23 +60,35 @@ def test_two_create_the_same_table(spark: SparkSession, schema: str) -> None:
     assert run(spark, "SELECT * FROM s") == []
 
 
-def test_a_failed_create_leaves_no_table(spark: SparkSession, schema: str) -> None:
+def test_a_failed_create_keeps_its_name_for_the_next(spark: SparkSession, schema: str) -> None:
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
         run(spark, "CREATE TABLE x AS SELECT id / (id - id) AS n FROM s")
-    assert run(spark, "SHOW TABLES LIKE 'x'") == []
+    assert run(spark, "SELECT * FROM x") == []
     run(spark, "CREATE TABLE x AS SELECT id FROM s")
     assert run(spark, "SELECT count(*) AS n FROM x")[0]["n"] == ROWS
+    assert spark.table("x").columns == ["id"]
 
 
+@pytest.mark.parametrize("late", [False, True])
 def test_rows_that_came_into_a_reservation_stay(
-    spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
     other = spark.newSession()
-    before(monkeypatch, Command, "execute", lambda: other.sql(f"INSERT INTO {schema}.x VALUES (7)"))
-    before(monkeypatch, protocol, "_execute", lambda: other.sql(f"INSERT INTO {schema}.x VALUES (8)"))
+    where: tuple[Any, str] = (Command, "execute") if late else (protocol, "execute")
+    before(monkeypatch, *where, lambda: other.sql(f"INSERT INTO {schema}.x VALUES (8)"))
     assert code_of(spark, "CREATE TABLE x AS SELECT id FROM s") == "CONSUMPTION_FAILED"
     assert run(spark, "SELECT id FROM x") == [(8,)]
     assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
+
+
+def test_two_creates_of_one_name_on_two_streams(spark: SparkSession, schema: str) -> None:
+    """The one that comes second finds a table with rows, or a conflict with the one that makes it; it replaces nothing."""
+    run(spark, "CREATE STREAM s2 ON TABLE t AT (STREAM => 's')")
+    creates = [f"CREATE TABLE {schema}.x AS SELECT id, v FROM {schema}.{s}" for s in ("s", "s2")]
+    failures = in_threads(*[lambda c=c: run(spark.newSession(), c) for c in creates])
+    assert len(failures) == 1
+    assert run(spark, "SELECT count(*) AS n FROM x")[0]["n"] == ROWS
+    assert sorted(run(spark, f"SELECT count(*) AS n FROM {s}")[0]["n"] for s in ("s", "s2")) == [0, ROWS]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +106,7 @@ def test_a_target_dropped_under_a_claim(
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     insert = "INSERT INTO target SELECT id, v FROM s"
     other = spark.newSession()
-    before(monkeypatch, protocol, "_execute", lambda: other.sql(f"DROP TABLE {schema}.target"))
+    before(monkeypatch, protocol, "execute", lambda: other.sql(f"DROP TABLE {schema}.target"))
     assert code_of(spark, insert) == "CONSUMPTION_UNDECIDED"
     run(spark, "CREATE TABLE other (id BIGINT, v BIGINT)")
     assert code_of(spark, "INSERT INTO other SELECT id, v FROM s") == "CONSUMPTION_UNDECIDED"
@@ -111,7 +123,7 @@ def test_a_stream_with_an_undecided_claim_can_be_dropped(
 ) -> None:
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     other = spark.newSession()
-    before(monkeypatch, protocol, "_execute", lambda: other.sql(f"DROP TABLE {schema}.target"))
+    before(monkeypatch, protocol, "execute", lambda: other.sql(f"DROP TABLE {schema}.target"))
     assert code_of(spark, "INSERT INTO target SELECT id, v FROM s") == "CONSUMPTION_UNDECIDED"
     run(spark, "DROP STREAM s")
     assert code_of(spark, "DESC STREAM s") == "STREAM_NOT_FOUND"
@@ -125,7 +137,7 @@ def test_a_target_replaced_under_a_claim_still_decides(
     insert = "INSERT INTO target SELECT id, v FROM s"
     other = spark.newSession()
     replace = f"CREATE OR REPLACE TABLE {schema}.target (id BIGINT, v BIGINT) USING delta"
-    before(monkeypatch, protocol, "_execute", lambda: other.sql(replace))
+    before(monkeypatch, protocol, "execute", lambda: other.sql(replace))
     assert code_of(spark, insert) == "CONSUMPTION_FAILED"
     run(spark, insert)
     assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS

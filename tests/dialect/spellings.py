@@ -9,12 +9,16 @@ from hypothesis import strategies as st
 from streamql.dialect import quote_string
 from streamql.dialect.statements import (
     AlterStream,
+    BeginTransaction,
+    CommitTransaction,
     CreateStream,
     DescribeStream,
     DropStream,
     NameParts,
     PointInTime,
+    Release,
     RenameTo,
+    RollbackTransaction,
     SetComment,
     SetOffset,
     SetTableProperties,
@@ -65,7 +69,9 @@ offsets = st.one_of(
     st.builds(lambda n: PointInTime("VERSION", version=n), st.integers(0, 99)),
     st.builds(lambda e: PointInTime("TIMESTAMP", expression=e), expressions),
 )
-actions = st.one_of(st.builds(SetComment, comments), st.builds(RenameTo, names), st.builds(SetOffset, offsets))
+actions = st.one_of(
+    st.builds(SetComment, comments), st.builds(RenameTo, names), st.builds(SetOffset, offsets), st.builds(Release)
+)
 schemas = st.none() | st.lists(parts, min_size=1, max_size=2).map(tuple)
 shows = st.builds(
     ShowStreams,
@@ -94,6 +100,7 @@ statements = st.one_of(
     st.builds(DescribeStream, names),
     st.builds(ShowCreateStream, names),
     tracked,
+    st.sampled_from([BeginTransaction(), CommitTransaction(), RollbackTransaction()]),
 )
 
 # --- rendering: pieces of text between which anything invisible may stand
@@ -183,6 +190,8 @@ class Renderer:
         pieces += self.name(statement.name)
         if isinstance(action, RenameTo):
             return [*pieces, "RENAME", "TO", *self.name(action.name)]
+        if isinstance(action, Release):
+            return [*pieces, "RELEASE"]
         if isinstance(action, SetComment):
             if action.comment is None:
                 return [*pieces, "UNSET", "COMMENT"]
@@ -241,6 +250,13 @@ class Renderer:
             return [*self.one("DESC", "DESCRIBE"), *self.maybe("TABLE"), "STREAM", *self.name(statement.name)]
         if isinstance(statement, ShowCreateStream):
             return ["SHOW", "CREATE", *self.maybe("TABLE"), "STREAM", *self.name(statement.name)]
+        if isinstance(statement, BeginTransaction):
+            return self.draw(
+                st.sampled_from([["BEGIN"], ["START", "TRANSACTION"], ["BEGIN", "WORK"], ["BEGIN", "TRAN"]])
+            )
+        if isinstance(statement, CommitTransaction | RollbackTransaction):
+            verb = "COMMIT" if isinstance(statement, CommitTransaction) else "ROLLBACK"
+            return [verb, *self.draw(st.sampled_from([[], ["TRANSACTION"], ["WORK"]]))]
         return self.tracked(statement)
 
 
@@ -248,6 +264,12 @@ WORD = re.compile(r"[A-Za-z_]+\Z")
 GAPS = st.sampled_from([" ", " ", "\n", "\t", "\u00a0", "/* x */", "/* /* ; */ ' */", " -- y; '\n", "\r\n", "\f/**/"])
 KEYWORDS = frozenset(
     [
+        "BEGIN",
+        "START",
+        "COMMIT",
+        "ROLLBACK",
+        "TRANSACTION",
+        "RELEASE",
         "CREATE",
         "OR",
         "REPLACE",

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from .columns import canonical
 from .oracles import Bag, Change
-from .recording import TableLog, conf, quoted, read_log, sql_name
+from .recording import TableLog, quoted, read_log, sql_name
 
 CHANGELOG = (("spark.databricks.delta.changelogV2.enabled", "true"),)
 
@@ -100,14 +100,16 @@ def changelog(spark: SparkSession, log: TableLog, after: int, through: int) -> B
         return None  # column mapping fails in it, and schema changes are not its business
     options = "deduplicationMode = 'netChanges', computeUpdates = 'true'"
     names = ", ".join(quoted(c.name) for c in columns[through])
-    with conf(spark, CHANGELOG):
-        changes = f"{sql_name(log.path)} CHANGES FROM VERSION {after + 1} TO VERSION {through}"
-        try:
-            rows = spark.sql(f"SELECT _change_type, {names} FROM {changes} WITH ({options})").collect()
-        except Exception as error:
-            if "CHANGELOG_CONTRACT_VIOLATION" in str(error):
-                return None  # Delta 4.4.0 on files with several row groups
-            raise
+    own = spark.newSession()  # several threads ask at once: what one sets, another would take back
+    for key, value in CHANGELOG:
+        own.conf.set(key, value)
+    changes = f"{sql_name(log.path)} CHANGES FROM VERSION {after + 1} TO VERSION {through}"
+    try:
+        rows = own.sql(f"SELECT _change_type, {names} FROM {changes} WITH ({options})").collect()
+    except Exception as error:
+        if "CHANGELOG_CONTRACT_VIOLATION" in str(error):
+            return None  # Delta 4.4.0 on files with several row groups
+        raise
     bag: Bag = Counter()
     for row in rows:
         bag[Change(KINDS_OF_CHANGELOG[row[0]], 0, None, tuple(canonical(v) for v in row[1:]))] += 1

@@ -31,10 +31,13 @@ REQUIRED_PLANS: Final = frozenset(
         "ADDED_ONLY",
         "REMOVED_ONLY",
         "MINIMIZE",
+        "MINIMIZE shuffled",
         "MINIMIZE with moves",
         "MINIMIZE_CARRIED",
+        "MINIMIZE_CARRIED shuffled",
         "MINIMIZE_CARRIED with moves",
         "MINIMIZE_MOVED",
+        "MINIMIZE_MOVED shuffled",
         "APPENDED",
         "INITIAL_ROWS",
         "INITIAL_APPENDED",
@@ -57,7 +60,8 @@ def plan_kind(spark: SparkSession, path: str, interval: Interval, mode: StreamMo
     from streamql import changes
 
     plan = changes.explain(spark, path, interval, mode)
-    return plan.kind.name + (" with moves" if plan.moves else "")
+    shuffled = plan.kind.name.startswith("MINIMIZE") and not plan.meets_in_one_task
+    return plan.kind.name + (" with moves" if plan.moves else "") + (" shuffled" if shuffled else "")
 
 
 def plan_of(spark: SparkSession, path: str, interval: Interval, mode: StreamMode) -> str | None:

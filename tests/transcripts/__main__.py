@@ -21,6 +21,7 @@ CONF = {
     "spark.master": "local[2]",
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM makes as many tasks, thousands else
     "spark.sql.session.timeZone": "UTC",
 }
 

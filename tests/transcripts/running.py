@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from streamql.delta.jvm import message
 from streamql.dialect.tokens import tokenize
 from streamql.errors import StreamqlError
 from tests.transcripts.masks import Bindings, masked, match, match_table
@@ -78,7 +79,7 @@ def plain_sql(text: str, spark: SparkSession) -> DataFrame:
     return spark.sql(text)
 
 
-def run(transcript: Transcript, spark: SparkSession, run_sql: RunSql = plain_sql) -> Iterator[Outcome]:
+def run(transcript: Transcript, spark: SparkSession, run_sql: RunSql = plain_sql) -> Generator[Outcome, None, None]:
     """Runs the steps one by one, each in its connection, in a fresh schema that is dropped afterwards."""
     with _schema(spark):
         connections: dict[str, SparkSession] = {}
@@ -146,9 +147,7 @@ def _rows(frame: DataFrame) -> Table | None:
 
 def error_lines(e: Exception) -> tuple[str, ...]:
     """ERROR [CODE] message, and the hint in a line of its own; without Spark's plans and stack traces."""
-    # Of exceptions that PySpark has no class for, such as Delta's about constraints, it gives Java's, with the class first.
-    message = e.java_exception.getMessage() if isinstance(e, Py4JJavaError) else str(e)
-    text = _TAILS.split(str(message).strip(), maxsplit=1)[0].strip()
+    text = _TAILS.split(message(e).strip(), maxsplit=1)[0].strip()
     return tuple(line.rstrip() for line in f"ERROR {text}".splitlines() if line.strip())
 
 

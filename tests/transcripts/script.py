@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streamql.dialect import split
@@ -47,8 +47,46 @@ class Transcript:
 
 
 def read(path: Path) -> Transcript:
-    """The transcript in a file. Raises TranscriptError."""
-    return parse(path, path.read_text(encoding="utf-8"))
+    """The transcript in a file: a .slt, or the ```sql blocks of a page of Markdown. Raises TranscriptError."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".md":
+        return parse(path, text)
+    return replace(parse(path, sql_of(text)), lines=tuple(text.splitlines()))
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A fenced block of Markdown: the words behind its ```, its lines, and the line (from 1) that the first of them is."""
+
+    info: str
+    lines: tuple[str, ...]
+    line: int
+
+
+def fences(text: str) -> list[Fence]:
+    """The fenced blocks of a page, those in HTML comments too, which are run and not shown. Raises TranscriptError for one that does
+    not end."""
+    found, opened, kept = [], None, []
+    for number, line in enumerate(text.splitlines(), 1):
+        if opened is None and line.startswith("```"):
+            opened, kept = (line[3:].strip(), number + 1), []
+        elif opened is not None and line.startswith("```"):
+            found.append(Fence(opened[0], tuple(kept), opened[1]))
+            opened = None
+        elif opened is not None:
+            kept.append(line)
+    if opened is not None:
+        raise TranscriptError(f"line {opened[1] - 1}: the block does not end")
+    return found
+
+
+def sql_of(text: str) -> str:
+    """The text with all lines blank but those of ```sql blocks, so that lines keep their numbers."""
+    lines = [""] * len(text.splitlines())
+    for fence in fences(text):
+        if fence.info == "sql":
+            lines[fence.line - 1 : fence.line - 1 + len(fence.lines)] = fence.lines
+    return "\n".join(lines)
 
 
 def parse(path: Path, text: str) -> Transcript:

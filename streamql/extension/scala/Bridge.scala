@@ -13,6 +13,8 @@ trait Delegate { def parse(sql: String): LogicalPlan }
 trait Handler {
   /** A plan for a statement that may be ours; null: it is not, the delegate parses it. */
   @throws[Throwable] def plan(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan
+  /** A statement that Spark cannot put its parameters into, with literals in their place; `names` is empty where they have none. */
+  @throws[Throwable] def bind(sql: String, names: Array[String], literals: Array[String]): String
   /** A second chance for a statement that the delegate rejected; null: the delegate's error stands. */
   @throws[Throwable] def rejected(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan
   /** The change set of a stream, pinned for the statement `pin`, with `options` (a JSON object); null: no stream has this name. */
@@ -26,23 +28,21 @@ trait Handler {
   @throws[Throwable] def consume(session: SparkSession, command: ConsumeCommand): JList[Row]
   /** Refuses a command on `name` where a stream has that name; `kind` says what the command would do. */
   @throws[Throwable] def guard(session: SparkSession, kind: String, name: Array[String]): Unit
+  /** A server's client has closed the session: its open transaction is given up. */
+  @throws[Throwable] def closed(session: SparkSession): Unit
 }
 
-/** Where the Python handler registers itself. */
+/** Who answers for Python: the process that started this JVM, if it registered itself, else a sidecar, started when it is first asked. */
 object Bridge {
   @volatile private var handler: Handler = _
 
   def register(h: Handler): Unit = handler = h
-  def isRegistered: Boolean = handler != null
-  def peek: Option[Handler] = Option(handler)
   def get: Handler = {
-    if (handler == null) {
-      throw Errors.analysis("EXTENSION_NOT_INSTALLED", "58000",
-        "[EXTENSION_NOT_INSTALLED] no Python process serves streamql in this JVM\n" +
-          "Hint: in Python, call streamql.configure(builder) before getOrCreate(), or streamql.sql(...) once", null, null)
-    }
-    handler
+    val own = handler
+    if (own != null) own else Sidecar.handler()
   }
+  /** The context that the handler was made for has ended. */
+  def forget(): Unit = handler = null
 }
 
 /** Our errors as Spark's own exception classes, so that every front end shows them as it shows Spark's. */
@@ -66,4 +66,7 @@ class StreamqlException(
 object Errors {
   def analysis(code: String, state: String, text: String, line: Integer, column: Integer): StreamqlException =
     new StreamqlException(code, state, text, Option(line).map(_.intValue), Option(column).map(_.intValue - 1), None)
+
+  def sidecar(what: String, hint: String): StreamqlException =
+    analysis("SIDECAR_FAILED", "58000", s"[SIDECAR_FAILED] $what\nHint: $hint", null, null)
 }

@@ -4,11 +4,8 @@ import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.hadoop.fs.Path
 import org.apache.spark.broadcast.Broadcast
-import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
-import org.apache.spark.sql.classic.ClassicConversions._
-import org.apache.spark.sql.classic.ExpressionUtils
 import org.apache.spark.sql.types._
 import org.apache.spark.util.SerializableConfiguration
 
@@ -52,15 +49,15 @@ object CommitTimes {
     if (found eq gone) null else found
   }
 
-  /** The time of the commit whose version a column holds; `known`: "version milliseconds", one a line. */
-  def column(reader: TableReader, tableId: String, known: String, version: Column): Column = {
+  /** `known`: "version milliseconds", one a line. */
+  def of(reader: TableReader, tableId: String, known: String): CommitTimes = {
     val map = new java.util.HashMap[java.lang.Long, java.lang.Long]()
     known.linesIterator.map(_.split(' ')).foreach { case Array(v, ms) => map.put(v.toLong, ms.toLong * 1000L) }
-    val times = new CommitTimes(reader.logPath, tableId, reader.broadcastConf, map)
-    ExpressionUtils.column(CommitTime(ExpressionUtils.expression(version), times))
+    new CommitTimes(reader.logPath, tableId, reader.broadcastConf, map)
   }
 }
 
+/** The time of the commit whose version `child` is. */
 case class CommitTime(child: Expression, times: CommitTimes) extends UnaryExpression {
   override def dataType: DataType = TimestampType
   override def nullable: Boolean = true

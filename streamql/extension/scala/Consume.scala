@@ -18,7 +18,7 @@ import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
 import org.apache.spark.sql.delta.util.JsonUtils
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
-import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand
+import org.apache.spark.sql.execution.datasources.{InsertIntoHadoopFsRelationCommand, SaveIntoDataSourceCommand}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.StructType
 
@@ -32,8 +32,9 @@ case class Target(kind: String, operation: String, name: String, path: String, t
 /**
  * A statement that reads streams and commits, analysed. Python claims the streams, calls `execute` for each statement, decides by the
  * targets' logs and moves the offsets. `isQuery`: a query whose rows are the result (WITH CONSUME), of the streams with the ids `asked`.
+ * `pin`: the name under which this statement's reads were pinned.
  */
-case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked: Seq[String]) extends LeafRunnableCommand {
+case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked: Seq[String], pin: String) extends LeafRunnableCommand {
   override val output: Seq[Attribute] = statements.head.output
   override def innerChildren: Seq[LogicalPlan] = statements
   override def simpleString(maxFields: Int): String = s"ConsumeCommand [${reads.map(_.binding.token).distinct.mkString(", ")}]"
@@ -56,8 +57,16 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   /** Where statement `i` writes, as JSON of Target. */
   def target(session: SparkSession, i: Int): String = JsonUtils.toJson(Targets.of(session, statements(i)))
 
-  /** A number that is equal for equal statements: of the analysed plan, without ids and intervals. */
-  def fingerprint(i: Int): Int = (statements(i).nodeName + written(statements(i))).hashCode
+  /** Equal for equal statements, in any process: of the text; of a DataFrame writer, whose texts are its queries' at most, also of its
+   * analysed query. */
+  def fingerprint(session: SparkSession, i: Int): String = {
+    val plan = statements(i)
+    val queries = plan.innerChildren.collect { case p: LogicalPlan => p } ++ plan.children
+    val analysed = if (plan.origin.sqlText.isDefined) Nil else queries.map(StreamLeaf.digestible)
+    val digest = java.security.MessageDigest.getInstance("SHA-256")
+    val all = Seq(i.toString, plan.nodeName, Targets.of(session, plan).name, written(plan).trim) ++ analysed
+    digest.digest(all.mkString("\u0000").getBytes("UTF-8")).map(b => f"$b%02x").mkString
+  }
 
   /** The statement as it was written, from the first node that a parser made of it; nothing for a DataFrame writer. */
   private def written(plan: LogicalPlan): String = {
@@ -71,6 +80,8 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
    * `path` whose version was `seen` when the claim was made. `reserved`: its table was reserved, so that it replaces it.
    */
   def execute(session: SparkSession, i: Int, appId: String, number: Long, path: String, seen: Long, reserved: Boolean): JList[Row] = {
+    val bindings = Plans.reads(statements(i)).map(_.binding).distinct
+    bindings.foreach(_.counter = new ChangeCounter)
     val own = session.asInstanceOf[ClassicSession].cloneSession()
     // A file that is gone or broken must fail the statement: skipped, its changes would be lost for good.
     Seq("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles").foreach(own.conf.set(_, "false"))
@@ -82,9 +93,23 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
     plan.setAnalyzed()
     // CREATE TABLE AS runs an insert of its own, which is part of this consumption and not another one.
     def run() = GuardAndConsume.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
-    if (appId == null) run()
-    else TransactionExecutionObserver.withObserver(new NumbersFromCommits(session, path, appId, seen))(run())
+    if (appId == null) {
+      val rows = run()
+      statements(i) match { // the session keeps a listing of its files, and the statement ran in another one
+        case c: InsertIntoHadoopFsRelationCommand => c.catalogTable.foreach(t => session.catalog.refreshTable(t.identifier.quotedString))
+        case _ =>
+      }
+      rows
+    } else TransactionExecutionObserver.withObserver(new NumbersFromCommits(session, path, appId, seen, reserved))(run())
   }
+
+  /** The rows that statement `i` took when it was last executed, as JSON: {token: {change type: rows}}; of streams that it did not come to
+   * read, nothing. */
+  def changes(i: Int): String = JsonUtils.toJson(Plans.reads(statements(i)).map(_.binding).groupBy(_.token).flatMap { case (token, same) =>
+    val used = same.distinct.flatMap(b => Option(b.counter)).filter(_.isUsed)
+    if (used.isEmpty) None
+    else Some(token -> ChangeCounter.types.map(t => t -> used.map(_.counts.toMap.apply(t)).max).filter(_._2 > 0).toMap)
+  })
 
   /** For CREATE TABLE AS: an empty table that is marked as reserved, so that the statement can be fenced like any other. */
   def reserve(session: SparkSession, i: Int, mark: String): Unit = {
@@ -128,6 +153,9 @@ object Targets {
       val snapshot = log.update()
       Target("delta", "WRITE", "delta.`" + log.dataPath + "`", log.dataPath.toString,
         if (snapshot.version < 0) "" else snapshot.metadata.id, exists = snapshot.version >= 0)
+    case i: InsertIntoHadoopFsRelationCommand =>
+      val name = i.catalogTable.map(_.identifier.unquotedString).getOrElse(i.fileFormat.toString.toLowerCase + ".`" + i.outputPath + "`")
+      Target("other", "InsertIntoHadoopFsRelationCommand", name, "", "", exists = true)
     case other => Target("other", other.nodeName, other.nodeName, "", "", exists = true)
   }
 

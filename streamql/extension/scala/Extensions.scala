@@ -1,16 +1,19 @@
 package streamql
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.streamql.{AnswerAtOnce, ExpandStreams, Functions, GuardAndConsume, Parser, ResolveStreams}
+import org.apache.spark.sql.streamql.{AnswerAtOnce, CountingStrategy, ExpandStreams, FilterBeforeCounting, Functions, GuardAndConsume, Parser, ResolveStreams, ServerSessions}
 
 /** What a session names in spark.sql.extensions, after Delta's: the last named parser is the outermost. */
 class Extensions extends (SparkSessionExtensions => Unit) {
   def apply(e: SparkSessionExtensions): Unit = {
+    ServerSessions.watch()
     e.injectParser((session, delegate) => new Parser(session, delegate))
     e.injectResolutionRule(session => new ResolveStreams(session))
     e.injectPostHocResolutionRule(session => new GuardAndConsume(session))
     e.injectPlanNormalizationRule(_ => ExpandStreams)
     e.injectOptimizerRule(_ => ExpandStreams)
+    e.injectOptimizerRule(_ => FilterBeforeCounting)
+    e.injectPlannerStrategy(_ => CountingStrategy)
     e.injectPlanNormalizationRule(_ => AnswerAtOnce)
     Functions.scalar.foreach(e.injectFunction)
     Functions.table.foreach(e.injectTableFunction)

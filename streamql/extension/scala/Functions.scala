@@ -78,5 +78,5 @@ object AnswerAtOnce extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformDown {
     case p @ Project(list, _: OneRowRelation) if list.forall(isAnswered) && list.exists(asked) =>
       LocalRelation(p.output, Seq(InternalRow.fromSeq(list.map(_.eval()))))
-  }.transformAllExpressions { case v: StreamValue => v.answer }
+  }
 }

@@ -4,11 +4,13 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.sql.{Column, DataFrame, Row}
-import org.apache.spark.sql.catalyst.expressions.AttributeReference
-import org.apache.spark.sql.catalyst.plans.logical.Expand
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.FullOuter
+import org.apache.spark.sql.catalyst.plans.logical.{Expand, Filter, Join, JoinHint, LogicalPlan, Project}
 import org.apache.spark.sql.classic.ClassicConversions._
 import org.apache.spark.sql.classic.Dataset
 import org.apache.spark.sql.functions.{col, expr}
+import org.apache.spark.sql.types.StringType
 
 /**
  * Relational pieces that Spark has and its DataFrame interface lacks, and some it has that cost Python a call for each column. Lists of
@@ -23,25 +25,73 @@ object Images {
     if (isName) col(text) else expr(text)
   }
 
-  def rename(df: DataFrame, names: String): DataFrame = df.toDF(strings(names): _*)
-
-  /** The expressions, among them at the place `at` another column, unless that is null. */
-  def select(df: DataFrame, columns: String, at: Int, another: Column): DataFrame = {
-    val all = expressions(columns)
-    df.select((if (another == null) all else all.patch(at, Seq(another), 0)): _*)
-  }
+  def select(df: DataFrame, columns: String): DataFrame = df.select(expressions(columns): _*)
 
   /**
-   * Each row becomes two: its first half and its second half, both under the names given, alike in number and types. Unlike a union,
-   * the input is computed once; unlike explode, columns that nobody asks for go.
+   * A change set's rows as they are shown: `columns` is a JSON array of [name, what], where `what` is the name of a column of `df`, or one
+   * of the constants below. `kind`: the change type of all rows; null: column `kindColumn` says it. Made of resolved expressions: to
+   * parse and resolve some fifteen columns takes as long as to read a small file.
    */
-  def unfold(df: DataFrame, names: String, first: String, second: String): DataFrame = {
+  def shown(df: DataFrame, columns: String, kind: String, kindColumn: String, versionColumn: String, times: CommitTimes): DataFrame = {
     val dataset = df.asInstanceOf[Dataset[Row]]
-    val halves = expressions(first)
-    val both = dataset.select((halves ++ expressions(second)): _*)
-    val child = both.queryExecution.analyzed
-    val (left, right) = child.output.splitAt(halves.length)
-    val output = strings(names).zip(left.zip(right)).map { case (name, (l, _)) => AttributeReference(name, l.dataType, nullable = true)() }
-    Dataset.ofRows(dataset.sparkSession, Expand(Seq(left, right), output, child))
+    val child = dataset.queryExecution.analyzed
+    val byName = child.output.map(a => a.name -> a).toMap
+    val changeType: Expression = if (kind == null) byName(kindColumn) else Literal(kind)
+    def is(one: String, other: String) = Or(EqualTo(changeType, Literal(one)), EqualTo(changeType, Literal(other)))
+    val list = mapper.readTree(columns).elements().asScala.toSeq.map { pair =>
+      val (name, what) = (pair.get(0).asText, pair.get(1).asText)
+      val value = what match {
+        case TYPE => changeType
+        case TIME => CommitTime(byName(versionColumn), times)
+        case ACTION => If(is("INSERT", "UPDATE_AFTER"), Literal("INSERT"), Literal("DELETE"))
+        case IS_UPDATE => is("UPDATE_BEFORE", "UPDATE_AFTER")
+        case column => byName(column)
+      }
+      value match {
+        case a: AttributeReference if a.name == name => a
+        case other => Alias(other, name)()
+      }
+    }
+    Dataset.ofRows(dataset.sparkSession, Project(list, child))
+  }
+  private val TYPE = "\u0000type"
+  private val TIME = "\u0000time"
+  private val ACTION = "\u0000action"
+  private val IS_UPDATE = "\u0000is_update"
+
+  /**
+   * Rows of two sides, both (row id, version, columns …), by row id: from each pair the rows of the change set, under the `names` (JSON)
+   * of change type, row id, version and columns. `same`: SQL that says whether the values of a pair, b0 … and a0 …, are the same.
+   */
+  def compared(before: DataFrame, after: DataFrame, names: String, same: String): DataFrame = {
+    def side(df: DataFrame, letter: String) = {
+      val plan = df.queryExecution.analyzed
+      val own = Seq(s"${letter}_id", s"${letter}_version") ++ (0 until plan.output.length - 2).map(letter + _)
+      Project(plan.output.zip(own).map { case (a, name) => Alias(a, name)() }, plan)
+    }
+    val (b, a) = (side(before, "b"), side(after, "a"))
+    unfolded(before, Join(b, a, FullOuter, Some(EqualTo(b.output.head, a.output.head)), JoinHint.NONE), names, same)
+  }
+
+  /** The same for pairs made elsewhere: (row id, version, columns …) of the row before, then of the row after; NULLs where there is none. */
+  def unfold(pairs: DataFrame, names: String, same: String): DataFrame = unfolded(pairs, pairs.queryExecution.analyzed, names, same)
+
+  /**
+   * Each pair becomes two rows. Unlike a union, the input is computed once; unlike explode, columns that nobody asks for go. Expressions
+   * are made resolved where they can be: to parse and resolve them takes longer than to compare a few thousand rows.
+   */
+  private def unfolded(df: DataFrame, pairs: LogicalPlan, names: String, same: String): DataFrame = {
+    val session = df.asInstanceOf[Dataset[Row]].sparkSession
+    val (b, a) = pairs.output.splitAt(pairs.output.length / 2)
+    val alike = Or(EqualNullSafe(b(1), a(1)), session.sessionState.sqlParser.parseExpression(same))
+    val changes = Or(Or(IsNull(b.head), IsNull(a.head)), Not(alike))
+    val kept = Dataset.ofRows(session, Filter(changes, pairs)).queryExecution.analyzed
+    val (before, after) = kept.output.splitAt(kept.output.length / 2)
+    def kind(own: Attribute, other: Attribute, alone: String, paired: String) =
+      If(IsNull(own), Literal(null, StringType), If(IsNull(other), Literal(alone), Literal(paired)))
+    val halves = Seq(
+      kind(before.head, after.head, "DELETE", "UPDATE_BEFORE") +: before, kind(after.head, before.head, "INSERT", "UPDATE_AFTER") +: after)
+    val output = strings(names).zip(halves.head).map { case (name, e) => AttributeReference(name, e.dataType, nullable = true)() }
+    Dataset.ofRows(session, Filter(IsNotNull(output.head), Expand(halves, output, kept)))
   }
 }

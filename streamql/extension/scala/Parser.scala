@@ -6,11 +6,13 @@ import scala.io.{Codec, Source}
 
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
-import org.apache.spark.sql.catalyst.parser.{ParameterContext, ParseException, ParserInterface}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal}
+import org.apache.spark.sql.catalyst.parser.{HybridParameterContext, NamedParameterContext, ParameterContext, ParameterHandler, ParseException, ParserInterface,
+  PositionalParameterContext}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
+import org.apache.spark.sql.internal.VariableSubstitution
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
@@ -18,18 +20,42 @@ import org.apache.spark.sql.types.{DataType, StructType}
  * offered to Python once before the error is raised.
  */
 class Parser(session: SparkSession, delegate: ParserInterface) extends ParserInterface {
-  private def plan(sql: String, next: Delegate): LogicalPlan = {
+  override def parsePlan(sql: String): LogicalPlan = {
+    val next: Delegate = text => delegate.parsePlan(text)
     val ours = if (Parser.mightBeOurs(sql)) Option(Bridge.get.plan(session, next, sql)) else None
     ours.getOrElse {
       try next.parse(sql)
-      catch { case e: ParseException => Bridge.peek.flatMap(h => Option(h.rejected(session, next, sql))).getOrElse(throw e) }
+      catch { case e: ParseException => rejected(next, sql).getOrElse(throw e) }
     }
   }
 
-  override def parsePlan(sql: String): LogicalPlan = plan(sql, text => delegate.parsePlan(text))
-  // Delta's parser, the delegate, drops parameters when only parsePlan is called; spark.sql(text, args) needs them.
-  override def parsePlanWithParameters(sql: String, context: ParameterContext): LogicalPlan =
-    plan(sql, text => delegate.parsePlanWithParameters(text, context))
+  /** What Spark cannot parse, where it is ours; where nobody can answer for streamql, Spark's own error is the one to show. */
+  private def rejected(next: Delegate, sql: String): Option[LogicalPlan] =
+    try Option(Bridge.get.rejected(session, next, sql))
+    catch { case e: StreamqlException if e.getCondition == "SIDECAR_FAILED" => None }
+
+  /**
+   * Parameters are put into the text here, by Spark's own substitution. The delegate is Delta's parser, which takes the interface's
+   * default, and that forgets them (delta-io/delta#7640, SPARK-59672). What Spark cannot parse is ours, or needs mending: Python puts
+   * them there.
+   */
+  override def parsePlanWithParameters(sql: String, context: ParameterContext): LogicalPlan = {
+    val (names, values, bound) = context match {
+      case c: NamedParameterContext =>
+        val (names, values) = c.params.toSeq.unzip
+        (names, values, NamedParameterContext(c.params.map { case (name, value) => name -> Value.guarded(value) }))
+      case c: PositionalParameterContext => (Nil, c.params, PositionalParameterContext(c.params.map(Value.guarded)))
+      case c: HybridParameterContext =>
+        (if (c.paramNames.contains("")) Nil else c.paramNames, c.args, HybridParameterContext(c.args.map(Value.guarded), c.paramNames))
+    }
+    if (values.isEmpty) return parsePlan(sql)
+    val text = variables.substitute(sql)
+    parsePlan(try ParameterHandler.substituteParameters(text, bound)._1 catch {
+      case _: ParseException => Bridge.get.bind(text, names.toArray, values.map(Value.guarded(_).sql).toArray)
+    })
+  }
+  private val variables = new VariableSubstitution()
+
   override def parseQuery(sql: String): LogicalPlan = delegate.parseQuery(sql)
   override def parseExpression(sql: String): Expression = delegate.parseExpression(sql)
   override def parseTableIdentifier(sql: String): TableIdentifier = delegate.parseTableIdentifier(sql)
@@ -38,6 +64,21 @@ class Parser(session: SparkSession, delegate: ParserInterface) extends ParserInt
   override def parseRoutineParam(sql: String): StructType = delegate.parseRoutineParam(sql)
   override def parseTableSchema(sql: String): StructType = delegate.parseTableSchema(sql)
   override def parseDataType(sql: String): DataType = delegate.parseDataType(sql)
+}
+
+/**
+ * A parameter's value on its way into the text: with space around it, since `-?` must not become `--1`, which is a comment, and with no
+ * variable in it, since the text is searched for them once more (strings beside each other are one string).
+ */
+private class Value(value: Any, kind: DataType) extends Literal(value, kind) {
+  override def sql: String = " " + super.sql.replace("${", "$' '{") + " "
+}
+
+private object Value {
+  def guarded(e: Expression): Expression = e.transformUp {
+    case v: Value => v
+    case l: Literal => new Value(l.value, l.dataType)
+  }
 }
 
 object Parser {
@@ -56,6 +97,7 @@ case class StreamCommand(sql: String, ddl: String) extends LeafRunnableCommand {
     DataTypeUtils.toAttributes(if (ddl.isEmpty) new StructType() else StructType.fromDDL(ddl))
   override def run(session: SparkSession): Seq[Row] = {
     import scala.jdk.CollectionConverters._
-    Bridge.get.run(session, sql).asScala.toSeq
+    // Delta prints what it upgrades, on standard output, which in bin/spark-sql is for rows; nobody asked.
+    Console.withOut(java.io.OutputStream.nullOutputStream())(Bridge.get.run(session, sql)).asScala.toSeq
   }
 }

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.delta.GenerateRowIDs
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
+import org.apache.spark.sql.delta.util.JsonUtils
 
 /**
  * What a read of a stream stands for: the plan of its change set, and in `token` (JSON, Python's) which stream and interval that is.
@@ -17,6 +18,8 @@ import org.apache.spark.sql.delta.commands.MergeIntoCommand
  */
 final class Binding(@volatile var plan: LogicalPlan, @volatile var token: String) extends Serializable {
   private val number = Binding.numbers.incrementAndGet()
+  /** Where a statement that consumes counts the rows it takes; null: nobody counts. */
+  @volatile var counter: ChangeCounter = _
 }
 
 object Binding {
@@ -51,7 +54,10 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
   /** The change set itself, under this node's names and ids. */
   def expand: LogicalPlan = {
     // Delta's own normalization has run already where this stands in for a table: the change set needs it as well.
-    val inner = GenerateRowIDs(binding.plan)
+    val changes = GenerateRowIDs(binding.plan)
+    val inner = Option(binding.counter).map { counter =>
+      CountChanges(counter, changes.output.find(_.name == ChangeCounter.column).get, changes)
+    }.getOrElse(changes)
     val wanted = if (exposed) columns else columns.take(visible)
     Project(wanted.zip(inner.output).map { case (outer, column) =>
       Alias(column, outer.name)(exprId = outer.exprId, qualifier = outer.qualifier, explicitMetadata = Some(outer.metadata))
@@ -77,6 +83,22 @@ object StreamRead {
       else MetadataAttribute(a.name, a.dataType, a.nullable)
     }
     StreamRead(new Binding(plan, token), columns, visible)
+  }
+}
+
+/** What stands for a stream where a plan is only to be told from others: the stream, whatever its interval is. */
+case class StreamLeaf(stream: String, columns: Seq[String]) extends LeafNode {
+  override def output: Seq[Attribute] = Nil
+}
+
+object StreamLeaf {
+  /** A plan as text that is the same in any process and for any interval: without the ids in it. */
+  def digestible(plan: LogicalPlan): String = {
+    val named = plan.transformUpWithSubqueries { case read: StreamRead =>
+      val stream = JsonUtils.fromJson[Map[String, Any]](read.binding.token).apply("uuid").toString
+      StreamLeaf(stream, read.output.map(_.name))
+    }
+    named.treeString(verbose = true, addSuffix = false, maxFields = Int.MaxValue).replaceAll("#\\d+L?", "")
   }
 }
 

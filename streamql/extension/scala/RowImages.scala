@@ -206,7 +206,6 @@ class RowImages(file: PartitionedFile, shape: RowImages.Shape, selection: Option
     val count = chosen.map(_.length).getOrElse(batch.numRows)
     if (count == 0) None
     else {
-      def place(i: Int) = chosen.map(_(i)).getOrElse(i)
       val vectors = shape.columns.map[ColumnVector] {
         case Read(at, _) => chosen.map(new ChosenVector(batch.column(at), _): ColumnVector).getOrElse(batch.column(at))
         case Own(name) =>
@@ -236,20 +235,9 @@ class RowImages(file: PartitionedFile, shape: RowImages.Shape, selection: Option
     val places = new Array[Int](count)
     var found = 0
     var i = 0
-    if (s.keep && count > 0) { // few of many: from one to the next
-      val next = s.bits.getIntIterator
-      next.advanceIfNeeded(indexes.getLong(0).toInt)
-      while (i < count && next.hasNext) {
-        val at = indexes.getLong(i).toInt
-        next.advanceIfNeeded(at)
-        if (next.hasNext && next.peekNext == at) { places(found) = i; found += 1 }
-        i = if (!next.hasNext) count else if (indexes.getLong(count - 1) - at == count - 1 - i) math.max(i + 1, math.min(count.toLong, i.toLong + next.peekNext - at).toInt) else i + 1
-      }
-    } else {
-      while (i < count) {
-        if (s.has(indexes.getLong(i))) { places(found) = i; found += 1 }
-        i += 1
-      }
+    while (i < count) {
+      if (s.has(indexes.getLong(i))) { places(found) = i; found += 1 }
+      i += 1
     }
     java.util.Arrays.copyOf(places, found)
   }

@@ -2,9 +2,10 @@ package org.apache.spark.sql.streamql
 
 import java.util.{Collections, UUID, WeakHashMap}
 
-import org.apache.spark.sql.SparkSession
+import io.delta.tables.execution.VacuumTableCommand
+import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.QueryPlanningTracker
-import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, ResolvedIdentifier, ResolvedTable, UnresolvedAttribute, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, ResolvedIdentifier, ResolvedTable, UnresolvedAttribute, UnresolvedRelation, UnresolvedTableOrView}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
@@ -22,16 +23,15 @@ object Pins {
   }
 }
 
-/** A relation that Spark could not resolve becomes the stream of that name, so temp views and tables come first. */
+/** A relation that Spark could not resolve becomes the stream of that name, so temp views and tables come first; the same for what DESCRIBE and SHOW COLUMNS name. */
 class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = {
     val resolved = plan.resolveOperatorsUp {
-      case r: UnresolvedRelation if Bridge.isRegistered =>
-        val name = qualified(r.multipartIdentifier)
-        val more = if (r.isStreaming) Seq("\u0000streaming" -> "true") else Nil
-        Option(Bridge.get.resolve(session, name, options(r, more), Pins.current))
-          .map(p => SubqueryAlias(name.last, p): LogicalPlan).getOrElse(r)
-      case i: InsertIntoStatement if Bridge.isRegistered =>
+      case r: UnresolvedRelation => stream(r).getOrElse(r)
+      case d @ DescribeRelation(u: UnresolvedTableOrView, _, _) => shape(u).map(DescribeQueryCommand("", _)).getOrElse(d)
+      case c @ ShowColumns(u: UnresolvedTableOrView, in, output) if in.forall(_ == u.multipartIdentifier.init) =>
+        shape(u).map(s => LocalRelation.fromExternalRows(output, s.output.map(a => Row(a.name)))).getOrElse(c)
+      case i: InsertIntoStatement =>
         i.table match { // no child of the node, so it is not met above; Python refuses a stream that would be written
           case r: UnresolvedRelation => Bridge.get.resolve(session, qualified(r.multipartIdentifier), writing(r), Pins.current)
           case _ =>
@@ -47,6 +47,16 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
       case _ =>
     }
     resolved
+  }
+
+  /** Of a stream that is asked for its columns alone: nothing is read for it, and no interval is pinned. */
+  private def shape(u: UnresolvedTableOrView): Option[LogicalPlan] =
+    stream(UnresolvedRelation(u.multipartIdentifier), Seq("\u0000shape" -> "true"))
+
+  private def stream(r: UnresolvedRelation, asked: Seq[(String, String)] = Nil): Option[LogicalPlan] = {
+    val name = qualified(r.multipartIdentifier)
+    val more = if (r.isStreaming) Seq("\u0000streaming" -> "true") else asked
+    Option(Bridge.get.resolve(session, name, options(r, more), Pins.current)).map(SubqueryAlias(name.last, _))
   }
 
   /** Inside a view, names are looked up where the view was made. */
@@ -108,8 +118,17 @@ object Refusals {
   def unset(key: String): Nothing = refuse("UNSUPPORTED_CLAUSE", s"$key cannot be unset",
     "ALTER TABLE t SET PROPERTIES ('change_tracking' = 'false'), or another 'data_retention_days'")
 
+  def plainWrite(): Nothing = refuse("UNSUPPORTED_STATEMENT",
+    "a transaction holds statements that consume streams, and queries; of this one, which changes something and reads no stream, it could " +
+      "not be told whether an earlier run of the transaction has done it",
+    "run it before BEGIN TRANSACTION, or after COMMIT")
+
   def materializedView(): Nothing = refuse("UNSUPPORTED_STATEMENT", "materialized views are not supported yet",
     "CREATE TABLE v AS SELECT …, kept current by a stream and MERGE")
+
+  def flatTable(): Nothing = refuse("UNSUPPORTED_TARGET",
+    "CREATE TABLE AS would make what is no Delta table: what is written there cannot be told from what is not",
+    "CREATE TABLE … USING delta AS SELECT …; or make the table, and INSERT after SET spark.streamql.nonDeltaTargets = at_least_once")
 
   def command(name: String): Nothing = refuse("UNSUPPORTED_STATEMENT",
     s"$name may not read a stream: it would copy the rows and leave the offset where it is",
@@ -134,6 +153,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
         wrap(u.children.map(mend), isQuery = false)
       case c: Command if c.resolved && Plans.reads(c).nonEmpty => consuming(c)
       case WithCTE(c: Command, _) if Plans.reads(plan).nonEmpty => wrap(Seq(plan), isQuery = false)
+      case c: Command if c.resolved && !Blocks.allows(c) && Blocks.isOpen(session) => Refusals.plainWrite()
       case other => other
     }
   }
@@ -142,7 +162,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
   private def wrap(statements: Seq[LogicalPlan], isQuery: Boolean, asked: Seq[String] = Nil): LogicalPlan = {
     val analyzer = session.asInstanceOf[ClassicSession].sessionState.analyzer
     val checked = GuardAndConsume.nested(statements.map(s => analyzer.executeAndCheck(s, new QueryPlanningTracker)))
-    ConsumeCommand(checked, isQuery, asked)
+    ConsumeCommand(checked, isQuery, asked, Pins.current)
   }
 
   private def mend(c: LogicalPlan): LogicalPlan = c match {
@@ -155,6 +175,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
         _: SaveIntoDataSourceCommand | _: InsertIntoDataSourceCommand | _: InsertIntoDataSourceDirCommand |
         _: DeltaDynamicPartitionOverwriteCommand =>
       wrap(Seq(mend(c)), isQuery = false)
+    case _: CreateDataSourceTableAsSelectCommand => Refusals.flatTable()
     case _: UpdateCommand => Refusals.subquery("UPDATE")
     case _: DeleteCommand => Refusals.subquery("DELETE")
     case _: CreateViewCommand | _: AlterViewAsCommand | _: CacheTableAsSelect | _: CacheTable | _: UncacheTable |
@@ -162,7 +183,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     case other => Refusals.command(other.nodeName)
   }
 
-  private def guard(plan: LogicalPlan): Unit = if (Bridge.isRegistered) plan match {
+  private def guard(plan: LogicalPlan): Unit = plan match {
     case c: CreateTable => created(c.name, c.tableSpec)
     case c: CreateTableAsSelect => created(c.name, c.tableSpec)
     case c: ReplaceTable => created(c.name, c.tableSpec)
@@ -191,6 +212,9 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     case _: CreateMaterializedViewAsSelect => Refusals.materializedView()
     case c: CreateTableLikeCommand => named("CREATE TABLE", c.targetTable.nameParts)
     case c: CreateDeltaTableCommand => named("CREATE TABLE", c.table.identifier.nameParts) // CLONE
+    case v: VacuumTableCommand if v.resolved && !v.dryRun =>
+      val path = v.getDeltaTable(v.child, "VACUUM").deltaLog.dataPath.toString
+      Bridge.get.guard(session, "VACUUM", Array(path, v.horizonHours.map(_.toString).getOrElse("")))
     case c: UnsetTableProperties => ours(c.propertyKeys).foreach(Refusals.unset)
     case _ =>
   }

@@ -243,5 +243,8 @@ object TableReader {
     answer.toString
   }.mkString("[", ",", "]")
 
-  def open(session: SparkSession, path: String): TableReader = new TableReader(session, DeltaLog.forTable(session, path))
+  def open(session: SparkSession, path: String): TableReader = {
+    Wire.promptHere()
+    new TableReader(session, DeltaLog.forTable(session, path))
+  }
 }

@@ -26,17 +26,29 @@ object Txns {
   private val COMMITS_MAX = 200
   private val mapper = new ObjectMapper()
 
+  /** The commits after version `seen`; one that is gone has no actions. */
+  private def after(session: SparkSession, log: DeltaLog, snapshot: Snapshot, seen: Long, files: Boolean): Seq[JsonNode] =
+    mapper.readTree(new TableReader(session, log).commits(snapshot, seen + 1, snapshot.version, files)).elements().asScala.toSeq
+
   /** The last number that the commits after version `seen` have for `appId`, -1: none has one; None where they are too many, or gone. */
   def since(session: SparkSession, log: DeltaLog, snapshot: Snapshot, appId: String, seen: Long): Option[Long] =
     if (snapshot.version - seen > COMMITS_MAX) None
     else {
-      val commits = mapper.readTree(new TableReader(session, log).commits(snapshot, seen + 1, snapshot.version, files = false)).elements().asScala.toSeq
+      val commits = after(session, log, snapshot, seen, files = false)
       if (commits.exists(!_.has("actions"))) None
       else {
         val txns = commits.flatMap(_.get("actions").elements().asScala).flatMap(a => Option(a.get("txn")))
         Some(txns.filter(_.get("appId").asText == appId).map(_.get("version").asLong).lastOption.getOrElse(-1L))
       }
     }
+
+  /** A reservation that anybody has written since version `seen` must not be replaced: rows would go with it. Read where the transaction that
+   * replaces it begins; what comes later, it does not replace. */
+  def refuseUnlessEmpty(session: SparkSession, log: DeltaLog, snapshot: Snapshot, seen: Long): Unit = {
+    val isTouched = after(session, log, snapshot, seen, files = true).exists(c => !c.has("actions") || c.get("actions").elements().asScala.exists(a => a.has("add") || a.has("metaData")))
+    if (isTouched) throw Errors.analysis("CONSUMPTION_FAILED", "58000",
+      "[CONSUMPTION_FAILED] the table that was reserved for the statement was written meanwhile\nHint: run the statement again", null, null)
+  }
 
   /**
    * Commits (appId, number) alone, if the log holds a lower number for appId when the commit is made: a compare-and-set. Answers the
@@ -58,12 +70,13 @@ object Txns {
  * reconstructs the table's whole state, by two jobs, however small the write and large the table. Of a claimed statement it is known
  * that a number can only have come since the claim was made, at version `seen`: the commits since then tell, mostly none.
  */
-class NumbersFromCommits(session: SparkSession, path: String, appId: String, seen: Long) extends TransactionExecutionObserver {
+class NumbersFromCommits(session: SparkSession, path: String, appId: String, seen: Long, reserved: Boolean) extends TransactionExecutionObserver {
   private val before = TransactionExecutionObserver.getObserver
 
   override def startingTransaction(f: => OptimisticTransaction): OptimisticTransaction = {
     val txn = before.startingTransaction(f)
     val isOurs = txn.deltaLog.dataPath.toString == path && seen >= 0 && txn.snapshot.version >= seen
+    if (isOurs && reserved) Txns.refuseUnlessEmpty(session, txn.deltaLog, txn.snapshot, seen)
     if (isOurs) new ClaimedTransaction(session, txn, appId, seen) else txn
   }
   override def createChild(): TransactionExecutionObserver = before.createChild()

@@ -1,0 +1,53 @@
+"""What the page is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from streamql.engine.ledger import Bucket, Flow
+from streamql.engine.overview import Overview, StreamFacts
+
+PARTS = 60
+"""Into how many parts the time window is cut: a bar each."""
+
+SHORTEST_MS = 60_000
+
+
+@dataclass(frozen=True)
+class Window:
+    """A span of time, in milliseconds since 1970, cut into PARTS."""
+
+    since_ms: int
+    until_ms: int
+
+    @property
+    def span_ms(self) -> int:
+        """How long it is."""
+        return max(1, self.until_ms - self.since_ms)
+
+    def bounds(self, part: int) -> tuple[int, int]:
+        """From when to when a part is."""
+        return self.since_ms + self.span_ms * part // PARTS, self.since_ms + self.span_ms * (part + 1) // PARTS
+
+
+def window_of(first_ms: int | None, until_ms: int, span_ms: int | None) -> Window:
+    """The window of a report: as long as was asked, or since the first consumption; a little more, so that it is not on the edge."""
+    if span_ms is not None:
+        return Window(until_ms - span_ms, until_ms)
+    span = max(SHORTEST_MS, until_ms - (until_ms if first_ms is None else first_ms))
+    return Window(until_ms - span - span // PARTS, until_ms)
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that a report shows. `history` and `flows`: stream id → its consumptions, and where they went."""
+
+    overview: Overview
+    window: Window
+    history: Mapping[str, tuple[Bucket, ...]] = field(default_factory=dict)
+    flows: Mapping[str, tuple[Flow, ...]] = field(default_factory=dict)
+
+    def buckets(self, facts: StreamFacts) -> tuple[Bucket, ...]:
+        """A stream's consumptions in the window."""
+        return self.history.get(facts.uuid, ())

@@ -1,0 +1,90 @@
+"""A session on a Spark Connect server."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+
+from streamql.bridge.errors import as_streamql_error, silence
+from streamql.cli import server_url
+from streamql.cli.session import Stages
+from streamql.dialect import parse
+from streamql.dialect.statements import BeginTransaction, CommitTransaction, RollbackTransaction
+from streamql.errors import StreamqlError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.connect.shell.progress import StageInfo
+
+
+class RemoteSession:
+    """A `Session` on the server at a URL such as sc://localhost:15002."""
+
+    def __init__(self, url: str) -> None:
+        """Connects. Raises INVALID_ARGUMENT where the URL is none, nobody listens there, or Spark Connect's client is not installed."""
+        server_url.reach(url)
+        try:
+            from pyspark.sql.connect.session import SparkSession
+        except Exception as e:  # ImportError, or PySpark's own error for packages that are missing
+            hint = "pip install '.[connect]' in streamql's checkout"
+            raise StreamqlError("INVALID_ARGUMENT", f"Spark Connect's client cannot be used: {e}", hint=hint) from None
+        silence()
+        self._spark = SparkSession.builder.remote(url).getOrCreate()
+        self._is_in_transaction = False
+        self._lock = threading.Lock()
+        self._stages = Stages()
+        self._spark.registerProgressHandler(self._note_progress)  # type: ignore[arg-type]  # any callable will do
+
+    def sql(self, text: str) -> DataFrame:
+        """Runs one statement on the server."""
+        try:
+            frame: DataFrame = self._spark.sql(text)
+        except PySparkException as e:
+            ours = as_streamql_error(e)
+            if ours is None:
+                raise
+            raise ours from None
+        self._note_transaction(text)
+        return frame
+
+    def cancel(self) -> None:
+        """Interrupts what this session runs on the server."""
+        with contextlib.suppress(Exception):  # the server is gone: nothing runs
+            self._spark.interruptAll()
+
+    def stages(self) -> Stages:
+        """What the server told last."""
+        with self._lock:
+            return self._stages
+
+    def in_transaction(self) -> bool:
+        """By the statements that ran here: the server is not asked."""
+        return self._is_in_transaction
+
+    def database(self) -> str:
+        """The current database."""
+        return self._spark.catalog.currentDatabase()
+
+    def columns(self, name: str) -> Sequence[str]:
+        """By analysing it on the server."""
+        return self._spark.table(name).columns
+
+    def _note_transaction(self, text: str) -> None:
+        statement = parse(text)
+        if isinstance(statement, BeginTransaction):
+            self._is_in_transaction = True
+        elif isinstance(statement, CommitTransaction | RollbackTransaction):
+            self._is_in_transaction = False
+
+    def _note_progress(
+        self, stages: Iterable[StageInfo] | None, inflight_tasks: int, operation_id: str | None, done: bool
+    ) -> None:
+        del inflight_tasks, operation_id
+        open_stages = [] if done else [stage for stage in stages or () if not stage.done]
+        finished, tasks = sum(s.num_completed_tasks for s in open_stages), sum(s.num_tasks for s in open_stages)
+        with self._lock:
+            self._stages = Stages(len(open_stages), finished, tasks)

@@ -1,0 +1,206 @@
+"""What the shell's commands do."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from streamql.cli.options import FORMATS
+from streamql.cli.output import Display
+from streamql.cli.shell.snapshot import Snapshot
+from streamql.cli.shell.terminal import echo
+from streamql.dialect.tokens import Kind, name_part, quote_string, tokenize
+from streamql.names import quote
+
+WATCH_SECONDS_DEFAULT = 2.0
+WATCH_SECONDS_MIN = 0.1
+
+
+class CommandError(Exception):
+    """A command cannot be done as it was typed: what is wrong, and what to type."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+class Shell(Protocol):
+    """What commands may ask of the shell."""
+
+    display: Display
+    pages: bool
+    """Whether long results go to a pager."""
+
+    def run_text(self, text: str) -> bool:
+        """Runs statements; whether all succeeded. Raises KeyboardInterrupt after Ctrl-C."""
+
+    def run_file(self, path: Path) -> bool:
+        """Runs a file of statements. Raises CommandError where it cannot be read."""
+
+    def say(self, text: str) -> None:
+        """Shows a line or more on stdout."""
+
+    def known(self, database: str | None = None) -> Snapshot:
+        """The catalog, with the names in the database (None: the current one) looked up now."""
+
+    def last_statements(self) -> str:
+        """The last input that was SQL; empty: there was none."""
+
+    def pause(self, seconds: float) -> None:
+        """Waits. Raises KeyboardInterrupt after Ctrl-C."""
+
+    def leave(self) -> None:
+        """The shell ends after this command."""
+
+
+def help_(shell: Shell, argument: str) -> None:
+    """\\help."""
+    from streamql.cli.shell.topics import find, overview
+
+    shell.say(find(argument) if argument else overview())
+
+
+def describe(shell: Shell, argument: str) -> None:
+    """\\d: a stream is described as one."""
+    if not argument:
+        known = shell.known()
+        relations = sorted(known.relations.get(known.database.lower(), ()), key=lambda r: (r.kind, r.name.lower()))
+        if not relations:
+            shell.say(f"there are no tables, views or streams in {known.database}")
+            return
+        width = max(len(r.name) for r in relations)
+        for r in relations:
+            shell.say(f"  {r.name:<{width}}  {'temporary ' if r.is_temporary else ''}{r.kind}")
+        return
+    parts = _name(argument)
+    relation = shell.known(parts[-2] if len(parts) > 1 else None).find(parts)
+    is_stream = relation is not None and relation.kind == "stream"
+    name = ".".join(map(quote, parts))
+    if not is_stream:
+        shell.run_text(f"DESCRIBE TABLE {name}")
+    elif shell.run_text(f"DESCRIBE STREAM {name}"):
+        shell.run_text(f"DESCRIBE QUERY SELECT * FROM {name}")
+
+
+def streams(shell: Shell, argument: str) -> None:
+    """\\streams."""
+    shell.run_text(f"SHOW STREAMS LIKE {quote_string(argument.strip(chr(39)))}" if argument else "SHOW STREAMS")
+
+
+def databases(shell: Shell, argument: str) -> None:
+    """\\l."""
+    _nothing("\\l", argument)
+    shell.run_text("SHOW DATABASES")
+
+
+def output(shell: Shell, argument: str) -> None:
+    """\\o."""
+    wanted = argument.lower()
+    if wanted and wanted not in FORMATS:
+        raise CommandError(f"there is no format {argument}", f"the formats are {', '.join(FORMATS)}")
+    if wanted:
+        shell.display = replace(shell.display, output=wanted)
+    shell.say(f"rows are shown as {shell.display.output}")
+
+
+def rows(shell: Shell, argument: str) -> None:
+    """\\rows."""
+    if argument and not (argument.isascii() and argument.isdigit()):
+        raise CommandError(f"{argument} is not a number of rows", "\\rows 0 shows all")
+    if argument:
+        shell.display = replace(shell.display, max_rows=int(argument))
+    limit = shell.display.max_rows
+    shell.say(f"a table shows {limit} rows at most" if limit else "a table shows all rows")
+
+
+def timing(shell: Shell, argument: str) -> None:
+    """\\timing."""
+    shell.display = replace(shell.display, timing=_switched("\\timing", argument, shell.display.timing))
+    shell.say(f"timing is {'on' if shell.display.timing else 'off'}")
+
+
+def pager(shell: Shell, argument: str) -> None:
+    """\\pager."""
+    shell.pages = _switched("\\pager", argument, shell.pages)
+    shell.say(f"the pager is {'on' if shell.pages else 'off'}")
+
+
+def watch(shell: Shell, argument: str) -> None:
+    """\\watch: ends with Ctrl-C, or when the statement fails."""
+    try:
+        seconds = float(argument) if argument else WATCH_SECONDS_DEFAULT
+    except ValueError:
+        raise CommandError(f"{argument} is not a number of seconds", "\\watch 5") from None
+    if not WATCH_SECONDS_MIN <= seconds < float("inf"):
+        raise CommandError(f"{argument} s is no pause to wait", f"at least {WATCH_SECONDS_MIN} s")
+    text = shell.last_statements()
+    if not text:
+        raise CommandError("no statement has run yet that could be watched", "run one, then \\watch 5")
+    pages, shell.pages = shell.pages, False
+    try:
+        while True:
+            shell.say(f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}, every {seconds:g} s until Ctrl-C")
+            if not shell.run_text(text):
+                return
+            shell.pause(seconds)
+    finally:
+        shell.pages = pages
+
+
+def include(shell: Shell, argument: str) -> None:
+    """\\i."""
+    if not argument:
+        raise CommandError("a file is missing", "\\i script.sql")
+    shell.run_file(Path(_unquoted(argument)).expanduser())
+
+
+def system(shell: Shell, argument: str) -> None:
+    """!command: in the person's own shell, with the terminal; its exit code is told if it is not 0."""
+    if not argument:
+        raise CommandError("a command is missing", "!ls")
+    with echo(True):
+        code = subprocess.run(argument, shell=True, check=False).returncode
+    if code:
+        shell.say(f"exit code {code}" if code > 0 else f"ended by signal {-code}")
+
+
+def leave(shell: Shell, argument: str) -> None:
+    """\\q."""
+    _nothing("\\q", argument)
+    shell.leave()
+
+
+def _nothing(name: str, argument: str) -> None:
+    if argument:
+        raise CommandError(f"{name} takes no argument")
+
+
+def _switched(name: str, argument: str, now: bool) -> bool:
+    """What on, off, or nothing (the other one) makes of a switch."""
+    wanted = {"": not now, "on": True, "off": False}.get(argument.lower())
+    if wanted is None:
+        raise CommandError(f"{argument} is neither on nor off", f"{name} on")
+    return wanted
+
+
+def _name(argument: str) -> Sequence[str]:
+    """The parts of a name. Raises CommandError."""
+    tokens = [token for token in tokenize(argument) if token.kind is not Kind.END]
+    parts = [name_part(token) for token in tokens[::2]]
+    dots = all(token.key == "." for token in tokens[1::2]) and len(tokens) % 2 == 1
+    found = [part for part in parts if part is not None]
+    if not dots or len(found) != len(parts):
+        raise CommandError(f"{argument} is no name", "\\d name, or \\d database.name; odd names in backquotes")
+    return found
+
+
+def _unquoted(argument: str) -> str:
+    quoted = len(argument) > 1 and argument[0] == argument[-1] and argument[0] in "'\""
+    return argument[1:-1] if quoted else argument
+
+
+Action = Callable[[Shell, str], None]

@@ -1,0 +1,112 @@
+"""The shell's own commands, as a table: what begins with a backslash or an exclamation mark, and what spark-sql's users type instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from streamql.cli.shell import actions
+from streamql.cli.shell.actions import CommandError, Shell
+from streamql.dialect.words import nearest
+
+Argument = Literal["", "relation", "format", "topic", "file", "switch", "number", "text"]
+"""What follows a command: for completion."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command. `names`: the first is the one that is shown; `grammar`: its argument, as it is written."""
+
+    names: tuple[str, ...]
+    grammar: str
+    summary: str
+    argument: Argument
+    action: Callable[[Shell, str], None]
+
+
+COMMANDS = (
+    Command(
+        ("\\help", "\\?", "\\h"),
+        "[statement]",
+        "this list, or a statement's grammar",
+        "topic",
+        actions.help_,
+    ),
+    Command(
+        ("\\d",),
+        "[name]",
+        "names in the database; the columns of one",
+        "relation",
+        actions.describe,
+    ),
+    Command(("\\streams",), "[pattern]", "the database's streams, with lag and staleness", "text", actions.streams),
+    Command(("\\l",), "", "the databases", "", actions.databases),
+    Command(("\\o",), "[format]", "show rows as table, csv, tsv, json or markdown", "format", actions.output),
+    Command(("\\rows",), "[number]", "the most rows that a table shows; 0: all", "number", actions.rows),
+    Command(("\\timing",), "[on|off]", "say how long statements take", "switch", actions.timing),
+    Command(("\\pager",), "[on|off]", "show what is longer than the screen in a pager", "switch", actions.pager),
+    Command(("\\watch",), "[seconds]", "run the last statement again and again, until Ctrl-C", "number", actions.watch),
+    Command(("\\i", "source"), "file", "run a file of statements", "file", actions.include),
+    Command(("!", "\\!"), "command", "run a command of the system's shell", "text", actions.system),
+    Command(("\\q", "quit", "exit"), "", "leave; so does Ctrl-D", "", actions.leave),
+)
+
+_BY_NAME = {name: command for command in COMMANDS for name in command.names}
+_WORDS = tuple(name for name in _BY_NAME if name.isalpha())
+_WORD = re.compile(rf"({'|'.join(_WORDS)})\b(?!\s*[.(=])", re.IGNORECASE)
+_BACKSLASH = re.compile(r"\\(?:\w+|[!?])?")
+
+
+class Call(NamedTuple):
+    """A command that was typed; `name` is not one of the table's where it was mistyped."""
+
+    name: str
+    argument: str
+
+
+def parse(text: str) -> Call | None:
+    """The command in an input; None: it is SQL. A closing semicolon is no part of it."""
+    text = text.strip()
+    line = text.rstrip(";").rstrip() if not text.startswith("\\;") else text
+    if line.startswith("!"):
+        return Call("!", line[1:].strip())
+    if m := _BACKSLASH.match(line):
+        return Call(m.group().lower(), line[m.end() :].strip())
+    if m := _WORD.match(line):
+        call = Call(m.group(1).lower(), line[m.end() :].strip())
+        takes = bool(_BY_NAME[call.name].argument)
+        return call if takes == bool(call.argument) and "\n" not in call.argument else None
+    return None
+
+
+def find(call: Call) -> Command:
+    """The command of that name. Raises CommandError, with the nearest name there is."""
+    command = _BY_NAME.get(call.name)
+    if command is not None:
+        return command
+    guess = nearest(call.name, (name for name in _BY_NAME if name.startswith("\\")), 2)
+    hint = f"did you mean {guess}?" if guess and len(call.name) > 2 else "\\help lists the commands"
+    raise CommandError(f"there is no command {call.name}", hint)
+
+
+def run(shell: Shell, call: Call) -> None:
+    """Does it. Raises CommandError, KeyboardInterrupt after Ctrl-C."""
+    find(call).action(shell, call.argument)
+
+
+def names(argument: Argument | None = None) -> list[str]:
+    """The names that completion offers, of commands with such an argument, or of all."""
+    return [n for c in COMMANDS for n in c.names if n.startswith("\\") and argument in (None, c.argument)]
+
+
+def listing() -> list[str]:
+    """The table, as lines."""
+    calls = [f"{c.names[0]} {c.grammar}".strip() for c in COMMANDS]
+    width = max(map(len, calls))
+    return [f"  {call:<{width}}  {c.summary}{_also(c)}" for call, c in zip(calls, COMMANDS, strict=True)]
+
+
+def _also(command: Command) -> str:
+    return f" (also {', '.join(command.names[1:])})" if len(command.names) > 1 else ""

@@ -1,0 +1,55 @@
+"""What the shell asks the catalog, in SQL: so that it is the same for every session."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from streamql.cli.shell.snapshot import Relation, Snapshot, Want
+from streamql.cli.shell.staleness import Age
+from streamql.names import quote
+
+if TYPE_CHECKING:
+    from streamql.cli.session import Session
+
+
+def overview(session: Session, known: Snapshot) -> tuple[Snapshot, list[Age]]:
+    """The snapshot with the databases and the current one's names, without what it knew of others; and how the streams stand."""
+    database = session.database()
+    databases = [str(row[0]) for row in session.sql("SHOW DATABASES").collect()]
+    fresh = Snapshot(database, databases, columns=known.columns)
+    relations, ages = _relations(session, database)
+    return fresh.with_relations(database, relations), ages
+
+
+def look_up(session: Session, want: Want, known: Snapshot) -> Snapshot:
+    """The snapshot with what was wanted; empty where that is not there; as it was where the catalog did not answer. Never raises."""
+    try:
+        if not want.relation:
+            return known.with_relations(want.database, _relations(session, want.database)[0])
+        relation = known.find((want.database, want.relation))
+        parts = (want.relation,) if relation is not None and relation.is_temporary else (want.database, want.relation)
+        return known.with_columns((want.database, want.relation), session.columns(".".join(map(quote, parts))))
+    except (
+        Exception
+    ):  # a name in an unfinished statement need not be one of anything; or it was cancelled with a statement
+        if want.relation:
+            return known.with_columns((want.database, want.relation), ())
+        is_there = want.database in (name.lower() for name in (*known.databases, known.database))
+        return known if is_there else known.with_relations(want.database, ())
+
+
+def _relations(session: Session, database: str) -> tuple[list[Relation], list[Age]]:
+    name = quote(database)
+    tables = session.sql(f"SHOW TABLES IN {name}").select("tableName", "isTemporary").collect()
+    views = {str(row[0]) for row in session.sql(f"SHOW VIEWS IN {name}").select("viewName").collect()}
+    streams = session.sql(f"SHOW STREAMS IN {name}")
+    rows = streams.selectExpr("name", "stale", "unix_millis(stale_after)", "lag_seconds").collect()
+    relations = [Relation(str(n), "view" if n in views else "table", bool(temporary)) for n, temporary in tables]
+    ages = [Age(str(n), bool(stale), after, None if lag is None else lag * 1000) for n, stale, after, lag in rows]
+    return relations + [Relation(age.name, "stream") for age in ages], ages
+
+
+def now_ms() -> int:
+    """Milliseconds since 1970."""
+    return int(time.time() * 1000)

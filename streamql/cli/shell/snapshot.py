@@ -1,0 +1,52 @@
+"""What is known of the catalog: all that completion looks at. Pure; `lookups.py` fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+
+RelationKind = Literal["table", "view", "stream"]
+
+
+class Relation(NamedTuple):
+    """A name in a database; `is_temporary`: a view of the session, in no database."""
+
+    name: str
+    kind: RelationKind
+    is_temporary: bool = False
+
+
+class Want(NamedTuple):
+    """What a completion would have needed: the names in a database, or the columns of one of them. Both in lower case."""
+
+    database: str
+    relation: str = ""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The catalog, as far as anybody has looked. Keys are in lower case: a database, or (database, relation)."""
+
+    database: str = "default"
+    databases: Sequence[str] = ()
+    relations: Mapping[str, Sequence[Relation]] = field(default_factory=dict)
+    columns: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+
+    def find(self, parts: Sequence[str]) -> Relation | None:
+        """The relation of a name as it stands in a statement; None: there is none, or nobody has looked."""
+        database, name = self.key(parts)
+        return next((r for r in self.relations.get(database, ()) if r.name.lower() == name), None)
+
+    def key(self, parts: Sequence[str]) -> tuple[str, str]:
+        """(database, relation) of a name with or without a database, in lower case; a catalog's name is left out."""
+        database = parts[-2] if len(parts) > 1 else self.database
+        return database.lower(), parts[-1].lower()
+
+    def with_relations(self, database: str, relations: Sequence[Relation]) -> Snapshot:
+        """The same, knowing more."""
+        return replace(self, relations={**self.relations, database.lower(): relations})
+
+    def with_columns(self, key: tuple[str, str], columns: Sequence[str]) -> Snapshot:
+        """The same, knowing more."""
+        return replace(self, columns={**self.columns, key: columns})

@@ -1,0 +1,164 @@
+"""The words that completion offers and highlighting knows: Spark's, and ours. Data."""
+
+from __future__ import annotations
+
+# fmt: off
+STATEMENTS = (
+    "SELECT", "INSERT INTO", "INSERT OVERWRITE", "MERGE INTO", "UPDATE", "DELETE FROM", "WITH", "VALUES", "FROM",
+    "CREATE TABLE", "CREATE TABLE STREAM", "CREATE STREAM", "CREATE OR REPLACE TABLE", "CREATE OR REPLACE STREAM",
+    "CREATE VIEW",
+    "CREATE OR REPLACE VIEW", "CREATE OR REPLACE TEMPORARY VIEW", "CREATE DATABASE", "CREATE SCHEMA", "CREATE FUNCTION",
+    "DROP TABLE", "DROP STREAM", "DROP VIEW", "DROP DATABASE", "DROP SCHEMA", "ALTER TABLE", "ALTER STREAM", "ALTER VIEW",
+    "SHOW STREAMS", "SHOW TABLES", "SHOW DATABASES", "SHOW VIEWS", "SHOW COLUMNS IN", "SHOW CREATE TABLE", "SHOW CREATE STREAM",
+    "SHOW TBLPROPERTIES", "SHOW FUNCTIONS", "SHOW PARTITIONS", "DESCRIBE", "DESCRIBE STREAM", "DESCRIBE TABLE EXTENDED",
+    "DESCRIBE HISTORY", "DESCRIBE DETAIL", "EXPLAIN", "EXPLAIN FORMATTED", "USE", "SET", "RESET",
+    "BEGIN TRANSACTION", "COMMIT", "ROLLBACK", "OPTIMIZE", "VACUUM", "RESTORE TABLE", "REFRESH TABLE", "TRUNCATE TABLE",
+    "ANALYZE TABLE",
+    "CACHE TABLE", "UNCACHE TABLE", "DECLARE", "EXECUTE IMMEDIATE",
+)
+"""What a statement may begin with."""
+
+KEYWORDS = frozenset((
+    "ADD", "AFTER", "ALL", "ALTER", "ANALYZE", "AND", "ANTI", "ANY", "ARRAY", "AS", "ASC", "AT", "BEFORE", "BEGIN",
+    "BETWEEN", "BY", "CACHE",
+    "CALL", "CASCADE", "CASE", "CAST", "CHANGE", "CHANGES", "CHANGE_TRACKING", "CLONE", "CLUSTER", "COLUMN", "COLUMNS",
+    "COMMENT", "COMMIT",
+    "CONSTRAINT", "CONSUME", "CREATE", "CROSS", "CUBE", "CURRENT", "DATABASE", "DATABASES", "DECLARE", "DEFAULT", "DELETE",
+    "DESC",
+    "DESCRIBE", "DETAIL", "DISTINCT", "DISTRIBUTE", "DO", "DROP", "DRY", "ELSE", "END", "ESCAPE", "EXCEPT", "EXECUTE", "EXISTS",
+    "EXPLAIN", "EXTENDED", "FALSE", "FILTER", "FIRST", "FOR", "FORMATTED", "FROM", "FULL", "FUNCTION", "FUNCTIONS",
+    "GENERATED", "GROUP",
+    "GROUPING", "HAVING", "HISTORY", "IF", "ILIKE", "IMMEDIATE", "IN", "INFORMATION", "INNER", "INSERT", "INTERSECT",
+    "INTERVAL", "INTO",
+    "IS", "JOIN", "LAST", "LATERAL", "LATEST", "LEFT", "LIKE", "LIMIT", "LOCATION", "LOOP", "MAP", "MATCHED",
+    "MAX_BATCH_SIZE", "MERGE",
+    "MINUS", "NATURAL", "NO", "NOT", "NULL", "NULLS", "OF", "OFFSET", "ON", "OPTIMIZE", "OR", "ORDER", "OUTER", "OVER",
+    "OVERWRITE",
+    "PARTITION", "PARTITIONED", "PARTITIONS", "PIVOT", "PROPERTIES", "PURGE", "QUALIFY", "RANGE", "RECURSIVE", "REFRESH",
+    "RELEASE",
+    "RENAME", "REPEAT", "REPLACE", "RESET", "RESTORE", "RETAIN", "RIGHT", "RLIKE", "ROLLBACK", "ROLLUP", "ROW", "ROWS",
+    "RUN", "SCHEMA",
+    "SCHEMAS", "SELECT", "SEMI", "SET", "SETS", "SHALLOW", "SHOW", "SHOW_INITIAL_ROWS", "SORT", "SOURCE", "START",
+    "STREAM", "STREAMS",
+    "STRUCT", "TABLE", "TABLES", "TABLESAMPLE", "TABLE_STREAM_MODE", "TARGET", "TBLPROPERTIES", "TEMP", "TEMPORARY",
+    "TERSE", "THEN", "TO",
+    "TRANSACTION", "TRUE", "TRUNCATE", "UNCACHE", "UNION", "UNPIVOT", "UNSET", "UPDATE", "USE", "USING", "VACUUM",
+    "VALUES", "VAR",
+    "VARIABLE", "VERSION", "VIEW", "VIEWS", "WHEN", "WHERE", "WHILE", "WINDOW", "WITH", "ZONE", "ZORDER",
+    "APPEND_ONLY", "STANDARD",
+))
+"""Words that are shown as keywords, wherever they stand."""
+
+CLAUSES = (
+    "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN",
+    "CROSS JOIN", "LEFT ANTI JOIN",
+    "LEFT SEMI JOIN", "ON", "USING", "AS", "AND", "OR", "NOT", "IN", "IS NULL", "IS NOT NULL", "BETWEEN", "LIKE", "RLIKE",
+    "EXISTS", "DISTINCT",
+    "CASE", "WHEN", "THEN", "ELSE", "END", "UNION ALL", "UNION", "EXCEPT", "INTERSECT", "SELECT", "VALUES", "SET", "INTO",
+    "OVER", "PARTITION BY",
+    "DESC", "ASC", "NULLS FIRST", "NULLS LAST", "TRUE", "FALSE", "NULL", "INTERVAL", "CAST", "TABLE", "WITH", "QUALIFY",
+    "CHANGES (INFORMATION => DEFAULT)", "AT (VERSION => ", "AT (TIMESTAMP => ", "BEFORE (VERSION => ", "END (VERSION => ",
+    "TIMESTAMP AS OF", "VERSION AS OF", "WITH (CONSUME = TRUE)", "MAX_BATCH_SIZE",
+    "WHEN MATCHED THEN", "WHEN MATCHED AND", "WHEN NOT MATCHED THEN", "WHEN NOT MATCHED AND", "WHEN NOT MATCHED BY SOURCE THEN",
+    "UPDATE SET", "DELETE", "INSERT", "MERGE", "MATCHED", "USING delta", "PARTITIONED BY", "CLUSTER BY", "TBLPROPERTIES",
+    "COMMENT", "LOCATION",
+)
+"""What may follow somewhere inside a statement."""
+
+FUNCTIONS = (
+    "abs", "any_value", "approx_count_distinct", "array", "array_agg", "array_contains", "avg", "bool_and", "bool_or",
+    "ceil", "coalesce",
+    "collect_list", "collect_set", "concat", "concat_ws", "count", "count_if", "current_date", "current_database",
+    "current_timestamp",
+    "date_add", "date_format", "date_sub", "date_trunc", "datediff", "day", "dense_rank", "element_at", "explode",
+    "extract", "first", "floor",
+    "from_json", "get_json_object", "greatest", "hash", "hour", "if", "ifnull", "initcap", "isnull", "lag", "last", "lead",
+    "least", "length",
+    "lower", "make_date", "map", "max", "max_by", "md5", "median", "min", "min_by", "minute", "month", "named_struct",
+    "now", "nullif", "nvl",
+    "parse_json", "percentile", "percentile_approx", "range", "rank", "regexp_extract", "regexp_replace", "replace",
+    "round", "row_number",
+    "sequence", "sha2", "size", "split", "sqrt", "stddev", "struct", "substring", "sum", "timestamp_millis", "to_date",
+    "to_json",
+    "to_timestamp", "trim", "try_cast", "try_divide", "unix_timestamp", "upper", "uuid", "variance", "year",
+)
+STREAM_FUNCTIONS = (
+    "stream_has_data", "stream_backlog", "stream_status", "SYSTEM$STREAM_HAS_DATA", "SYSTEM$STREAM_GET_TABLE_TIMESTAMP",
+)
+"""Functions whose argument is the name of a stream, in quotes."""
+
+STREAM_COLUMNS = ("__change_type", "__commit_version", "__commit_timestamp")
+STREAM_HIDDEN_COLUMNS = ("METADATA$ACTION", "METADATA$ISUPDATE", "METADATA$ROW_ID")
+
+AFTER: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("CREATE",): ("TABLE", "TABLE STREAM", "STREAM", "OR REPLACE", "VIEW", "TEMPORARY VIEW", "DATABASE", "SCHEMA", "FUNCTION"),
+    ("OR", "REPLACE"): ("TABLE", "TABLE STREAM", "STREAM", "VIEW", "TEMPORARY VIEW", "FUNCTION"),
+    ("CREATE", "TABLE"): ("STREAM", "IF NOT EXISTS"),
+    ("REPLACE", "TABLE"): ("STREAM",),
+    ("CREATE", "STREAM"): ("IF NOT EXISTS",),
+    ("TABLE", "STREAM"): ("IF NOT EXISTS",),
+    ("DROP",): ("TABLE", "STREAM", "VIEW", "DATABASE", "SCHEMA", "FUNCTION"),
+    ("ALTER",): ("TABLE", "STREAM", "VIEW", "DATABASE"),
+    ("SHOW",): (
+        "STREAMS", "TABLES", "DATABASES", "VIEWS", "SCHEMAS", "COLUMNS IN", "CREATE TABLE", "CREATE STREAM",
+    "TBLPROPERTIES", "FUNCTIONS",
+        "PARTITIONS", "TABLE EXTENDED LIKE",
+    ),
+    ("SHOW", "CREATE"): ("TABLE", "STREAM"),
+    ("SHOW", "STREAMS"): ("IN", "LIKE", "WHERE", "LIMIT"),
+    ("SHOW", "TABLES"): ("IN", "LIKE"),
+    ("BEGIN",): ("TRANSACTION",),
+    ("START",): ("TRANSACTION",),
+    ("TABLE_STREAM_MODE", "="): ("STANDARD", "APPEND_ONLY"),
+    ("SHOW_INITIAL_ROWS", "="): ("TRUE", "FALSE"),
+    ("APPEND_ONLY", "="): ("TRUE", "FALSE"),
+    ("CONSUME", "="): ("TRUE",),
+    ("INFORMATION", "=>"): ("DEFAULT", "APPEND_ONLY"),
+    ("CHANGES", "("): ("INFORMATION => DEFAULT", "INFORMATION => APPEND_ONLY"),
+    ("SET", "OFFSET"): ("TO LATEST", "VERSION", "TIMESTAMP"),
+    ("SET", "PROPERTIES"): ("('change_tracking' = 'true')", "('data_retention_days' = '30')"),
+    ("SET", "PROPERTIES", "("): ("'change_tracking' = 'true'", "'data_retention_days' = '30'"),
+    ("AT", "("): ("VERSION => ", "TIMESTAMP => ", "OFFSET => ", "STREAM => "),
+    ("BEFORE", "("): ("VERSION => ", "TIMESTAMP => ", "OFFSET => ", "STREAM => "),
+    ("GROUP",): ("BY",),
+    ("ORDER",): ("BY",),
+    ("INSERT",): ("INTO", "OVERWRITE"),
+    ("MERGE",): ("INTO",),
+    ("DELETE",): ("FROM",),
+}
+"""The words that follow others: nothing else is offered there but what the place itself asks for."""
+
+STREAM_OPTIONS = (
+    "TABLE_STREAM_MODE = STANDARD", "TABLE_STREAM_MODE = APPEND_ONLY", "SHOW_INITIAL_ROWS = TRUE", "COMMENT = ''",
+)
+STREAM_CLAUSES = (
+    "ON TABLE", "WITH (TABLE_STREAM_MODE = STANDARD)", "WITH (TABLE_STREAM_MODE = APPEND_ONLY)", "AT (VERSION => ",
+    "AT (TIMESTAMP => ",
+    "AT (STREAM => ", "BEFORE (VERSION => ", "TIMESTAMP AS OF", "VERSION AS OF", "APPEND_ONLY = TRUE",
+    "SHOW_INITIAL_ROWS = TRUE", "COMMENT = ''",
+)
+ALTER_STREAM_CLAUSES = (
+    "SET COMMENT = ''", "UNSET COMMENT", "RENAME TO", "SET OFFSET TO LATEST", "SET OFFSET VERSION", "SET OFFSET TIMESTAMP", "RELEASE",
+)
+ALTER_TABLE_CLAUSES = (
+    "SET PROPERTIES ('change_tracking' = 'true')", "SET CHANGE_TRACKING = TRUE", "SET TBLPROPERTIES (", "ADD COLUMNS (",
+    "RENAME TO",
+    "RENAME COLUMN", "DROP COLUMN", "ALTER COLUMN", "UNSET TBLPROPERTIES (", "CLUSTER BY (",
+)
+
+NEVER_NAMES = frozenset((
+    "ANTI", "CROSS", "EXCEPT", "FULL", "INNER", "INTERSECT", "JOIN", "LATERAL", "LEFT", "MINUS", "NATURAL", "ON", "RIGHT", "SEMI", "UNION",
+    "USING", "SELECT", "FROM", "WHERE", "TABLE", "STREAM", "VALUES",
+))
+"""Words that a name can only be in backquotes, or that one would not want to read as a name."""
+
+TABLE_PLACES = frozenset(("FROM", "JOIN", "INTO", "USING", "UPDATE", "OPTIMIZE", "VACUUM", "OVERWRITE", "DESC", "DESCRIBE"))
+"""Words that the name of a table, view or stream follows."""
+
+CLAUSE_WORDS = frozenset((
+    "SELECT", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "ON", "SET", "VALUES", "LIMIT", "JOIN", "WHEN", "THEN", "BY",
+    "QUALIFY", "WITH",
+    "INTO", "USING", "UPDATE", "DISTRIBUTE", "SORT", "CLUSTER", "LATERAL", "WINDOW", "PARTITION", "OVER", "IN", "LIKE",
+))
+"""Words that say what the rest of their level is about."""
+# fmt: on

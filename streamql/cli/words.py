@@ -1,0 +1,68 @@
+"""Numbers, sizes and times in few words. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from streamql import settings
+
+_STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def seconds_of(text: str) -> float:
+    """A duration such as 500ms, 30s, 5min, 1h or 7 days, in seconds. Raises ValueError for anything else, a bare number among it."""
+    found = settings.duration(text, needs_unit=True)
+    if found is None:
+        raise ValueError(f"{text!r} is no duration: 30s, 5min and 1h are")
+    return found
+
+
+def duration(seconds: float) -> str:
+    """How long: 12 s, 3 min, 5 h, 6 d; in the largest unit of which there is a whole one."""
+    for size, unit in _STEPS:
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return "0 s"
+
+
+def ago(at_ms: int, now_ms: int) -> str:
+    """How long ago a time was."""
+    return f"{duration(max(0, now_ms - at_ms) / 1000)} ago"
+
+
+def until(at_ms: int, now_ms: int) -> str:
+    """How far off a time is; one that is over, how long ago it was."""
+    return ago(at_ms, now_ms) if at_ms <= now_ms else f"in {duration((at_ms - now_ms) / 1000)}"
+
+
+def count(number: int) -> str:
+    """A number in at most five characters: 999, 1.2k, 34M."""
+    return _scaled(number, 1000, ("", "k", "M", "G", "T", "P"), "")
+
+
+def size(byte_count: int) -> str:
+    """A size: 512 B, 3.4 KB, 12 MB."""
+    return _scaled(byte_count, 1024, ("B", "KB", "MB", "GB", "TB", "PB"), " ")
+
+
+def counted(number: int, what: str) -> str:
+    """A number and what it counts: 1 row, 2 rows."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def clock(at_ms: int) -> str:
+    """A time to the second, in UTC, as ISO 8601 has it."""
+    return datetime.fromtimestamp(at_ms / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def shortened(text: str, width: int) -> str:
+    """The text, or its beginning and an ellipsis."""
+    return text if len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+def _scaled(number: int, step: int, units: tuple[str, ...], space: str) -> str:
+    value, unit = float(number), 0
+    while round(value) >= step and unit < len(units) - 1:
+        value, unit = value / step, unit + 1
+    text = f"{value:.0f}" if not unit or value >= 9.95 else f"{value:.1f}".removesuffix(".0")
+    return f"{text}{space}{units[unit]}"

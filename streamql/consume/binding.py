@@ -1,0 +1,92 @@
+"""Which streams an analysed statement reads, and over which intervals: its reads are bound to one interval a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.states import StreamState
+from streamql.catalog.store import catalog_of
+from streamql.delta.command import Command
+from streamql.errors import StreamqlError
+from streamql.model import Interval, Offset, TableSource
+from streamql.reading import Token, read_stream, read_token
+
+NO_INTERVALS: Mapping[str, Interval] = {}
+
+
+def tokens_of(command: Command) -> list[Token]:
+    """The reads of a statement, each once."""
+    return [read_token(text) for text in command.tokens]
+
+
+def sources_of(command: Command) -> dict[str, TableSource]:
+    """Where the source of each stream was found when the statement was analysed."""
+    return {t.uuid: t.source for t in tokens_of(command)}
+
+
+def streams_of(spark: SparkSession, command: Command) -> list[StreamState]:
+    """The streams that a statement reads, as the catalog has them now, by id. Raises STREAM_NOT_FOUND."""
+    states = {}
+    for token in tokens_of(command):
+        state = catalog_of(spark).by_uuid(spark, token.uuid)
+        if state is None:
+            raise StreamqlError(
+                "STREAM_NOT_FOUND",
+                f"stream {token.stream} was dropped or replaced meanwhile",
+                hint="run the statement again",
+            )
+        states[token.uuid] = state
+    return [states[u] for u in sorted(states)]
+
+
+def bind(
+    spark: SparkSession, command: Command, states: Iterable[StreamState], fixed: Mapping[str, Interval] = NO_INTERVALS
+) -> dict[str, Interval]:
+    """One interval for each of the streams: the one that is `fixed`, else one that starts at its offset.
+
+    Reads that were made for another one (another consumer was first, or parts of the statement were made at different times) are given
+    this one.
+    """
+    intervals: dict[str, Interval] = {}
+    reads = tokens_of(command)  # to bind one stream anew changes no other's
+    for state in states:
+        uuid = state.stream.uuid
+        tokens = [t for t in reads if t.uuid == uuid]
+        wanted = fixed.get(uuid)
+        if len(tokens) == 1 and _fits(tokens[0], wanted, state.offset):
+            intervals[uuid] = tokens[0].interval
+        else:
+            intervals[uuid] = _rebind(spark, command, state, tokens, wanted)
+    return intervals
+
+
+def _fits(token: Token, wanted: Interval | None, offset: Offset) -> bool:
+    if wanted is not None:
+        return token.interval == wanted
+    return (token.interval.after, token.interval.initial) == (offset.version, offset.initial)
+
+
+def _rebind(
+    spark: SparkSession, command: Command, state: StreamState, tokens: Sequence[Token], wanted: Interval | None
+) -> Interval:
+    rows_max = min((t.rows_max for t in tokens if t.rows_max is not None), default=None)
+    now = wanted
+    for old in tokens:
+        reading = read_stream(spark, state, now, rows_max)
+        now = reading.interval
+        command.rebind(old.text, reading.frame, reading.token)
+    assert now is not None
+    return now
+
+
+def changes_of(command: Command, i: int) -> dict[str, dict[str, int]]:
+    """Rows by change type that statement `i` took when it ran, by stream id."""
+    return {read_token(token).uuid: counts for token, counts in command.changes(i).items()}
+
+
+def bind_nothing(spark: SparkSession, command: Command, states: Iterable[StreamState]) -> None:
+    """All reads show nothing: the statement runs unclaimed, and must not carry rows over even if it unexpectedly succeeds."""
+    nothing = {s.stream.uuid: Interval(s.offset.version, s.offset.version) for s in states}
+    bind(spark, command, states, nothing)

@@ -1,0 +1,394 @@
+"""Transaction blocks: BEGIN TRANSACTION, statements that consume, COMMIT or ROLLBACK. One claim, one interval a stream, moved at COMMIT.
+
+Delta commits to one table at a time, so that a block is not atomic over its targets: it is exactly once. Each statement enters the
+claim before it runs; what became of it, its target's log says. A block that ended half way stays unfinished: run again, it skips the
+statements that are done, by the record, and does the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.states import Claim, ClaimedStatement, StreamState, lowest
+from streamql.catalog.store import catalog_of
+from streamql.consume.binding import bind, bind_nothing, sources_of, streams_of
+from streamql.consume.claims import (
+    POLL_SECONDS_MIN,
+    Heartbeat,
+    Sources,
+    check_stands,
+    claim_streams,
+    conclude,
+    end,
+    is_consumed,
+    is_held,
+    lost,
+    new_claim,
+    owned,
+    tell_of_resumption,
+    unfinished,
+    wait_until_free,
+    write,
+)
+from streamql.consume.decide import decide_own, judge
+from streamql.consume.execute import counted, execute, tell_of_reservation
+from streamql.consume.owner import Work, running, stop_running
+from streamql.consume.targets import TEXT_CHARACTERS_MAX, claimed_statement, find_target, lead_of, prepare, runs_plain
+from streamql.delta.command import Command, Target
+from streamql.delta.jvm import JavaObject, sentence
+from streamql.errors import StreamqlError
+from streamql.model import Interval
+from streamql.settings import TRANSACTION_TIMEOUT, seconds
+
+log = logging.getLogger("streamql")
+
+
+@dataclass(frozen=True)
+class Pin:
+    """The interval of a stream that a block has seen, and which statement saw it first."""
+
+    interval: Interval
+    statement: str
+
+
+class Block:
+    """The open transaction of one session. Its statements come one after another; the heartbeat alone has a thread of its own."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._pins: dict[str, Pin] = {}
+        self._claim: Claim | None = None
+        self._ahead: list[ClaimedStatement] = []  # done by an earlier run of the block, and not met again yet
+        self._unheard: list[ClaimedStatement] = []  # done in this one, though their callers got an error
+        self._work: Work | None = None
+        self._resources = ExitStack()
+        self._used = time.monotonic()
+        self._timeout = seconds(spark, TRANSACTION_TIMEOUT)
+        self._is_busy = False
+        self._is_closed = False
+        self._failed: set[str] = set()
+        self._lock = threading.RLock()
+
+    # -- what statements see
+
+    def interval(self, state: StreamState) -> Interval | None:
+        """The interval that reads of a stream are to show; None: nobody has read it here yet."""
+        self._used = time.monotonic()
+        uuid_ = state.stream.uuid
+        if self._claim is not None and uuid_ in self._claim.intervals:
+            return self._claim.intervals[uuid_]
+        if uuid_ in self._pins:
+            return self._pins[uuid_].interval
+        if state.claim is not None and state.claim.is_unfinished and state.claim.is_block:
+            return state.claim.intervals[uuid_]
+        return None
+
+    def pin(self, uuid_: str, interval: Interval, statement: str) -> None:
+        """Notes what a statement has read."""
+        self._pins.setdefault(uuid_, Pin(interval, statement))
+
+    @property
+    def claim(self) -> Claim | None:
+        """The transaction's claim, as it is now."""
+        return self._claim
+
+    def holds(self, uuid_: str) -> bool:
+        """Whether the transaction has claimed a stream."""
+        return self._claim is not None and uuid_ in self._claim.intervals
+
+    # -- statements
+
+    def run(self, command: Command) -> JavaObject:
+        """Runs a statement that consumes, or skips it where an earlier run of the block has done it."""
+        if command.is_query:
+            raise StreamqlError(
+                "UNSUPPORTED_CLAUSE",
+                "WITH CONSUME cannot stand in a transaction: what was shown cannot be shown again",
+                hint="consume by INSERT INTO … SELECT, or run the query outside of the transaction",
+            )
+        with self._lock:
+            self._refuse_if_closed()
+            self._is_busy = True
+            done: list[ClaimedStatement] = []
+            try:
+                rows: JavaObject = command.no_rows()
+                for i in range(command.count):
+                    rows, statement = self._run_one(command, i)
+                    done += [] if statement is None else [statement]
+                return rows
+            except BaseException:
+                # Of several INSERTs in one statement, those that are done are met again when it is run again.
+                self._ahead = done + self._ahead
+                raise
+            finally:
+                self._used = time.monotonic()
+                self._is_busy = False
+
+    def _run_one(self, command: Command, i: int) -> tuple[JavaObject, ClaimedStatement | None]:
+        """Runs or skips statement `i`: its rows, and what the claim has of it. None: it ran outside of the claim."""
+        with self._owed_unless_begun(command.text):
+            fingerprint = command.fingerprint(i)
+        while True:
+            with self._owed_unless_begun(fingerprint):
+                self._settle()
+                if (skipped := self._skipped(command, i, fingerprint)) is not None:
+                    log.info("this statement was done by an earlier run of the transaction, and is skipped")
+                    self._failed -= {fingerprint, command.text}
+                    return command.no_rows(), skipped
+                if self._claim is None and self._takes_over(command, fingerprint):
+                    continue
+                is_plain = runs_plain(find_target(self._spark, command, i))
+                entered = None if is_plain else self._enter(command, i)
+                if entered is None and not is_plain:
+                    time.sleep(POLL_SECONDS_MIN)
+                    continue
+            if entered is not None:
+                break
+            bind_nothing(self._spark, command, streams_of(self._spark, command))
+            self._failed -= {fingerprint, command.text}
+            return command.execute(i), None
+        statement, target = entered
+        claim = self._claim
+        assert claim is not None
+        failure: BaseException | None = None
+        rows: JavaObject = command.no_rows()
+        try:
+            rows = execute(self._spark, command, i, claim, statement, target)
+        except BaseException as e:  # whatever it was, the log decides
+            failure = e
+        try:
+            decided = decide_own(self._spark, claim, statement, failure)
+        except Exception as e:
+            raise e from failure
+        decided = counted(command, i, decided)
+        self._claim = replace(claim, statements=(*claim.statements[:-1], decided))
+        if decided.outcome == "fenced":
+            tell_of_reservation(claim, target)
+            self._failed.add(fingerprint)
+            raise failure if failure is not None else self._lost("another process fenced the statement while it ran")
+        self._failed -= {fingerprint, command.text}
+        if failure is not None:
+            log.warning("the statement committed although it reported an error: %s", sentence(failure))
+        return rows, decided
+
+    @contextmanager
+    def _owed_unless_begun(self, fingerprint: str) -> Iterator[None]:
+        """A statement that could not begin (STREAM_BUSY, Ctrl-C) must be run again before COMMIT: the others would move the stream
+        without it. One that is refused for what it says (SQLSTATE of classes 0A, 22, 42) need not, but for a stream that was there when
+        it was analysed; one that has begun, `_settle` settles."""
+        try:
+            yield
+        except BaseException as e:
+            is_refused = isinstance(e, StreamqlError) and e.sqlstate[:2] in ("0A", "22", "42")
+            if not is_refused or (isinstance(e, StreamqlError) and e.code == "STREAM_NOT_FOUND"):
+                self._failed.add(fingerprint)
+            raise
+
+    def _settle(self) -> None:
+        """Decides statements that began and of which nobody has heard (Ctrl-C, a storage that failed twice): one that is not in is owed;
+        one that is in is not written a second time where it is run again. Raises what `judge` raises."""
+        if self._claim is None or all(s.outcome != "open" for s in self._claim.statements):
+            return
+        before, self._claim = self._claim, judge(self._spark, self._claim)
+        for was, now in zip(before.statements, self._claim.statements, strict=True):
+            if was.outcome == "open" and now.outcome == "fenced":
+                self._failed.add(now.fingerprint)
+            elif was.outcome == "open":
+                self._unheard.append(now)
+
+    def _skipped(self, command: Command, i: int, fingerprint: str) -> ClaimedStatement | None:
+        """The record of a statement that is done already, by an earlier run or unheard. Raises CONSUMPTION_UNFINISHED where its target was
+        replaced since, and for a statement that is neither one that is done nor one that failed."""
+        if self._claim is None:
+            return None
+        for records in (self._unheard, self._ahead):
+            found = next((s for s in records if s.fingerprint == fingerprint), None)
+            if found is not None:
+                check_stands(self._spark, self._claim, found, find_target(self._spark, command, i))
+                records.remove(found)
+                return found
+        if self._ahead and fingerprint not in [s.fingerprint for s in self._claim.statements if s.outcome == "fenced"]:
+            raise unfinished(
+                self._claim, f"a statement that is done wrote {self._ahead[0].target}, this is another statement"
+            )
+        return None
+
+    def _takes_over(self, command: Command, fingerprint: str) -> bool:
+        """Whether a stream of the statement waited for a transaction that has this one among its statements: then it is this one's now."""
+
+        def resumes(claim: Claim) -> bool:
+            return claim.is_block and fingerprint in [s.fingerprint for s in claim.statements]
+
+        states = [wait_until_free(self._spark, s, resumes=resumes) for s in streams_of(self._spark, command)]
+        begun = next((s.claim for s in states if s.claim is not None), None)
+        if begun is not None:
+            self._take_over(begun)
+        return begun is not None
+
+    def _enter(self, command: Command, i: int) -> tuple[ClaimedStatement, Target] | None:
+        """Puts a statement into the claim, with its target and its streams, before it runs. None: look again."""
+        claimed = {} if self._claim is None else self._claim.intervals
+        states = streams_of(self._spark, command)
+        joining = [wait_until_free(self._spark, s) for s in states if s.stream.uuid not in claimed]
+        target = find_target(self._spark, command, i)
+        intervals = {**claimed, **self._bound(command, states, joining)}
+        consumption_id = str(uuid.uuid4()) if self._claim is None else self._claim.consumption_id
+        ready = prepare(self._spark, command, i, target, consumption_id)
+        if ready is None:
+            return None
+        lead = lowest(intervals) if self._claim is None else lead_of(self._claim)
+        ordinal = 0 if self._claim is None else len(self._claim.statements)
+        statement = claimed_statement(self._spark, command, i, ready, lead, ordinal)
+        if statement is None:
+            return None
+        if self._claim is None:
+            return self._first(command, consumption_id, intervals, joining, statement, ready)
+        changed = replace(self._claim, intervals=intervals, statements=(*self._claim.statements, statement))
+        written = write(self._spark, self._claim, changed, joining, sources_of(command))
+        if written == "lost":
+            if self._is_written_after_all():
+                return None
+            raise self._lost("another process took this one for dead")
+        if written == "moved":
+            return None
+        self._claim = written
+        return statement, ready
+
+    def _is_written_after_all(self) -> bool:
+        """Whether the claim's last writing was ours, though we did not hear of it (Ctrl-C): it is gone on with, its statements decided."""
+        assert self._claim is not None
+        state = catalog_of(self._spark).by_uuid(self._spark, next(iter(self._claim.intervals)))
+        now = None if state is None else state.claim
+        mine = (self._claim.consumption_id, self._claim.number, self._claim.revision + 1)
+        if now is None or now.identity != mine or now.owner != self._claim.owner or now.is_unfinished:
+            return False
+        self._claim = judge(self._spark, now)
+        return True
+
+    def _bound(
+        self, command: Command, states: Sequence[StreamState], joining: Sequence[StreamState]
+    ) -> dict[str, Interval]:
+        """The intervals of the statement's streams: those of the block; for a stream that nobody has read here yet, from its offset."""
+        fixed = {} if self._claim is None else dict(self._claim.intervals)
+        for state in joining:
+            pinned = self._pins.get(state.stream.uuid)
+            if pinned is None or pinned.statement == command.pin:
+                continue
+            if (pinned.interval.after, pinned.interval.initial) != (state.offset.version, state.offset.initial):
+                raise StreamqlError(
+                    "STREAM_MOVED",
+                    f"another consumer moved stream {state.name} since this transaction read it",
+                    hint="ROLLBACK, then run the transaction again",
+                    stream=str(state.name),
+                )
+            fixed[state.stream.uuid] = pinned.interval
+        current = {s.stream.uuid: s for s in joining}
+        return bind(self._spark, command, [current.get(s.stream.uuid, s) for s in states], fixed)
+
+    def _first(
+        self,
+        command: Command,
+        consumption_id: str,
+        intervals: dict[str, Interval],
+        states: Sequence[StreamState],
+        statement: ClaimedStatement,
+        target: Target,
+    ) -> tuple[ClaimedStatement, Target] | None:
+        begun = new_claim(self._spark, consumption_id, command.text[:TEXT_CHARACTERS_MAX], is_block=True)
+        claim = owned(self._spark, begun, states, lowest(intervals))
+        claim = replace(claim, intervals=intervals, statements=(statement,))
+        return (statement, target) if self._claims(states, claim, sources_of(command)) else None
+
+    def _take_over(self, begun: Claim) -> None:
+        """Goes on with an unfinished block: the done statements stay so, the others get new numbers."""
+        found = [catalog_of(self._spark).by_uuid(self._spark, u) for u in begun.intervals]
+        states = [s for s in found if s is not None and s.claim is not None and s.claim.identity == begun.identity]
+        if len(states) < len(begun.intervals):
+            return
+        claim = owned(self._spark, begun, states, lead_of(begun))
+        if self._claims(states, claim, {s.stream.uuid: s.stream.source for s in states}):
+            self._ahead = list(claim.done)
+            tell_of_resumption(begun)
+
+    def _claims(self, states: Sequence[StreamState], claim: Claim, sources: Sources) -> bool:
+        """Makes a claim, and keeps it until the block is closed."""
+        with ExitStack() as unless_claimed:
+            work = unless_claimed.enter_context(running(claim.consumption_id))  # before others can see the claim
+            if not claim_streams(self._spark, states, claim, sources):
+                return False
+            self._resources.enter_context(unless_claimed.pop_all())
+        self._claim, self._work = claim, work
+        self._resources.enter_context(Heartbeat(self._spark, lambda: self.claim, self._goes_on))
+        return True
+
+    def _goes_on(self) -> bool:
+        if self._is_busy or time.monotonic() - self._used < self._timeout:
+            return True
+        if self._work is not None:
+            stop_running(self._work)  # for others of this process to decide it
+        return False
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether nothing was said for so long that others may decide the claim."""
+        return self._claim is not None and not self._goes_on()
+
+    def _lost(self, why: str) -> StreamqlError:
+        assert self._claim is not None
+        return lost(self._claim, why)
+
+    # -- its end
+
+    def commit(self) -> None:
+        """Moves the offsets of all streams that statements have consumed. Raises INVALID_TRANSACTION_STATE where a statement failed and was
+        not run again, CLAIM_LOST, CONSUMPTION_UNFINISHED; then nothing moved."""
+        with self._lock:
+            self._refuse_if_closed()
+            self._settle()
+            if self._failed:
+                failed = f"COMMIT: {len(self._failed)} statement(s) of the transaction failed"
+                raise StreamqlError("INVALID_TRANSACTION_STATE", failed, hint="run them again, or ROLLBACK")
+            if self._claim is None:
+                return
+            if self._ahead:
+                raise unfinished(
+                    self._claim, f"this run has not come to the statement that wrote {self._ahead[0].target}"
+                )
+            outcome = "CONSUMED" if self._claim.done else "FAILED"
+            if not end(self._spark, self._claim, outcome, None) and not is_consumed(self._spark, self._claim):
+                raise self._lost(
+                    f"its data IS in {self._claim.where_done}; run the transaction again: what is done is skipped"
+                )
+
+    def rollback(self) -> None:
+        """Gives the streams back. Raises CONSUMPTION_UNFINISHED where statements have committed: Delta cannot take that back."""
+        with self._lock:
+            if self._claim is None:
+                return
+            judged = judge(self._spark, self._claim)
+            if not is_held(self._spark, judged):
+                if judged.done and not is_consumed(self._spark, judged):
+                    raise unfinished(judged, "another process took this one for dead")
+                return
+            if conclude(self._spark, judged, "rolled back") == "UNFINISHED":
+                raise unfinished(judged, "rolled back")
+
+    def close(self) -> None:
+        """Stops the heartbeat; from now on no statement runs in it."""
+        with self._lock:
+            self._is_closed = True
+            self._resources.close()
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            raise StreamqlError(
+                "INVALID_TRANSACTION_STATE", "the transaction was ended meanwhile", hint="run it again from BEGIN"
+            )

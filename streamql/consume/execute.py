@@ -1,0 +1,56 @@
+"""One claimed statement: run by its owner, over the target that was claimed, with the claim's number."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.states import Claim, ClaimedStatement
+from streamql.consume.binding import changes_of
+from streamql.delta.command import Command, Numbered, Target
+from streamql.delta.jvm import JavaObject
+from streamql.delta.table import DeltaTable
+from streamql.errors import StreamqlError
+
+log = logging.getLogger("streamql")
+
+
+def execute(
+    spark: SparkSession, command: Command, i: int, claim: Claim, statement: ClaimedStatement, target: Target
+) -> JavaObject:
+    """Runs statement `i` of the command; its rows. `target`: as it was when the claim was made. Raises CONSUMPTION_FAILED where that is
+    not there any more, and what the statement raises."""
+    if not statement.path:
+        return command.execute(i)
+    now = DeltaTable(spark, statement.path).latest()
+    is_same = now.exists and now.table_id == statement.table_id
+    if is_same and target.is_reserved:  # nobody may have written into the empty table that will be replaced
+        is_same = command.target(i) == target
+    if not is_same:
+        raise StreamqlError(
+            "CONSUMPTION_FAILED",
+            f"{statement.target} was replaced, dropped or written meanwhile",
+            hint="run the statement again",
+        )
+    number = Numbered(statement.app_id, claim.data_number, statement.path, statement.seen)
+    return command.execute(i, number, target.is_reserved)
+
+
+def counted(command: Command, i: int, statement: ClaimedStatement) -> ClaimedStatement:
+    """A statement that this process has run, with the rows it took. That nobody could count them is no reason to fail what is done."""
+    if statement.outcome != "done":
+        return statement
+    try:
+        return replace(statement, changes=changes_of(command, i))
+    except Exception as e:
+        log.debug("rows were not counted: %s", e)
+        return statement
+
+
+def tell_of_reservation(claim: Claim, target: Target) -> None:
+    """Says that a failed statement leaves an empty table. It is never dropped: with it would go the log that keeps the statement from
+    committing after all, and whoever has taken the name over meanwhile would lose a table."""
+    if target.mark == claim.consumption_id:
+        log.warning("%s stays, empty: run the statement again, which fills it, or DROP TABLE it", target.name)

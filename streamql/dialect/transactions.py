@@ -1,0 +1,36 @@
+"""BEGIN, COMMIT and ROLLBACK, in the spellings that people's hands know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamql.dialect.cursor import Cursor
+from streamql.dialect.statements import BeginTransaction, CommitTransaction, RollbackTransaction
+
+TRANSACTION_GRAMMAR = "BEGIN TRANSACTION; statements that consume streams; COMMIT | ROLLBACK"
+
+Transaction = BeginTransaction | CommitTransaction | RollbackTransaction
+
+_WORDS = ("TRANSACTION", "TRAN", "WORK")
+_STATEMENTS: dict[str, Callable[[], Transaction]] = {
+    "BEGIN": BeginTransaction,
+    "START": BeginTransaction,
+    "COMMIT": CommitTransaction,
+    "ROLLBACK": RollbackTransaction,
+}
+
+
+def recognize_transaction(cursor: Cursor) -> Callable[[Cursor], Transaction] | None:
+    """The rule for a statement of a transaction; None: BEGIN … END is a script of Spark's."""
+    verb = cursor.advance().key
+    if cursor.at_any(_WORDS):
+        return _parse_transaction
+    return _parse_transaction if verb != "START" and (cursor.at_end() or cursor.at(";")) else None
+
+
+def _parse_transaction(cursor: Cursor) -> Transaction:
+    cursor.grammar = TRANSACTION_GRAMMAR
+    verb = cursor.advance().key
+    if cursor.at_any(_WORDS):
+        cursor.advance()
+    return _STATEMENTS[verb]()

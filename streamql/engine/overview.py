@@ -1,0 +1,103 @@
+"""All streams at one glance: how each stands, who consumes it now, and what the ledger has of it last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.states import Claim, StreamState
+from streamql.catalog.store import catalog_of, now_ms
+from streamql.consume.claims import is_abandoned
+from streamql.engine.ledger import Consumption, Newest, newest
+from streamql.engine.status import StreamStatus, statuses
+
+Condition = Literal["stale", "invalid", "unfinished", "busy", "data", "empty"]
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """Who holds a claim on a stream: since when (milliseconds since 1970), and why others may decide it; None: they may not."""
+
+    who: str
+    pid: int
+    since_ms: int
+    is_unfinished: bool
+    abandoned: str | None
+
+
+@dataclass(frozen=True)
+class StreamFacts:
+    """A stream as one sees it. `last` and `failure`: its newest consumption, and the newest that failed."""
+
+    uuid: str
+    name: str
+    source: str
+    mode: str
+    offset_version: int
+    status: StreamStatus
+    consumer: Consumer | None = None
+    last: Consumption | None = None
+    failure: Consumption | None = None
+
+    @property
+    def condition(self) -> Condition:
+        """The one word for it: what needs a person comes before what passes."""
+        if self.status.stale:
+            return "stale"
+        if self.status.invalid_reason is not None:
+            return "invalid"
+        if self.consumer is not None:
+            return "unfinished" if self.consumer.is_unfinished else "busy"
+        return "data" if self.status.has_data else "empty"
+
+    @property
+    def error(self) -> str | None:
+        """What is wrong with it now: why it cannot be read, or why the newest consumption failed."""
+        if self.status.invalid_reason is not None:
+            return self.status.invalid_reason
+        return None if self.last is None or self.last.is_consumed else (self.last.error or self.last.outcome)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All streams, by name, as they stood at a time (milliseconds since 1970)."""
+
+    at_ms: int
+    streams: tuple[StreamFacts, ...]
+
+
+def overview(spark: SparkSession, chosen: Sequence[StreamState] | None = None) -> Overview:
+    """How streams stand now: those chosen, or all. From the logs, and one job over the ledger; a broken stream is listed with its reason.
+
+    Raises CATALOG_UNREADABLE.
+    """
+    states = catalog_of(spark).all(spark) if chosen is None else list(chosen)
+    if not states:
+        return Overview(now_ms(), ())
+    ledger = newest(spark)
+    found = statuses(spark, states)
+    facts = tuple(_facts(spark, s, status, ledger.get(s.stream.uuid)) for s, status in zip(states, found, strict=True))
+    return Overview(now_ms(), facts)
+
+
+def _facts(spark: SparkSession, state: StreamState, status: StreamStatus, said: Newest | None) -> StreamFacts:
+    stream = state.stream
+    return StreamFacts(
+        uuid=stream.uuid,
+        name=str(stream.name),
+        source=status.source_name or str(stream.source.name),
+        mode=stream.mode.value,
+        offset_version=state.offset.version,
+        status=status,
+        consumer=None if state.claim is None else _consumer(spark, state.claim),
+        last=None if said is None else said.consumption,
+        failure=None if said is None else said.failure,
+    )
+
+
+def _consumer(spark: SparkSession, claim: Claim) -> Consumer:
+    abandoned = None if claim.is_unfinished else is_abandoned(spark, claim)
+    return Consumer(claim.owner.who, claim.owner.pid, claim.started_at_ms, claim.is_unfinished, abandoned)

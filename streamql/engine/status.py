@@ -1,0 +1,95 @@
+"""How streams stand: lag, backlog, staleness and what is wrong, each asked once, for SHOW STREAMS and for all who look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.states import StreamState
+from streamql.catalog.store import catalog_of, now_ms
+from streamql.delta.jvm import activate
+from streamql.delta.table import look_at
+from streamql.engine.retention import is_stale_soon
+from streamql.errors import StreamqlError
+from streamql.model import Interval
+from streamql.reading import commit_time_ms, interval_now
+from streamql.sources.table import Backlog, backlog, open_source, retention_ms
+
+LOOKS_AT_ONCE = 8
+
+NO_BACKLOG = Backlog(versions=0, rows_added=0, rows_removed=0, files=0, bytes=0, has_data=False)
+
+
+@dataclass(frozen=True)
+class StreamStatus:
+    """How a stream stands, looked at now. Times in milliseconds since 1970; None: not known, or nothing to say.
+
+    `backlog` is not known of a broken stream, nor of one that has still to show its table's initial rows. `stale_soon`: what it has
+    still to read may be gone in a day, or a quarter of the source's retention.
+    """
+
+    offset_time_ms: int | None = None
+    lag_versions: int | None = None
+    lag_seconds: int | None = None
+    has_data: bool | None = None
+    stale: bool = False
+    stale_after_ms: int | None = None
+    invalid_reason: str | None = None
+    source_name: str | None = None
+    backlog: Backlog | None = None
+    stale_soon: bool = False
+
+
+def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamStatus]:
+    """`status_of` many streams. Their tables are looked at together; only streams that lag, or are broken, are looked at one by one."""
+    glances = look_at(spark, sorted({s.stream.source.path for s in states}))
+
+    def status(state: StreamState) -> StreamStatus:
+        glance, source = glances[state.stream.source.path], state.stream.source
+        is_current = (glance.version, glance.table_id) == (state.offset.version, source.table_id)
+        if is_current and not catalog_of(spark).was_restored(state):
+            return _current(glance.time_ms, str(source.name), state.offset.initial)
+        return status_of(spark, state)
+
+    with ThreadPoolExecutor(LOOKS_AT_ONCE, initializer=activate, initargs=(spark,)) as pool:
+        return list(pool.map(status, states))
+
+
+def status_of(spark: SparkSession, state: StreamState) -> StreamStatus:
+    """Lag, backlog, staleness and what is wrong: from the log alone. Never raises for a broken stream: it says why."""
+    try:
+        source = open_source(spark, state.stream.source)
+    except StreamqlError as e:
+        return StreamStatus(invalid_reason=_reason(e))
+    name = str(source.source.name)
+    offset_time = commit_time_ms(source, state.offset.version)
+    try:
+        interval = interval_now(spark, state, source)
+        lag = interval.through - interval.after
+        if not lag:
+            return _current(offset_time, name, interval.initial)
+        waiting = None if interval.initial else backlog(source, interval, state.stream.mode)
+        has_data = waiting is None or waiting.has_data
+        first = source.commits(Interval(interval.after, interval.after + 1))[0].time_ms
+        seconds = max(0, (now_ms() - first) // 1000)
+        retention = retention_ms(source.latest.configuration)
+        stale_after = first + retention
+        soon = is_stale_soon(first, retention)
+        return StreamStatus(
+            offset_time, lag, seconds, has_data, False, stale_after, source_name=name, backlog=waiting, stale_soon=soon
+        )
+    except StreamqlError as e:
+        lag = max(0, source.latest.version - state.offset.version)
+        return StreamStatus(offset_time, lag, None, None, e.code == "STREAM_STALE", None, _reason(e), name)
+
+
+def _current(time_ms: int | None, source: str, initial: bool) -> StreamStatus:
+    """Of a stream at the newest version: nothing waits but, perhaps, the rows that the table had at its creation."""
+    return StreamStatus(time_ms, 0, 0, initial, source_name=source, backlog=None if initial else NO_BACKLOG)
+
+
+def _reason(e: StreamqlError) -> str:
+    return f"{e.code}: {e.message}"

@@ -1,0 +1,98 @@
+package org.apache.spark.sql.streamql
+
+import java.util.concurrent.ConcurrentLinkedQueue
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
+import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, OrderPreservingUnaryNode}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.trees.TreePattern.FILTER
+import org.apache.spark.sql.execution.{CodegenSupport, SparkPlan, SparkStrategy, UnaryExecNode}
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * The rows of each change type that a statement took of a stream, for the ledger. A statement may read its stream several times (MERGE
+ * does so twice, a self-join too), each by a physical plan of its own: of each type, the largest number counts.
+ */
+final class ChangeCounter extends Serializable { // Spark's windows take the plan below them along to their tasks
+  @transient private val plans = new ConcurrentLinkedQueue[Seq[SQLMetric]]()
+  def note(metrics: Seq[SQLMetric]): Unit = plans.add(metrics)
+  def counts: Seq[(String, Long)] = ChangeCounter.types.zipWithIndex.map { case (t, i) =>
+    t -> plans.asScala.map(_(i).value).maxOption.getOrElse(0L)
+  }
+  def isUsed: Boolean = !plans.isEmpty
+}
+
+object ChangeCounter {
+  val column = "__change_type"
+  val types: Seq[String] = Seq("INSERT", "DELETE", "UPDATE_BEFORE", "UPDATE_AFTER")
+}
+
+/** Lets all rows pass, and counts them by `changeType`. */
+case class CountChanges(counter: ChangeCounter, changeType: Attribute, child: LogicalPlan) extends OrderPreservingUnaryNode {
+  override def output: Seq[Attribute] = child.output
+  override def references: AttributeSet = AttributeSet(changeType)
+  override protected def withNewChildInternal(newChild: LogicalPlan): CountChanges = copy(child = newChild)
+}
+
+/** Rows that a condition drops need not be read to be counted: what is counted is what the statement takes. */
+object FilterBeforeCounting extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan.transformWithPruning(_.containsPattern(FILTER)) {
+    case Filter(condition, count: CountChanges) if condition.deterministic => count.copy(child = Filter(condition, count.child))
+  }
+}
+
+object CountingStrategy extends SparkStrategy {
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+    case CountChanges(counter, changeType, child) => Seq(CountChangesExec(counter, changeType, planLater(child)))
+    case _ => Nil
+  }
+}
+
+case class CountChangesExec(counter: ChangeCounter, changeType: Attribute, child: SparkPlan) extends UnaryExecNode with CodegenSupport {
+  override def output: Seq[Attribute] = child.output
+  override def references: AttributeSet = AttributeSet(changeType)
+  override def outputPartitioning = child.outputPartitioning
+  override def outputOrdering = child.outputOrdering
+  override lazy val metrics: Map[String, SQLMetric] =
+    ChangeCounter.types.map(t => t -> SQLMetrics.createMetric(sparkContext, s"rows of type $t")).toMap
+
+  private def counting: Seq[SQLMetric] = {
+    val all = ChangeCounter.types.map(longMetric)
+    counter.note(all)
+    all
+  }
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val (all, types) = (counting.toArray, ChangeCounter.types.map(UTF8String.fromString).toArray)
+    val ordinal = child.output.indexWhere(_.exprId == changeType.exprId)
+    child.execute().mapPartitionsInternal(_.map { row =>
+      val i = if (row.isNullAt(ordinal)) -1 else types.indexOf(row.getUTF8String(ordinal))
+      if (i >= 0) all(i) += 1
+      row
+    })
+  }
+
+  override def inputRDDs(): Seq[RDD[InternalRow]] = child.asInstanceOf[CodegenSupport].inputRDDs()
+  override protected def doProduce(ctx: CodegenContext): String = child.asInstanceOf[CodegenSupport].produce(ctx, this)
+
+  /** The change type has been evaluated by then: it is what this node references. */
+  override def doConsume(ctx: CodegenContext, input: Seq[ExprCode], row: ExprCode): String = {
+    val kind = input(child.output.indexWhere(_.exprId == changeType.exprId))
+    val arms = counting.zip(ChangeCounter.types).map { case (metric, t) =>
+      val (count, wanted) = (ctx.addReferenceObj("rows", metric), ctx.addReferenceObj("changeType", UTF8String.fromString(t)))
+      s"if ($wanted.equals(${kind.value})) $count.add(1);"
+    }
+    s"""
+       |if (!${kind.isNull}) { ${arms.mkString(" else ")} }
+       |${consume(ctx, input)}
+     """.stripMargin
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): CountChangesExec = copy(child = newChild)
+}

@@ -1,0 +1,207 @@
+package org.apache.spark.sql.streamql
+
+import java.io.{BufferedReader, InputStreamReader}
+import java.lang.ProcessBuilder.Redirect
+import java.net.InetAddress
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.SecureRandom
+import java.util.{List => JList}
+import java.util.concurrent.{CompletableFuture, ExecutionException, TimeUnit, TimeoutException}
+
+import scala.collection.mutable
+import scala.util.control.NonFatal
+
+import org.apache.spark.SparkContext
+import org.apache.spark.sql.{Row, SparkSession}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+import py4j.ClientServer
+
+/**
+ * The Python process of a JVM that no Python has started (bin/spark-sql, a Thrift or Connect server), or where it has not registered
+ * itself. Started by the first statement that asks Python something, started again by the next one after it died; it ends when the
+ * pipe that is its standard input does, so at the latest with this JVM, however that ends.
+ */
+object Sidecar {
+  private val startSecondsMax = 120
+  private val endSecondsMax = 2
+  private val linesKept = 30
+  private val secretBytes = 32
+  /** Ctrl-C at a terminal reaches all its processes: it cancels a statement, and is nothing to a sidecar, however young. What lies in the
+   * current directory is not imported. */
+  private val program = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path.remove('') if '' in sys.path else None; " +
+    "from streamql.bridge.sidecar import main; main()"
+
+  @volatile private var current: Option[Running] = None
+
+  def isServing: Boolean = peek.nonEmpty
+  private def peek: Option[Handler] = current.filter(_.isAlive).map(_.served)
+
+  /** The handler of the sidecar, which is started if there is none. */
+  def handler(): Handler = peek.getOrElse(startedOnce())
+
+  private def startedOnce(): Handler = synchronized { // several statements may find it missing at once: one starts it
+    peek.getOrElse {
+      stop()
+      val started = new Running(context)
+      try started.await() catch { case e: Throwable => started.stop(); throw e }
+      current = Some(started)
+      started.served
+    }
+  }
+
+  private def context: SparkContext =
+    SparkContext.getActive.getOrElse(throw Errors.sidecar("this JVM has no SparkContext that runs", "make a new session"))
+
+  def stop(): Unit = synchronized {
+    current.foreach(_.stop())
+    current = None
+  }
+
+  // -- what the sidecar asks when it starts
+
+  /** The session by which Python reaches the context: the one that is the default already, since Python makes it that. */
+  def session: ClassicSession = ClassicSession.getDefaultSession.getOrElse(ClassicSession.active)
+
+  /** The sidecar says by which number it was started, and who answers for it. */
+  def ready(number: Long, handler: Handler): Unit = Running.starting(number).foreach(_.ready(handler))
+
+  private object Running {
+    private val young = mutable.Map.empty[Long, Running]
+    private var last = 0L
+    def begin(running: Running): Long = synchronized { last += 1; young(last) = running; last }
+    def starting(number: Long): Option[Running] = synchronized(young.remove(number))
+  }
+
+  private final class Running(context: SparkContext) {
+    private val number = Running.begin(this)
+    private val answer = new CompletableFuture[Handler]()
+    private val said = mutable.Queue.empty[String]
+    @volatile private var isReady = false
+    private val python = context.getConf.getOption("spark.streamql.python").filter(_.trim.nonEmpty)
+      .orElse(sys.env.get("PYSPARK_DRIVER_PYTHON")).orElse(sys.env.get("PYSPARK_PYTHON")).getOrElse("python3")
+    private val secret = {
+      val bytes = new Array[Byte](secretBytes)
+      new SecureRandom().nextBytes(bytes)
+      bytes.map(b => f"$b%02x").mkString
+    }
+    // Of this kind, because a call from here is answered, and what the answer asks is run, in one and the same thread: it has the job
+    // group by which servers cancel.
+    private val server = new ClientServer.ClientServerBuilder().authToken(secret).javaPort(0)
+      .javaAddress(InetAddress.getLoopbackAddress).build()
+    server.startServer()
+    private val process = try launch() catch { case e: java.io.IOException =>
+      server.shutdown()
+      throw Errors.sidecar(s"Python could not be started: ${e.getMessage}", Sidecar.hint)
+    }
+    private val connections = new Connections(server.getJavaServer.getGateway.getCallbackClient)
+    val served = new Served(answer, connections, () => process.waitFor(endSecondsMax, TimeUnit.SECONDS), () => process.exitValue)
+    process.onExit.thenRun(() => served.ended())
+    listen()
+
+    def isAlive: Boolean = process.isAlive
+    def ready(handler: Handler): Unit = answer.complete(handler)
+
+    /** The secret is in the environment, which nobody else may read, and in no command line. */
+    private def launch(): Process = {
+      val builder = new ProcessBuilder(python, "-c", program).redirectErrorStream(true).redirectInput(Redirect.PIPE)
+      val environment = builder.environment
+      Seq("SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE", "SPARK_LOCAL_REMOTE").foreach(environment.remove)
+      environment.put("PYSPARK_GATEWAY_PORT", server.getJavaServer.getListeningPort.toString)
+      environment.put("PYSPARK_GATEWAY_SECRET", secret)
+      environment.put("PYSPARK_PIN_THREAD", "true")
+      environment.put("STREAMQL_SIDECAR", number.toString)
+      builder.start()
+    }
+
+    /** What it says goes to the log that people see, standard error: never among the rows of a front end. */
+    private def listen(): Unit = {
+      val lines = new BufferedReader(new InputStreamReader(process.getInputStream, UTF_8))
+      val thread = new Thread(() => {
+        try Iterator.continually(lines.readLine()).takeWhile(_ != null).foreach(heard)
+        catch { case _: java.io.IOException => } // it was stopped
+        answer.completeExceptionally(new IllegalStateException("ended"))
+      }, "streamql-sidecar-output")
+      thread.setDaemon(true)
+      thread.start()
+    }
+
+    private def heard(line: String): Unit =
+      if (isReady) System.err.println(line)
+      else said.synchronized { said += line; if (said.size > linesKept) said.dequeue() }
+
+    def await(): Unit = {
+      try answer.get(startSecondsMax, TimeUnit.SECONDS) catch {
+        case _: ExecutionException =>
+          val code = if (process.waitFor(endSecondsMax, TimeUnit.SECONDS)) s" with exit code ${process.exitValue}" else ""
+          throw Errors.sidecar(s"the Python process of streamql, $python, ended$code before it was ready$words", Sidecar.hint)
+        case _: TimeoutException =>
+          throw Errors.sidecar(s"the Python process of streamql, $python, was not ready within $startSecondsMax s$words", Sidecar.hint)
+      }
+      isReady = true
+      said.synchronized { said.foreach(line => System.err.println(line)); said.clear() }
+    }
+
+    private def words: String = said.synchronized(if (said.isEmpty) "" else said.mkString(":\n", "\n", ""))
+
+    def stop(): Unit = {
+      try process.getOutputStream.close() catch { case _: java.io.IOException => } // its standard input: it ends
+      if (!process.waitFor(endSecondsMax, TimeUnit.SECONDS)) process.destroyForcibly()
+      Wire.forget(server.getJavaServer)
+      server.shutdown()
+    }
+  }
+
+  private val hint: String = "set spark.streamql.python to a Python that has streamql and this Spark's pyspark: `streamql conf` prints the line"
+
+  /** The handler, of whose death a caller is told in a sentence. */
+  private final class Served(answer: CompletableFuture[Handler], connections: Connections, hasEnded: () => Boolean, code: () => Int)
+    extends Handler {
+    private val callers = mutable.Map.empty[Thread, Int]
+
+    private def ask[T](work: Handler => T): T = {
+      count(1)
+      try work(answer.join()) catch {
+        case e: StreamqlException => throw e
+        case e @ (NonFatal(_) | _: InterruptedException) if isOfItsDeath(e) && hasEnded() => throw Errors.sidecar(
+          s"the Python process of streamql ended (exit code ${code()}) while the statement ran",
+          "run it again, which starts another. What became of a statement that consumed, its target's log decides: " +
+            "SELECT * FROM streamql.consumptions")
+      } finally count(-1)
+    }
+
+    /** A thread asks from within what it was asked. */
+    private def count(more: Int): Unit = callers.synchronized {
+      val now = callers.getOrElse(Thread.currentThread, 0) + more
+      if (now > 0) callers(Thread.currentThread) = now
+      else {
+        callers -= Thread.currentThread
+        if (isEnded) Thread.interrupted(): Unit // the one below, which is nothing to what this thread does next
+        connections.used()
+      }
+    }
+    @volatile private var isEnded = false
+
+    /** It died: jobs of its statements would run to their end for nothing. */
+    def ended(): Unit = callers.synchronized {
+      isEnded = true
+      callers.keys.foreach(_.interrupt())
+    }
+
+    private def isOfItsDeath(e: Throwable): Boolean = Iterator.iterate(e)(_.getCause).takeWhile(_ != null).take(10).exists {
+      case _: py4j.Py4JException | _: java.io.IOException => true
+      case _ => isEnded
+    }
+
+    override def plan(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan = ask(_.plan(session, delegate, sql))
+    override def bind(sql: String, names: Array[String], literals: Array[String]): String = ask(_.bind(sql, names, literals))
+    override def rejected(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan = ask(_.rejected(session, delegate, sql))
+    override def resolve(session: SparkSession, name: Array[String], options: String, pin: String): LogicalPlan =
+      ask(_.resolve(session, name, options, pin))
+    override def function(session: SparkSession, name: String, arguments: Array[Object]): Object = ask(_.function(session, name, arguments))
+    override def run(session: SparkSession, sql: String): JList[Row] = ask(_.run(session, sql))
+    override def consume(session: SparkSession, command: ConsumeCommand): JList[Row] = ask(_.consume(session, command))
+    override def guard(session: SparkSession, kind: String, name: Array[String]): Unit = ask(_.guard(session, kind, name))
+    override def closed(session: SparkSession): Unit = ask(_.closed(session))
+  }
+}

@@ -1,0 +1,56 @@
+"""The settings that give a Spark the extension, and how they go with those that are there already."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from streamql.errors import StreamqlError
+from streamql.extension.build import extension_jar
+from streamql.extension.jars import delta_jars
+
+EXTENSIONS = ("io.delta.sql.DeltaSparkSessionExtension", "streamql.Extensions")
+"""In this order: the parser of the last named is the outermost."""
+
+_LISTS = {"spark.sql.extensions": ",", "spark.jars": ",", "spark.driver.extraClassPath": os.pathsep}
+"""Settings that hold several values, and what stands between them."""
+
+
+def conf_lines() -> dict[str, str]:
+    """The settings that give any Spark the extension, as `streamql conf` prints them for spark-defaults.conf or --conf.
+
+    The jars are on the driver's class path, because those in spark.jars are not seen by the threads of the Thrift and Connect servers,
+    and in spark.jars, which takes them to the executors of a cluster. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED.
+    """
+    jars = [str(jar) for jar in (*delta_jars(), extension_jar())]
+    return {
+        "spark.sql.extensions": ",".join(EXTENSIONS),
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.sources.default": "delta",
+        "spark.driver.extraClassPath": os.pathsep.join(jars),
+        "spark.jars": ",".join(jars),
+        "spark.streamql.python": sys.executable,
+    }
+
+
+def joined(key: str, given: str | None, ours: str) -> str:
+    """A setting's value: what is given stays; to one that holds several values ours are appended, each once."""
+    if not given:
+        return ours
+    separator = _LISTS.get(key)
+    if separator is None:
+        return given
+    added = ours.split(separator)
+    kept = [part for part in given.split(separator) if part.strip() and part.strip() not in added]
+    return separator.join([*kept, *added])
+
+
+def not_installed(why: str) -> StreamqlError:
+    """The error of a session without the extension, which shows the lines to add."""
+    lines = "\n".join(f"  {key} {value}" for key, value in conf_lines().items())
+    return StreamqlError(
+        "EXTENSION_NOT_INSTALLED",
+        why,
+        hint="make it with streamql.session() or streamql.configure(SparkSession.builder).getOrCreate(), in a new process; "
+        f"or start Spark with these settings, as lines of spark-defaults.conf or each behind --conf as key=value:\n{lines}",
+    )

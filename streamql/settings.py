@@ -1,0 +1,117 @@
+"""What can be set by Spark conf: `SET spark.streamql.… = …`, or in the session's configuration."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from streamql.errors import StreamqlError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A key, its default (None: unset), and what it is for. `needs_unit`: a bare number is refused rather than taken for seconds."""
+
+    key: str
+    default: str | None
+    meaning: str
+    needs_unit: bool = False
+
+
+CATALOG = Setting("spark.streamql.catalog", "streamql", "schema of the catalog's tables")
+CATALOG_LOCATION = Setting(
+    "spark.streamql.catalogLocation", None, "the same catalog by path, for processes without a shared metastore"
+)
+BUSY_TIMEOUT = Setting(
+    "spark.streamql.busyTimeout",
+    "90s",
+    "how long a statement waits for another consumer of its stream, before STREAM_BUSY",
+)
+LEASE = Setting(
+    "spark.streamql.lease",
+    "60s",
+    "after how long without a heartbeat, on the observer's own clock, others may decide a claim; the longer one of owner's and observer's. "
+    "It decides who bothers, never whether data was committed",
+)
+TRANSACTION_TIMEOUT = Setting(
+    "spark.streamql.transactionTimeout",
+    "1h",
+    "how long a transaction block may stand open without a statement, before others may take its streams",
+)
+LEDGER_RETENTION = Setting(
+    "spark.streamql.ledgerRetention", "90 days", "how long the ledger keeps entries", needs_unit=True
+)
+NON_DELTA_TARGETS = Setting(
+    "spark.streamql.nonDeltaTargets",
+    "refuse",
+    "at_least_once: streams may be consumed into what is no Delta table, where a crash can deliver changes twice; the ledger says so",
+)
+VACUUM_GUARD = Setting(
+    "spark.streamql.vacuumGuard", "true", "whether VACUUM of files that a stream has still to read is refused"
+)
+MAX_RETENTION_EXTENSION = Setting(
+    "spark.streamql.maxRetentionExtension",
+    "14 days",
+    "up to how long `streamql doctor --fix` makes a source keep its history for a stream that lags; 0 days: never",
+    needs_unit=True,
+)
+
+PYTHON = Setting(
+    "spark.streamql.python", None, "the Python of the sidecar; `streamql conf` prints it, `configure()` sets it"
+)
+
+ALL = (
+    CATALOG,
+    CATALOG_LOCATION,
+    BUSY_TIMEOUT,
+    LEASE,
+    TRANSACTION_TIMEOUT,
+    NON_DELTA_TARGETS,
+    LEDGER_RETENTION,
+    VACUUM_GUARD,
+    MAX_RETENTION_EXTENSION,
+    PYTHON,
+)
+"""In the order in which people read of them."""
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_DURATION = re.compile(
+    r"\s*(\d+(?:\.\d+)?)\s*(?:(ms|milliseconds?)|(s|sec|seconds?)|(m|min|minutes?)|(h|hours?)|(d|days?)|(w|weeks?))?\s*",
+    re.IGNORECASE,
+)
+
+
+def text(spark: SparkSession, setting: Setting) -> str:
+    """The value that is in force; empty where there is none."""
+    return spark.conf.get(setting.key, setting.default) or setting.default or ""
+
+
+def is_on(spark: SparkSession, setting: Setting) -> bool:
+    """Whether a switch is on: all but false is."""
+    return text(spark, setting).strip().lower() != "false"
+
+
+def seconds(spark: SparkSession, setting: Setting) -> float:
+    """A duration such as 500ms, 90s, 2min, 14 days. Raises INVALID_ARGUMENT."""
+    given = text(spark, setting)
+    found = duration(given, needs_unit=setting.needs_unit)
+    if found is None:
+        raise StreamqlError(
+            "INVALID_ARGUMENT",
+            f"{setting.key} is {given!r}, which is no duration",
+            hint=f"SET {setting.key} = {setting.default}",
+        )
+    return found
+
+
+def duration(given: str, *, needs_unit: bool) -> float | None:
+    """500ms, 90s, 2min, 14 days in seconds; None for anything else, where a unit is needed a bare number too."""
+    m = _DURATION.fullmatch(given)
+    unit = None if m is None else next((u for u, found in zip(_UNITS, m.groups()[1:], strict=True) if found), None)
+    if m is None or (unit is None and needs_unit):
+        return None
+    return float(m.group(1)) * _UNITS[unit or "s"]

@@ -1,0 +1,326 @@
+"""Transaction blocks: repeatable reads, one move of the offset, and what is left where a run of one ends half way."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+from pyspark.sql import SparkSession
+
+import streamql
+from streamql.consume import blocks
+from streamql.consume.owner import is_running_here, running, stop_running, this_owner
+from streamql.errors import StreamqlError
+from tests.consume.support import assert_ledger_tiles, fresh_schema, run, start_child, tracked_table
+
+ROWS = 20_000
+TIMEOUT_SECONDS = 240
+
+
+def two_targets(spark: SparkSession, prefix: str) -> tuple[str, list[str]]:
+    """A schema with a stream, two tables, and the transaction that fills both."""
+    schema = fresh_schema(spark, prefix)
+    tracked_table(spark, ROWS)
+    for table in ("a", "b"):
+        run(spark, f"CREATE TABLE {table} (id BIGINT, v BIGINT)")
+    inserts = [f"INSERT INTO {schema}.{table} SELECT id, v FROM {schema}.s" for table in ("a", "b")]
+    return schema, ["BEGIN TRANSACTION", *inserts, "COMMIT"]
+
+
+def assert_arrived_once(spark: SparkSession, schema: str, rows: int = ROWS) -> None:
+    for table in ("a", "b"):
+        row = run(spark, f"SELECT count(*) AS n, count(DISTINCT id) AS d, sum(v) AS v FROM {table}")[0]
+        assert (row["n"], row["d"], row["v"]) == (rows, rows, 10 * sum(range(rows))), table
+    assert run(spark, "SELECT * FROM s") == []
+    first = run(spark, f"SELECT min(from_version) AS v FROM streamql.consumptions WHERE stream = '{schema}.s'")[0]["v"]
+    assert first is not None
+
+
+@pytest.mark.parametrize(
+    ("point", "calls"),
+    [("after:execute", 1), ("after:decide", 1), ("before:execute", 2), ("after:execute", 2), ("before:end", 1)],
+)
+def test_killed_between_statements_and_run_again(spark: SparkSession, point: str, calls: int) -> None:
+    schema, block = two_targets(spark, "block")
+    child = start_child(spark, f"{point}:{calls}", *block)
+    _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
+    assert child.returncode == -signal.SIGKILL, errors
+    for statement in block:
+        run(spark, statement)
+    assert_arrived_once(spark, schema)
+    tiles = spark.table("streamql.consumptions").where(f"stream = '{schema}.s' AND outcome = 'CONSUMED'").collect()
+    assert {r["target"].split(".")[-1] for r in tiles} == {"a", "b"}
+    assert len({(r["consumption_id"], r["from_version"], r["through_version"]) for r in tiles}) == 1
+
+
+def test_another_statement_does_not_take_an_unfinished_transaction_over(spark: SparkSession) -> None:
+    schema, block = two_targets(spark, "block")
+    child = start_child(spark, "before:execute:2", *block)
+    child.communicate(timeout=TIMEOUT_SECONDS)
+    with pytest.raises(StreamqlError) as refused:
+        run(spark, "INSERT INTO b SELECT id, v + 1 FROM s")
+    assert refused.value.code == "CONSUMPTION_UNFINISHED"
+    run(spark, "BEGIN TRANSACTION")
+    with pytest.raises(StreamqlError) as other:
+        run(spark, "INSERT INTO a SELECT id, v + 1 FROM s")
+    assert other.value.code == "CONSUMPTION_UNFINISHED"
+    run(spark, block[1])
+    with pytest.raises(StreamqlError) as open_still:  # COMMIT, ROLLBACK: what is done is done
+        run(spark, "ROLLBACK")
+    assert open_still.value.code == "CONSUMPTION_UNFINISHED"
+    with streamql.transaction(spark):
+        for statement in block[1:-1]:
+            run(spark, statement)
+    assert_arrived_once(spark, schema)
+
+
+def test_a_failed_body_is_rolled_back_and_a_half_done_one_says_so(spark: SparkSession) -> None:
+    schema, block = two_targets(spark, "block")
+    with pytest.raises(ZeroDivisionError), streamql.transaction(spark):
+        raise ZeroDivisionError
+
+    def half_done() -> None:
+        with streamql.transaction(spark):
+            run(spark, block[1])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as half:
+        half_done()
+    notes = getattr(half.value, "__notes__", ["CONSUMPTION_UNFINISHED"])
+    assert "CONSUMPTION_UNFINISHED" in notes[0]
+    with streamql.transaction(spark):
+        run(spark, block[1])
+        run(spark, block[2])
+    assert_arrived_once(spark, schema)
+
+
+def test_reads_are_repeatable_and_others_wait(spark: SparkSession) -> None:
+    schema, block = two_targets(spark, "block")
+    other = spark.newSession()
+    other.sql(f"USE {schema}")
+    other.conf.set("spark.streamql.busyTimeout", "0s")
+    with streamql.transaction(spark):
+        seen = run(spark, "SELECT count(*) AS n FROM s")[0]["n"]
+        other.sql("INSERT INTO t SELECT id, id * 10 FROM range(100000, 100100)")
+        run(spark, block[1])
+        with pytest.raises(StreamqlError) as busy:
+            run(other, f"INSERT INTO {schema}.b SELECT id, v FROM {schema}.s")
+        assert busy.value.code == "STREAM_BUSY"
+        other.sql("DELETE FROM t WHERE id >= 100000")
+        run(spark, block[2])
+        assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == seen == ROWS
+    assert_arrived_once(spark, schema)
+
+
+def test_a_stream_that_was_seen_and_moved_by_others_is_not_taken(spark: SparkSession) -> None:
+    schema, block = two_targets(spark, "block")
+    other = spark.newSession()
+    other.sql(f"USE {schema}")
+    run(spark, "BEGIN TRANSACTION")
+    run(spark, "SELECT count(*) FROM s")
+    run(other, f"INSERT INTO {schema}.b SELECT id, v FROM {schema}.s")
+    with pytest.raises(StreamqlError) as moved:
+        run(spark, block[1])
+    assert moved.value.code == "STREAM_MOVED"
+    run(spark, "ROLLBACK")
+    run(spark, "INSERT INTO a SELECT * FROM b")
+    assert_arrived_once(spark, schema)
+    assert_ledger_tiles(spark, f"{schema}.s", 2)
+
+
+def test_a_statement_that_found_the_stream_busy_is_owed(spark: SparkSession) -> None:
+    """Others of the block would move the stream without it: COMMIT waits until it was run."""
+    schema, block = two_targets(spark, "owed")
+    begin, into_a, into_b, commit = block
+    other = spark.newSession()
+    run(other, begin)
+    with pytest.raises(Exception, match="no"):  # it holds the stream, and has written nothing
+        run(other, f"INSERT INTO {schema}.a SELECT id, CAST(raise_error('no') AS BIGINT) FROM {schema}.s")
+    spark.conf.set("spark.streamql.busyTimeout", "300ms")
+    try:
+        run(spark, begin)
+        with pytest.raises(StreamqlError, match="STREAM_BUSY"):
+            run(spark, into_a)
+    finally:
+        spark.conf.unset("spark.streamql.busyTimeout")
+    run(other, "ROLLBACK")
+    run(spark, into_b)
+    with pytest.raises(StreamqlError, match=r"1 statement.s. of the transaction failed"):
+        run(spark, commit)
+    run(spark, into_a)
+    run(spark, commit)
+    assert_arrived_once(spark, schema)
+
+
+def cut_short(*_: object) -> None:
+    raise StreamqlError("INTERNAL_ERROR", "cut short")
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_statement_whose_deciding_was_cut_short_is_decided_by_the_log(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    schema, (begin, first, second, commit) = two_targets(spark, "block")
+    run(spark, begin)
+    with monkeypatch.context() as patch:  # its rows are in, and nobody has heard of it
+        patch.setattr(blocks, "decide_own", cut_short)
+        with pytest.raises(StreamqlError, match="cut short"):
+            run(spark, first)
+    for statement in [first] * again + [second, commit]:
+        run(spark, statement)
+    assert_arrived_once(spark, schema)
+    assert_ledger_tiles(spark, f"{schema}.s", 2)
+    taken = spark.table("streamql.consumptions").where(f"stream = '{schema}.s' AND outcome = 'CONSUMED'").collect()
+    assert sorted((r["target"].split(".")[-1], r["rows_written"]) for r in taken) == [("a", ROWS), ("b", ROWS)]
+
+
+def test_a_statement_that_wrote_nothing_and_was_not_decided_is_owed(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema, (begin, first, second, commit) = two_targets(spark, "block")
+    run(spark, begin)
+    with monkeypatch.context() as patch:  # a storage that does not answer: neither writes nor tells
+        patch.setattr(blocks, "execute", cut_short)
+        patch.setattr(blocks, "decide_own", cut_short)
+        with pytest.raises(StreamqlError, match="cut short"):
+            run(spark, first)
+    run(spark, second)
+    with pytest.raises(StreamqlError) as owed:
+        run(spark, commit)
+    assert owed.value.code == "INVALID_TRANSACTION_STATE"
+    run(spark, first)
+    run(spark, commit)
+    assert_arrived_once(spark, schema)
+
+
+@pytest.mark.parametrize(
+    "refused", ["ALTER STREAM s SET OFFSET VERSION 0", "CREATE OR REPLACE STREAM s ON TABLE no_such_table"]
+)
+def test_a_statement_that_is_refused_gives_no_unfinished_transaction_up(spark: SparkSession, refused: str) -> None:
+    schema, block = two_targets(spark, "block")
+    run(spark, block[0])
+    run(spark, block[1])
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(spark, "ROLLBACK")
+    with pytest.raises(StreamqlError) as error:
+        run(spark, refused)
+    assert error.value.code in ("INVALID_POINT_IN_TIME", "TABLE_NOT_FOUND")
+    for statement in block:
+        run(spark, statement)
+    assert_arrived_once(spark, schema)
+
+
+def test_who_stops_does_not_stop_another_session_of_the_process(spark: SparkSession) -> None:
+    owner = this_owner(spark)
+    with running("x") as first:
+        with running("x"):
+            stop_running(first)
+            assert is_running_here(owner, "x")
+        assert not is_running_here(owner, "x")
+
+
+def test_writers_over_one_text_are_different_statements(spark: SparkSession) -> None:
+    schema, (begin, _, second, commit) = two_targets(spark, "block")
+    run(spark, "ALTER TABLE a ADD CONSTRAINT odd CHECK (id % 2 = 1)")
+
+    def write(rest: int) -> None:
+        spark.sql(f"SELECT id, v FROM {schema}.s").where(f"id % 2 = {rest}").writeTo(f"{schema}.a").append()
+
+    run(spark, begin)
+    with pytest.raises(Exception, match="odd"):
+        write(0)
+    write(1)
+    run(spark, second)
+    with pytest.raises(StreamqlError) as owed:
+        run(spark, commit)
+    assert owed.value.code == "INVALID_TRANSACTION_STATE"
+    run(spark.newSession(), f"ALTER TABLE {schema}.a DROP CONSTRAINT odd")
+    write(0)
+    run(spark, commit)
+    assert_arrived_once(spark, schema)
+
+
+def test_a_transaction_of_writers_is_gone_on_with(spark: SparkSession) -> None:
+    schema, (begin, *_, commit) = two_targets(spark, "block")
+
+    def write(target: str) -> None:
+        spark.table(f"{schema}.s").select("id", "v").writeTo(f"{schema}.{target}").append()
+
+    run(spark, begin)
+    write("a")
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(spark, "ROLLBACK")
+    run(spark, "INSERT INTO t VALUES (-1, -10)")  # of another interval, it is the same statement
+    run(spark, begin)
+    write("a")
+    write("b")
+    run(spark, commit)
+    assert [row["id"] for row in run(spark, "SELECT id FROM s")] == [-1]
+    run(spark, "ALTER STREAM s SET OFFSET TO LATEST")
+    assert_arrived_once(spark, schema)
+
+
+def test_an_idle_transaction_is_given_up(spark: SparkSession) -> None:
+    schema, block = two_targets(spark, "block")
+    other = spark.newSession()
+    other.sql(f"USE {schema}")
+    spark.conf.set("spark.streamql.transactionTimeout", "1s")
+    spark.conf.set("spark.streamql.lease", "2s")
+    try:
+        run(spark, block[0])
+        run(spark, block[1])
+        threading.Event().wait(2)
+        with pytest.raises(StreamqlError) as gone:
+            run(spark, block[2])
+        assert gone.value.code == "INVALID_TRANSACTION_STATE"
+        with pytest.raises(StreamqlError) as half:  # the session goes on only when somebody has said so
+            run(spark, "ROLLBACK")
+        assert half.value.code == "CONSUMPTION_UNFINISHED"
+    finally:
+        spark.conf.unset("spark.streamql.transactionTimeout")
+        spark.conf.unset("spark.streamql.lease")
+    for statement in block:
+        run(other, statement)
+    assert_arrived_once(spark, schema)
+
+
+def test_several_inserts_in_one_statement_go_on_where_they_stopped(spark: SparkSession) -> None:
+    schema, _ = two_targets(spark, "block")
+    run(spark, "ALTER TABLE b ADD CONSTRAINT small CHECK (id < 10)")
+    both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, v INSERT INTO {schema}.b SELECT id, v"
+    with pytest.raises(StreamqlError) as half:
+        run(spark, both)
+    assert half.value.code == "CONSUMPTION_UNFINISHED"
+    run(spark, "ALTER TABLE b DROP CONSTRAINT small")
+    run(spark, both)
+    assert_arrived_once(spark, schema)
+
+
+def test_several_inserts_do_not_go_on_over_a_table_that_was_replaced(spark: SparkSession) -> None:
+    schema, _ = two_targets(spark, "block")
+    run(spark, "ALTER TABLE b ADD CONSTRAINT small CHECK (id < 10)")
+    both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, v INSERT INTO {schema}.b SELECT id, v"
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(spark, both)
+    run(spark, "ALTER TABLE b DROP CONSTRAINT small")
+    run(spark, "CREATE OR REPLACE TABLE a (id BIGINT, v BIGINT)")
+    with pytest.raises(StreamqlError, match=r"\ba was replaced or dropped"):
+        run(spark, both)
+    run(spark, "ALTER STREAM s RELEASE")
+    run(spark, both)
+    assert_arrived_once(spark, schema)
+
+
+def test_what_is_given_up_undecided_can_write_nowhere_else(spark: SparkSession) -> None:
+    schema, _ = two_targets(spark, "block")
+    both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, v INSERT INTO {schema}.b SELECT id, v"
+    child = start_child(spark, "after:execute:1", both)
+    child.communicate(timeout=TIMEOUT_SECONDS)
+    assert child.returncode == -signal.SIGKILL
+    run(spark, "DROP TABLE a")
+    run(spark, "ALTER STREAM s RELEASE")
+    (latest,) = run(spark, "DESCRIBE HISTORY b LIMIT 1")
+    assert latest["version"] == 1, "the fence: a process that only slept could else commit later"
+    run(spark, "INSERT INTO b SELECT id, v FROM s")
+    assert run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM b")[0].asDict() == {"n": ROWS, "d": ROWS}

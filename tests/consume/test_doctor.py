@@ -1,0 +1,131 @@
+"""What the doctor finds, and mends; and the upkeep of the table of events."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamql.catalog import upkeep
+from streamql.catalog.store import catalog_of
+from streamql.engine.doctor import Finding, examine
+from streamql.errors import StreamqlError
+from tests.consume.support import fresh_schema, run, start_child, tracked_table
+
+ROWS = 2_000
+TIMEOUT_SECONDS = 240
+
+
+def found(spark: SparkSession, schema: str, *, fix: bool = False) -> dict[str, Finding]:
+    """Code → finding, of the streams of a schema."""
+    return {f.code: f for f in examine(spark, fix=fix) if f.subject.startswith(f"{schema}.")}
+
+
+def test_a_healthy_stream_is_no_finding(spark: SparkSession) -> None:
+    schema = fresh_schema(spark, "doctor")
+    tracked_table(spark, ROWS)
+    assert found(spark, schema) == {}
+
+
+def test_a_claim_of_a_dead_process_is_decided(spark: SparkSession) -> None:
+    schema = fresh_schema(spark, "doctor")
+    tracked_table(spark, ROWS)
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    child = start_child(spark, "after:execute", f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s")
+    child.communicate(timeout=TIMEOUT_SECONDS)
+    assert found(spark, schema)["STREAM_BUSY"].severity == "warning"
+    assert found(spark, schema, fix=True)["STREAM_BUSY"].is_fixed
+    assert found(spark, schema) == {}
+    arrived = run(spark, "SELECT count(*) AS n FROM target")[0]["n"]
+    assert arrived in (0, ROWS)  # whether its JVM came to the commit; the stream tells the same
+    assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS - arrived
+
+
+def test_what_cannot_be_read_is_explained(spark: SparkSession) -> None:
+    schema = fresh_schema(spark, "doctor")
+    tracked_table(spark, ROWS)
+    run(spark, "CREATE TABLE gone (id BIGINT)")
+    run(spark, "ALTER TABLE gone SET PROPERTIES ('change_tracking' = 'true')")
+    run(spark, "CREATE STREAM of_gone ON TABLE gone")
+    run(spark, "DROP TABLE gone")
+    assert found(spark, schema)["STREAM_SOURCE_MISSING"].subject.endswith(".of_gone")
+    path = run(spark, "DESCRIBE DETAIL t")[0]["location"].removeprefix("file:")
+    run(spark, "CREATE STREAM late ON TABLE t")
+    run(spark, "DELETE FROM t WHERE id % 7 = 0")
+    for file in Path(path).glob("deletion_vector*"):
+        file.unlink()
+    assert found(spark, schema)["STREAM_STALE"].severity == "error"
+    shutil.rmtree(path)
+
+
+def test_a_stream_about_to_go_stale_is_a_warning(spark: SparkSession) -> None:
+    schema = fresh_schema(spark, "doctor")
+    tracked_table(spark, ROWS)
+    run(spark, "ALTER TABLE t SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 1 second')")
+    finding = found(spark, schema)["STREAM_STALE"]
+    assert finding.severity == "warning"
+    assert "data_retention_days" in finding.remedy
+
+
+def test_history_is_kept_for_longer_while_a_stream_lags(spark: SparkSession) -> None:
+    """And no longer so once it has caught up; what the owner had set is in force again."""
+    schema = fresh_schema(spark, "doctor")
+    tracked_table(spark, ROWS)
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+
+    def retention() -> dict[str, str]:
+        properties = run(spark, "SHOW TBLPROPERTIES t")
+        return {r["key"]: r["value"] for r in properties if "etention" in r["key"]}
+
+    run(spark, "ALTER TABLE t SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 1 second')")
+    before = retention()
+    spark.conf.set("spark.streamql.maxRetentionExtension", "0 days")
+    assert not found(spark, schema, fix=True)["STREAM_STALE"].is_fixed
+    spark.conf.unset("spark.streamql.maxRetentionExtension")
+    assert retention() == before
+    finding = found(spark, schema, fix=True)["STREAM_STALE"]
+    assert finding.is_fixed
+    assert "8 days" in finding.remedy
+    assert retention()["delta.deletedFileRetentionDuration"] == "interval 8 days"
+    assert examine_of(spark, schema) == {}  # extended, and still needed
+    assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
+    run(spark, "INSERT INTO target SELECT id, v FROM s")
+    run(spark, "ALTER STREAM s SET OFFSET TO LATEST")
+    assert not examine_of(spark, schema)["RETENTION_EXTENDED"].is_fixed
+    assert retention() != before
+    assert examine_of(spark, schema, fix=True)["RETENTION_EXTENDED"].is_fixed
+    assert retention() == before
+    assert run(spark, "SELECT * FROM s") == []
+
+
+def examine_of(spark: SparkSession, schema: str, *, fix: bool = False) -> dict[str, Finding]:
+    """Code → finding, of the streams and tables of a schema."""
+    return {f.code: f for f in examine(spark, fix=fix) if f".{schema}." in f".{f.subject}"}
+
+
+def test_upkeep_forgets_old_entries_and_leaves_streams_alone(spark: SparkSession) -> None:
+    schema = fresh_schema(spark, "doctor")
+    tracked_table(spark, 100)
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    run(spark, "INSERT INTO target SELECT id, v FROM s")
+    run(spark, "INSERT INTO t VALUES (-1, -1)")
+    run(spark, "INSERT INTO target SELECT id, v FROM s")
+    before = [s for s in catalog_of(spark).all(spark) if s.name.schema == schema]
+    offset = f"SELECT offset_version FROM streamql.streams WHERE stream = '{schema}.s'"
+    shown = run(spark, offset)
+    own = spark.newSession()
+    own.conf.set("spark.streamql.ledgerRetention", "0 minutes")
+    upkeep.tend(own, "streamql.events")
+    left = run(spark, f"SELECT through_version FROM streamql.consumptions WHERE stream = '{schema}.s'")
+    assert [r[0] for r in left] == [shown[0][0]]  # the newest alone
+    assert run(spark, offset) == shown
+    assert [s for s in catalog_of(spark).all(spark) if s.name.schema == schema] == before
+    run(spark, "INSERT INTO t VALUES (-2, -2)")
+    run(spark, "INSERT INTO target SELECT id, v FROM s")
+    assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == 102
+    assert len(run(spark, "DESCRIBE HISTORY streamql.events")) > 3
+    own.conf.set("spark.streamql.ledgerRetention", "soon")
+    with pytest.raises(StreamqlError, match="ledgerRetention"):
+        upkeep.tend(own, "streamql.events")

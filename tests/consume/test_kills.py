@@ -1,0 +1,77 @@
+"""kill -9 at random instants of a process that consumes without a pause: INSERT, MERGE and transaction blocks, into four targets.
+
+pytest tests/consume/test_kills.py                       # a sample
+STREAMQL_LONG=200 pytest tests/consume/test_kills.py     # that many kills
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+
+from pyspark.sql import SparkSession
+
+from tests.consume.support import assert_ledger_tiles, fresh_schema, run, start_child, tracked_table
+
+KILLS = int(os.environ.get("STREAMQL_LONG", "3"))
+SEED = int(os.environ.get("STREAMQL_SEED", "0"))
+ROUND_SECONDS = 6.0
+"""One round of the loop takes about so long; the kill comes at any instant of the first two."""
+
+
+def loop(schema: str) -> list[str]:
+    """New rows for the source, and what consumes them, three ways."""
+    return [
+        (
+            f"INSERT INTO {schema}.t SELECT m + id, 10 * (m + id) FROM range(0, 500, 1, 2) "
+            f"CROSS JOIN (SELECT coalesce(max(id) + 1, 0) AS m FROM {schema}.t)"
+        ),
+        f"INSERT INTO {schema}.a SELECT id, v FROM {schema}.s",
+        (
+            f"MERGE INTO {schema}.b r USING {schema}.s2 s ON r.id = s.id WHEN MATCHED THEN UPDATE SET r.v = s.v "
+            "WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)"
+        ),
+        "BEGIN TRANSACTION",
+        f"INSERT INTO {schema}.c SELECT id, v FROM {schema}.s3",
+        f"INSERT INTO {schema}.d SELECT id, v FROM {schema}.s3",
+        "COMMIT",
+    ]
+
+
+def test_whatever_the_instant_all_arrives_once(spark: SparkSession) -> None:
+    rng = random.Random(SEED)
+    schema = fresh_schema(spark, "kills")
+    tracked_table(spark, 1000)
+    for stream in ("s2", "s3"):
+        run(spark, f"CREATE STREAM {stream} ON TABLE t AT (STREAM => 's')")
+    for table in "abcd":
+        run(spark, f"CREATE TABLE {table} (id BIGINT, v BIGINT)")
+    spark.conf.set("spark.streamql.lease", "5s")  # the JVM of a dead process goes on for a moment
+    statements = loop(schema)
+    starts = {s: offset_of(spark, f"{schema}.{s}") for s in ("s", "s2", "s3")}
+    for _ in range(KILLS):
+        with start_child(spark, "loop", *statements) as child:
+            assert child.stdout is not None
+            child.stdout.readline()
+            try:
+                child.wait(rng.uniform(0, 2 * ROUND_SECONDS))
+            except subprocess.TimeoutExpired:  # still running, as it should
+                child.kill()
+            else:
+                raise AssertionError(child.stderr.read() if child.stderr else "")
+    # Twice: a transaction that goes on with one that was begun ends where that one would have; what came since is the next one's.
+    for statement in (*statements[1:], *statements[1:]):
+        run(spark, statement)
+    for table in "abcd":
+        assert run(spark, f"SELECT * FROM t EXCEPT ALL SELECT * FROM {table}") == [], table
+        assert run(spark, f"SELECT * FROM {table} EXCEPT ALL SELECT * FROM t") == [], table
+    for stream, start in starts.items():
+        assert_ledger_tiles(spark, f"{schema}.{stream}", start)
+    spark.conf.unset("spark.streamql.lease")
+
+
+def offset_of(spark: SparkSession, stream: str) -> int:
+    row = spark.table("streamql.streams").where(f"stream = '{stream}'").first()
+    assert row is not None
+    return int(row["offset_version"])

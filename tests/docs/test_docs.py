@@ -1,0 +1,138 @@
+"""Every snippet of the README and of docs/ does what the page says."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import streamql
+from streamql.catalog.store import catalog_of
+from streamql.cli.commands import COMMANDS
+from streamql.cli.main import main
+from streamql.cli.options import parse
+from streamql.errors import ERROR_CLASSES
+from tests.consume.support import data_of
+from tests.docs.pages import ROOT, difference, in_order, invocations, others, pages
+from tests.docs.reference import reference
+from tests.histories.recording import INTERPRETED, conf
+from tests.transcripts.running import SCHEMA, Difference, plain_sql, run
+from tests.transcripts.script import Fence, read
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_other_streams(spark: SparkSession) -> None:
+    """`streamql doctor` looks at all streams there are: other tests leave some that are to be complained of."""
+    catalog = catalog_of(spark)
+    catalog.refresh(spark)
+    for state in catalog.all(spark):
+        spark.sql(f"DROP STREAM {state.name.sql}")
+
+
+@pytest.fixture(autouse=True)
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """As for the transcripts: compiling takes longer than running."""
+    with conf(spark, INTERPRETED):
+        yield
+
+
+@dataclass
+class Reader:
+    """Somebody who does what a page says: its SQL in one session, the rest in the process's own; files in a directory of their own."""
+
+    spark: SparkSession
+    directory: Path
+    capture: pytest.CaptureFixture[str]
+    wrong: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.names: dict[str, object] = {
+            "spark": self.spark,
+            "streamql": streamql,
+            "my_builder": SparkSession.builder,
+        }
+
+    def do(self, fence: Fence) -> None:
+        """Runs a block that is no SQL of the page's own."""
+        language, *rest = fence.info.split()
+        if language == "sql":
+            (self.directory / rest[0]).write_text("\n".join(fence.lines) + "\n", encoding="utf-8")
+        elif language == "python":
+            self._python(fence)
+        else:
+            self._console(fence)
+
+    def _python(self, fence: Fence) -> None:
+        code = compile(ast.parse("\n" * (fence.line - 1) + "\n".join(fence.lines)), "page", "exec")
+        exec(code, self.names)
+
+    def _console(self, fence: Fence) -> None:
+        for invocation in invocations(fence):
+            where = f"line {invocation.line}: streamql {' '.join(invocation.argv)}"
+            argv = list(invocation.argv)
+            if invocation.command is None:
+                try:
+                    parse(argv)
+                except SystemExit as e:
+                    if e.code:
+                        self.wrong.append(f"{where}: no such option")
+                continue
+            if "--data" in argv:
+                del argv[argv.index("--data") : argv.index("--data") + 2]
+            self.capture.readouterr()
+            database = [] if "database" in COMMANDS[invocation.command].refuses else ["--database", SCHEMA]
+            code = main(["--data", data_of(self.spark), *database, *argv])
+            if wrong := difference(invocation, code, "".join(self.capture.readouterr())):
+                self.wrong.append(f"{where}: {wrong}")
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_page(
+    page: Path,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    text, transcript, reader = page.read_text(encoding="utf-8"), read(page), Reader(spark, tmp_path, capfd)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(streamql, "session", lambda *_: spark)
+    differences: list[Difference] = []
+    blocks = list(others(text))
+    assert transcript.steps or not blocks, "a page's SQL makes the schema in which the rest runs"
+    with contextlib.closing(run(transcript, spark, plain_sql)) as ran:  # whatever happens, the schema goes
+        try:
+            for index in in_order(blocks, [step.line for step in transcript.steps], reader.do):
+                outcome = next(ran)
+                if outcome.difference is not None:
+                    differences.append(outcome.difference)
+                if index == 0:
+                    spark.sql(f"USE {SCHEMA}")
+        finally:
+            spark.sql("USE default")
+    assert not differences, "\n" + "\n".join(map(str, differences))
+    assert not reader.wrong, "\n" + "\n".join(reader.wrong)
+
+
+def test_each_error_is_explained() -> None:
+    told = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    for code, kind in ERROR_CLASSES.items():
+        assert f"### {code}\n\n*{kind.summary}* (SQLSTATE {kind.sqlstate})\n" in told
+
+
+def test_the_reference_is_that_of_the_code() -> None:
+    assert (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8") == reference(), (
+        "python -m tests.docs.reference writes it"
+    )
+
+
+def test_links_lead_somewhere() -> None:
+    for page in [*pages(), ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "sql" / "README.md"]:
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -1,0 +1,223 @@
+"""The protocol broken on purpose, one step each: what the checker must find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import streamql.consume.binding as binding
+import streamql.consume.blocks as blocks
+import streamql.consume.claims as claims
+import streamql.consume.decide as deciding
+import streamql.consume.run as run
+import streamql.consume.targets as targets
+from streamql.catalog.states import Claim, ClaimedStatement, StatementOutcome, StreamState
+from streamql.catalog.store import catalog_of
+from streamql.consume import execute as executing
+from streamql.delta.command import Numbered
+from streamql.delta.table import DeltaTable
+from streamql.model import TableSource
+from tests.protocol.logs import Commit
+from tests.protocol.scheduler import ORPHAN
+from tests.protocol.stage import Stage
+
+Patch = pytest.MonkeyPatch
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A broken step; `scenario`: where the checker meets it, with other `faults` than usual where it says so."""
+
+    name: str
+    scenario: str
+    breaks: Callable[[Stage, Patch], None]
+    faults: frozenset[str] | None = None
+
+
+def all_are(outcome: StatementOutcome, claim: Claim) -> Claim:
+    """The claim with its statements decided so, whatever the logs say."""
+    return replace(claim, statements=tuple(replace(s, outcome=outcome) for s in claim.statements))
+
+
+def no_fence(on: Stage, patch: Patch) -> None:
+    """decide says fenced, and has not fenced."""
+    patch.setattr(deciding, "fence", lambda spark, path, app_id, number, at_least: number)
+
+
+def fence_over_anything(on: Stage, patch: Patch) -> None:
+    """The fence is committed whatever the log holds: no compare-and-set."""
+
+    def fence(spark: SparkSession, path: str, app_id: str, number: int, at_least: int) -> int:
+        storage = on.world.storage
+        commit = Commit("fence", transactions={app_id: number})
+        on.world.look(f"fences {path} blindly", lambda: storage.commit(storage.newest(path), commit))
+        return number
+
+    patch.setattr(deciding, "fence", fence)
+
+
+def fence_with_data_number(on: Stage, patch: Patch) -> None:
+    """The fence carries the statement's own number, so that whoever reads it takes it for the data."""
+    patch.setattr(Claim, "fence_number", Claim.data_number)
+
+
+def recover_without_deciding(on: Stage, patch: Patch) -> None:
+    """Whoever finds a claim abandoned releases it, as a lease would have it."""
+    patch.setattr(claims, "judge", lambda spark, claim: all_are("fenced", claim))
+
+
+def owner_trusts_its_statement(on: Stage, patch: Patch) -> None:
+    """The owner takes a statement that came back for one that committed, without looking into the log."""
+
+    def judge(spark: SparkSession, claim: Claim) -> Claim:
+        versions = [DeltaTable(spark, s.path).latest().version for s in claim.statements]
+        done = all_are("done", claim).statements
+        return replace(
+            claim, statements=tuple(replace(s, target_version=v) for s, v in zip(done, versions, strict=True))
+        )
+
+    patch.setattr(run, "judge", judge)
+
+
+def owner_releases_what_raised(on: Stage, patch: Patch) -> None:
+    """The owner takes a statement that raised for one that did not commit."""
+    real = run.execute
+    raised: list[Claim] = []
+
+    def execute(*args: Any) -> Any:
+        try:
+            return real(*args)
+        except Exception:
+            raised.append(args[3])
+            raise
+
+    def judge(spark: SparkSession, claim: Claim) -> Claim:
+        return all_are("fenced", claim) if claim in raised else deciding.judge(spark, claim)
+
+    def decide_own(
+        spark: SparkSession, claim: Claim, statement: ClaimedStatement, failure: BaseException | None
+    ) -> Any:
+        if failure is not None:
+            return replace(statement, outcome="fenced")
+        return deciding.decide_own(spark, claim, statement, None)
+
+    patch.setattr(run, "execute", execute)
+    patch.setattr(run, "judge", judge)
+    patch.setattr(run, "decide_own", decide_own)
+
+
+def statement_with_fence_number(on: Stage, patch: Patch) -> None:
+    """The statement's commit carries the fence's number."""
+    patch.setattr(executing, "Numbered", lambda app_id, number, path, seen: Numbered(app_id, number + 1, path, seen))
+
+
+def statement_without_number(on: Stage, patch: Patch) -> None:
+    """The statement's commit carries no number."""
+    patch.setattr(executing, "Numbered", lambda app_id, number, path, seen: Numbered(None, 0, "", -1))
+
+
+def numbers_looked_for_late(on: Stage, patch: Patch) -> None:
+    """Before the statement runs, its number is looked for in commits since now, not since the claim."""
+
+    def late(app_id: str, number: int, path: str, seen: int) -> Numbered:
+        return Numbered(app_id, number, path, on.world.storage.newest(path).number)
+
+    patch.setattr(executing, "Numbered", late)
+
+
+def claim_without_comparing(on: Stage, patch: Patch) -> None:
+    """A claim is made of streams as they are now, not as they were read."""
+
+    def claim_streams(
+        spark: SparkSession, states: Sequence[StreamState], claim: Claim, sources: Mapping[str, TableSource]
+    ) -> bool:
+        now = [catalog_of(spark).by_uuid(spark, s.stream.uuid) for s in states]
+        there = [s for s in now if s is not None]
+        return catalog_of(spark).commit(spark, there, [s.next(claim=claim) for s in there], [])
+
+    patch.setattr(run, "claim_streams", claim_streams)
+
+
+def claim_over_a_claim(on: Stage, patch: Patch) -> None:
+    """A consumer does not wait for another one's claim."""
+
+    def wait_until_free(spark: SparkSession, state: StreamState, **_: Any) -> StreamState:
+        return catalog_of(spark).by_uuid(spark, state.stream.uuid) or state
+
+    patch.setattr(run, "wait_until_free", wait_until_free)
+
+
+def end_without_checking(on: Stage, patch: Patch) -> None:
+    """A claim is ended without looking whether it is still there."""
+
+    def ended(state: StreamState, claim: Claim, outcome: str, ended_ms: int) -> StreamState:
+        interval = claim.intervals[state.stream.uuid]
+        offset = replace(state.offset, version=interval.through) if outcome == "CONSUMED" else state.offset
+        return state.next(claim=None, offset=offset)
+
+    patch.setattr(claims, "_holds", lambda state, claim: True)
+    patch.setattr(claims, "_ended", ended)
+
+
+def old_interval(on: Stage, patch: Patch) -> None:
+    """A consumer that had to wait runs the interval that it was analysed with."""
+    patch.setattr(binding, "_fits", lambda token, wanted, offset: True)
+
+
+def one_app_id(on: Stage, patch: Patch) -> None:
+    """All streams share one application id, though each counts by itself."""
+    real = targets.claimed_statement
+
+    def claimed_statement(*args: Any) -> ClaimedStatement | None:
+        statement = real(*args)
+        return None if statement is None else replace(statement, app_id="streamql")
+
+    patch.setattr(run, "claimed_statement", claimed_statement)
+
+
+def numbers_that_repeat(on: Stage, patch: Patch) -> None:
+    """The number is the offset that the claim begins at: the same for each attempt."""
+    patch.setattr(
+        Claim, "data_number", property(lambda claim: 2 * (min(i.after for i in claim.intervals.values()) + 1))
+    )
+
+
+def enters_after_it_ran(on: Stage, patch: Patch) -> None:
+    """A statement of a block runs, and enters the claim with the next one."""
+    real = blocks.write
+
+    def write(spark: SparkSession, claim: Claim, changed: Claim, *rest: Any) -> Any:
+        written = real(spark, claim, replace(changed, statements=changed.statements[:-1]), *rest)
+        return replace(written, statements=changed.statements) if isinstance(written, Claim) else written
+
+    patch.setattr(blocks, "write", write)
+
+
+def done_statements_run_again(on: Stage, patch: Patch) -> None:
+    """Whoever goes on with an unfinished block does all of it."""
+    patch.setattr(blocks.Block, "_skipped", lambda block, command, i, fingerprint: None)
+
+
+MUTATIONS = (
+    Mutation("a statement enters after it ran", "a block and an insert", enters_after_it_ran),
+    Mutation("done statements run again", "one block", done_statements_run_again),
+    Mutation("decide says fenced without fencing", "one insert", no_fence, frozenset({ORPHAN})),
+    Mutation("a fence over whatever is there", "one insert", fence_over_anything, frozenset({ORPHAN})),
+    Mutation("a fence with the statement's number", "two inserts", fence_with_data_number),
+    Mutation("recovery releases without deciding", "one insert", recover_without_deciding),
+    Mutation("the owner trusts its statement", "two inserts", owner_trusts_its_statement),
+    Mutation("the owner releases what raised", "one insert", owner_releases_what_raised),
+    Mutation("a statement with the fence's number", "one insert", statement_with_fence_number),
+    Mutation("a statement without a number", "one insert", statement_without_number),
+    Mutation("numbers looked for too late", "two inserts", numbers_looked_for_late, frozenset()),
+    Mutation("a claim without compare-and-set", "two targets", claim_without_comparing),
+    Mutation("a claim over a claim", "two targets", claim_over_a_claim),
+    Mutation("an end without a look at the claim", "three inserts", end_without_checking, frozenset()),
+    Mutation("an interval from before the wait", "two inserts", old_interval),
+    Mutation("one application id for all streams", "two streams in a statement", one_app_id),
+    Mutation("a number that each attempt has", "one insert", numbers_that_repeat),
+)

@@ -1,0 +1,24 @@
+"""The checker can fail: each step of the protocol, broken on purpose, costs or doubles a row in some schedule that it runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.protocol.explore import explore
+from tests.protocol.mutations import MUTATIONS, Mutation
+from tests.protocol.scenarios import SCENARIOS
+from tests.protocol.stage import Stage
+
+SCHEDULES_MAX = 2000
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m.name)
+def test_a_broken_step_is_found(on: Stage, monkeypatch: pytest.MonkeyPatch, mutation: Mutation) -> None:
+    scenario = SCENARIOS[mutation.scenario]
+    if mutation.faults is not None:
+        scenario = replace(scenario, faults=mutation.faults)
+    mutation.breaks(on, monkeypatch)
+    report = explore(on, scenario, scenario.bounds, SCHEDULES_MAX, ("LOST", "DOUBLED"))
+    assert report.wrong, f"not found in {report.schedules} schedules"

@@ -1,0 +1,86 @@
+"""The catalog's snapshot, and a session of this process, against Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamql.cli.embedded import EmbeddedSession
+from streamql.cli.session import use_statement
+from streamql.cli.shell import lookups
+from streamql.cli.shell.complete import complete
+from streamql.cli.shell.snapshot import Relation, Snapshot, Want
+
+
+@pytest.fixture
+def database(request: pytest.FixtureRequest) -> str:
+    return f"look_{request.node.name}"
+
+
+@pytest.fixture
+def session(spark: SparkSession, database: str) -> Iterator[EmbeddedSession]:
+    spark.sql(f"CREATE DATABASE {database}")
+    made = EmbeddedSession(spark)
+    made.sql(use_statement(f"spark_catalog.{database}"))
+    made.sql("CREATE TABLE Orders (id INT, `a-b` INT)")
+    made.sql("ALTER TABLE orders SET PROPERTIES ('change_tracking' = 'true')")
+    made.sql("CREATE STREAM orders_st ON TABLE orders")
+    made.sql("INSERT INTO orders VALUES (1, 2)")
+    made.sql("CREATE VIEW seen AS SELECT id FROM orders")
+    made.sql("CREATE TEMPORARY VIEW passing AS SELECT 1 AS one")
+    yield made
+    spark.catalog.dropTempView("passing")
+    spark.sql("USE default")
+
+
+def test_snapshot(session: EmbeddedSession, database: str) -> None:
+    snapshot, ages = lookups.overview(session, Snapshot())
+    assert snapshot.database == database
+    assert {"default", database} <= set(snapshot.databases)
+    assert {r.name.lower(): (r.kind, r.is_temporary) for r in snapshot.relations[database]} == {
+        "orders": ("table", False),
+        "seen": ("view", False),
+        "passing": ("view", True),
+        "orders_st": ("stream", False),
+    }
+    assert [(age.name, age.is_stale) for age in ages] == [("orders_st", False)]
+    assert ages[0].stale_after_ms is not None
+    assert ages[0].stale_after_ms > lookups.now_ms()
+
+    # what a completion lacks is looked up, until it lacks nothing
+    text = "SELECT p.o, o.| FROM orders_st o, passing p"
+    before, after = text.split("|")
+    for want in complete(before, after, snapshot).wants:
+        snapshot = lookups.look_up(session, want, snapshot)
+    found = [c.text for c in complete(before, after, snapshot).candidates]
+    assert found == ["__change_type", "__commit_version", "__commit_timestamp", "id", "`a-b`"]
+    assert lookups.look_up(session, Want(database, "passing"), snapshot).columns[database, "passing"] == ["one"]
+
+    # what is not there is known to be empty, and not asked for again
+    snapshot = lookups.look_up(session, Want("nosuch"), snapshot)
+    snapshot = lookups.look_up(session, Want(database, "nosuch"), snapshot)
+    assert (snapshot.relations["nosuch"], snapshot.columns[database, "nosuch"]) == ((), ())
+
+
+def test_transactions_are_seen(session: EmbeddedSession) -> None:
+    assert not session.in_transaction()
+    session.sql("BEGIN TRANSACTION")
+    assert session.in_transaction()
+    session.sql("ROLLBACK")
+    assert not session.in_transaction()
+    assert session.stages() == (0, 0, 0)
+    session.cancel()
+
+
+def test_a_relation_is_found_by_its_name() -> None:
+    relation = Relation("Orders", "table")
+    snapshot = Snapshot("db", (), {"db": (relation,)})
+    assert (
+        snapshot.find(("orders",))
+        == snapshot.find(("DB", "ORDERS"))
+        == snapshot.find(("spark_catalog", "db", "orders"))
+        == relation
+    )
+    assert snapshot.find(("other", "orders")) is None

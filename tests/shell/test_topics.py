@@ -1,0 +1,78 @@
+"""\\help: every statement of the dialect has an entry, and its examples run."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import get_args
+
+import pytest
+from pyspark.sql import SparkSession
+
+import streamql.dialect
+from streamql.cli.kinds import Kind, kind_of
+from streamql.cli.script import typed
+from streamql.cli.shell import topics
+from streamql.cli.shell.actions import CommandError
+from streamql.dialect import parse
+from streamql.dialect.statements import Statement
+from streamql.sessions import run_sql
+
+
+def examples() -> list[str]:
+    return [statement.text for topic in topics.TOPICS for text in topic.examples for statement in typed(text)]
+
+
+def test_every_statement_has_an_example() -> None:
+    parsed = {type(statement) for text in examples() if (statement := parse(text)) is not None}
+    assert parsed == set(get_args(Statement))
+
+
+def test_every_grammar_has_an_entry() -> None:
+    shown = {grammar for topic in topics.TOPICS for grammar in topic.grammars}
+    for module in pkgutil.iter_modules(streamql.dialect.__path__):
+        names = vars(importlib.import_module(f"streamql.dialect.{module.name}"))
+        lacking = [name for name, value in names.items() if name.endswith("_GRAMMAR") and value not in shown]
+        assert lacking == [], module.name
+
+
+def test_every_topic_is_whole() -> None:
+    for topic in topics.TOPICS:
+        assert topic.summary
+        assert topic.grammars
+        assert topic.text.endswith(".")
+        assert topic.examples
+        assert all(text.endswith(";") for text in topic.examples)
+        for name in (topic.name, *topic.also):
+            assert topics.find(name).startswith(f"{topic.name}: ")
+    names = [name.upper() for topic in topics.TOPICS for name in (topic.name, *topic.also)]
+    assert len(names) == len(set(names))
+
+
+def test_it_fits_a_terminal() -> None:
+    for topic in topics.TOPICS:
+        assert max(map(len, topics.find(topic.name).split("\n"))) <= 80 + 20  # examples are not wrapped
+    assert max(map(len, topics.overview().split("\n"))) <= 80
+
+
+def test_what_is_looked_for() -> None:
+    assert topics.find("create stream;").startswith("CREATE STREAM")
+    assert topics.find("Create").startswith("CREATE STREAM")
+    assert topics.find("commit").startswith("BEGIN TRANSACTION")
+    assert topics.find("table_stream_mode").startswith("CREATE STREAM")
+    with pytest.raises(CommandError) as e:
+        topics.find("create steam")
+    assert "CREATE STREAM" in e.value.hint
+
+
+def test_the_examples_run(spark: SparkSession) -> None:
+    spark.sql("CREATE DATABASE shell_topics")
+    spark.sql("USE shell_topics")
+    try:
+        for text in examples():
+            frame = run_sql(text, spark)
+            if kind_of(text) is Kind.QUERY:
+                frame.collect()
+        assert {tuple(row) for row in spark.table("copy").collect()} == {(1, 11), (2, 20)}
+    finally:
+        spark.sql("USE default")
