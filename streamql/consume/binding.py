@@ -76,7 +76,7 @@ def _rebind(
     for old in tokens:
         reading = read_stream(spark, state, now, rows_max)
         now = reading.interval
-        command.rebind(old.text, reading.frame, reading.token)
+        command.rebind(old.text, reading.frame, reading.token, is_earlier=now.through < old.interval.through)
     assert now is not None
     return now
 

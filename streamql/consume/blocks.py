@@ -30,15 +30,14 @@ from streamql.consume.claims import (
     end,
     is_consumed,
     is_held,
-    lost,
     new_claim,
     owned,
     tell_of_resumption,
-    unfinished,
     wait_until_free,
     write,
 )
 from streamql.consume.decide import decide_own, judge
+from streamql.consume.errors import committed, lost, moved, unfinished
 from streamql.consume.execute import counted, execute, tell_of_reservation
 from streamql.consume.owner import Work, running, stop_running
 from streamql.consume.targets import TEXT_CHARACTERS_MAX, claimed_statement, find_target, lead_of, prepare, runs_plain
@@ -94,6 +93,11 @@ class Block:
     def pin(self, uuid_: str, interval: Interval, statement: str) -> None:
         """Notes what a statement has read."""
         self._pins.setdefault(uuid_, Pin(interval, statement))
+
+    def _seen(self, state: StreamState, command: Command) -> Interval | None:
+        """What an earlier statement has read of a stream."""
+        pinned = self._pins.get(state.stream.uuid)
+        return None if pinned is None or pinned.statement == command.pin else pinned.interval
 
     @property
     def claim(self) -> Claim | None:
@@ -229,9 +233,13 @@ class Block:
 
         states = [wait_until_free(self._spark, s, resumes=resumes) for s in streams_of(self._spark, command)]
         begun = next((s.claim for s in states if s.claim is not None), None)
-        if begun is not None:
-            self._take_over(begun)
-        return begun is not None
+        if begun is None:
+            return False
+        for state in states:
+            if self._seen(state, command) not in (None, begun.intervals.get(state.stream.uuid)):
+                raise moved(state)
+        self._take_over(begun)
+        return True
 
     def _enter(self, command: Command, i: int) -> tuple[ClaimedStatement, Target] | None:
         """Puts a statement into the claim, with its target and its streams, before it runs. None: look again."""
@@ -279,17 +287,12 @@ class Block:
         """The intervals of the statement's streams: those of the block; for a stream that nobody has read here yet, from its offset."""
         fixed = {} if self._claim is None else dict(self._claim.intervals)
         for state in joining:
-            pinned = self._pins.get(state.stream.uuid)
-            if pinned is None or pinned.statement == command.pin:
+            seen = self._seen(state, command)
+            if seen is None:
                 continue
-            if (pinned.interval.after, pinned.interval.initial) != (state.offset.version, state.offset.initial):
-                raise StreamqlError(
-                    "STREAM_MOVED",
-                    f"another consumer moved stream {state.name} since this transaction read it",
-                    hint="ROLLBACK, then run the transaction again",
-                    stream=str(state.name),
-                )
-            fixed[state.stream.uuid] = pinned.interval
+            if (seen.after, seen.initial) != (state.offset.version, state.offset.initial):
+                raise moved(state)
+            fixed[state.stream.uuid] = seen
         current = {s.stream.uuid: s for s in joining}
         return bind(self._spark, command, [current.get(s.stream.uuid, s) for s in states], fixed)
 
@@ -375,7 +378,9 @@ class Block:
                 return
             judged = judge(self._spark, self._claim)
             if not is_held(self._spark, judged):
-                if judged.done and not is_consumed(self._spark, judged):
+                if judged.done and is_consumed(self._spark, judged):  # by a COMMIT of which nobody heard
+                    raise committed(judged)
+                if judged.done:
                     raise unfinished(judged, "another process took this one for dead")
                 return
             if conclude(self._spark, judged, "rolled back") == "UNFINISHED":

@@ -6,15 +6,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from pyspark.sql import SparkSession
 
 from streamql.catalog.events import consumption_event
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.catalog.store import catalog_of, now_ms
-from streamql.consume.decide import judge, judge_what_can_be
+from streamql.consume.decide import judge
+from streamql.consume.errors import busy, lost, unfinished
 from streamql.consume.owner import is_dead, is_running_here, this_owner
 from streamql.delta.command import Target
 from streamql.delta.jvm import is_cancelled
@@ -71,24 +72,38 @@ def _heartbeat(held: Sequence[StreamState]) -> int:
     return max((s.claim.heartbeat for s in held if s.claim is not None), default=0)
 
 
+@dataclass(frozen=True)
+class Ending:
+    """The last commit of a claim: its streams before it and after it, and what the ledger says of it."""
+
+    before: Sequence[StreamState]
+    after: Sequence[StreamState]
+    events: Sequence[Mapping[str, Any]]
+
+
+def ending(spark: SparkSession, claim: Claim, outcome: str, error: str | None) -> Ending | None:
+    """The commit that advances (outcome CONSUMED) or releases (any other) all streams of a claim, and notes its statements as they were
+    decided. None: the claim is not there any more."""
+    held = _held(spark, claim)
+    if held is None:
+        return None
+    ended = now_ms()
+    after = [_ended(s, claim, outcome, ended) for s in held]
+    events = [
+        consumption_event(s, claim, outcome, ended, statement, error)
+        for s in after
+        for statement in claim.statements or (READING,)
+        if claim.reads(statement, s.stream.uuid)
+    ]
+    return Ending(held, after, events)
+
+
 def end(spark: SparkSession, claim: Claim, outcome: str, error: str | None) -> bool:
-    """Advances (outcome CONSUMED) or releases (any other) all streams of a claim by one commit, which notes its statements as they were
-    decided. False: the claim is not there any more."""
-    catalog = catalog_of(spark)
-    while True:
-        held = _held(spark, claim)
-        if held is None:
-            return False
-        ended = now_ms()
-        after = [_ended(s, claim, outcome, ended) for s in held]
-        events = [
-            consumption_event(s, claim, outcome, ended, statement, error)
-            for s in after
-            for statement in claim.statements or (READING,)
-            if claim.reads(statement, s.stream.uuid)
-        ]
-        if catalog.commit(spark, held, after, events):
+    """Ends a claim, by one commit (`ending`). False: it is not there any more."""
+    while (last := ending(spark, claim, outcome, error)) is not None:
+        if catalog_of(spark).commit(spark, last.before, last.after, last.events):
             return True
+    return False
 
 
 def is_consumed(spark: SparkSession, claim: Claim) -> bool:
@@ -158,16 +173,6 @@ def _goes_on_elsewhere(spark: SparkSession, claim: Claim) -> bool:
     return any(s is not None and s.claim is not None and s.claim.consumption_id == claim.consumption_id for s in states)
 
 
-def lost(claim: Claim, why: str) -> StreamqlError:
-    """The error for a consumption whose claim others took."""
-    return StreamqlError(
-        "CLAIM_LOST",
-        f"consumption {claim.consumption_id} lost its claim: {why}",
-        hint="run the statement again; SELECT * FROM streamql.consumptions tells who took the changes",
-        consumption_id=claim.consumption_id,
-    )
-
-
 def recover(spark: SparkSession, claim: Claim, why: str) -> None:
     """Decides a claim that its owner will not decide, and ends it, unless it is unfinished.
 
@@ -208,9 +213,9 @@ def wait_until_free(
 ) -> StreamState:
     """The stream once nobody consumes it: waits, and recovers a claim whose owner is gone.
 
-    `resumes`: an unfinished claim of which it says so is answered with the stream: the caller takes it over. `give_up`: a claim that
-    no log can decide, or an unfinished one, is ended so, because a person says where the stream shall be (SET OFFSET) or that it shall
-    go. Raises STREAM_BUSY, STREAM_NOT_FOUND, CONSUMPTION_UNDECIDED, CONSUMPTION_UNFINISHED.
+    `resumes`: an unfinished claim of which it says so is answered with the stream: the caller takes it over. `give_up`: so is a claim
+    that is unfinished, or that no log can decide: the caller ends it. Raises STREAM_BUSY, STREAM_NOT_FOUND, CONSUMPTION_UNDECIDED,
+    CONSUMPTION_UNFINISHED.
     """
     deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
     pause = POLL_SECONDS_MIN
@@ -226,49 +231,22 @@ def wait_until_free(
         if now.claim is None or (now.claim.is_unfinished and resumes(now.claim)):
             return now
         if now.claim.is_unfinished:
-            if not give_up:
-                raise unfinished(now.claim, f"stream {now.name} waits for it")
-            end(spark, now.claim, "UNFINISHED", "given up by a person")
-            continue
+            if give_up:
+                return now
+            raise unfinished(now.claim, f"stream {now.name} waits for it")
         why = is_abandoned(spark, now.claim)
         if why is not None:
             try:
                 recover(spark, now.claim, why)
             except StreamqlError as e:
-                if e.code != "CONSUMPTION_UNDECIDED" or not give_up:
-                    raise
-                end(spark, judge_what_can_be(spark, now.claim)[0], "UNDECIDED", e.message)
+                if e.code == "CONSUMPTION_UNDECIDED" and give_up:
+                    return now
+                raise
             continue  # it is free now, or somebody else's: also who would not wait may look again
         if time.monotonic() > deadline or is_cancelled(spark):
             raise busy(now)
         time.sleep(pause)
         pause = min(pause * 1.5, POLL_SECONDS_MAX)
-
-
-def busy(state: StreamState) -> StreamqlError:
-    """The error for a stream that somebody else consumes."""
-    assert state.claim is not None
-    owner = state.claim.owner
-    age = max(0, now_ms() - state.claim.started_at_ms) // 1000
-    return StreamqlError(
-        "STREAM_BUSY",
-        f"stream {state.name} is being consumed by {owner.who}, process {owner.pid}, since {age} s",
-        hint=f"run the statement again later, or SET {BUSY_TIMEOUT.key} = 10min to wait longer",
-        stream=str(state.name),
-        consumption_id=state.claim.consumption_id,
-    )
-
-
-def unfinished(claim: Claim, what: str) -> StreamqlError:
-    """The error for a transaction of which some statements are in and others not."""
-    return StreamqlError(
-        "CONSUMPTION_UNFINISHED",
-        f"a transaction of {claim.owner.who} did not come to its end, and {len(claim.done)} of its "
-        f"statements committed, into {claim.where_done}: {what}",
-        hint="run the same transaction again: what is done is skipped. Or RESTORE the targets, then ALTER STREAM … RELEASE",
-        consumption_id=claim.consumption_id,
-        targets=[s.path for s in claim.done],
-    )
 
 
 def check_stands(spark: SparkSession, claim: Claim, done: ClaimedStatement, target: Target) -> None:

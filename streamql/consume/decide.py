@@ -7,6 +7,7 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement
+from streamql.consume.errors import undecided
 from streamql.delta.table import DeltaTable
 from streamql.delta.txns import fence, find_txn
 from streamql.errors import StreamqlError
@@ -98,14 +99,3 @@ def _is_same_log(table: DeltaTable, statement: ClaimedStatement) -> bool:
         return table.at(statement.seen).table_id == statement.table_id
     except StreamqlError:
         return False
-
-
-def undecided(claim: Claim, statement: ClaimedStatement, why: str) -> StreamqlError:
-    """The error for a consumption of which no log can tell."""
-    return StreamqlError(
-        "CONSUMPTION_UNDECIDED",
-        f"whether consumption {claim.consumption_id} into {statement.target} committed cannot be told: {why} ({statement.path})",
-        hint="look whether the rows arrived; if so, ALTER STREAM … SET OFFSET VERSION n, if not, ALTER STREAM … RELEASE",
-        consumption_id=claim.consumption_id,
-        path=statement.path,
-    )

@@ -18,19 +18,17 @@ from streamql.consume.claims import (
     POLL_SECONDS_MIN,
     READING,
     Heartbeat,
-    busy,
     check_stands,
     claim_streams,
     conclude,
     end,
-    lost,
     new_claim,
     owned,
     tell_of_resumption,
-    unfinished,
     wait_until_free,
 )
 from streamql.consume.decide import decide_own, judge
+from streamql.consume.errors import busy, lost, unfinished
 from streamql.consume.execute import counted, execute, tell_of_reservation
 from streamql.consume.owner import running
 from streamql.consume.targets import TEXT_CHARACTERS_MAX, claimed_statement, find_target, lead_of, prepare, runs_plain

@@ -62,8 +62,10 @@ def find_target(spark: SparkSession, command: Command, i: int) -> Target:
 
 
 def runs_plain(target: Target) -> bool:
-    """Whether Spark shall say its error, or do nothing (IF NOT EXISTS over a table that is there)."""
-    return (target.operation == "CTAS" and target.exists) or (target.operation == "REPLACE" and not target.exists)
+    """Whether Spark shall say its error, or do nothing (IF NOT EXISTS, or mode ignore, over a table that is there)."""
+    if target.operation == "REPLACE":
+        return not target.exists
+    return target.operation == "EXISTS" or (target.operation == "CTAS" and target.exists)
 
 
 def prepare(spark: SparkSession, command: Command, i: int, target: Target, consumption_id: str) -> Target | None:

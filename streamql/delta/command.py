@@ -13,7 +13,8 @@ from streamql.delta.jvm import JavaObject, analyzed, java_list, session_of
 @dataclass(frozen=True)
 class Target:
     """Where a statement writes. `kind`: delta or other. `operation`: Spark's name of the write; CTAS, RTAS, REPLACE, with _RESERVED
-    where an empty marked table stands there already, whose mark is `mark`. `table_id`, `path`: of a Delta table that `exists`. `managed`:
+    where an empty marked table stands there already, whose mark is `mark`; EXISTS: a write by path that a table there keeps from
+    writing (mode ignore, error). `table_id`, `path`: of a Delta table that `exists`. `managed`:
     whether DROP TABLE removes its files."""
 
     kind: str
@@ -93,9 +94,9 @@ class Command:
         """Equal for equal statements: of the text, or where there is none (a DataFrame writer) of what is written where."""
         return str(self._handle.fingerprint(session_of(self._spark), i))
 
-    def rebind(self, token: str, frame: DataFrame, new_token: str) -> None:
-        """Every read with this token now stands for another interval."""
-        self._handle.rebind(token, analyzed(frame), new_token)
+    def rebind(self, token: str, frame: DataFrame, new_token: str, *, is_earlier: bool) -> None:
+        """Every read with this token now stands for another interval; columns that came after one `is_earlier` are NULL in it."""
+        self._handle.rebind(token, analyzed(frame), new_token, is_earlier)
 
     def reserve(self, i: int, mark: str) -> None:
         """Makes the empty marked table that CREATE TABLE AS will replace."""

@@ -14,7 +14,7 @@ from streamql.delta.log import CommitMissing
 from streamql.delta.table import DeltaTable, Snapshot
 
 REPLAY_COMMITS_MAX = 200
-"""More commits than this, and the state is asked rather than the commits read."""
+"""More commits than this, and the state is asked before the commits are read."""
 
 SET_TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
 """Table property: transactions are forgotten after so long."""
@@ -34,19 +34,26 @@ def find_txn(
 ) -> Found | None:
     """The commit of (app id, wanted), else what the log up to `latest` has last for the id; None: nothing since version `after`.
 
-    Read from the commits since then; from the whole state, which knows the last number only, where they are gone or too many.
+    Of few commits since then, they are read. Else the whole state is asked, which knows the last number only; where that is a later one,
+    only the commits tell whether the wanted one came before it: they are read, however many, and where they are gone it is as if not.
     """
-    if 0 <= after <= latest.version <= after + REPLAY_COMMITS_MAX:
-        try:
-            commits = table.commits(latest, after, latest.version, files=False)
-        except CommitMissing:
-            pass
-        else:
-            found = [Found(c.transactions[app_id], c.version, c.metrics) for c in commits if app_id in c.transactions]
-            exact = [f for f in found if f.number == wanted]
-            return (exact or found)[-1] if found else None
-    number = scala(spark).Txns.number(latest.handle, app_id)
-    return None if number is None else Found(int(number))
+
+    def last() -> Found | None:
+        number = scala(spark).Txns.number(latest.handle, app_id)
+        return None if number is None else Found(int(number))
+
+    can_be_read = 0 <= after <= latest.version
+    if not can_be_read or latest.version > after + REPLAY_COMMITS_MAX:
+        known = last()
+        if not can_be_read or known is None or known.number <= wanted:
+            return known
+    try:
+        commits = table.commits(latest, after, latest.version, files=False)
+    except CommitMissing:
+        return last()
+    found = [Found(c.transactions[app_id], c.version, c.metrics) for c in commits if app_id in c.transactions]
+    exact = [f for f in found if f.number == wanted]
+    return (exact or found)[-1] if found else None
 
 
 def fence(spark: SparkSession, path: str, app_id: str, number: int, at_least: int) -> int | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -13,7 +15,7 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of, now_ms, user_of
 from streamql.changes.plan import check_row_tracking
 from streamql.changes.schema import check_reserved
-from streamql.consume import transactions, wait_until_free
+from streamql.consume import Ending, give_way, transactions, wait_until_free
 from streamql.delta.names import look_up, qualify, schema_exists
 from streamql.dialect import quote_string
 from streamql.dialect.statements import (
@@ -57,18 +59,19 @@ def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> No
                 hint="CREATE OR REPLACE STREAM, or CREATE STREAM IF NOT EXISTS",
                 **_at(statement.name_span),
             )
+        now, user = now_ms(), user_of(spark)
         if old is None:
             _check_free(spark, name, statement.name_span)
-        else:
-            transactions.refuse_own(spark, old)
-            _new_state(spark, statement, name, text)  # what is refused gives no claim up
-            old = wait_until_free(spark, old, give_up=True)
-        state = _new_state(spark, statement, name, text)
-        now, user = now_ms(), user_of(spark)
-        events = [stream_event("created" if old is None else "replaced", state, now, user, text)]
-        if old is not None:
-            events.append(stream_event("dropped", old.next(), now, user, text))
-        if catalog.commit(spark, [] if old is None else [old], [state], events):
+            state = _new_state(spark, statement, name, text)
+            if catalog.commit(spark, [], [state], [stream_event("created", state, now, user, text)]):
+                return
+            continue
+        transactions.refuse_own(spark, old)
+        _new_state(spark, statement, name, text)  # what is refused waits for nobody
+        last = give_way(spark, old)
+        state, gone = _new_state(spark, statement, name, text), _of(last, old).next()
+        events = [stream_event("replaced", state, now, user, text), stream_event("dropped", gone, now, user, text)]
+        if _commit(spark, last, old, state, events):
             return
     raise _contended(name)
 
@@ -156,13 +159,11 @@ def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
     for _ in range(ATTEMPTS_MAX):
         found = need_stream(spark, statement.name, **_at(statement.name_span))
         transactions.refuse_own(spark, found)
-        state = wait_until_free(spark, found, give_up=True)
-        gone = state.next()
-        if catalog_of(spark).commit(
-            spark, [state], [None], [stream_event("dropped", gone, now_ms(), user_of(spark), text)]
-        ):
+        last = give_way(spark, found)
+        gone = _of(last, found).next()
+        if _commit(spark, last, found, None, [stream_event("dropped", gone, now_ms(), user_of(spark), text)]):
             return
-    raise _contended(state.name)
+    raise _contended(found.name)
 
 
 def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None:
@@ -172,14 +173,34 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
     for _ in range(ATTEMPTS_MAX):
         found = need_stream(spark, statement.name, **_at(statement.name_span))
         transactions.refuse_own(spark, found)
-        _altered(spark, found, statement)  # what is refused gives no claim up
-        state = wait_until_free(spark, found, give_up=isinstance(statement.action, SetOffset | Release))
-        event, altered = _altered(spark, state, statement)
-        if catalog_of(spark).commit(
-            spark, [state], [altered], [stream_event(event, altered, now_ms(), user_of(spark), text)]
-        ):
+        _altered(spark, found, statement)  # what is refused waits for nobody
+        if isinstance(statement.action, SetOffset | Release):
+            last = give_way(spark, found)
+        else:
+            free = wait_until_free(spark, found)
+            last = Ending([free], [free], [])
+        event, altered = _altered(spark, _of(last, found), statement)
+        if _commit(spark, last, found, altered, [stream_event(event, altered, now_ms(), user_of(spark), text)]):
             return
-    raise _contended(state.name)
+    raise _contended(found.name)
+
+
+def _of(last: Ending, state: StreamState) -> StreamState:
+    """A stream as a consumption that gives way leaves it."""
+    return next(s for s in last.after if s.stream.uuid == state.stream.uuid)
+
+
+def _commit(
+    spark: SparkSession,
+    last: Ending,
+    old: StreamState,
+    new: StreamState | None,
+    events: Sequence[Mapping[str, Any]],
+) -> bool:
+    """One event commit: a consumption gives way, if one must, and a stream becomes what a person wants, None: nothing. False: somebody
+    else was first, look again."""
+    others = [s for s in last.after if s.stream.uuid != old.stream.uuid]
+    return catalog_of(spark).commit(spark, last.before, [*others, new], [*last.events, *events])
 
 
 def _altered(spark: SparkSession, state: StreamState, statement: AlterStream) -> tuple[str, StreamState]:

@@ -16,6 +16,7 @@ from pyspark.sql import Row, SparkSession
 import streamql
 
 ROOT = Path(__file__).parents[2]
+BLOCK_ROWS = 20_000
 _numbers = itertools.count()
 
 
@@ -94,3 +95,23 @@ def assert_ledger_tiles(spark: SparkSession, stream: str, first: int) -> None:
     offset = spark.table("streamql.streams").where(f"stream = '{stream}'").first()
     assert offset is not None
     assert offset["offset_version"] == at, intervals
+
+
+def two_targets(spark: SparkSession, prefix: str) -> tuple[str, list[str]]:
+    """A schema with a stream, two tables, and the transaction that fills both."""
+    schema = fresh_schema(spark, prefix)
+    tracked_table(spark, BLOCK_ROWS)
+    for table in ("a", "b"):
+        run(spark, f"CREATE TABLE {table} (id BIGINT, v BIGINT)")
+    inserts = [f"INSERT INTO {schema}.{table} SELECT id, v FROM {schema}.s" for table in ("a", "b")]
+    return schema, ["BEGIN TRANSACTION", *inserts, "COMMIT"]
+
+
+def assert_arrived_once(spark: SparkSession, schema: str, rows: int = BLOCK_ROWS) -> None:
+    """Each row of the source is in both tables, once, and nothing is left in the stream."""
+    for table in ("a", "b"):
+        row = run(spark, f"SELECT count(*) AS n, count(DISTINCT id) AS d, sum(v) AS v FROM {table}")[0]
+        assert (row["n"], row["d"], row["v"]) == (rows, rows, 10 * sum(range(rows))), table
+    assert run(spark, "SELECT * FROM s") == []
+    first = run(spark, f"SELECT min(from_version) AS v FROM streamql.consumptions WHERE stream = '{schema}.s'")[0]["v"]
+    assert first is not None

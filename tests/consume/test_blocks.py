@@ -4,37 +4,20 @@ from __future__ import annotations
 
 import signal
 import threading
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 import streamql
 from streamql.consume import blocks
+from streamql.consume.claims import end
 from streamql.consume.owner import is_running_here, running, stop_running, this_owner
 from streamql.errors import StreamqlError
-from tests.consume.support import assert_ledger_tiles, fresh_schema, run, start_child, tracked_table
+from tests.consume.support import BLOCK_ROWS as ROWS
+from tests.consume.support import assert_arrived_once, assert_ledger_tiles, run, start_child, two_targets
 
-ROWS = 20_000
 TIMEOUT_SECONDS = 240
-
-
-def two_targets(spark: SparkSession, prefix: str) -> tuple[str, list[str]]:
-    """A schema with a stream, two tables, and the transaction that fills both."""
-    schema = fresh_schema(spark, prefix)
-    tracked_table(spark, ROWS)
-    for table in ("a", "b"):
-        run(spark, f"CREATE TABLE {table} (id BIGINT, v BIGINT)")
-    inserts = [f"INSERT INTO {schema}.{table} SELECT id, v FROM {schema}.s" for table in ("a", "b")]
-    return schema, ["BEGIN TRANSACTION", *inserts, "COMMIT"]
-
-
-def assert_arrived_once(spark: SparkSession, schema: str, rows: int = ROWS) -> None:
-    for table in ("a", "b"):
-        row = run(spark, f"SELECT count(*) AS n, count(DISTINCT id) AS d, sum(v) AS v FROM {table}")[0]
-        assert (row["n"], row["d"], row["v"]) == (rows, rows, 10 * sum(range(rows))), table
-    assert run(spark, "SELECT * FROM s") == []
-    first = run(spark, f"SELECT min(from_version) AS v FROM streamql.consumptions WHERE stream = '{schema}.s'")[0]["v"]
-    assert first is not None
 
 
 @pytest.mark.parametrize(
@@ -194,20 +177,23 @@ def test_a_statement_that_wrote_nothing_and_was_not_decided_is_owed(
     assert_arrived_once(spark, schema)
 
 
-@pytest.mark.parametrize(
-    "refused", ["ALTER STREAM s SET OFFSET VERSION 0", "CREATE OR REPLACE STREAM s ON TABLE no_such_table"]
-)
-def test_a_statement_that_is_refused_gives_no_unfinished_transaction_up(spark: SparkSession, refused: str) -> None:
-    schema, block = two_targets(spark, "block")
-    run(spark, block[0])
-    run(spark, block[1])
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
-        run(spark, "ROLLBACK")
-    with pytest.raises(StreamqlError) as error:
-        run(spark, refused)
-    assert error.value.code in ("INVALID_POINT_IN_TIME", "TABLE_NOT_FOUND")
-    for statement in block:
+def test_rollback_after_a_commit_that_came_through_says_so(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema, (begin, first, second, commit) = two_targets(spark, "block")
+    for statement in (begin, first, second):
         run(spark, statement)
+
+    def end_unheard(*args: Any) -> None:
+        end(*args)
+        cut_short()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(blocks, "end", end_unheard)
+        with pytest.raises(StreamqlError, match="cut short"):
+            run(spark, commit)
+    with pytest.raises(StreamqlError, match="was committed"):
+        run(spark, "ROLLBACK")
     assert_arrived_once(spark, schema)
 
 
@@ -283,44 +269,3 @@ def test_an_idle_transaction_is_given_up(spark: SparkSession) -> None:
     for statement in block:
         run(other, statement)
     assert_arrived_once(spark, schema)
-
-
-def test_several_inserts_in_one_statement_go_on_where_they_stopped(spark: SparkSession) -> None:
-    schema, _ = two_targets(spark, "block")
-    run(spark, "ALTER TABLE b ADD CONSTRAINT small CHECK (id < 10)")
-    both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, v INSERT INTO {schema}.b SELECT id, v"
-    with pytest.raises(StreamqlError) as half:
-        run(spark, both)
-    assert half.value.code == "CONSUMPTION_UNFINISHED"
-    run(spark, "ALTER TABLE b DROP CONSTRAINT small")
-    run(spark, both)
-    assert_arrived_once(spark, schema)
-
-
-def test_several_inserts_do_not_go_on_over_a_table_that_was_replaced(spark: SparkSession) -> None:
-    schema, _ = two_targets(spark, "block")
-    run(spark, "ALTER TABLE b ADD CONSTRAINT small CHECK (id < 10)")
-    both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, v INSERT INTO {schema}.b SELECT id, v"
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
-        run(spark, both)
-    run(spark, "ALTER TABLE b DROP CONSTRAINT small")
-    run(spark, "CREATE OR REPLACE TABLE a (id BIGINT, v BIGINT)")
-    with pytest.raises(StreamqlError, match=r"\ba was replaced or dropped"):
-        run(spark, both)
-    run(spark, "ALTER STREAM s RELEASE")
-    run(spark, both)
-    assert_arrived_once(spark, schema)
-
-
-def test_what_is_given_up_undecided_can_write_nowhere_else(spark: SparkSession) -> None:
-    schema, _ = two_targets(spark, "block")
-    both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, v INSERT INTO {schema}.b SELECT id, v"
-    child = start_child(spark, "after:execute:1", both)
-    child.communicate(timeout=TIMEOUT_SECONDS)
-    assert child.returncode == -signal.SIGKILL
-    run(spark, "DROP TABLE a")
-    run(spark, "ALTER STREAM s RELEASE")
-    (latest,) = run(spark, "DESCRIBE HISTORY b LIMIT 1")
-    assert latest["version"] == 1, "the fence: a process that only slept could else commit later"
-    run(spark, "INSERT INTO b SELECT id, v FROM s")
-    assert run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM b")[0].asDict() == {"n": ROWS, "d": ROWS}

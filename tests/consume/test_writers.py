@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql import StreamqlError
+from streamql.delta import txns
+from streamql.delta.table import DeltaTable
 from tests.consume.support import ROOT, data_of, fresh_schema, in_threads, run, start_child, tracked_table
 
 ROWS = 5_000
@@ -182,3 +184,37 @@ def test_a_crash_may_double_what_is_written_at_least_once_and_loses_nothing(spar
     row = run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM flat")[0]
     assert (row["n"], row["d"]) == (2 * ROWS, ROWS)
     assert ledger(spark, schema) == ["FAILED", "CONSUMED"]
+
+
+@pytest.mark.parametrize("mode", ["ignore", "error"])
+def test_a_write_by_path_that_a_table_keeps_from_writing_moves_nothing(
+    spark: SparkSession, schema: str, mode: str
+) -> None:
+    """Spark has its say: nothing, or that the path exists; nobody took the stream meanwhile, and none of its changes is gone."""
+    (row,) = run(spark, "DESCRIBE DETAIL target")
+    before = ledger(spark, schema)
+    writer = spark.table(f"{schema}.s").select("id", "v").write.format("delta").mode(mode)
+    if mode == "ignore":
+        writer.save(row["location"])
+    else:
+        with pytest.raises(Exception, match="DELTA_PATH_EXISTS"):
+            writer.save(row["location"])
+    assert (count(spark, "target"), count(spark, "s"), ledger(spark, schema)) == (0, ROWS, before)
+
+
+def test_a_number_is_found_behind_many_commits_and_a_later_number(
+    spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever decides late must not take what is in for lost: the state knows only the last number of an id."""
+    (row,) = run(spark, "DESCRIBE DETAIL target")
+    path = str(row["location"]).removeprefix("file:")
+    table = DeltaTable(spark, path)
+    start = table.latest().version
+    for number in (4, 6, 9):
+        assert txns.fence(spark, path, "streamql:x:0", number, number) == number
+    monkeypatch.setattr(txns, "REPLAY_COMMITS_MAX", 1)
+    latest = table.latest()
+    found = {n: txns.find_txn(spark, table, latest, "streamql:x:0", n, start) for n in (4, 6, 7, 9, 11)}
+    assert {n: f.number for n, f in found.items() if f is not None} == {4: 4, 6: 6, 7: 9, 9: 9, 11: 9}
+    assert found[4] is not None
+    assert found[4].version == start + 1

@@ -93,8 +93,10 @@ def _follow(seen: History, was: StreamState | None, now: StreamState, events: li
     seen.states[uuid] = now
     seen.sources[uuid] = now.stream.source.path
     if was is not None:
-        counted = was.sequence if number is None else was.sequence + 1
-        if now.sequence != counted or number not in (None, now.sequence):
+        told = sorted({e["sequence"] for e in events})  # several: a consumption gave way to what a person said
+        counted = was.sequence + (0 if number is None else max(1, len(told)))
+        is_next = told in ([], list(range(was.sequence + 1, counted + 1)))
+        if now.sequence != counted or not is_next or number not in (None, now.sequence):
             seen.wrong.append(f"{uuid} went from event {was.sequence} to {now.sequence}, numbered {number}")
         if now.offset != was.offset and not any(_explains(e, was, now) for e in events):
             seen.wrong.append(f"the offset of {uuid} went from {was.offset} to {now.offset} by {events}")

@@ -15,6 +15,7 @@ import streamql.consume.claims as claims
 import streamql.consume.decide as deciding
 import streamql.consume.run as run
 import streamql.consume.targets as targets
+import streamql.engine.ddl as ddl
 from streamql.catalog.states import Claim, ClaimedStatement, StatementOutcome, StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume import execute as executing
@@ -202,7 +203,22 @@ def done_statements_run_again(on: Stage, patch: Patch) -> None:
     patch.setattr(blocks.Block, "_skipped", lambda block, command, i, fingerprint: None)
 
 
+def gives_up_by_a_commit_of_its_own(on: Stage, patch: Patch) -> None:
+    """A person's statement gives a consumption up, then does what it says."""
+    real = ddl.give_way
+
+    def give_way(spark: SparkSession, state: StreamState) -> claims.Ending:
+        while (last := real(spark, state)).events:
+            catalog_of(spark).commit(spark, last.before, last.after, last.events)
+        return last
+
+    patch.setattr(ddl, "give_way", give_way)
+
+
 MUTATIONS = (
+    Mutation(
+        "given up by a commit of its own", "a block and a person who gives it up", gives_up_by_a_commit_of_its_own
+    ),
     Mutation("a statement enters after it ran", "a block and an insert", enters_after_it_ran),
     Mutation("done statements run again", "one block", done_statements_run_again),
     Mutation("decide says fenced without fencing", "one insert", no_fence, frozenset({ORPHAN})),

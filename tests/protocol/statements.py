@@ -96,8 +96,8 @@ class ConsumeCommand:
         """Equal for equal statements."""
         return f"{self._text}, statement {i}"
 
-    def rebind(self, token: str, plan: ChangeSet, new_token: str) -> None:
-        """Reads with this token stand for another interval."""
+    def rebind(self, token: str, plan: ChangeSet, new_token: str, earlier: bool) -> None:
+        """Reads with this token stand for another interval; whose columns are the same here."""
         for read in self.reads:
             if read.token == token:
                 read.token, read.plan = new_token, plan

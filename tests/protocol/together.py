@@ -12,7 +12,6 @@ from tests.protocol.cast import (
     ddl,
     insert,
     inserts,
-    repeated,
     scene,
     streams,
 )
@@ -101,10 +100,11 @@ TOGETHER = (
         TWO_TARGETS,
         Who("A", block("s")),
         Who("P", ddl("ALTER STREAM s SET OFFSET TO LATEST"), "far"),
+        Who("B", insert("x", "s")),
         then=block("s"),
         last=block("s"),
         faults=DEATHS | {FAIL},
-        also=repeated,
-        schedules=200,
+        also=together,
+        schedules=300,
     ),
 )

@@ -4,7 +4,7 @@ import java.util.{List => JList}
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.sql.{Row, SparkSession}
+import org.apache.spark.sql.{Row, SaveMode, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{NamedRelation, NoSuchDatabaseException, NoSuchNamespaceException, NoSuchTableException, ResolvedIdentifier}
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType
 import org.apache.spark.sql.catalyst.expressions.Attribute
@@ -50,9 +50,9 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   def statementCount: Int = statements.size
   def askedFor: String = asked.mkString("\n")
 
-  /** Every read whose token is `old` now stands for another interval. */
-  def rebind(old: String, plan: LogicalPlan, token: String): Unit =
-    reads.filter(_.binding.token == old).foreach(_.rebind(plan, token))
+  /** Every read whose token is `old` now stands for another interval; `earlier`: one that ended before. */
+  def rebind(old: String, plan: LogicalPlan, token: String, earlier: Boolean): Unit =
+    reads.filter(_.binding.token == old).foreach(_.rebind(plan, token, earlier))
 
   /** Where statement `i` writes, as JSON of Target. */
   def target(session: SparkSession, i: Int): String = JsonUtils.toJson(Targets.of(session, statements(i)))
@@ -151,7 +151,8 @@ object Targets {
     case s: SaveIntoDataSourceCommand if s.dataSource.getClass.getName.startsWith("org.apache.spark.sql.delta.") && s.options.contains("path") =>
       val log = DeltaLog.forTable(session, s.options("path"))
       val snapshot = log.update()
-      Target("delta", "WRITE", "delta.`" + log.dataPath + "`", log.dataPath.toString,
+      val writes = snapshot.version < 0 || (s.mode != SaveMode.Ignore && s.mode != SaveMode.ErrorIfExists)
+      Target("delta", if (writes) "WRITE" else "EXISTS", "delta.`" + log.dataPath + "`", log.dataPath.toString,
         if (snapshot.version < 0) "" else snapshot.metadata.id, exists = snapshot.version >= 0)
     case i: InsertIntoHadoopFsRelationCommand =>
       val name = i.catalogTable.map(_.identifier.unquotedString).getOrElse(i.fileFormat.toString.toLowerCase + ".`" + i.outputPath + "`")

@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicLong
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, Expression, MetadataAttribute, PlanExpression}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, Expression, Literal, MetadataAttribute, PlanExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.delta.GenerateRowIDs
@@ -64,14 +64,19 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
     }, inner)
   }
 
-  /** Lets this read stand for another interval; the columns must be the same. */
-  def rebind(plan: LogicalPlan, token: String): Unit = {
-    val same = plan.output.map(a => (a.name, a.dataType)) == binding.plan.output.map(a => (a.name, a.dataType))
-    if (!same) {
+  /** Lets this read stand for another interval, with the same columns; `earlier`: of an interval that ended before, columns that the
+   * table did not have by then are NULL. */
+  def rebind(plan: LogicalPlan, token: String, earlier: Boolean): Unit = {
+    val wanted = binding.plan.output
+    val added = wanted.filterNot(a => plan.output.exists(_.name == a.name)).map(a => Alias(Literal(null, a.dataType), a.name)())
+    val all = plan.output ++ (if (earlier) added else Nil)
+    val fitted = wanted.flatMap(a => all.find(c => c.name == a.name && c.dataType == a.dataType))
+    val isSame = all.size == wanted.size && (if (added.isEmpty) fitted == all else fitted.size == wanted.size)
+    if (!isSame) {
       throw Errors.analysis("STREAM_MOVED", "40001",
         "[STREAM_MOVED] the source's columns changed while the statement waited for the stream\nHint: run the statement again", null, null)
     }
-    binding.plan = plan
+    binding.plan = if (added.isEmpty) plan else Project(fitted, plan)
     binding.token = token
   }
 }

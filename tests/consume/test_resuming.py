@@ -1,0 +1,139 @@
+"""Consumptions that stopped half way: gone on with by the same statements, or given up by a person."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamql.errors import StreamqlError
+from tests.consume.support import BLOCK_ROWS as ROWS
+from tests.consume.support import assert_arrived_once, run, start_child, two_targets
+
+TIMEOUT_SECONDS = 240
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "event"),
+    [
+        ("ALTER STREAM s SET OFFSET TO LATEST", "UNFINISHED", "set_offset"),
+        ("ALTER STREAM s RELEASE", "UNFINISHED", "given_up"),
+        ("DROP STREAM s", "UNFINISHED", "dropped"),
+        ("CREATE OR REPLACE STREAM s ON TABLE t", "UNFINISHED", "dropped"),
+    ],
+)
+def test_what_is_given_up_and_what_it_gives_way_to_are_one_commit(
+    spark: SparkSession, said: str, outcome: str, event: str
+) -> None:
+    """Between two, somebody else could take a second time what is in already."""
+    schema, (begin, first, *_) = two_targets(spark, "block")
+    run(spark, "CREATE STREAM other ON TABLE t SHOW_INITIAL_ROWS = TRUE")
+    run(spark, begin)
+    run(spark, first)
+    run(spark, f"INSERT INTO {schema}.b SELECT id, v FROM {schema}.other")
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(spark, "ROLLBACK")
+    before = latest_version(spark)
+    run(spark, said)
+    assert latest_version(spark) == before + 1
+    rows = spark.table("streamql.events").where(f"stream = '{schema}.s'").orderBy("sequence").collect()
+    assert [r["outcome"] for r in rows if r["event"] == "released"][-1:] == [outcome]
+    assert event in [r["event"] for r in rows]
+    run(spark, f"INSERT INTO {schema}.b SELECT id, v FROM {schema}.other")  # its other stream is free as well
+
+
+def latest_version(spark: SparkSession) -> int:
+    return int(run(spark, "DESCRIBE HISTORY streamql.events LIMIT 1")[0]["version"])
+
+
+def test_a_transaction_that_has_seen_less_does_not_take_over_another(spark: SparkSession) -> None:
+    schema, block = two_targets(spark, "block")
+    other = spark.newSession()
+    run(other, block[0])
+    run(other, f"SELECT count(*) FROM {schema}.s")
+    run(spark, "INSERT INTO t VALUES (-1, -10)")
+    run(spark, block[0])
+    run(spark, block[1])
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(spark, "ROLLBACK")
+    with pytest.raises(StreamqlError, match="STREAM_MOVED"):
+        run(other, block[1])
+    run(other, "ROLLBACK")
+    for statement in block:
+        run(other, statement)
+    for table in ("a", "b"):
+        assert run(spark, f"SELECT count(*) AS n, count(DISTINCT id) AS d FROM {table}")[0]["d"] == ROWS + 1
+
+
+def test_several_inserts_in_one_statement_go_on_where_they_stopped(spark: SparkSession) -> None:
+    schema, _ = two_targets(spark, "block")
+    run(spark, "ALTER TABLE b ADD CONSTRAINT small CHECK (id < 10)")
+    both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, v INSERT INTO {schema}.b SELECT id, v"
+    with pytest.raises(StreamqlError) as half:
+        run(spark, both)
+    assert half.value.code == "CONSUMPTION_UNFINISHED"
+    run(spark, "ALTER TABLE b DROP CONSTRAINT small")
+    run(spark, both)
+    assert_arrived_once(spark, schema)
+
+
+def test_several_inserts_go_on_though_the_source_has_another_column_now(spark: SparkSession) -> None:
+    schema, _ = two_targets(spark, "block")
+    run(spark, "ALTER TABLE b ADD CONSTRAINT small CHECK (id < 10)")
+    both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, v INSERT INTO {schema}.b SELECT id, v"
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(spark, both)
+    run(spark, "ALTER TABLE b DROP CONSTRAINT small")
+    run(spark, "ALTER TABLE t ADD COLUMN note STRING AFTER id")
+    run(spark, "INSERT INTO t VALUES (-1, 'new', -10)")
+    run(spark, both)
+    assert [tuple(row) for row in run(spark, "SELECT id, note, v FROM s")] == [(-1, "new", -10)]
+    run(spark, "ALTER STREAM s SET OFFSET TO LATEST")
+    assert_arrived_once(spark, schema)
+
+
+def test_several_inserts_do_not_go_on_over_a_table_that_was_replaced(spark: SparkSession) -> None:
+    schema, _ = two_targets(spark, "block")
+    run(spark, "ALTER TABLE b ADD CONSTRAINT small CHECK (id < 10)")
+    both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, v INSERT INTO {schema}.b SELECT id, v"
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(spark, both)
+    run(spark, "ALTER TABLE b DROP CONSTRAINT small")
+    run(spark, "CREATE OR REPLACE TABLE a (id BIGINT, v BIGINT)")
+    with pytest.raises(StreamqlError, match=r"\ba was replaced or dropped"):
+        run(spark, both)
+    run(spark, "ALTER STREAM s RELEASE")
+    run(spark, both)
+    assert_arrived_once(spark, schema)
+
+
+def test_what_is_given_up_undecided_can_write_nowhere_else(spark: SparkSession) -> None:
+    schema, _ = two_targets(spark, "block")
+    both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, v INSERT INTO {schema}.b SELECT id, v"
+    child = start_child(spark, "after:execute:1", both)
+    child.communicate(timeout=TIMEOUT_SECONDS)
+    assert child.returncode == -signal.SIGKILL
+    run(spark, "DROP TABLE a")
+    run(spark, "ALTER STREAM s RELEASE")
+    (latest,) = run(spark, "DESCRIBE HISTORY b LIMIT 1")
+    assert latest["version"] == 1, "the fence: a process that only slept could else commit later"
+    run(spark, "INSERT INTO b SELECT id, v FROM s")
+    assert run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM b")[0].asDict() == {"n": ROWS, "d": ROWS}
+
+
+@pytest.mark.parametrize(
+    "refused", ["ALTER STREAM s SET OFFSET VERSION 0", "CREATE OR REPLACE STREAM s ON TABLE no_such_table"]
+)
+def test_a_statement_that_is_refused_gives_no_unfinished_transaction_up(spark: SparkSession, refused: str) -> None:
+    schema, block = two_targets(spark, "block")
+    run(spark, block[0])
+    run(spark, block[1])
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(spark, "ROLLBACK")
+    with pytest.raises(StreamqlError) as error:
+        run(spark, refused)
+    assert error.value.code in ("INVALID_POINT_IN_TIME", "TABLE_NOT_FOUND")
+    for statement in block:
+        run(spark, statement)
+    assert_arrived_once(spark, schema)
