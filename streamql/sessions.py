@@ -230,6 +230,7 @@ def transaction(spark: SparkSession | None = None) -> Iterator[SparkSession]:
         try:
             run_sql("ROLLBACK", chosen)
         except StreamqlError as told:
-            if "consumption_id" in told.facts:  # it is half done; or whole, by a COMMIT that came through unheard
+            # It is half done; or whole, by a COMMIT that came through unheard.
+            if told.code in ("CONSUMPTION_UNFINISHED", "TRANSACTION_COMMITTED"):
                 getattr(e, "add_note", log.warning)(str(told))  # exceptions of Python 3.10 take no notes
         raise

@@ -50,3 +50,6 @@ class EmbeddedSession:
     def columns(self, name: str) -> Sequence[str]:
         """By analysing it, which reads no rows."""
         return self._spark.table(name).columns
+
+    def close(self) -> None:
+        """Nothing: it ends with the process."""

@@ -67,6 +67,8 @@ def cell_width(text: str) -> int:
 
 
 def _char_width(char: str) -> int:
+    if char < "\x7f":
+        return 1
     if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
@@ -75,7 +77,7 @@ def _char_width(char: str) -> int:
 def _lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> Iterator[str]:
     """A row: one line, or as many as its longest cell needs."""
     pieces = [wrap(cell, width) for cell, width in zip(cells, widths, strict=True)]
-    for n in range(max(map(len, pieces))):
+    for n in range(max(map(len, pieces), default=0)):
         parts = []
         for piece, width, right in zip(pieces, widths, numeric, strict=True):
             text = piece[n] if n < len(piece) else ""
@@ -86,18 +88,24 @@ def _lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool])
 
 def wrap(text: str, width: int) -> list[str]:
     """The text in pieces of at most `width`, broken after a space or comma where there is one in the last third."""
-    pieces = []
-    while cell_width(text) > width:
-        end, used = 0, 0
-        while end < len(text) and used + _char_width(text[end]) <= width:
-            used += _char_width(text[end])
-            end += 1
-        end = max(end, 1)
-        soft = max(text.rfind(" ", 0, end), text.rfind(",", 0, end)) + 1
-        end = soft if soft > end * 2 // 3 else end
-        pieces.append(text[:end].rstrip(" "))
-        text = text[end:]
-    return [*pieces, text]
+    pieces: list[str] = []
+    start = 0
+    while (end := _end_of(text, start, width)) < len(text):
+        soft = max(text.rfind(" ", start, end), text.rfind(",", start, end)) + 1
+        end = soft if soft - start > (end - start) * 2 // 3 else end
+        pieces.append(text[start:end].rstrip(" "))
+        start = end
+    return [*pieces, text[start:]]
+
+
+def _end_of(text: str, start: int, width: int) -> int:
+    """Where a piece ends that begins at `start` and is not wider; it has one letter at least."""
+    if text.isascii():
+        return min(start + max(width, 1), len(text))
+    end, used = start, 0
+    while end < len(text) and (used := used + _char_width(text[end])) <= width:
+        end += 1
+    return max(end, start + 1)
 
 
 def _lists(header: Sequence[str], cells: Sequence[Sequence[str]], width_max: int) -> Iterator[str]:

@@ -53,12 +53,11 @@ def say(lines: Iterable[str]) -> None:
 
 def use(spark: SparkSession, database: str | None) -> None:
     """Makes a database the current one, where one was named. Raises what Spark raises."""
-    from streamql.dialect import parse_name
-    from streamql.names import quote
+    from streamql.cli.session import use_statement
     from streamql.sessions import run_sql
 
     if database is not None:
-        run_sql("USE " + ".".join(map(quote, parse_name(database))), spark)
+        run_sql(use_statement(database), spark)
 
 
 def streams_named(spark: SparkSession, names: Sequence[str]) -> list[StreamState]:

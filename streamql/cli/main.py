@@ -102,6 +102,7 @@ def _command(options: Options, command: Command) -> int:
     if problem is not None:
         _say(problem)
         return USAGE
+    _set_encoding()
     if command.in_session:
         return _run(options, lambda _session, _screen: int(command.module.run(_spark(options), options)))
     from streamql.errors import StreamqlError
@@ -110,6 +111,9 @@ def _command(options: Options, command: Command) -> int:
         return int(command.module.run(options))
     except StreamqlError as e:
         _say(f"error: {e}")
+        return FAILED
+    except OSError as e:
+        _say(f"error: {e.filename}: {e.strerror}" if e.filename else f"error: {e}")
         return FAILED
 
 
@@ -148,6 +152,8 @@ def _run(options: Options, work: Callable[[Session, Screen], int]) -> int:
             if is_ours:
                 _end_java()
             raise
+        except BrokenPipeError:  # the reader of the output went away, not Spark's process
+            raise
         except Exception as e:
             return _start_failed(e, options)
 
@@ -165,6 +171,8 @@ def _statements(session: Session, options: Options, screen: Screen, found: Seque
         return runner.run_script(found, continue_on_error=options.continue_on_error)
     except OutputClosedError:
         return _output_closed()
+    finally:
+        session.close()
 
 
 def _open(options: Options) -> Session:
@@ -208,11 +216,18 @@ def _start_failed(e: Exception, options: Options) -> int:
 
 @contextlib.contextmanager
 def _logging(options: Options, screen: Screen) -> Iterator[None]:
-    """streamql's warnings on the screen; Python's own, which are for developers, only with -v."""
+    """streamql's warnings on the screen; Python's own, which are for developers, only with -v. So with what Py4J says to the root logger:
+    with the trace of a call that Ctrl-C has cut short."""
     from streamql.cli.screen import WarningHandler
 
     logger = logging.getLogger("streamql")
     handler = WarningHandler(screen)
+    others = logging.StreamHandler()
+    others.setLevel(logging.WARNING)
+    others.addFilter(lambda record: options.verbose or not record.getMessage().endswith("while sending command."))
+    is_alone = not logging.root.handlers
+    if is_alone:
+        logging.root.addHandler(others)
     level, propagates = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.propagate = False
@@ -225,6 +240,7 @@ def _logging(options: Options, screen: Screen) -> Iterator[None]:
                 warnings.simplefilter("ignore")
             yield
     finally:
+        logging.root.removeHandler(others)
         logger.removeHandler(handler)
         logger.setLevel(level)
         logger.propagate = propagates

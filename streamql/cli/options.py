@@ -168,7 +168,11 @@ def _common(*, suppressed: bool, without: Sequence[str] = ()) -> argparse.Argume
             parser.add_argument(*names, **settings)
 
     add(
-        "--data", metavar="DIR", default=default(DATA_DEFAULT), help=f"where tables and streams live (./{DATA_DEFAULT})"
+        "--data",
+        metavar="DIR",
+        type=path_text,
+        default=default(DATA_DEFAULT),
+        help=f"where tables and streams live (./{DATA_DEFAULT})",
     )
     add("--database", metavar="DB", default=default(None), help="USE this database first")
     add("--output", choices=FORMATS, default=default("table"), help="the format of rows (table)", metavar="FORMAT")
@@ -247,15 +251,32 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _text(value: str) -> Input:
+    if not is_utf8(value):
+        raise argparse.ArgumentTypeError("the SQL is not UTF-8")
     return Input("text", value)
 
 
+def is_utf8(text: str) -> bool:
+    """Whether the text can be written as UTF-8: bytes of a terminal or an argument that were none are lone surrogates in it."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def _file(value: str) -> Input:
-    return Input("stdin") if value == "-" else Input("file", value)
+    return Input("stdin") if value == "-" else _init(value)
 
 
 def _init(value: str) -> Input:
+    path_text(value)
     return Input("file", value)
+
+
+def path_text(value: str) -> str:
+    """The path, where ~name in it is somebody's home directory."""
+    try:
+        Path(value).expanduser()
+    except RuntimeError as e:
+        raise argparse.ArgumentTypeError(f"{value}: {e}") from None
+    return value
 
 
 def _setting(text: str) -> tuple[str, str]:

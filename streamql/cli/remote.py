@@ -18,7 +18,20 @@ from streamql.errors import StreamqlError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.shell.progress import StageInfo
+
+
+RETRIES_MAX = 5
+RETRY_PAUSE_MS_MAX = 2_000
+CLOSE_SECONDS_MAX = 3.0
+
+
+def _retries() -> DefaultPolicy:
+    """A person waits: a server that is gone is told after seconds, not after the ten minutes of PySpark's own policy."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    return DefaultPolicy(max_retries=RETRIES_MAX, max_backoff=RETRY_PAUSE_MS_MAX)
 
 
 class RemoteSession:
@@ -34,6 +47,7 @@ class RemoteSession:
             raise StreamqlError("INVALID_ARGUMENT", f"Spark Connect's client cannot be used: {e}", hint=hint) from None
         silence()
         self._spark = SparkSession.builder.remote(url).getOrCreate()
+        self._spark.client.set_retry_policies([_retries()])
         self._is_in_transaction = False
         self._lock = threading.Lock()
         self._stages = Stages()
@@ -53,8 +67,21 @@ class RemoteSession:
 
     def cancel(self) -> None:
         """Interrupts what this session runs on the server."""
+        threading.Thread(target=self._interrupt, name="streamql-interrupt", daemon=True).start()
+
+    def _interrupt(self) -> None:
         with contextlib.suppress(Exception):  # the server is gone: nothing runs
             self._spark.interruptAll()
+
+    def close(self) -> None:
+        """Ends the session on the server; not waited for longer than a moment, where that does not answer."""
+        closing = threading.Thread(target=self._stop, name="streamql-closing", daemon=True)
+        closing.start()
+        closing.join(CLOSE_SECONDS_MAX)
+
+    def _stop(self) -> None:
+        with contextlib.suppress(Exception):
+            self._spark.stop()
 
     def stages(self) -> Stages:
         """What the server told last."""

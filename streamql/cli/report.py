@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamql.cli.options import Options
+from streamql.cli.options import Options, path_text
 from streamql.cli.watch import seconds
 
 if TYPE_CHECKING:
@@ -39,7 +39,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Its own options."""
     parser.epilog = EPILOG
     add = parser.add_argument
-    add("file", metavar="FILE.html", help="where the page goes, in the place of what is there; - is stdout")
+    add(
+        "file",
+        metavar="FILE.html",
+        type=path_text,
+        help="where the page goes, in the place of what is there; - is stdout",
+    )
     add("names", nargs="*", metavar="STREAM", help="those to show (all, or all of --database)")
     add("--since", metavar="TIME", type=seconds, help="how far back charts go: 12h, 7d (all that the ledger has)")
 
@@ -83,7 +88,12 @@ def run(spark: SparkSession, options: Options) -> int:
 
 
 def _put(path: Path, content: bytes) -> None:
-    """Writes a file whole or not at all: who reads the old page meanwhile, a web server perhaps, never sees half of one."""
+    """Writes a file whole or not at all: who reads the old page meanwhile, a web server perhaps, never sees half of one. A link stays one,
+    and a device or pipe is written into."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         part.write_bytes(content)

@@ -25,23 +25,26 @@ share:
              next_seconds
   stopped    run, seconds, statements: a signal came between two statements
   cancelled  run, seconds, signal: a second signal came
+  warning    message: something that a statement did otherwise than one may think
 All have at, event, job, host, pid. Rows of queries go to stdout, as those of streamql -f do.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
+import logging
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamql.cli.journal import Journal, Stop
-from streamql.cli.options import Input, Options
+from streamql.cli.options import Input, Options, path_text
 from streamql.cli.schedule import Ending, Plan, code_of, ending_of
 from streamql.cli.watch import number, seconds
 
@@ -98,7 +101,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=BACKOFF_MAX_DEFAULT,
         help="longest pause after failures (%(default)s)",
     )
-    add("--events", metavar="FILE", type=Path, help="where events are appended (stderr)")
+    add("--events", metavar="FILE", type=lambda text: Path(path_text(text)), help="where events are appended (stderr)")
 
 
 @dataclass(frozen=True)
@@ -124,8 +127,38 @@ def run(spark: SparkSession, options: Options) -> int:
         return _usage(f"cannot write {given.events}: {e.strerror}")
     single = given.every is None
     plan = Plan(given.every, given.runs, given.max_failures or (1 if single else None), given.backoff_max)
-    with Stop() as stop:
+    with Stop() as stop, _warnings(journal, for_people=_is_for_people(options)):
         return _series(Job(spark, options, found, journal, stop), plan, journal, stop)
+
+
+def _is_for_people(options: Options) -> bool:
+    """Whether stderr is looked at; else it is read by a program, and has events and nothing else."""
+    return options.arguments.events is not None or sys.stderr.isatty()
+
+
+class _Warnings(logging.Handler):
+    """streamql's warnings as events."""
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(logging.WARNING)
+        self._journal = journal
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tells one."""
+        self._journal.tell("warning", _now_ms(), message=record.getMessage())
+
+
+@contextlib.contextmanager
+def _warnings(journal: Journal, *, for_people: bool) -> Iterator[None]:
+    """Warnings go where events go, while stderr is not for people."""
+    logger, own = logging.getLogger("streamql"), _Warnings(journal)
+    before = list(logger.handlers)
+    if not for_people:
+        logger.handlers[:] = [own]
+    try:
+        yield
+    finally:
+        logger.handlers[:] = before
 
 
 def _series(job: Job, plan: Plan, journal: Journal, stop: Stop) -> int:
@@ -215,8 +248,7 @@ class Job:
         from streamql.engine.ledger import rows_written_by
 
         began_ms = _now_ms()
-        # Nothing but events on a stderr that is read by a program.
-        for_people = self._options.arguments.events is not None or sys.stderr.isatty()
+        for_people = _is_for_people(self._options)
         screen = Screen(silent=self._options.silent) if for_people else Screen(io.StringIO(), silent=True)
         display = Display(self._options.output, self._options.max_rows)
         runner = Runner(EmbeddedSession(own), display, screen, verbose=self._options.verbose)

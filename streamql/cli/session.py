@@ -38,6 +38,9 @@ class Session(Protocol):
     def columns(self, name: str) -> Sequence[str]:
         """The columns of a table, view or stream; the name is quoted where it has to be."""
 
+    def close(self) -> None:
+        """No more statements. Never raises."""
+
 
 def use_statement(database: str) -> str:
     """The statement that makes a database the current one; `database` is as it stands behind --database: with backquotes or without."""

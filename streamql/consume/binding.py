@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
@@ -32,11 +33,7 @@ def streams_of(spark: SparkSession, command: Command) -> list[StreamState]:
     for token in tokens_of(command):
         state = catalog_of(spark).by_uuid(spark, token.uuid)
         if state is None:
-            raise StreamqlError(
-                "STREAM_NOT_FOUND",
-                f"stream {token.stream} was dropped or replaced meanwhile",
-                hint="run the statement again",
-            )
+            raise _gone(token)
         states[token.uuid] = state
     return [states[u] for u in sorted(states)]
 
@@ -86,7 +83,22 @@ def changes_of(command: Command, i: int) -> dict[str, dict[str, int]]:
     return {read_token(token).uuid: counts for token, counts in command.changes(i).items()}
 
 
-def bind_nothing(spark: SparkSession, command: Command, states: Iterable[StreamState]) -> None:
-    """All reads show nothing: the statement runs unclaimed, and must not carry rows over even if it unexpectedly succeeds."""
-    nothing = {s.stream.uuid: Interval(s.offset.version, s.offset.version) for s in states}
-    bind(spark, command, states, nothing)
+@contextlib.contextmanager
+def nothing_bound(spark: SparkSession, command: Command) -> Iterator[None]:
+    """All reads show nothing while the statement runs unclaimed: it must not carry rows over even if it unexpectedly succeeds. Then they
+    show what they did: a DataFrame may be written again."""
+    with command.keeping_reads():
+        for token in tokens_of(command):
+            state = catalog_of(spark).by_uuid(spark, token.uuid)
+            if state is None:
+                raise _gone(token)
+            end = token.interval.through  # its columns are those of the analysed read
+            reading = read_stream(spark, state, Interval(end, end))
+            command.rebind(token.text, reading.frame, reading.token, is_earlier=False)
+        yield
+
+
+def _gone(token: Token) -> StreamqlError:
+    return StreamqlError(
+        "STREAM_NOT_FOUND", f"stream {token.stream} was dropped or replaced meanwhile", hint="run the statement again"
+    )

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState, lowest
 from streamql.catalog.store import catalog_of
-from streamql.consume.binding import bind, bind_nothing, sources_of, streams_of
+from streamql.consume.binding import bind, nothing_bound, sources_of, streams_of
 from streamql.consume.claims import (
     POLL_SECONDS_MIN,
     Heartbeat,
@@ -30,6 +30,7 @@ from streamql.consume.claims import (
     end,
     is_consumed,
     is_held,
+    left_out,
     new_claim,
     owned,
     tell_of_resumption,
@@ -37,7 +38,7 @@ from streamql.consume.claims import (
     write,
 )
 from streamql.consume.decide import decide_own, judge
-from streamql.consume.errors import committed, lost, moved, unfinished
+from streamql.consume.errors import committed, lost, moved, no_query, not_run_again, unfinished
 from streamql.consume.execute import counted, execute, tell_of_reservation
 from streamql.consume.owner import Work, running, stop_running
 from streamql.consume.targets import TEXT_CHARACTERS_MAX, claimed_statement, find_target, lead_of, prepare, runs_plain
@@ -66,6 +67,7 @@ class Block:
         self._pins: dict[str, Pin] = {}
         self._claim: Claim | None = None
         self._ahead: list[ClaimedStatement] = []  # done by an earlier run of the block, and not met again yet
+        self._before: tuple[ClaimedStatement, ...] = ()  # of an earlier run of the block
         self._unheard: list[ClaimedStatement] = []  # done in this one, though their callers got an error
         self._work: Work | None = None
         self._resources = ExitStack()
@@ -113,11 +115,7 @@ class Block:
     def run(self, command: Command) -> JavaObject:
         """Runs a statement that consumes, or skips it where an earlier run of the block has done it."""
         if command.is_query:
-            raise StreamqlError(
-                "UNSUPPORTED_CLAUSE",
-                "WITH CONSUME cannot stand in a transaction: what was shown cannot be shown again",
-                hint="consume by INSERT INTO … SELECT, or run the query outside of the transaction",
-            )
+            raise no_query()
         with self._lock:
             self._refuse_if_closed()
             self._is_busy = True
@@ -156,9 +154,9 @@ class Block:
                     continue
             if entered is not None:
                 break
-            bind_nothing(self._spark, command, streams_of(self._spark, command))
-            self._failed -= {fingerprint, command.text}
-            return command.execute(i), None
+            with nothing_bound(self._spark, command):
+                self._failed -= {fingerprint, command.text}
+                return command.execute(i), None
         statement, target = entered
         claim = self._claim
         assert claim is not None
@@ -318,7 +316,7 @@ class Block:
             return
         claim = owned(self._spark, begun, states, lead_of(begun))
         if self._claims(states, claim, {s.stream.uuid: s.stream.source for s in states}):
-            self._ahead = list(claim.done)
+            self._ahead, self._before = list(claim.done), claim.statements
             tell_of_resumption(begun)
 
     def _claims(self, states: Sequence[StreamState], claim: Claim, sources: Sources) -> bool:
@@ -365,6 +363,8 @@ class Block:
                 raise unfinished(
                     self._claim, f"this run has not come to the statement that wrote {self._ahead[0].target}"
                 )
+            if left := left_out(self._before, self._claim):
+                raise not_run_again(left)
             outcome = "CONSUMED" if self._claim.done else "FAILED"
             if not end(self._spark, self._claim, outcome, None) and not is_consumed(self._spark, self._claim):
                 raise self._lost(

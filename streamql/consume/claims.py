@@ -142,6 +142,16 @@ def _has_data_of(claim: Claim, uuid: str) -> bool:
     return not claim.statements or any(claim.reads(s, uuid) and s.outcome != "fenced" for s in claim.statements)
 
 
+def left_out(before: Sequence[ClaimedStatement], claim: Claim) -> ClaimedStatement | None:
+    """Of a block that goes on with an earlier run: a statement that failed in that one and reads a stream that the others move, and for
+    which nothing was done since, neither itself nor another one (the script was mended) into the same target. Pure."""
+    done = {s.fingerprint for s in claim.done}
+    written = {s.path for s in claim.statements[len(before) :] if s.outcome == "done"}
+    moves = [uuid for uuid in claim.intervals if any(claim.reads(s, uuid) for s in claim.done)]
+    failed = [s for s in before if s.outcome == "fenced" and s.fingerprint not in done and s.path not in written]
+    return next((s for s in failed if any(claim.reads(s, uuid) for uuid in moves)), None)
+
+
 def conclusion(claim: Claim) -> Conclusion:
     """What a claim comes to whose statements are decided, when nobody goes on with it. Pure."""
     if not claim.done:
@@ -160,9 +170,13 @@ def conclude(spark: SparkSession, judged: Claim, why: str | None) -> Conclusion:
         is_there = write(spark, judged, replace(judged, is_unfinished=True)) != "lost"
     else:
         is_there = end(spark, judged, outcome, None if outcome == "CONSUMED" else why)
-    if not is_there and _goes_on_elsewhere(spark, judged):
+    if is_there:
+        return outcome
+    if _goes_on_elsewhere(spark, judged):
         return "UNFINISHED"
-    if not is_there and judged.done and not is_consumed(spark, judged):
+    if is_consumed(spark, judged):  # by others, who took this process for dead, and did the rest
+        return "CONSUMED"
+    if judged.done:
         raise lost(judged, f"its data IS in {judged.where_done}: the stream may deliver these changes again")
     return outcome
 
@@ -242,6 +256,10 @@ def wait_until_free(
                 if e.code == "CONSUMPTION_UNDECIDED" and give_up:
                     return now
                 raise
+            except Exception:  # a target that cannot be read or written
+                if give_up:
+                    return now
+                raise
             continue  # it is free now, or somebody else's: also who would not wait may look again
         if time.monotonic() > deadline or is_cancelled(spark):
             raise busy(now)
@@ -254,10 +272,13 @@ def check_stands(spark: SparkSession, claim: Claim, done: ClaimedStatement, targ
     table was dropped or replaced. Of what is no Delta table, nobody can say."""
     stands = target.path == done.path
     if stands and done.path:
-        now = DeltaTable(spark, done.path).latest()
+        table = DeltaTable(spark, done.path)
+        now = table.latest()
         stands = now.exists and now.table_id == done.table_id
+        since = done.seen if done.target_version is None else done.target_version
+        stands = stands and not table.was_restored_since(now, since)
     if not stands:
-        raise unfinished(claim, f"{done.target} was replaced or dropped since it was written")
+        raise unfinished(claim, f"{done.target} was replaced, restored or dropped since it was written")
 
 
 def tell_of_resumption(begun: Claim) -> None:

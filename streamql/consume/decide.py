@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement
 from streamql.consume.errors import undecided
+from streamql.delta.jvm import sentence
 from streamql.delta.table import DeltaTable
 from streamql.delta.txns import fence, find_txn
 from streamql.errors import StreamqlError
@@ -15,12 +16,16 @@ from streamql.errors import StreamqlError
 FENCE_ATTEMPTS_MAX = 100
 
 
+class Undecidable(Exception):
+    """No log tells what became of a statement; the sentence says why."""
+
+
 def decide(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> ClaimedStatement:
     """The statement with its outcome. Done: its commit is in the target. Fenced: it is not, and never will be.
 
     Reads the target's log at the path; where the statement has not committed, fences it, so that it cannot any more. Right for owner and
-    recoverer alike, at any time, any number of times. Raises CONSUMPTION_UNDECIDED where there is no log at the path, or another
-    table's without the number: then a person must say.
+    recoverer alike, at any time, any number of times. Raises Undecidable where there is no log at the path, or another table's
+    without the number: then a person must say.
     """
     if statement.outcome != "open":
         return statement
@@ -32,21 +37,23 @@ def decide(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> Cl
         table = DeltaTable(spark, statement.path)
         latest = table.latest()
         if not latest.exists:
-            raise undecided(claim, statement, "there is no table any more where it wrote")
+            raise Undecidable("there is no table any more where it wrote")
         found = find_txn(spark, table, latest, statement.app_id, claim.data_number, statement.seen)
         if found is not None and found.number >= claim.data_number:
             if found.number == claim.data_number:
-                # CREATE OR REPLACE made it another table.
+                # CREATE OR REPLACE TABLE AS has made it another table; so may somebody else have, later.
+                is_same = latest.table_id == statement.table_id or found.version is None
+                written = latest if is_same else table.at(found.version or 0)
                 return replace(
                     statement,
                     outcome="done",
                     target_version=found.version,
                     metrics=found.metrics,
-                    table_id=latest.table_id,
+                    table_id=written.table_id,
                 )
             return replace(statement, outcome="fenced")
         if latest.table_id != statement.table_id and not _is_same_log(table, statement):
-            raise undecided(claim, statement, "another table stands where it wrote")
+            raise Undecidable("another table stands where it wrote")
         number = fence(spark, statement.path, statement.app_id, claim.fence_number, claim.data_number)
         if number is not None and number != claim.data_number:
             return replace(statement, outcome="fenced")
@@ -63,7 +70,10 @@ def decide_own(
     """The statement with its outcome, for the process that ran it, which knows whether it succeeded where no log can tell."""
     if not statement.path and failure is None:
         return replace(statement, outcome="done")
-    return decide(spark, claim, statement)
+    try:
+        return decide(spark, claim, statement)
+    except Undecidable as e:
+        raise undecided(claim, statement, str(e)) from None
 
 
 def judge(spark: SparkSession, claim: Claim) -> Claim:
@@ -74,23 +84,31 @@ def judge(spark: SparkSession, claim: Claim) -> Claim:
     return judged
 
 
-def judge_what_can_be(spark: SparkSession, claim: Claim) -> tuple[Claim, StreamqlError | None]:
+def judge_what_can_be(
+    spark: SparkSession, claim: Claim, *, whatever: bool = False
+) -> tuple[Claim, StreamqlError | None]:
     """The claim with those of its statements decided that a log can decide, and the CONSUMPTION_UNDECIDED of the first other one.
 
     One that nobody can decide does not keep the others from being fenced: whoever gives the claim up must know that none can commit
-    later.
+    later. `whatever`: so it is with one whose target does not let itself be looked at or fenced, for whatever reason.
     """
     statements: list[ClaimedStatement] = []
-    problem: StreamqlError | None = None
+    problems: list[tuple[ClaimedStatement, str]] = []
     for statement in claim.statements:
         try:
             statements.append(decide(spark, claim, statement))
-        except StreamqlError as e:
-            if e.code != "CONSUMPTION_UNDECIDED":
+            continue
+        except Undecidable as e:
+            problems.append((statement, str(e)))
+        except StreamqlError:
+            raise
+        except Exception as e:
+            if not whatever:
                 raise
-            problem = problem or e
-            statements.append(statement)
-    return replace(claim, statements=tuple(statements)), problem
+            problems.append((statement, f"its target cannot be read or written: {sentence(e)}"))
+        statements.append(statement)
+    judged = replace(claim, statements=tuple(statements))
+    return judged, undecided(judged, *problems[0]) if problems else None
 
 
 def _is_same_log(table: DeltaTable, statement: ClaimedStatement) -> bool:

@@ -35,10 +35,29 @@ def moved(state: StreamState) -> StreamqlError:
 def committed(claim: Claim) -> StreamqlError:
     """The error for a ROLLBACK after a COMMIT that came through, though it reported an error."""
     return StreamqlError(
-        "INVALID_TRANSACTION_STATE",
+        "TRANSACTION_COMMITTED",
         "ROLLBACK: the transaction was committed, its changes are in and its streams moved",
         hint="SELECT * FROM streamql.consumptions shows it",
         consumption_id=claim.consumption_id,
+    )
+
+
+def no_query() -> StreamqlError:
+    """The error for a query that consumes in a transaction."""
+    return StreamqlError(
+        "UNSUPPORTED_CLAUSE",
+        "WITH CONSUME cannot stand in a transaction: what was shown cannot be shown again",
+        hint="consume by INSERT INTO … SELECT, or run the query outside of the transaction",
+    )
+
+
+def not_run_again(failed: ClaimedStatement) -> StreamqlError:
+    """The error for a COMMIT without a statement that failed in an earlier run of the transaction: the others would move the stream without
+    it."""
+    return StreamqlError(
+        "INVALID_TRANSACTION_STATE",
+        f"COMMIT: the statement into {failed.target} failed in an earlier run of the transaction, and was not run in this one",
+        hint="run it, or another one into the same table; or ROLLBACK, and ALTER STREAM … SET OFFSET goes on without it",
     )
 
 
@@ -65,11 +84,14 @@ def lost(claim: Claim, why: str) -> StreamqlError:
 
 
 def undecided(claim: Claim, statement: ClaimedStatement, why: str) -> StreamqlError:
-    """The error for a consumption of which no log can tell."""
+    """The error for a consumption of which no log can tell; `claim`: with those of its statements decided that a log can decide."""
+    ends = ", ".join(str(through) for through in sorted({i.through for i in claim.intervals.values()}))
+    others = f"; others of its statements committed, into {claim.where_done}" if claim.done else ""
+    undo = f"RESTORE {', '.join(s.target for s in claim.done)}, then " if claim.done else ""
     return StreamqlError(
         "CONSUMPTION_UNDECIDED",
-        f"whether consumption {claim.consumption_id} into {statement.target} committed cannot be told: {why} ({statement.path})",
-        hint="look whether the rows arrived; if so, ALTER STREAM … SET OFFSET VERSION n, if not, ALTER STREAM … RELEASE",
+        f"whether consumption {claim.consumption_id} into {statement.target} committed cannot be told: {why} ({statement.path}){others}",
+        hint=f"look whether the rows arrived; if so, ALTER STREAM … SET OFFSET VERSION {ends}, if not, {undo}ALTER STREAM … RELEASE",
         consumption_id=claim.consumption_id,
         path=statement.path,
     )

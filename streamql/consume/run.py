@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState, lowest
 from streamql.catalog.store import catalog_of
 from streamql.consume import transactions
-from streamql.consume.binding import bind, bind_nothing, changes_of, sources_of, streams_of, tokens_of
+from streamql.consume.binding import bind, changes_of, nothing_bound, sources_of, streams_of, tokens_of
 from streamql.consume.claims import (
     POLL_SECONDS_MIN,
     READING,
@@ -22,6 +22,7 @@ from streamql.consume.claims import (
     claim_streams,
     conclude,
     end,
+    is_consumed,
     new_claim,
     owned,
     tell_of_resumption,
@@ -49,6 +50,11 @@ class Claimed:
     targets: tuple[Target, ...]
 
 
+@dataclass(frozen=True)
+class Plain:
+    """Nothing is claimed: Spark shall say its error, or do nothing."""
+
+
 def consume(spark: SparkSession, command: Command) -> JavaObject:
     """Runs the statement and moves the offsets of the streams it reads, both or neither. Answers its rows.
 
@@ -70,6 +76,9 @@ def consume(spark: SparkSession, command: Command) -> JavaObject:
     consumption_id = str(uuid.uuid4())
     with running(consumption_id):
         claimed = _claim(spark, command, consumption_id)
+        if isinstance(claimed, Plain):
+            with nothing_bound(spark, command):
+                return _run_unclaimed(command)
         if claimed is None:
             return _run_unclaimed(command)
     with running(claimed.claim.consumption_id):  # another one's, where this statement goes on with an unfinished one
@@ -98,7 +107,7 @@ def _run_unclaimed(command: Command) -> JavaObject:
 # -- claim
 
 
-def _claim(spark: SparkSession, command: Command, consumption_id: str) -> Claimed | None:
+def _claim(spark: SparkSession, command: Command, consumption_id: str) -> Claimed | Plain | None:
     """Steps 1 and 2: streams and intervals of the analysed statement, claimed. None: there is nothing in any interval to be claimed."""
     deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
 
@@ -114,8 +123,7 @@ def _claim(spark: SparkSession, command: Command, consumption_id: str) -> Claime
         targets = [] if command.is_query else [find_target(spark, command, i) for i in range(command.count)]
         intervals = bind(spark, command, states, {} if begun is None else begun.intervals)
         if any(runs_plain(t) for t in targets):
-            bind_nothing(spark, command, states)
-            return None
+            return Plain()
         is_empty = all(i.is_empty for i in intervals.values())
         if begun is None and is_empty and not any(t.is_reserved for t in targets):
             return None
@@ -228,6 +236,6 @@ def _end_query(
     held = end(spark, replace(claim, statements=(reading,)), outcome, error)
     if failure is not None:
         raise failure
-    if not held:
+    if not held and not is_consumed(spark, claim):
         raise lost(claim, "another process took the claim over")
     return rows

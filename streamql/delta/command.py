@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -97,6 +99,15 @@ class Command:
     def rebind(self, token: str, frame: DataFrame, new_token: str, *, is_earlier: bool) -> None:
         """Every read with this token now stands for another interval; columns that came after one `is_earlier` are NULL in it."""
         self._handle.rebind(token, analyzed(frame), new_token, is_earlier)
+
+    @contextlib.contextmanager
+    def keeping_reads(self) -> Iterator[None]:
+        """Reads that are given other intervals inside have their own again behind."""
+        kept = self._handle.keepReads()
+        try:
+            yield
+        finally:
+            kept.putBack()
 
     def reserve(self, i: int, mark: str) -> None:
         """Makes the empty marked table that CREATE TABLE AS will replace."""

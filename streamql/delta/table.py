@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from streamql.delta.jvm import JavaObject, frame, scala, session_of
-from streamql.delta.log import Commit, FileState, Json, file_state, parse_commits
+from streamql.delta.log import Commit, CommitMissing, FileState, Json, file_state, parse_commits
 from streamql.errors import StreamqlError
 
 ROW_ID = "__streamql_row_id"
@@ -113,6 +113,16 @@ class DeltaTable:
         if [c.version for c in commits] != list(range(after + 1, through + 1)):
             raise StreamqlError("INTERNAL_ERROR", f"asked for commits {after + 1} to {through}, read others")
         return commits
+
+    def was_restored_since(self, snapshot: Snapshot, version: int) -> bool:
+        """Whether somebody took the table back by RESTORE after a version; no, where the log does not tell any more."""
+        if not 0 <= version < snapshot.version:
+            return False
+        try:
+            commits = self.commits(snapshot, version, snapshot.version, files=False)
+        except CommitMissing:
+            return False
+        return any(commit.operation == "RESTORE" for commit in commits)
 
     def earliest(self) -> tuple[int, int]:
         """The first version whose commit is still in the log, and its time in milliseconds; (-1, 0) where the log is empty."""

@@ -83,15 +83,28 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
 
 
 def _needed_since(source: OpenSource, state: StreamState) -> int | None:
-    interval = Interval(state.offset.version, source.latest.version, state.offset.initial)
-    if interval.after >= interval.through:
+    """When the first file was removed that the stream has still to read: for all since its offset, or for what an unfinished consumption
+    took, which is read again as it was."""
+    uuid, claim = state.stream.uuid, state.claim
+    taken = [] if claim is None or uuid not in claim.intervals else [claim.intervals[uuid]]
+    if state.offset.version < source.latest.version:
+        taken.append(Interval(state.offset.version, source.latest.version, state.offset.initial))
+    needed = [at_ms for interval in taken if (at_ms := _needed_in(source, state, interval)) is not None]
+    return min(needed, default=None)
+
+
+def _needed_in(source: OpenSource, state: StreamState, interval: Interval) -> int | None:
+    if interval.is_empty:
         return None
     try:
-        commits = source.commits(interval)
+        commits = source.commits(Interval(interval.after, source.latest.version))
         if interval.initial:  # the table as it was, whole
             return first_needed_removal_ms(commits, {c.path for commit in commits for c in commit.changes})
-        needed = source.plan(interval, state.stream.mode).perishable
-        return first_needed_removal_ms(commits, {f.path for f in needed})
+        plan = source.plan(interval, state.stream.mode)
+        needed = {f.path for f in plan.perishable}
+        if interval.through < source.latest.version:  # what was there at its end may be gone by now
+            needed |= {p.file.path for p in (*plan.inserted, *plan.pieces)}
+        return first_needed_removal_ms(commits, needed)
     except StreamqlError:  # it is stale already: nothing is left to be protected
         return None
 

@@ -82,3 +82,13 @@ def test_wrap_loses_only_spaces(text: str, width: int) -> None:
 def test_lines_of_a_frame_are_equally_wide(rows: list[tuple[str, int]], width: int | None) -> None:
     lines = table(["a", "b"], list(rows), width)
     assert len({cell_width(line) for line in lines}) == 1
+
+
+def test_a_long_value_is_wrapped_in_one_pass() -> None:
+    """With a pass for each piece this takes minutes."""
+    assert len(wrap("x" * 300_000 + "é", 10)) == 30_001
+    assert wrap("", 5) == [""]
+
+
+def test_rows_without_columns() -> None:
+    assert set(table([], [(), ()])) == {"++"}

@@ -240,3 +240,20 @@ def test_a_server_has_a_connect_of_its_own() -> None:
     options = parse(["--data", "lake", "server", "--connect", "--conf", "a=b"])
     assert options.arguments.connect is True
     assert options.conf == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["-e", "SELECT 'caf\udce9'"], "is not UTF-8"),
+        (["-f", "~nobody-of-this-name/x.sql"], "~nobody-of-this-name"),
+        (["--data", "~nobody-of-this-name/x", "streams"], "~nobody-of-this-name"),
+        (["run", "job.sql", "--events", "~nobody-of-this-name/x"], "~nobody-of-this-name"),
+        (["report", "~nobody-of-this-name/x.html"], "~nobody-of-this-name"),
+    ],
+)
+def test_what_cannot_be_text_or_a_path_is_a_usage_error(
+    argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv) == 2
+    assert said in capsys.readouterr().err

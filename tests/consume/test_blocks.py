@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from typing import Any
 
@@ -70,8 +71,8 @@ def test_a_failed_body_is_rolled_back_and_a_half_done_one_says_so(spark: SparkSe
 
     with pytest.raises(ZeroDivisionError) as half:
         half_done()
-    notes = getattr(half.value, "__notes__", ["CONSUMPTION_UNFINISHED"])
-    assert "CONSUMPTION_UNFINISHED" in notes[0]
+    if sys.version_info >= (3, 11):
+        assert "CONSUMPTION_UNFINISHED" in half.value.__notes__[0]
     with streamql.transaction(spark):
         run(spark, block[1])
         run(spark, block[2])

@@ -7,6 +7,7 @@ import signal
 import pytest
 from pyspark.sql import SparkSession
 
+from streamql.consume import decide
 from streamql.errors import StreamqlError
 from tests.consume.support import BLOCK_ROWS as ROWS
 from tests.consume.support import assert_arrived_once, run, start_child, two_targets
@@ -101,7 +102,7 @@ def test_several_inserts_do_not_go_on_over_a_table_that_was_replaced(spark: Spar
         run(spark, both)
     run(spark, "ALTER TABLE b DROP CONSTRAINT small")
     run(spark, "CREATE OR REPLACE TABLE a (id BIGINT, v BIGINT)")
-    with pytest.raises(StreamqlError, match=r"\ba was replaced or dropped"):
+    with pytest.raises(StreamqlError, match=r"\ba was replaced, restored or dropped"):
         run(spark, both)
     run(spark, "ALTER STREAM s RELEASE")
     run(spark, both)
@@ -137,3 +138,75 @@ def test_a_statement_that_is_refused_gives_no_unfinished_transaction_up(spark: S
     for statement in block:
         run(spark, statement)
     assert_arrived_once(spark, schema)
+
+
+def half_done(spark: SparkSession) -> tuple[str, list[str]]:
+    """A transaction of two statements, of which the first is done; the second failed, and it was rolled back."""
+    schema, block = two_targets(spark, "half")
+    run(spark, "ALTER TABLE b ADD CONSTRAINT small CHECK (id < 10)")
+    run(spark, block[0])
+    run(spark, block[1])
+    with pytest.raises(Exception, match="small"):
+        run(spark, block[2])
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(spark, "ROLLBACK")
+    run(spark, "ALTER TABLE b DROP CONSTRAINT small")
+    return schema, block
+
+
+def test_what_a_restore_took_back_is_not_skipped(spark: SparkSession) -> None:
+    """Between RESTORE, which the hint tells to begin with, and RELEASE a scheduled job runs again."""
+    schema, block = half_done(spark)
+    run(spark, "RESTORE TABLE a TO VERSION AS OF 0")
+    run(spark, block[0])
+    with pytest.raises(StreamqlError, match=r"\ba was replaced, restored or dropped"):
+        run(spark, block[1])
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(spark, "ROLLBACK")
+    run(spark, "ALTER STREAM s RELEASE")
+    for statement in block:
+        run(spark, statement)
+    assert_arrived_once(spark, schema)
+
+
+def test_a_run_that_leaves_the_failed_statement_out_is_not_committed(spark: SparkSession) -> None:
+    schema, block = half_done(spark)
+    run(spark, block[0])
+    run(spark, block[1])
+    with pytest.raises(StreamqlError, match="failed in an earlier run"):
+        run(spark, block[3])
+    run(spark, f"INSERT INTO {schema}.b SELECT id, CAST(v AS BIGINT) FROM {schema}.s")  # the script was mended
+    run(spark, block[3])
+    assert_arrived_once(spark, schema)
+
+
+def test_what_cannot_be_looked_at_can_be_given_up(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema, block = two_targets(spark, "block")
+    child = start_child(spark, "before:execute:1", *block)
+    child.communicate(timeout=TIMEOUT_SECONDS)
+    with monkeypatch.context() as patch:
+        patch.setattr(decide, "fence", storage_is_gone)
+        with pytest.raises(Exception, match="the bucket is gone"):
+            run(spark, f"INSERT INTO {schema}.b SELECT id, v FROM {schema}.s")
+        run(spark, "ALTER STREAM s RELEASE")
+    (row,) = run(spark, f"SELECT outcome, error FROM streamql.consumptions WHERE stream = '{schema}.s'")
+    assert row["outcome"] == "UNDECIDED"
+    assert "the bucket is gone" in row["error"]
+    for statement in block:
+        run(spark, statement)
+
+
+def storage_is_gone(*_: object) -> None:
+    raise OSError("the bucket is gone")
+
+
+def test_a_dataframe_whose_write_did_nothing_can_be_written_again(spark: SparkSession) -> None:
+    schema, _ = two_targets(spark, "again")
+    run(spark, f"INSERT INTO {schema}.a SELECT id, v FROM {schema}.s")
+    run(spark, "UPDATE t SET v = v + 1")
+    changes = spark.table(f"{schema}.s").where("__change_type = 'UPDATE_AFTER'").select("id", "v")
+    with pytest.raises(Exception, match="ALREADY_EXISTS"):
+        changes.writeTo(f"{schema}.b").create()
+    changes.writeTo(f"{schema}.b").append()
+    assert run(spark, "SELECT count(*) AS n FROM b")[0]["n"] == ROWS
+    assert run(spark, "SELECT * FROM s") == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,6 @@ from pyspark.sql import SparkSession
 
 import streamql
 from streamql.catalog.store import catalog_of
-from streamql.cli.commands import COMMANDS
 from streamql.cli.main import main
 from streamql.cli.options import parse
 from streamql.errors import ERROR_CLASSES
@@ -23,7 +23,7 @@ from tests.docs.pages import ROOT, difference, in_order, invocations, others, pa
 from tests.docs.reference import reference
 from tests.histories.recording import INTERPRETED, conf
 from tests.transcripts.running import SCHEMA, Difference, plain_sql, run
-from tests.transcripts.script import Fence, read
+from tests.transcripts.script import Fence, fences, read
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -86,8 +86,7 @@ class Reader:
             if "--data" in argv:
                 del argv[argv.index("--data") : argv.index("--data") + 2]
             self.capture.readouterr()
-            database = [] if "database" in COMMANDS[invocation.command].refuses else ["--database", SCHEMA]
-            code = main(["--data", data_of(self.spark), *database, *argv])
+            code = main(["--data", data_of(self.spark), *argv])
             if wrong := difference(invocation, code, "".join(self.capture.readouterr())):
                 self.wrong.append(f"{where}: {wrong}")
 
@@ -130,6 +129,15 @@ def test_the_reference_is_that_of_the_code() -> None:
     assert (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8") == reference(), (
         "python -m tests.docs.reference writes it"
     )
+
+
+def test_the_commands_of_the_readme_can_be_typed() -> None:
+    """Those of its blocks without a language: servers, shells, jobs that do not end."""
+    lines = [line for fence in fences((ROOT / "README.md").read_text(encoding="utf-8")) for line in fence.lines]
+    typed = [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("streamql ")]
+    assert len(typed) > 5
+    for argv in typed:
+        parse(argv[: argv.index(">>")] if ">>" in argv else argv)
 
 
 def test_links_lead_somewhere() -> None:

@@ -45,6 +45,18 @@ class Read:
 
 
 @dataclass(frozen=True)
+class KeptReads:
+    """The class of that name."""
+
+    kept: tuple[tuple[Read, str, ChangeSet], ...]
+
+    def putBack(self) -> None:  # noqa: N802 (Scala's name)
+        """As they were."""
+        for read, token, plan in self.kept:
+            read.token, read.plan = token, plan
+
+
+@dataclass(frozen=True)
 class Write:
     """What a statement does to its target. `operation`: AppendData, CTAS, RTAS, REPLACE. `table_id`: of a table known at analysis."""
 
@@ -101,6 +113,10 @@ class ConsumeCommand:
         for read in self.reads:
             if read.token == token:
                 read.token, read.plan = new_token, plan
+
+    def keepReads(self) -> KeptReads:  # noqa: N802 (Scala's name)
+        """What the reads stand for now."""
+        return KeptReads(tuple((read, read.token, read.plan) for read in self.reads))
 
     def target(self, session: object, i: int) -> str:
         """Where a statement writes: what was known at analysis of a table that is written into, looked up where one is made."""

@@ -18,6 +18,7 @@ from streamql.names import quote
 
 WATCH_SECONDS_DEFAULT = 2.0
 WATCH_SECONDS_MIN = 0.1
+WATCH_SECONDS_MAX = 86_400
 
 
 class CommandError(Exception):
@@ -135,8 +136,8 @@ def watch(shell: Shell, argument: str) -> None:
         seconds = float(argument) if argument else WATCH_SECONDS_DEFAULT
     except ValueError:
         raise CommandError(f"{argument} is not a number of seconds", "\\watch 5") from None
-    if not WATCH_SECONDS_MIN <= seconds < float("inf"):
-        raise CommandError(f"{argument} s is no pause to wait", f"at least {WATCH_SECONDS_MIN} s")
+    if not WATCH_SECONDS_MIN <= seconds <= WATCH_SECONDS_MAX:
+        raise CommandError(f"{argument} s is no pause to wait", f"{WATCH_SECONDS_MIN} s to {WATCH_SECONDS_MAX} s")
     text = shell.last_statements()
     if not text:
         raise CommandError("no statement has run yet that could be watched", "run one, then \\watch 5")
@@ -155,7 +156,11 @@ def include(shell: Shell, argument: str) -> None:
     """\\i."""
     if not argument:
         raise CommandError("a file is missing", "\\i script.sql")
-    shell.run_file(Path(_unquoted(argument)).expanduser())
+    try:
+        path = Path(_unquoted(argument)).expanduser()
+    except RuntimeError as e:  # ~name of nobody
+        raise CommandError(str(e)) from None
+    shell.run_file(path)
 
 
 def system(shell: Shell, argument: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from streamql.cli.inputs import Text, UsageError, read
 from streamql.cli.kinds import Kind, kind_of
-from streamql.cli.options import Input, Options, version_line
+from streamql.cli.options import Input, Options, is_utf8, version_line
 from streamql.cli.output import Display, OutputClosedError
 from streamql.cli.screen import Screen, Stopwatch
 from streamql.cli.script import Statement, statements, typed
@@ -79,6 +80,9 @@ class App:
             return FAILED if self._runner is not None and self._runner.is_dead else OK
         finally:
             self._end()
+            if self._starting is not None and self._starting.is_done:
+                with contextlib.suppress(Exception):  # it did not start
+                    self._starting.result().close()
 
     # --- what commands ask of the shell
 
@@ -154,6 +158,8 @@ class App:
             call = commands.parse(text)
             if call is not None:
                 commands.run(self, call)
+            elif not is_utf8(text):
+                raise CommandError("the input is not UTF-8")
             elif text.strip().strip(";"):
                 self.run_text(text)
         except CommandError as e:

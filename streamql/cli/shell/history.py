@@ -60,7 +60,7 @@ def append(path: Path, text: str) -> None:
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
             os.fchmod(file.fileno(), 0o600)  # also of a file that was there
             file.write(f"\n# {datetime.now().astimezone():%Y-%m-%d %H:%M:%S%z}\n{lines}")
 

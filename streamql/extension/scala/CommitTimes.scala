@@ -15,20 +15,23 @@ import org.apache.spark.util.SerializableConfiguration
  */
 class CommitTimes(logPath: String, tableId: String, conf: Broadcast[SerializableConfiguration],
     known: java.util.HashMap[java.lang.Long, java.lang.Long]) extends Serializable {
-  @transient @volatile private var last: CommitTimes.Seen = _
+  /* Rows of few versions come mixed: an update's before and after. What another thread has put in a place is whole, or not seen. */
+  @transient private lazy val places = new Array[CommitTimes.Seen](CommitTimes.PLACES)
 
   def micros(version: Long): java.lang.Long = {
-    val seen = last
+    val place = (version & (CommitTimes.PLACES - 1)).toInt
+    val seen = places(place)
     if (seen != null && seen.version == version) seen.micros
     else {
       val found = Option(known.get(version)).getOrElse(CommitTimes.lookUp(logPath, tableId, conf, version))
-      last = new CommitTimes.Seen(version, found)
+      places(place) = new CommitTimes.Seen(version, found)
       found
     }
   }
 }
 
 object CommitTimes {
+  private val PLACES = 16 // a power of two
   final class Seen(val version: Long, val micros: java.lang.Long)
   private val inCommit = java.util.regex.Pattern.compile("\"inCommitTimestamp\"\\s*:\\s*(\\d+)")
   private val gone = java.lang.Long.valueOf(Long.MinValue)

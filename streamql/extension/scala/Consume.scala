@@ -29,6 +29,14 @@ import org.apache.spark.sql.types.StructType
 case class Target(kind: String, operation: String, name: String, path: String, tableId: String, exists: Boolean,
     mark: String = "", managed: Boolean = false)
 
+/** What reads stood for when this was made. */
+final class KeptReads(kept: Seq[(Binding, LogicalPlan, String)]) {
+  def putBack(): Unit = kept.foreach { case (binding, plan, token) =>
+    binding.plan = plan
+    binding.token = token
+  }
+}
+
 /**
  * A statement that reads streams and commits, analysed. Python claims the streams, calls `execute` for each statement, decides by the
  * targets' logs and moves the offsets. `isQuery`: a query whose rows are the result (WITH CONSUME), of the streams with the ids `asked`.
@@ -53,6 +61,9 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   /** Every read whose token is `old` now stands for another interval; `earlier`: one that ended before. */
   def rebind(old: String, plan: LogicalPlan, token: String, earlier: Boolean): Unit =
     reads.filter(_.binding.token == old).foreach(_.rebind(plan, token, earlier))
+
+  /** What the reads stand for now, to be put back. */
+  def keepReads(): KeptReads = new KeptReads(reads.map(_.binding).distinct.map(b => (b, b.plan, b.token)))
 
   /** Where statement `i` writes, as JSON of Target. */
   def target(session: SparkSession, i: Int): String = JsonUtils.toJson(Targets.of(session, statements(i)))

@@ -65,18 +65,18 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
   }
 
   /** Lets this read stand for another interval, with the same columns; `earlier`: of an interval that ended before, columns that the
-   * table did not have by then are NULL. */
+   * table did not have by then are NULL, and those that it has not any more are left out. */
   def rebind(plan: LogicalPlan, token: String, earlier: Boolean): Unit = {
     val wanted = binding.plan.output
     val added = wanted.filterNot(a => plan.output.exists(_.name == a.name)).map(a => Alias(Literal(null, a.dataType), a.name)())
     val all = plan.output ++ (if (earlier) added else Nil)
     val fitted = wanted.flatMap(a => all.find(c => c.name == a.name && c.dataType == a.dataType))
-    val isSame = all.size == wanted.size && (if (added.isEmpty) fitted == all else fitted.size == wanted.size)
+    val isSame = fitted.size == wanted.size && (fitted == all || (earlier && (added.isEmpty || all.size == wanted.size)))
     if (!isSame) {
       throw Errors.analysis("STREAM_MOVED", "40001",
         "[STREAM_MOVED] the source's columns changed while the statement waited for the stream\nHint: run the statement again", null, null)
     }
-    binding.plan = if (added.isEmpty) plan else Project(fitted, plan)
+    binding.plan = if (fitted == plan.output) plan else Project(fitted, plan)
     binding.token = token
   }
 }
