@@ -42,8 +42,8 @@ def decide(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> Cl
         if found is not None and found.number >= claim.data_number:
             if found.number == claim.data_number:
                 # CREATE OR REPLACE TABLE AS has made it another table; so may somebody else have, later.
-                is_same = latest.table_id == statement.table_id or found.version is None
-                written = latest if is_same else table.at(found.version or 0)
+                is_known = latest.table_id == statement.table_id or found.version in (None, latest.version)
+                written = latest if is_known else table.at(found.version or 0)
                 return replace(
                     statement,
                     outcome="done",
