@@ -10,8 +10,6 @@ from pathlib import Path
 from streamql.cli.options import Options
 from streamql.errors import StreamqlError
 
-LIST_SETTINGS = frozenset(("spark.sql.extensions", "spark.jars", "spark.driver.extraClassPath"))
-
 
 def settings(options: Options) -> dict[str, str]:
     """The embedded session's settings over the data directory, which is made if it is not there. Raises JAVA_NOT_FOUND,

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 
-from streamql.cli.launching import LIST_SETTINGS, environment, joined_settings, settings
+from streamql.cli.launching import environment, joined_settings, settings
 from streamql.cli.options import Options
 
 _LIST_OPTIONS = {"--jars": "spark.jars", "--driver-class-path": "spark.driver.extraClassPath"}
@@ -36,6 +36,8 @@ def run(options: Options) -> int:
 
 def split_settings(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Settings with several values among spark-sql's arguments, which go together with ours, and the other arguments, as they are."""
+    from streamql.extension.settings import LISTS
+
     given: dict[str, str] = {}
     rest: list[str] = []
     i = 0
@@ -49,7 +51,7 @@ def split_settings(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]
         key, _, text = (
             value.partition("=") if option in ("--conf", "-c") else (_LIST_OPTIONS.get(option, ""), "", value)
         )
-        if known and key.strip() in LIST_SETTINGS:
+        if known and key.strip() in LISTS:
             given[key.strip()] = text.strip()
         else:
             rest += arguments[i : i + taken]

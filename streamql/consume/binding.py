@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
+from streamql.consume.errors import gone
 from streamql.delta.command import Command
-from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, TableSource
 from streamql.reading import Token, read_stream, read_token
 
@@ -33,7 +33,7 @@ def streams_of(spark: SparkSession, command: Command) -> list[StreamState]:
     for token in tokens_of(command):
         state = catalog_of(spark).by_uuid(spark, token.uuid)
         if state is None:
-            raise _gone(token)
+            raise gone(token.stream)
         states[token.uuid] = state
     return [states[u] for u in sorted(states)]
 
@@ -87,18 +87,9 @@ def changes_of(command: Command, i: int) -> dict[str, dict[str, int]]:
 def nothing_bound(spark: SparkSession, command: Command) -> Iterator[None]:
     """All reads show nothing while the statement runs unclaimed: it must not carry rows over even if it unexpectedly succeeds. Then they
     show what they did: a DataFrame may be written again."""
+    states = {s.stream.uuid: s for s in streams_of(spark, command)}
     with command.keeping_reads():
         for token in tokens_of(command):
-            state = catalog_of(spark).by_uuid(spark, token.uuid)
-            if state is None:
-                raise _gone(token)
             end = token.interval.through  # its columns are those of the analysed read
-            reading = read_stream(spark, state, Interval(end, end))
-            command.rebind(token.text, reading.frame, reading.token, is_earlier=False)
+            _rebind(spark, command, states[token.uuid], [token], Interval(end, end))
         yield
-
-
-def _gone(token: Token) -> StreamqlError:
-    return StreamqlError(
-        "STREAM_NOT_FOUND", f"stream {token.stream} was dropped or replaced meanwhile", hint="run the statement again"
-    )

@@ -15,7 +15,7 @@ from streamql.catalog.events import consumption_event
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.catalog.store import catalog_of, now_ms
 from streamql.consume.decide import judge
-from streamql.consume.errors import busy, lost, unfinished
+from streamql.consume.errors import busy, gone, lost, unfinished
 from streamql.consume.owner import is_dead, is_running_here, this_owner
 from streamql.delta.command import Target
 from streamql.delta.jvm import is_cancelled
@@ -237,11 +237,7 @@ def wait_until_free(
     while True:
         now = catalog.by_uuid(spark, state.stream.uuid)
         if now is None:
-            raise StreamqlError(
-                "STREAM_NOT_FOUND",
-                f"stream {state.name} was dropped or replaced meanwhile",
-                hint="run the statement again",
-            )
+            raise gone(str(state.name))
         if now.claim is None or (now.claim.is_unfinished and resumes(now.claim)):
             return now
         if now.claim.is_unfinished:
@@ -269,7 +265,7 @@ def wait_until_free(
 
 def check_stands(spark: SparkSession, claim: Claim, done: ClaimedStatement, target: Target) -> None:
     """Raises CONSUMPTION_UNFINISHED where what a done statement wrote is not what it would write now, so that it cannot be skipped: its
-    table was dropped or replaced. Of what is no Delta table, nobody can say."""
+    table was dropped, replaced or restored. Of what is no Delta table, nobody can say."""
     stands = target.path == done.path
     if stands and done.path:
         table = DeltaTable(spark, done.path)

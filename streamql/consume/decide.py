@@ -29,9 +29,8 @@ def decide(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> Cl
     """
     if statement.outcome != "open":
         return statement
-    if (
-        not statement.path
-    ):  # no log: its process would have known, and others take it for not done, so that nothing is lost
+    if not statement.path:
+        # No log: its process would have known, and others take it for not done, so that nothing is lost.
         return replace(statement, outcome="fenced")
     for _ in range(FENCE_ATTEMPTS_MAX):
         table = DeltaTable(spark, statement.path)
@@ -77,7 +76,7 @@ def decide_own(
 
 
 def judge(spark: SparkSession, claim: Claim) -> Claim:
-    """The claim with all its statements decided. Raises what `decide` raises."""
+    """The claim with all its statements decided. Raises CONSUMPTION_UNDECIDED, and what reading or fencing a target raises."""
     judged, problem = judge_what_can_be(spark, claim)
     if problem is not None:
         raise problem

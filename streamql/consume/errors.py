@@ -22,6 +22,13 @@ def busy(state: StreamState) -> StreamqlError:
     )
 
 
+def gone(name: str) -> StreamqlError:
+    """The error for a stream that was there when the statement was analysed."""
+    return StreamqlError(
+        "STREAM_NOT_FOUND", f"stream {name} was dropped or replaced meanwhile", hint="run the statement again"
+    )
+
+
 def moved(state: StreamState) -> StreamqlError:
     """The error for a stream whose offset is not any more where a transaction has seen it."""
     return StreamqlError(

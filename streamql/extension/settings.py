@@ -12,7 +12,7 @@ from streamql.extension.jars import delta_jars
 EXTENSIONS = ("io.delta.sql.DeltaSparkSessionExtension", "streamql.Extensions")
 """In this order: the parser of the last named is the outermost."""
 
-_LISTS = {"spark.sql.extensions": ",", "spark.jars": ",", "spark.driver.extraClassPath": os.pathsep}
+LISTS = {"spark.sql.extensions": ",", "spark.jars": ",", "spark.driver.extraClassPath": os.pathsep}
 """Settings that hold several values, and what stands between them."""
 
 
@@ -37,7 +37,7 @@ def joined(key: str, given: str | None, ours: str) -> str:
     """A setting's value: what is given stays; to one that holds several values ours are appended, each once."""
     if not given:
         return ours
-    separator = _LISTS.get(key)
+    separator = LISTS.get(key)
     if separator is None:
         return given
     added = ours.split(separator)
