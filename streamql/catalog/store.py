@@ -29,6 +29,9 @@ from streamql.names import Name, quote
 
 STREAM_DOMAIN = "streamql.stream."
 NAME_DOMAIN = "streamql.name."
+TABLE_DEFAULTS = "spark.databricks.delta.properties.defaults."
+"""Settings that give new tables properties."""
+
 REPLAY_COMMITS_MAX = 1000
 """More new commits than this, and the state is read whole."""
 
@@ -156,11 +159,11 @@ class Catalog:
             domains, numbers = self._domains(before, after)
             if domains is None:
                 return False
+            base = self._version
             version = EventLog(spark, self._path or "").commit(self._base, domains, numbers, events)
             self.refresh(spark)
             if version is None:
-                # Storage may have taken the commit and not said so; Delta's retry then meets it, and takes it for somebody else's.
-                return self._is_written(before, after)
+                return self._is_written(spark, base, domains)
             if upkeep.is_due(version):
                 upkeep.tend_later(lambda: _quiet_clone(spark), self._table)
             return True
@@ -174,12 +177,15 @@ class Catalog:
         if self._locate(spark) is not None:
             upkeep.tend(_quiet_clone(spark), self._table)
 
-    def _is_written(self, before: Sequence[StreamState], after: Sequence[StreamState | None]) -> bool:
-        """Whether the streams are in their states after; these hold numbers and ids that nobody else would write."""
-        new = {s.stream.uuid: s for s in after if s is not None}
-        return all(self._streams.get(s.stream.uuid) == new.get(s.stream.uuid) for s in before) and all(
-            self._streams.get(uuid) == s for uuid, s in new.items()
-        )
+    def _is_written(self, spark: SparkSession, base: int, domains: Mapping[str, str | None]) -> bool:
+        """Whether a refused commit is in the log all the same, after version `base`: storage may take one and not say so, and Delta's retry
+        then meets it, and takes it for somebody else's. Others may have gone on from it since, so that the state of now does not tell; of
+        two equal ones, which hold the same numbers and ids, it makes no difference whose it is."""
+        table = DeltaTable(spark, self._path or "")
+        try:
+            return any(c.domains == domains for c in table.commits(table.latest(), base, self._version, files=False))
+        except CommitMissing:  # after more than a day in one commit
+            return False
 
     def _domains(
         self, before: Sequence[StreamState], after: Sequence[StreamState | None]
@@ -242,6 +248,10 @@ class Catalog:
         if self._is_loaded():
             return
         own = _quiet_clone(spark)
+        for default in [key for key in own.conf.getAll if key.startswith(TABLE_DEFAULTS)]:
+            own.conf.unset(
+                default
+            )  # they are for people's tables; events are written by the columns' plain names, for one
         if not schema_exists(own, "spark_catalog", self._schema):
             own.sql(f"CREATE SCHEMA IF NOT EXISTS {quote('spark_catalog')}.{quote(self._schema)}")
         own.sql(tables.create_events(self._schema, self._configured_path))

@@ -13,6 +13,7 @@ from streamql.consume.errors import gone
 from streamql.delta.command import Command
 from streamql.model import Interval, Offset, TableSource
 from streamql.reading import Token, read_stream, read_token
+from streamql.sources.table import open_source
 
 NO_INTERVALS: Mapping[str, Interval] = {}
 
@@ -72,8 +73,11 @@ def _rebind(
     now = wanted
     for old in tokens:
         reading = read_stream(spark, state, now, rows_max)
-        now = reading.interval
-        command.rebind(old.text, reading.frame, reading.token, is_earlier=now.through < old.interval.through)
+        now, frame = reading.interval, reading.frame
+        is_earlier = now.through < old.interval.through
+        if is_earlier:
+            frame = open_source(spark, reading.source).named_as_at(old.interval.through, frame, now.through)
+        command.rebind(old.text, frame, reading.token, is_earlier=is_earlier)
     assert now is not None
     return now
 

@@ -38,7 +38,7 @@ from streamql.consume.claims import (
     write,
 )
 from streamql.consume.decide import decide_own, judge
-from streamql.consume.errors import committed, lost, moved, no_query, not_run_again, unfinished
+from streamql.consume.errors import committed, lost, lost_at_commit, moved, no_query, not_run_again, unfinished, way_out
 from streamql.consume.execute import counted, execute, tell_of_reservation
 from streamql.consume.owner import Work, running, stop_running
 from streamql.consume.targets import TEXT_CHARACTERS_MAX, claimed_statement, find_target, lead_of, prepare, runs_plain
@@ -243,7 +243,8 @@ class Block:
         """Puts a statement into the claim, with its target and its streams, before it runs. None: look again."""
         claimed = {} if self._claim is None else self._claim.intervals
         states = streams_of(self._spark, command)
-        joining = [wait_until_free(self._spark, s) for s in states if s.stream.uuid not in claimed]
+        with way_out(self._claim):
+            joining = [wait_until_free(self._spark, s) for s in states if s.stream.uuid not in claimed]
         target = find_target(self._spark, command, i)
         intervals = {**claimed, **self._bound(command, states, joining)}
         consumption_id = str(uuid.uuid4()) if self._claim is None else self._claim.consumption_id
@@ -360,16 +361,15 @@ class Block:
             if self._claim is None:
                 return
             if self._ahead:
-                raise unfinished(
-                    self._claim, f"this run has not come to the statement that wrote {self._ahead[0].target}"
-                )
+                ahead = self._ahead[0].target
+                raise unfinished(self._claim, f"this run has not come to the statement that wrote {ahead}")
             if left := left_out(self._before, self._claim):
                 raise not_run_again(left)
             outcome = "CONSUMED" if self._claim.done else "FAILED"
-            if not end(self._spark, self._claim, outcome, None) and not is_consumed(self._spark, self._claim):
-                raise self._lost(
-                    f"its data IS in {self._claim.where_done}; run the transaction again: what is done is skipped"
-                )
+            if not end(self._spark, self._claim, outcome, None):
+                said = catalog_of(self._spark).outcome_of(self._spark, self._claim.consumption_id)
+                if said != "CONSUMED" and self._claim.done:
+                    raise lost_at_commit(self._claim, said)
 
     def rollback(self) -> None:
         """Gives the streams back. Raises CONSUMPTION_UNFINISHED where statements have committed: Delta cannot take that back."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.catalog.store import now_ms
 from streamql.errors import StreamqlError
@@ -78,6 +81,29 @@ def unfinished(claim: Claim, what: str) -> StreamqlError:
         consumption_id=claim.consumption_id,
         targets=[s.path for s in claim.done],
     )
+
+
+@contextmanager
+def way_out(claim: Claim | None) -> Iterator[None]:
+    """Where a transaction waits for a stream with others claimed and written already: each of two may hold what the other one wants. Tells
+    the way out, which is to commit what is done of one."""
+    try:
+        yield
+    except StreamqlError as e:
+        if claim is None or not claim.done or e.code not in ("STREAM_BUSY", "CONSUMPTION_UNFINISHED"):
+            raise
+        both = "Should that one wait for this one: ROLLBACK, then BEGIN, the statements that are done (they are skipped), COMMIT"
+        raise StreamqlError(
+            e.code, e.message, hint=f"{e.hint}. {both}", line=e.line, column=e.column, **e.facts
+        ) from None
+
+
+def lost_at_commit(claim: Claim, outcome: str | None) -> StreamqlError:
+    """The error for a COMMIT whose claim others took; `outcome`: what the ledger says of it, None: it is somebody's still."""
+    if outcome is None:
+        return lost(claim, f"its data IS in {claim.where_done}; run the transaction again: what is done is skipped")
+    given_up = "it was given up meanwhile (RELEASE, SET OFFSET, DROP), though its data IS in"
+    return lost(claim, f"{given_up} {claim.where_done}: the stream may deliver these changes again")
 
 
 def lost(claim: Claim, why: str) -> StreamqlError:

@@ -10,12 +10,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql.changes import change_set, read_commits
 from streamql.changes.plan import ChangePlan, PlanKind, plan_changes
+from streamql.changes.schema import names_in
 from streamql.delta.log import Commit
 from streamql.delta.names import look_up, tables_of
 from streamql.delta.table import DeltaTable, Snapshot
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode, TableSource
-from streamql.names import Name
+from streamql.names import Name, quote
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,16 @@ class OpenSource:
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:
         """The change set of an interval. Lazy."""
         return change_set(self.spark, self.table.path, interval, mode, self.table, self.latest)
+
+    def named_as_at(self, version: int, frame: DataFrame, end: int) -> DataFrame:
+        """The change set of an interval that ends at `end`, its columns called as they are at a later version. Lazy."""
+        names = names_in(self.table.at(end).metadata, self.table.at(version).metadata)
+        columns = [(name, names.get(name, name)) for name in frame.columns]
+        return (
+            frame.select(*(frame[quote(name)].alias(now) for name, now in columns if now is not None))
+            if names
+            else frame
+        )
 
     def commits(self, interval: Interval) -> list[Commit]:
         """The commits of an interval. Raises STREAM_STALE."""

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import streamql
-from streamql.consume import blocks
+from streamql.consume import blocks, transactions
 from streamql.consume.claims import end
 from streamql.consume.owner import is_running_here, running, stop_running, this_owner
 from streamql.errors import StreamqlError
@@ -111,6 +111,47 @@ def test_a_stream_that_was_seen_and_moved_by_others_is_not_taken(spark: SparkSes
     run(spark, "INSERT INTO a SELECT * FROM b")
     assert_arrived_once(spark, schema)
     assert_ledger_tiles(spark, f"{schema}.s", 2)
+
+
+def test_of_two_transactions_that_wait_for_each_other_one_commits_what_is_done(spark: SparkSession) -> None:
+    schema, _ = two_targets(spark, "crossed")
+    run(spark, "CREATE STREAM s2 ON TABLE t SHOW_INITIAL_ROWS = TRUE")
+    one = [f"INSERT INTO {schema}.a SELECT id, v FROM {schema}.{stream}" for stream in ("s", "s2")]
+    other = [f"INSERT INTO {schema}.b SELECT id, v FROM {schema}.{stream}" for stream in ("s2", "s")]
+    sessions = (spark.newSession(), spark.newSession())
+    for session, block in zip(sessions, (one, other), strict=True):
+        session.conf.set("spark.streamql.busyTimeout", "0s")
+        run(session, "BEGIN TRANSACTION")
+        run(session, block[0])
+    for session, block in zip(sessions, (one, other), strict=True):
+        with pytest.raises(StreamqlError, match=r"(?s)STREAM_BUSY.*ROLLBACK, then BEGIN, the statements that are done"):
+            run(session, block[1])
+    for session in sessions:
+        with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+            run(session, "ROLLBACK")
+    with streamql.transaction(sessions[0]):
+        run(sessions[0], one[0])
+    with streamql.transaction(sessions[1]):
+        for statement in other:
+            run(sessions[1], statement)
+    for table in ("a", "b"):
+        row = run(spark, f"SELECT count(*) AS n, count(DISTINCT id) AS d FROM {table}")[0]
+        assert (row["n"], row["d"]) == (ROWS, ROWS)
+
+
+def test_a_commit_after_a_person_gave_the_transaction_up_says_so(spark: SparkSession) -> None:
+    schema, block = two_targets(spark, "given")
+    begin, into_a, _, commit = block
+    run(spark, begin)
+    run(spark, into_a)
+    block_of_it = transactions.current(spark)
+    assert block_of_it is not None
+    assert block_of_it.claim is not None
+    assert end(spark, block_of_it.claim, "UNFINISHED", "given up by a person")
+    with pytest.raises(StreamqlError, match=r"it was given up meanwhile .*though its data IS in") as lost:
+        run(spark, commit)
+    assert lost.value.code == "CLAIM_LOST"
+    assert schema in str(lost.value)
 
 
 def test_a_statement_that_found_the_stream_busy_is_owed(spark: SparkSession) -> None:

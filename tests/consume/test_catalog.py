@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from streamql import StreamqlError
 from streamql.engine.doctor import examine
-from tests.consume.support import data_of, fresh_schema, run
+from tests.consume.support import data_of, fresh_schema, run, tracked_table
 
 Damage = Callable[[SparkSession, str, Path], object]
 
@@ -64,6 +64,21 @@ DAMAGES: dict[str, Damage] = {
     "the log gone": lambda own, schema, events: shutil.rmtree(events / "_delta_log"),
     "the directory gone": lambda own, schema, events: shutil.rmtree(events),
 }
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_what_a_session_gives_new_tables_is_not_for_the_catalog(spark: SparkSession, mode: str) -> None:
+    """Events are written by plain names of columns: with mapped ones, the ledger would show rows of NULL."""
+    session = spark.newSession()
+    schema = fresh_schema(session, "defaults")
+    session.conf.set("spark.streamql.catalog", f"catalog_of_{schema}")
+    session.conf.set("spark.databricks.delta.properties.defaults.columnMapping.mode", mode)
+    session.conf.set("spark.databricks.delta.properties.defaults.appendOnly", "true")
+    tracked_table(session, 1000)
+    run(session, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    run(session, "INSERT INTO target SELECT id, v FROM s")
+    (row,) = run(session, f"SELECT stream, outcome, rows_written FROM catalog_of_{schema}.consumptions")
+    assert row.asDict() == {"stream": f"{schema}.s", "outcome": "CONSUMED", "rows_written": 1000}
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -14,6 +14,8 @@ from tests.consume.support import assert_arrived_once, run, start_child, two_tar
 
 TIMEOUT_SECONDS = 240
 
+MAPPING_MODE = "spark.databricks.delta.properties.defaults.columnMapping.mode"
+
 
 @pytest.mark.parametrize(
     ("said", "outcome", "event"),
@@ -67,11 +69,11 @@ def test_a_transaction_that_has_seen_less_does_not_take_over_another(spark: Spar
         assert run(spark, f"SELECT count(*) AS n, count(DISTINCT id) AS d FROM {table}")[0]["d"] == ROWS + 1
 
 
-def half_inserted(spark: SparkSession) -> tuple[str, str]:
+def half_inserted(spark: SparkSession, columns: str = "id, v") -> tuple[str, str]:
     """A statement of two INSERTs, of which the first is done and the second, which failed, would succeed by now."""
     schema, _ = two_targets(spark, "block")
     run(spark, "ALTER TABLE b ADD CONSTRAINT small CHECK (id < 10)")
-    both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, v INSERT INTO {schema}.b SELECT id, v"
+    both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT {columns} INSERT INTO {schema}.b SELECT {columns}"
     with pytest.raises(StreamqlError) as half:
         run(spark, both)
     assert half.value.code == "CONSUMPTION_UNFINISHED"
@@ -92,6 +94,18 @@ def test_several_inserts_go_on_though_the_source_has_another_column_now(spark: S
     run(spark, both)
     assert [tuple(row) for row in run(spark, "SELECT id, note, v FROM s")] == [(-1, "new", -10)]
     run(spark, "ALTER STREAM s SET OFFSET TO LATEST")
+    assert_arrived_once(spark, schema)
+
+
+def test_several_inserts_go_on_though_columns_have_each_others_names_now(spark: SparkSession) -> None:
+    spark.conf.set(MAPPING_MODE, "name")
+    try:
+        schema, both = half_inserted(spark, "* EXCEPT (__change_type, __commit_version, __commit_timestamp)")
+    finally:
+        spark.conf.unset(MAPPING_MODE)
+    run(spark, "ALTER TABLE t RENAME COLUMN v TO w")
+    run(spark, "ALTER TABLE t RENAME COLUMN id TO v")
+    run(spark, both)
     assert_arrived_once(spark, schema)
 
 

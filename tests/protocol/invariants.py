@@ -28,6 +28,9 @@ EXPECTED = LOUD | {
 }
 """Codes with which a statement may end when others are at work, or something breaks."""
 
+SAID = frozenset({"set_offset", "altered", "renamed", "given_up", "created", "replaced"})
+"""Events that a person's statement brings, one each."""
+
 OUTSIDE = (Conflict, DeltaError, LostAnswer, StatementFailed, Py4JError)
 
 
@@ -127,6 +130,7 @@ def complaints(world: World) -> list[str]:
     found = [*world.accusations, *seen.wrong, *_crashes_of_ours(world)]
     found += _rows_against_ledger(world, seen)
     found += _statements(world, seen)
+    found += _persons(world)
     found += _ends(world, seen)
     return found
 
@@ -219,6 +223,15 @@ def _statements(world: World, seen: History) -> Iterator[str]:
         rows = Counter(row for commit in log.commits for row in commit.rows if _streamed(commit))
         if not world.residual and not world.repeats:
             yield from (f"DOUBLED: {row} is in {log.path} {n} times" for row, n in rows.items() if n > 1)
+
+
+def _persons(world: World) -> Iterator[str]:
+    """What a person says about a stream is done once, though it may have been answered as a conflict and tried again."""
+    rows = [e for commit in world.storage.logs[EVENTS].commits for e in commit.events if e["event"] in SAID]
+    said = Counter(outcome.text for outcome in world.outcomes)
+    for text, n in Counter(row["statement"] for row in rows).items():
+        if n > max(1, said[text]):
+            yield f"DOUBLED: {text} was done {n} times"
 
 
 def _ends(world: World, seen: History) -> Iterator[str]:

@@ -16,8 +16,8 @@ import streamql.consume.decide as deciding
 import streamql.consume.run as run
 import streamql.consume.targets as targets
 import streamql.engine.ddl as ddl
-from streamql.catalog.states import Claim, ClaimedStatement, StatementOutcome, StreamState
-from streamql.catalog.store import catalog_of
+from streamql.catalog.states import Claim, ClaimedStatement, StatementOutcome, StreamState, encode
+from streamql.catalog.store import STREAM_DOMAIN, Catalog, catalog_of
 from streamql.consume import execute as executing
 from streamql.delta.command import Numbered
 from streamql.delta.table import DeltaTable
@@ -215,7 +215,18 @@ def gives_up_by_a_commit_of_its_own(on: Stage, patch: Patch) -> None:
     patch.setattr(ddl, "give_way", give_way)
 
 
+def looks_at_the_state_alone(on: Stage, patch: Patch) -> None:
+    """A commit that was answered as a conflict counts as written only while its streams are still as it left them."""
+
+    def is_written(self: Catalog, spark: SparkSession, base: int, domains: Mapping[str, str | None]) -> bool:
+        now = {STREAM_DOMAIN + uuid: encode(state) for uuid, state in self._streams.items()}
+        return all(now.get(d) == text for d, text in domains.items() if d.startswith(STREAM_DOMAIN))
+
+    patch.setattr(Catalog, "_is_written", is_written)
+
+
 MUTATIONS = (
+    Mutation("a refused commit is looked for in the state", "an offset set back", looks_at_the_state_alone),
     Mutation(
         "given up by a commit of its own", "a block and a person who gives it up", gives_up_by_a_commit_of_its_own
     ),

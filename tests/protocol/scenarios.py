@@ -217,7 +217,7 @@ PERSONS = (
         A,
         Who("P", ddl("ALTER STREAM s SET OFFSET VERSION 1")),
         then=insert("x", "s"),
-        faults=DEATHS | {LOST},
+        faults=BEGUN,
         also=repeated,
         schedules=250,
     ),
@@ -227,9 +227,9 @@ PERSONS = (
         A,
         Who("P", ddl("ALTER STREAM s SET OFFSET TO LATEST"), "far"),
         then=insert("x", "s"),
-        faults=DEATHS | {LOST},
+        faults=BEGUN,
     ),
-    scene("a stream dropped", ONE, A, Who("P", ddl("DROP STREAM s")), then=insert("x", "s"), faults=DEATHS | {LOST}),
+    scene("a stream dropped", ONE, A, Who("P", ddl("DROP STREAM s")), then=insert("x", "s"), faults=BEGUN),
     scene(
         "a stream of two dropped",
         TWO,
@@ -237,7 +237,7 @@ PERSONS = (
         Who("P", ddl("DROP STREAM b"), "far"),
         then=insert("x", "a"),
         left=("a", "b"),
-        faults=DEATHS | {LOST},
+        faults=BEGUN,
     ),
     scene(
         "a stream replaced",
@@ -245,7 +245,7 @@ PERSONS = (
         A,
         Who("P", ddl("CREATE OR REPLACE STREAM s ON TABLE t_s AT (VERSION => 0)"), "far"),
         then=insert("x", "s"),
-        faults=DEATHS | {LOST},
+        faults=BEGUN,
     ),
     scene(
         "a name taken twice",
@@ -254,7 +254,7 @@ PERSONS = (
         Who("P", ddl("ALTER STREAM s RENAME TO n")),
         Who("Q", ddl("CREATE STREAM n ON TABLE t_s AT (VERSION => 0)"), "far"),
         left=("s", "n"),
-        faults=DEATHS | {LOST},
+        faults=BEGUN,
         meets="STREAM_ALREADY_EXISTS, STREAM_NOT_FOUND",
     ),
     scene(
