@@ -13,6 +13,10 @@ OURS = "streamql"
 """The case that the others are compared with, where a benchmark has one of this name; else its first."""
 
 
+WARM_SECONDS = 10.0
+WARM_RUNS_MAX = 50
+
+
 @dataclass(frozen=True)
 class Case:
     """One way to do the work. `run` answers its own seconds where it measures itself; `before`, and what it costs, is not counted."""
@@ -53,11 +57,12 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Result:
-    """Seconds of each case, a round a place."""
+    """Seconds of each case, a round a place; `first_run`: of its very first run, cold."""
 
     benchmark: Benchmark
     rows: int
     seconds: dict[str, list[float]]
+    first_run: dict[str, float]
 
     @property
     def first(self) -> str:
@@ -81,16 +86,35 @@ class Result:
 
 
 def measure(benchmark: Benchmark, context: Context, rows: int, rounds: int) -> Result:
-    """Runs every case once uncounted, then `rounds` times, alternating."""
-    cases = benchmark.prepare(context, rows)
+    """Warms up, then runs every case `rounds` times, alternating; each round begins with another case, so that none always comes after the
+    one that leaves most to be collected."""
+    cases = list(benchmark.prepare(context, rows))
     seconds: dict[str, list[float]] = {c.name: [] for c in cases}
-    for n in range(rounds + 1):
-        for case in cases:
-            if case.before is not None:
-                case.before()
+    first_run = _warm_up(cases)
+    for n in range(rounds):
+        for i in range(len(cases)):
+            case = cases[(n + i) % len(cases)]
+            seconds[case.name].append(_timed(case))
+    return Result(benchmark, rows, seconds, first_run)
+
+
+def _warm_up(cases: Sequence[Case]) -> dict[str, float]:
+    """Runs each case for WARM_SECONDS, at most WARM_RUNS_MAX times, alternating: a JVM compiles what has run for seconds, not what ran
+    once, and until then a case of a tenth of a second is timed by what it is interpreted from. Answers the seconds of first runs."""
+    first: dict[str, float] = {}
+    spent = {c.name: 0.0 for c in cases}
+    for _ in range(WARM_RUNS_MAX):
+        for case in [c for c in cases if spent[c.name] < WARM_SECONDS]:
             start = time.perf_counter()
-            own = case.run()
-            taken = time.perf_counter() - start if own is None else own
-            if n:
-                seconds[case.name].append(taken)
-    return Result(benchmark, rows, seconds)
+            taken = _timed(case)
+            first.setdefault(case.name, taken)
+            spent[case.name] += time.perf_counter() - start
+    return first
+
+
+def _timed(case: Case) -> float:
+    if case.before is not None:
+        case.before()
+    start = time.perf_counter()
+    own = case.run()
+    return time.perf_counter() - start if own is None else own

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.measuring import Result
+from bench.measuring import WARM_RUNS_MAX, WARM_SECONDS, Result
 
 
 def machine() -> str:
@@ -25,12 +25,13 @@ def table(result: Result) -> str:
     lines = [
         f"### {b.name}: {b.summary}{of_rows}",
         "",
-        f"| case | median s | least to greatest | ÷ {result.first} |",
-        "|---|---|---|---|",
+        f"| case | median s | least to greatest | ÷ {result.first} | first run s |",
+        "|---|---|---|---|---|",
     ]
     for case, seconds in result.seconds.items():
         spread = f"{min(seconds):.3f} to {max(seconds):.3f}"
-        lines.append(f"| {case} | {result.median(case):.3f} | {spread} | {result.ratio(case, result.first):.2f} |")
+        ratio, cold = result.ratio(case, result.first), result.first_run[case]
+        lines.append(f"| {case} | {result.median(case):.3f} | {spread} | {ratio:.2f} | {cold:.2f} |")
     lines.append("")
     for target in b.targets:
         value = result.measured(target)
@@ -51,6 +52,7 @@ def data(results: Sequence[Result], rounds: int) -> dict[str, Any]:
                 "summary": r.benchmark.summary,
                 "rows": r.rows,
                 "seconds": {case: [round(s, 4) for s in seconds] for case, seconds in r.seconds.items()},
+                "first_run": {case: round(s, 4) for case, s in r.first_run.items()},
                 "targets": [
                     {"target": t.text, "at_most": t.at_most, "measured": round(value, 4), "met": value <= t.at_most}
                     for t in r.benchmark.targets
@@ -77,7 +79,10 @@ def write(directory: Path, name: str, results: Sequence[Result], rounds: int, no
         b["text"] = texts[b["name"]]
     new["benchmarks"].sort(key=lambda b: b["name"])
     path.write_text(json.dumps(new, indent=1) + "\n")
-    head = f"# {name}\n\n{rounds} alternating rounds, one more before them. Ratios are medians of the rounds' ratios.\n"
+    head = (
+        f"# {name}\n\n{rounds} alternating rounds, each case warmed up for {WARM_SECONDS:.0f} s (at most {WARM_RUNS_MAX} times) before. "
+        "Ratios are medians of the rounds' ratios.\n"
+    )
     parts = [head, *(f"{n}\n" for n in notes), *(b["text"] for b in new["benchmarks"])]
     (directory / f"{name}.md").write_text("\n".join(parts))
     return directory / f"{name}.md"

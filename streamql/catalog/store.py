@@ -7,6 +7,7 @@ touched the same domain since the snapshot it is based on: that is the compare-a
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -17,11 +18,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql import settings
-from streamql.catalog import tables, upkeep
+from streamql.catalog import creation, tables, upkeep
+from streamql.catalog.creation import quiet_clone
 from streamql.catalog.states import StreamState, decode, encode
-from streamql.delta.jvm import JavaObject, sentence, session_of
+from streamql.delta.jvm import JavaObject, sentence
 from streamql.delta.log import CommitMissing
-from streamql.delta.names import schema_exists, schema_location, tables_of
+from streamql.delta.names import schema_location, tables_of
 from streamql.delta.table import DeltaTable
 from streamql.delta.txns import EventLog
 from streamql.errors import StreamqlError
@@ -29,13 +31,15 @@ from streamql.names import Name, quote
 
 STREAM_DOMAIN = "streamql.stream."
 NAME_DOMAIN = "streamql.name."
-TABLE_DEFAULTS = "spark.databricks.delta.properties.defaults."
-"""Settings that give new tables properties."""
-
 REPLAY_COMMITS_MAX = 1000
 """More new commits than this, and the state is read whole."""
 
+CREATION_SECONDS_MAX = 2.0
+"""How long somebody who was not the first to create the catalog waits for it to be there."""
+
 Event = Mapping[str, Any]
+
+log = logging.getLogger("streamql")
 
 
 class Catalog:
@@ -52,6 +56,7 @@ class Catalog:
         self._streams: dict[str, StreamState] = {}
         self._names: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
+        self._is_shown = False
 
     # -- reading
 
@@ -76,6 +81,13 @@ class Catalog:
         snapshot = log.update()
         version = int(snapshot.version())
         was_there = self._base is not None
+        if was_there and version < self._version and snapshot.metadata().id() == self._table_id:
+            raise StreamqlError(
+                "CATALOG_UNREADABLE",
+                f"the catalog {path} went back from version {self._version} to {version}: it was put back from a copy",
+                hint="what was consumed since would come again: ALTER STREAM … SET OFFSET for each stream that was, in a new process",
+                schema=self._schema,
+            )
         if was_there and (version == self._version or self._replay(spark, path, snapshot, version)):
             return
         self._load(log, snapshot)
@@ -136,8 +148,13 @@ class Catalog:
     def ledger(self, spark: SparkSession) -> DataFrame | None:
         """The rows of decided consumptions: what the view `consumptions` shows, also where only the catalog's path is known. None: there is
         no catalog yet."""
+        rows = self.events(spark)
+        return None if rows is None else rows.where(tables.IS_CONSUMPTION)
+
+    def events(self, spark: SparkSession) -> DataFrame | None:
+        """All rows. None: there is no catalog yet."""
         path = self._locate(spark)
-        return None if path is None else spark.read.format("delta").load(path).where(tables.IS_CONSUMPTION)
+        return None if path is None else spark.read.format("delta").load(path)
 
     # -- writing
 
@@ -152,6 +169,7 @@ class Catalog:
 
         False: a stream or name was touched by somebody else since `before` was read; nothing is written.
         """
+        self._show_here(spark)
         with self._lock:
             self._create(spark)
             if any(self._streams.get(s.stream.uuid) != s for s in before):
@@ -165,7 +183,7 @@ class Catalog:
             if version is None:
                 return self._is_written(spark, base, domains)
             if upkeep.is_due(version):
-                upkeep.tend_later(lambda: _quiet_clone(spark), self._table)
+                upkeep.tend_later(lambda: quiet_clone(spark), self._table)
             return True
 
     @property
@@ -175,7 +193,7 @@ class Catalog:
     def tend(self, spark: SparkSession) -> None:
         """One round of upkeep, now; nothing where there is no catalog."""
         if self._locate(spark) is not None:
-            upkeep.tend(_quiet_clone(spark), self._table)
+            upkeep.tend(quiet_clone(spark), self._table)
 
     def _is_written(self, spark: SparkSession, base: int, domains: Mapping[str, str | None]) -> bool:
         """Whether a refused commit is in the log all the same, after version `base`: storage may take one and not say so, and Delta's retry
@@ -211,7 +229,7 @@ class Catalog:
                 numbers.pop(new.stream.uuid, None)  # a heartbeat is no event
             if was is None or was.name.key != new.name.key:
                 holder = self._names.get(new.name.key)
-                if holder is not None and holder not in known:
+                if holder in self._streams and holder not in known:
                     return None, {}
                 domains[NAME_DOMAIN + new.name.key] = new.stream.uuid
         return domains, numbers
@@ -247,36 +265,46 @@ class Catalog:
         self.refresh(spark)
         if self._is_loaded():
             return
-        own = _quiet_clone(spark)
-        for default in [key for key in own.conf.getAll if key.startswith(TABLE_DEFAULTS)]:
-            own.conf.unset(
-                default
-            )  # they are for people's tables; events are written by the columns' plain names, for one
-        if not schema_exists(own, "spark_catalog", self._schema):
-            own.sql(f"CREATE SCHEMA IF NOT EXISTS {quote('spark_catalog')}.{quote(self._schema)}")
-        own.sql(tables.create_events(self._schema, self._configured_path))
-        self._create_views(own)
-        self.refresh(spark)
-        if not self._is_loaded():
+        try:
+            creation.create(spark, self._schema, self._configured_path)
+        except Exception:  # two at once: the metastore, or Delta, refuses one, which finds what the other makes
+            if not self._appears(spark):
+                raise
+        if not self._appears(spark):
             raise StreamqlError(
-                "CATALOG_UNREADABLE", "the catalog of streams could not be created", schema=self._schema
+                "CATALOG_UNREADABLE",
+                f"the catalog of streams could not be created: {self._schema}.{tables.EVENTS} is something else",
+                hint=f"set {settings.CATALOG.key} to a schema that is not there yet",
+                schema=self._schema,
             )
 
-    def _create_views(self, spark: SparkSession) -> None:
-        spark.sql(tables.create_streams_view(self._schema))
-        spark.sql(tables.create_consumptions_view(self._schema))
+    def _appears(self, spark: SparkSession) -> bool:
+        """Whether the catalog is there, now or in a moment."""
+        deadline = time.monotonic() + CREATION_SECONDS_MAX
+        while True:
+            self.refresh(spark)
+            if self._is_loaded() or time.monotonic() > deadline:
+                return self._is_loaded()
+            time.sleep(0.1)
+
+    def _show_here(self, spark: SparkSession) -> None:
+        """Of a catalog that is shared by path: its views in this process's metastore, too, the first time that it writes."""
+        if self._configured_path is None or self._is_shown:
+            return
+        self._is_shown = True
+        try:
+            self.lacks_views(spark, fix=True)
+        except Exception as e:  # who may not make views consumes all the same
+            log.debug("no views of the catalog: %s", e)
 
     def lacks_views(self, spark: SparkSession, *, fix: bool) -> bool:
         """Whether the views for people are missing, because the process that made the catalog died first, or somebody dropped them.
         `fix`: they are made."""
         self.refresh(spark)
-        is_ours = self._is_loaded() and self._configured_path is None  # a catalog by path has views where it was made
-        if not is_ours or {tables.STREAMS, tables.CONSUMPTIONS} <= set(tables_of(spark, "spark_catalog", self._schema)):
+        if not self._is_loaded() or not creation.lacks_views(spark, self._schema):
             return False
-        if fix:
-            self._create_views(
-                _quiet_clone(spark)
-            )  # without the lock: the extension looks at the catalog meanwhile, in another thread
+        if fix:  # without the lock: the extension looks at the catalog meanwhile, in another thread
+            creation.create_views(spark, self._schema, self._configured_path)
         return True
 
     # -- state
@@ -336,11 +364,6 @@ class Catalog:
     def _clear(self) -> None:
         self._version, self._table_id, self._base = -1, "", None
         self._streams, self._names, self._numbers = {}, {}, {}
-
-
-def _quiet_clone(spark: SparkSession) -> SparkSession:
-    """A session of the same settings whose changes nobody sees."""
-    return SparkSession(spark.sparkContext, session_of(spark).cloneSession())
 
 
 _catalogs: dict[tuple[str, str, str | None], Catalog] = {}

@@ -46,13 +46,17 @@ EVENT_COLUMNS = (
 """One row an event and stream. `from_version` and `through_version`: the interval (from, through] that a consumption took."""
 
 
+def events_name(schema: str, path: str | None) -> str:
+    """The table of events in SQL: by its name, or, of a catalog that is shared by path, by that, whatever the metastore has of the name."""
+    return f"delta.{quote(path)}" if path else f"{quote('spark_catalog')}.{quote(schema)}.{EVENTS}"
+
+
 def create_events(schema: str, path: str | None) -> str:
     """The statement that makes the table of events; nothing happens where it is there already."""
     columns = ", ".join(f"{name} {kind}" for name, kind in EVENT_COLUMNS)
-    where = f" LOCATION '{_escape(path)}'" if path else ""
     # A checkpoint each 100 commits: events are small and many, and state is read from the newest checksum or checkpoint.
     return (
-        f"CREATE TABLE IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.{EVENTS} ({columns}) USING delta{where} "
+        f"CREATE TABLE IF NOT EXISTS {events_name(schema, path)} ({columns}) USING delta "
         "COMMENT 'streamql: what happened to streams; written by streamql only' TBLPROPERTIES ("
         f"'{VERSION_KEY}' = '{VERSION}', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '100', "
         # What upkeep compacts may go soon: nobody but a person who RESTOREs looks back, each day of files is in every checkpoint, and on a
@@ -62,29 +66,23 @@ def create_events(schema: str, path: str | None) -> str:
     )
 
 
-def create_streams_view(schema: str) -> str:
+def create_streams_view(schema: str, path: str | None) -> str:
     """The view of the streams there are, each with its offset."""
-    events = f"{quote('spark_catalog')}.{quote(schema)}.{EVENTS}"
     return (
         f"CREATE VIEW IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.{STREAMS} COMMENT 'streamql: the streams there are' AS "
         "SELECT stream_id, stream, mode, source, source_id, offset_version, comment, definition, sequence, ended_at AS changed_at "
-        f"FROM (SELECT *, row_number() OVER (PARTITION BY stream_id ORDER BY sequence DESC) AS newest FROM {events}) "
+        f"FROM (SELECT *, row_number() OVER (PARTITION BY stream_id ORDER BY sequence DESC) AS newest FROM {events_name(schema, path)}) "
         "WHERE newest = 1 AND event <> 'dropped'"
     )
 
 
-def create_consumptions_view(schema: str) -> str:
+def create_consumptions_view(schema: str, path: str | None) -> str:
     """The ledger: which statement took which versions of which stream into which version of which target."""
-    events = f"{quote('spark_catalog')}.{quote(schema)}.{EVENTS}"
     return (
         f"CREATE VIEW IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.{CONSUMPTIONS} "
         "COMMENT 'streamql: the ledger of consumptions' AS "
         "SELECT stream, sequence, from_version, through_version, outcome, operation, target, target_version, guarantee, "
         "from_json(changes, 'MAP<STRING, BIGINT>') AS changes, rows_written, metrics, "
         "statement, user_name, host, pid, started_at, ended_at, error, stream_id, consumption_id, target_path "
-        f"FROM {events} WHERE {IS_CONSUMPTION}"
+        f"FROM {events_name(schema, path)} WHERE {IS_CONSUMPTION}"
     )
-
-
-def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")

@@ -22,16 +22,34 @@ UPKEEP_EVERY = 200
 """Commits of the catalog between two rounds of upkeep, by whichever process makes that commit."""
 
 
+DELETE_ATTEMPTS_MAX = 5
+"""How often a round begins anew to forget what is old, after consumptions that ended meanwhile."""
+
+
 def is_due(version: int) -> bool:
     """Whether the commit that made this version of the table is followed by a round."""
     return version > 0 and version % UPKEEP_EVERY == 0
 
 
 def tend(spark: SparkSession, table: str) -> None:
-    """One round on the table (its name in SQL): old entries of the ledger go, small files become large, files nobody needs go."""
+    """One round on the table (its name in SQL): small files become large, files nobody needs go, old entries of the ledger go."""
     for key in ("txnAppId", "txnVersion"):  # a user's own would make Delta skip the DELETE
         spark.conf.unset(f"spark.databricks.delta.write.{key}")
     old = f"ended_at < current_timestamp() - make_dt_interval(0, 0, 0, {int(seconds(spark, LEDGER_RETENTION))})"
+    # First what no consumption disturbs: the DELETE loses to each one that ends while it runs.
+    spark.sql(f"OPTIMIZE {table}").collect()
+    spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "4")  # one directory, which VACUUM lists
+    spark.sql(f"VACUUM {table}").collect()
+    for attempt in range(DELETE_ATTEMPTS_MAX):
+        try:
+            _forget(spark, table, old)
+            return
+        except Exception as e:
+            if "DELTA_CONCURRENT" not in str(e) or attempt == DELETE_ATTEMPTS_MAX - 1:
+                raise
+
+
+def _forget(spark: SparkSession, table: str, old: str) -> None:
     # The newest entry of a stream stays: the view of streams has the offset from it. (Delta's DELETE takes no subquery.)
     newest = spark.sql(
         f"SELECT stream_id, max(sequence) AS sequence FROM {table} GROUP BY stream_id "
@@ -40,9 +58,6 @@ def tend(spark: SparkSession, table: str) -> None:
     kept = [f"(stream_id = {quote_string(r['stream_id'])} AND sequence = {int(r['sequence'])})" for r in newest]
     spared = f" AND NOT ({' OR '.join(kept)})" if kept else ""
     spark.sql(f"DELETE FROM {table} WHERE event IN ('consumed', 'released') AND {old}{spared}").collect()
-    spark.sql(f"OPTIMIZE {table}").collect()
-    spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.parallelism", "4")  # one directory, which VACUUM lists
-    spark.sql(f"VACUUM {table}").collect()
 
 
 _running = threading.Lock()
@@ -61,8 +76,8 @@ def tend_later(make_session: Callable[[], SparkSession], table: str) -> None:
             tend(make_session(), table)
         except StreamqlError as e:
             log.warning("the ledger is not kept small: %s", e)
-        except Exception as e:
-            log.debug("upkeep of the catalog failed: %s", e)
+        except Exception as e:  # a conflict with consumptions, for one: the next round has another chance
+            log.info("upkeep of the catalog failed: %s", e)
         finally:
             _running.release()
             atexit.unregister(thread.join)

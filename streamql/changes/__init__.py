@@ -10,6 +10,7 @@ from streamql.changes.plan import ChangePlan, PlanKind, plan_changes, tracking_d
 from streamql.changes.scan import Reading, settle
 from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.table import DeltaTable, Snapshot
+from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode
 from streamql.names import quote
 
@@ -69,7 +70,18 @@ def _prepare(
 def _epochs(table: DeltaTable, end: Snapshot, interval: Interval, commits: list[Commit]) -> list[schema.Epoch]:
     if not any(c.metadata is not None for c in commits):
         return [schema.Epoch(interval.after, end.metadata)]
-    start = table.at(interval.after)
+    start = _start(table, interval, commits)
     if start.configuration.get("delta.enableRowTracking") != "true":
         raise tracking_disabled(start.version, "has change tracking off")
     return schema.epochs(start.metadata, interval.after, commits)
+
+
+def _start(table: DeltaTable, interval: Interval, commits: list[Commit]) -> Snapshot:
+    """The table as of the interval's start, for its metadata. Log cleanup may have taken that version a moment after the first commit of
+    the interval made a checkpoint: the version behind that commit has the same, unless the commit changed it."""
+    try:
+        return table.at(interval.after)
+    except StreamqlError:
+        if not commits or commits[0].metadata is not None:
+            raise
+        return table.at(interval.after + 1)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from streamql.cli.session import Stages
-from streamql.consume import transactions
+from streamql.consume import cancel_waiting, transactions
 from streamql.sessions import run_sql
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ class EmbeddedSession:
         return run_sql(text, self._spark)
 
     def cancel(self) -> None:
-        """Cancels all jobs of this process."""
+        """Cancels all jobs of this process, and its waiting for streams."""
+        cancel_waiting()
         with contextlib.suppress(Exception):  # the JVM is gone: nothing runs
             self._spark.sparkContext.cancelAllJobs()
 

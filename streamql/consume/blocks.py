@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState, lowest
 from streamql.catalog.store import catalog_of
+from streamql.consume import errors
 from streamql.consume.binding import bind, nothing_bound, sources_of, streams_of
 from streamql.consume.claims import (
     POLL_SECONDS_MIN,
@@ -38,7 +39,6 @@ from streamql.consume.claims import (
     write,
 )
 from streamql.consume.decide import decide_own, judge
-from streamql.consume.errors import committed, lost, lost_at_commit, moved, no_query, not_run_again, unfinished, way_out
 from streamql.consume.execute import counted, execute, tell_of_reservation
 from streamql.consume.owner import Work, running, stop_running
 from streamql.consume.targets import TEXT_CHARACTERS_MAX, claimed_statement, find_target, lead_of, prepare, runs_plain
@@ -115,7 +115,7 @@ class Block:
     def run(self, command: Command) -> JavaObject:
         """Runs a statement that consumes, or skips it where an earlier run of the block has done it."""
         if command.is_query:
-            raise no_query()
+            raise errors.no_query()
         with self._lock:
             self._refuse_if_closed()
             self._is_busy = True
@@ -175,7 +175,9 @@ class Block:
         if decided.outcome == "fenced":
             tell_of_reservation(claim, target)
             self._failed.add(fingerprint)
-            raise failure if failure is not None else self._lost("another process fenced the statement while it ran")
+            if failure is None or not is_held(self._spark, claim):
+                raise errors.fenced(claim, failure) from failure
+            raise failure
         self._failed -= {fingerprint, command.text}
         if failure is not None:
             log.warning("the statement committed although it reported an error: %s", sentence(failure))
@@ -218,7 +220,7 @@ class Block:
                 records.remove(found)
                 return found
         if self._ahead and fingerprint not in [s.fingerprint for s in self._claim.statements if s.outcome == "fenced"]:
-            raise unfinished(
+            raise errors.unfinished(
                 self._claim, f"a statement that is done wrote {self._ahead[0].target}, this is another statement"
             )
         return None
@@ -235,7 +237,7 @@ class Block:
             return False
         for state in states:
             if self._seen(state, command) not in (None, begun.intervals.get(state.stream.uuid)):
-                raise moved(state)
+                raise errors.moved(state)
         self._take_over(begun)
         return True
 
@@ -243,7 +245,7 @@ class Block:
         """Puts a statement into the claim, with its target and its streams, before it runs. None: look again."""
         claimed = {} if self._claim is None else self._claim.intervals
         states = streams_of(self._spark, command)
-        with way_out(self._claim):
+        with errors.way_out(self._claim):
             joining = [wait_until_free(self._spark, s) for s in states if s.stream.uuid not in claimed]
         target = find_target(self._spark, command, i)
         intervals = {**claimed, **self._bound(command, states, joining)}
@@ -263,7 +265,7 @@ class Block:
         if written == "lost":
             if self._is_written_after_all():
                 return None
-            raise self._lost("another process took this one for dead")
+            raise errors.lost(self._claim, "another process took this one for dead")
         if written == "moved":
             return None
         self._claim = written
@@ -290,7 +292,7 @@ class Block:
             if seen is None:
                 continue
             if (seen.after, seen.initial) != (state.offset.version, state.offset.initial):
-                raise moved(state)
+                raise errors.moved(state)
             fixed[state.stream.uuid] = seen
         current = {s.stream.uuid: s for s in joining}
         return bind(self._spark, command, [current.get(s.stream.uuid, s) for s in states], fixed)
@@ -343,10 +345,6 @@ class Block:
         """Whether nothing was said for so long that others may decide the claim."""
         return self._claim is not None and not self._goes_on()
 
-    def _lost(self, why: str) -> StreamqlError:
-        assert self._claim is not None
-        return lost(self._claim, why)
-
     # -- its end
 
     def commit(self) -> None:
@@ -362,14 +360,14 @@ class Block:
                 return
             if self._ahead:
                 ahead = self._ahead[0].target
-                raise unfinished(self._claim, f"this run has not come to the statement that wrote {ahead}")
+                raise errors.unfinished(self._claim, f"this run has not come to the statement that wrote {ahead}")
             if left := left_out(self._before, self._claim):
-                raise not_run_again(left)
+                raise errors.not_run_again(left)
             outcome = "CONSUMED" if self._claim.done else "FAILED"
             if not end(self._spark, self._claim, outcome, None):
                 said = catalog_of(self._spark).outcome_of(self._spark, self._claim.consumption_id)
                 if said != "CONSUMED" and self._claim.done:
-                    raise lost_at_commit(self._claim, said)
+                    raise errors.lost_at_commit(self._claim, said)
 
     def rollback(self) -> None:
         """Gives the streams back. Raises CONSUMPTION_UNFINISHED where statements have committed: Delta cannot take that back."""
@@ -379,12 +377,12 @@ class Block:
             judged = judge(self._spark, self._claim)
             if not is_held(self._spark, judged):
                 if judged.done and is_consumed(self._spark, judged):  # by a COMMIT of which nobody heard
-                    raise committed(judged)
+                    raise errors.committed(judged)
                 if judged.done:
-                    raise unfinished(judged, "another process took this one for dead")
+                    raise errors.unfinished(judged, "another process took this one for dead")
                 return
             if conclude(self._spark, judged, "rolled back") == "UNFINISHED":
-                raise unfinished(judged, "rolled back")
+                raise errors.unfinished(judged, "rolled back")
 
     def close(self) -> None:
         """Stops the heartbeat; from now on no statement runs in it."""

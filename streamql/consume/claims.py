@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from streamql.catalog.events import consumption_event
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.catalog.store import catalog_of, now_ms
-from streamql.consume.decide import judge
-from streamql.consume.errors import busy, gone, lost, unfinished
+from streamql.consume.decide import judge_what_can_be
+from streamql.consume.errors import busy, gone, lost_with_data, unfinished
 from streamql.consume.owner import is_dead, is_running_here, this_owner
 from streamql.delta.command import Target
 from streamql.delta.jvm import is_cancelled
@@ -32,7 +32,8 @@ POLL_SECONDS_MAX = 1.0
 READING = ClaimedStatement(0, "", "", "", "", "SELECT", "", 0)
 """What the ledger shows as the statement of a query that consumed by reading."""
 
-Conclusion = Literal["CONSUMED", "FAILED", "UNFINISHED"]
+Conclusion = Literal["CONSUMED", "FAILED", "UNFINISHED", "LOST"]
+"""LOST: others took the claim and ended it, and nothing of its statements is in."""
 
 Sources = Mapping[str, TableSource]
 """Stream id → where its source is now; a table that was renamed is looked for once, not by every statement."""
@@ -74,11 +75,12 @@ def _heartbeat(held: Sequence[StreamState]) -> int:
 
 @dataclass(frozen=True)
 class Ending:
-    """The last commit of a claim: its streams before it and after it, and what the ledger says of it."""
+    """The last commit of a claim (None: there was none): its streams before it and after it, and what the ledger says of it."""
 
     before: Sequence[StreamState]
     after: Sequence[StreamState]
     events: Sequence[Mapping[str, Any]]
+    claim: Claim | None = None
 
 
 def ending(spark: SparkSession, claim: Claim, outcome: str, error: str | None) -> Ending | None:
@@ -95,7 +97,7 @@ def ending(spark: SparkSession, claim: Claim, outcome: str, error: str | None) -
         for statement in claim.statements or (READING,)
         if claim.reads(statement, s.stream.uuid)
     ]
-    return Ending(held, after, events)
+    return Ending(held, after, events, claim)
 
 
 def end(spark: SparkSession, claim: Claim, outcome: str, error: str | None) -> bool:
@@ -163,7 +165,7 @@ def conclusion(claim: Claim) -> Conclusion:
 def conclude(spark: SparkSession, judged: Claim, why: str | None) -> Conclusion:
     """Ends a decided claim: consumed where all data is in, released where none is; where some is, it stays, unfinished.
 
-    Raises CLAIM_LOST where the claim is not there any more, though data of its statements is.
+    Where the claim is not there any more: what others made of it, or CLAIM_LOST is raised, though data of its statements is in.
     """
     outcome = conclusion(judged)
     if outcome == "UNFINISHED":
@@ -177,8 +179,8 @@ def conclude(spark: SparkSession, judged: Claim, why: str | None) -> Conclusion:
     if is_consumed(spark, judged):  # by others, who took this process for dead, and did the rest
         return "CONSUMED"
     if judged.done:
-        raise lost(judged, f"its data IS in {judged.where_done}: the stream may deliver these changes again")
-    return outcome
+        raise lost_with_data(judged, "others took it, and released the stream")
+    return "LOST"
 
 
 def _goes_on_elsewhere(spark: SparkSession, claim: Claim) -> bool:
@@ -188,11 +190,11 @@ def _goes_on_elsewhere(spark: SparkSession, claim: Claim) -> bool:
 
 
 def recover(spark: SparkSession, claim: Claim, why: str) -> None:
-    """Decides a claim that its owner will not decide, and ends it, unless it is unfinished.
-
-    Raises CONSUMPTION_UNDECIDED, and what reading or fencing the target raises.
-    """
-    judged = judge(spark, claim)
+    """Decides a claim that its owner will not decide, and ends it, unless it is unfinished. Raises CONSUMPTION_UNDECIDED, also where a
+    target can be neither read nor fenced."""
+    judged, problem = judge_what_can_be(spark, claim, whatever=True)
+    if problem is not None:
+        raise problem
     try:
         conclude(spark, judged, why)
     except StreamqlError as e:
@@ -217,9 +219,28 @@ def is_abandoned(spark: SparkSession, claim: Claim) -> str | None:
     return f"no sign of life from {claim.owner.host}:{claim.owner.pid} for {still:.0f} s" if still > lease else None
 
 
+def watch(spark: SparkSession, claims: Sequence[Claim]) -> None:
+    """Waits until it is known of each claim whether its owner lives: a lease where that cannot be seen from here, less where a heartbeat
+    comes. Behind it `is_abandoned` says so."""
+    leases = [max(seconds(spark, LEASE), c.lease_seconds) for c in claims if not is_abandoned(spark, c)]
+    if leases:
+        log.warning("%d claim(s) of other hosts are watched for up to %.0f s", len(leases), max(leases))
+        time.sleep(max(leases) + POLL_SECONDS_MIN)
+
+
 def never(_: Claim) -> bool:
     """Whether a claim can be gone on with: by this statement, it cannot."""
     return False
+
+
+_cancelled = 0
+"""How often `cancel_waiting` was called in this process."""
+
+
+def cancel_waiting() -> None:
+    """Ends all waiting of this process for streams: where no server interrupts a statement's thread, as Ctrl-C in a shell does not."""
+    global _cancelled
+    _cancelled += 1
 
 
 def wait_until_free(
@@ -234,6 +255,7 @@ def wait_until_free(
     deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
     pause = POLL_SECONDS_MIN
     catalog = catalog_of(spark)
+    cancelled = _cancelled
     while True:
         now = catalog.by_uuid(spark, state.stream.uuid)
         if now is None:
@@ -252,12 +274,8 @@ def wait_until_free(
                 if e.code == "CONSUMPTION_UNDECIDED" and give_up:
                     return now
                 raise
-            except Exception:  # a target that cannot be read or written
-                if give_up:
-                    return now
-                raise
             continue  # it is free now, or somebody else's: also who would not wait may look again
-        if time.monotonic() > deadline or is_cancelled(spark):
+        if time.monotonic() > deadline or cancelled != _cancelled or is_cancelled(spark):
             raise busy(now)
         time.sleep(pause)
         pause = min(pause * 1.5, POLL_SECONDS_MAX)

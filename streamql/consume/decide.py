@@ -7,6 +7,7 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement
+from streamql.catalog.store import catalog_of
 from streamql.consume.errors import undecided
 from streamql.delta.jvm import sentence
 from streamql.delta.table import DeltaTable
@@ -72,7 +73,7 @@ def decide_own(
     try:
         return decide(spark, claim, statement)
     except Undecidable as e:
-        raise undecided(claim, statement, str(e)) from None
+        raise undecided(claim, statement, str(e), _names(spark, claim)) from None
 
 
 def judge(spark: SparkSession, claim: Claim) -> Claim:
@@ -107,7 +108,13 @@ def judge_what_can_be(
             problems.append((statement, f"its target cannot be read or written: {sentence(e)}"))
         statements.append(statement)
     judged = replace(claim, statements=tuple(statements))
-    return judged, undecided(judged, *problems[0]) if problems else None
+    return judged, undecided(judged, *problems[0], _names(spark, claim)) if problems else None
+
+
+def _names(spark: SparkSession, claim: Claim) -> dict[str, str]:
+    """The names of a claim's streams, by id."""
+    states = [catalog_of(spark).by_uuid(spark, uuid) for uuid in claim.intervals]
+    return {s.stream.uuid: str(s.name) for s in states if s is not None}
 
 
 def _is_same_log(table: DeltaTable, statement: ClaimedStatement) -> bool:

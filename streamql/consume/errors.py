@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.catalog.store import now_ms
+from streamql.consume.owner import is_of_this_host
+from streamql.delta.jvm import sentence
 from streamql.errors import StreamqlError
 from streamql.settings import BUSY_TIMEOUT
 
@@ -16,10 +18,16 @@ def busy(state: StreamState) -> StreamqlError:
     assert state.claim is not None
     owner = state.claim.owner
     age = max(0, now_ms() - state.claim.started_at_ms) // 1000
+    lease = state.claim.lease_seconds
+    elsewhere = (
+        ""
+        if is_of_this_host(owner)
+        else f". Should it have died there: whoever waits longer than its lease of {lease:g} s takes over, as does streamql doctor --fix"
+    )
     return StreamqlError(
         "STREAM_BUSY",
         f"stream {state.name} is being consumed by {owner.who}, process {owner.pid}, since {age} s",
-        hint=f"run the statement again later, or SET {BUSY_TIMEOUT.key} = 10min to wait longer",
+        hint=f"run the statement again later, or SET {BUSY_TIMEOUT.key} = 10min to wait longer{elsewhere}",
         stream=str(state.name),
         consumption_id=state.claim.consumption_id,
     )
@@ -98,12 +106,29 @@ def way_out(claim: Claim | None) -> Iterator[None]:
         ) from None
 
 
+def fenced(claim: Claim, failure: BaseException | None) -> StreamqlError:
+    """The error for a statement whose claim others took and ended while it ran; `failure`: what it met when it would have committed, which
+    is Delta's word for a number that came twice, and says nothing to whoever ran it."""
+    said = "" if failure is None else f" (the statement said: {sentence(failure)})"
+    return lost(claim, f"another process took this one for dead while the statement ran, and fenced it{said}")
+
+
 def lost_at_commit(claim: Claim, outcome: str | None) -> StreamqlError:
     """The error for a COMMIT whose claim others took; `outcome`: what the ledger says of it, None: it is somebody's still."""
     if outcome is None:
         return lost(claim, f"its data IS in {claim.where_done}; run the transaction again: what is done is skipped")
-    given_up = "it was given up meanwhile (RELEASE, SET OFFSET, DROP), though its data IS in"
-    return lost(claim, f"{given_up} {claim.where_done}: the stream may deliver these changes again")
+    return lost_with_data(claim, "it was given up meanwhile (RELEASE, SET OFFSET, DROP)")
+
+
+def lost_with_data(claim: Claim, why: str) -> StreamqlError:
+    """The error for a consumption whose claim others took and ended, though data of it is in: a person must look."""
+    return StreamqlError(
+        "CLAIM_LOST",
+        f"consumption {claim.consumption_id} lost its claim: {why}; its data IS in {claim.where_done}",
+        hint="before anybody runs it again, look whether the stream still shows these changes: if so, RESTORE the targets, or "
+        "ALTER STREAM … SET OFFSET behind them; SELECT * FROM streamql.consumptions tells who moved it",
+        consumption_id=claim.consumption_id,
+    )
 
 
 def lost(claim: Claim, why: str) -> StreamqlError:
@@ -116,15 +141,18 @@ def lost(claim: Claim, why: str) -> StreamqlError:
     )
 
 
-def undecided(claim: Claim, statement: ClaimedStatement, why: str) -> StreamqlError:
-    """The error for a consumption of which no log can tell; `claim`: with those of its statements decided that a log can decide."""
-    ends = ", ".join(str(through) for through in sorted({i.through for i in claim.intervals.values()}))
+def undecided(claim: Claim, statement: ClaimedStatement, why: str, names: Mapping[str, str]) -> StreamqlError:
+    """The error for a consumption of which no log can tell; `claim`: with those of its statements decided that a log can decide. `names`:
+    of its streams, by id."""
+    arrived = "; ".join(
+        f"ALTER STREAM {names.get(uuid, '…')} SET OFFSET VERSION {i.through}" for uuid, i in claim.intervals.items()
+    )
     others = f"; others of its statements committed, into {claim.where_done}" if claim.done else ""
     undo = f"RESTORE {', '.join(s.target for s in claim.done)}, then " if claim.done else ""
     return StreamqlError(
         "CONSUMPTION_UNDECIDED",
         f"whether consumption {claim.consumption_id} into {statement.target} committed cannot be told: {why} ({statement.path}){others}",
-        hint=f"look whether the rows arrived; if so, ALTER STREAM … SET OFFSET VERSION {ends}, if not, {undo}ALTER STREAM … RELEASE",
+        hint=f"look whether the rows arrived; if so, {arrived}; if not, {undo}ALTER STREAM {names.get(min(claim.intervals), '…')} RELEASE",
         consumption_id=claim.consumption_id,
         path=statement.path,
     )

@@ -59,34 +59,45 @@ def is_running_here(owner: Owner, consumption_id: str) -> bool | None:
 
 
 def is_dead(owner: Owner) -> bool:
-    """Whether the process is provably gone: it ran on this host, and no process has its id and start time. A guess that is wrong (a
-    shared host name) costs the owner its statement, never a row."""
-    if owner.host != _host() or not owner.started:
+    """Whether the process is provably gone: it ran on this host, and no process has its id and start time. A guess that is wrong costs the
+    owner its statement, never a row."""
+    if not is_of_this_host(owner) or not owner.started:
         return False
-    return _started(owner.pid) != owner.started
+    started = _started(owner.pid)
+    return started is None or started not in (_UNSEEN, owner.started)
+
+
+def is_of_this_host(owner: Owner) -> bool:
+    """Whether this process can see if the owner's lives."""
+    return owner.host == _host()
 
 
 def _host() -> str:
-    """This host, until it is started again: process ids begin anew then."""
+    """Where process ids mean what they mean here: on this host, until it is started again, in this container (containers may share the
+    name and the kernel's start of their host)."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        ids = Path("/proc/self/ns/pid").readlink()
     except OSError:
-        boot = ""
-    return f"{host_name()}/{boot}" if boot else host_name()
+        return host_name()
+    return f"{host_name()}/{boot}/{ids}"
+
+
+_UNSEEN = "unseen"
 
 
 def _started(pid: int) -> str | None:
-    """When a process was started, as the kernel says it; None: there is no such process. Without /proc: alive is all that is known."""
-    stat = Path(f"/proc/{pid}/stat")
-    if stat.parent.parent.joinpath("self").exists():
-        try:
-            return stat.read_text().rpartition(")")[2].split()[19]
-        except OSError:
-            return None
+    """When a process was started, as the kernel says it; None: there is no such process, or it has ended and nobody has asked how.
+    _UNSEEN: there is one, and no more is to be seen of it (no /proc here, or one that hides what others run)."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return None if state in ("Z", "X") else fields[18]
+    except OSError:
+        pass
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return None
     except PermissionError:
         pass
-    return "alive"
+    return _UNSEEN

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
+
 from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
 from streamql.consume.claims import Ending, ending, wait_until_free
 from streamql.consume.decide import judge_what_can_be
+from streamql.model import Offset
+
+log = logging.getLogger("streamql")
 
 
 def give_way(spark: SparkSession, state: StreamState) -> Ending:
@@ -27,3 +33,32 @@ def give_way(spark: SparkSession, state: StreamState) -> Ending:
         last = ending(spark, claim, outcome, why)
         if last is not None:
             return last
+
+
+def moving_along(last: Ending, moved: StreamState) -> Ending:
+    """Where a person moves a stream to the end of what a given up consumption took of it, its rows have arrived. A single statement is in
+    whole or not at all: what it took of its other streams has arrived too, and they move along, so that nobody takes it again."""
+    claim, uuid = last.claim, moved.stream.uuid
+    if (
+        claim is None
+        or claim.is_block
+        or len(claim.statements) != 1
+        or moved.offset.version != claim.intervals[uuid].through
+    ):
+        return last
+    others = [s for s in last.after if s.stream.uuid != uuid]
+    ends = {s.stream.uuid: s.next(offset=Offset(claim.intervals[s.stream.uuid].through)) for s in others}
+    return replace(last, after=[ends.get(s.stream.uuid, s) for s in last.after])
+
+
+def tell_of_freed(last: Ending, uuid: str) -> None:
+    """Says of the other streams of a consumption that gave way where they are now: they were not spoken of."""
+    for before, after in zip(last.before, last.after, strict=True):
+        if after.stream.uuid != uuid:
+            did = "delivers again from" if after.offset == before.offset else "was moved along, to"
+            log.warning(
+                "the consumption that was given up held %s as well, which %s version %d",
+                after.name,
+                did,
+                after.offset.version,
+            )

@@ -29,7 +29,7 @@ from streamql.consume.claims import (
     wait_until_free,
 )
 from streamql.consume.decide import decide_own, judge
-from streamql.consume.errors import busy, lost, unfinished
+from streamql.consume.errors import busy, fenced, lost, unfinished
 from streamql.consume.execute import counted, execute, tell_of_reservation
 from streamql.consume.owner import running
 from streamql.consume.targets import TEXT_CHARACTERS_MAX, claimed_statement, find_target, lead_of, prepare, runs_plain
@@ -211,7 +211,9 @@ def _run(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObject:
         tell_of_reservation(claim, target)
     if outcome == "UNFINISHED":
         raise unfinished(judged, "fenced by another process" if failure is None else sentence(failure)) from failure
-    raise failure if failure is not None else lost(claim, "another process fenced it while it ran")
+    if failure is None or (outcome == "LOST" and isinstance(failure, Exception)):
+        raise fenced(claim, failure) from failure
+    raise failure
 
 
 def _run_one(spark: SparkSession, command: Command, claimed: Claimed, i: int) -> tuple[JavaObject, ClaimedStatement]:

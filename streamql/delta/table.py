@@ -114,6 +114,10 @@ class DeltaTable:
             raise StreamqlError("INTERNAL_ERROR", f"asked for commits {after + 1} to {through}, read others")
         return commits
 
+    def has_commit(self, snapshot: Snapshot, version: int) -> bool:
+        """Whether the commit of a version, up to the snapshot's, is still in the log: one look at a file, no listing."""
+        return bool(self._reader.hasCommit(snapshot.handle, version))
+
     def was_restored_since(self, snapshot: Snapshot, version: int) -> bool:
         """Whether somebody took the table back by RESTORE after a version; no, where the log does not tell any more."""
         if not 0 <= version < snapshot.version:
@@ -200,6 +204,16 @@ class DeltaTable:
         has them."""
         known = "\n".join(f"{c.version} {c.time_ms}" for c in commits)
         return scala(self._spark).CommitTimes.of(self._reader, table_id, known)
+
+
+_durations: dict[str, int] = {}
+
+
+def duration_ms(spark: SparkSession, text: str) -> int:
+    """A duration as table properties have it (`interval 1 week`, `14 days`, `1 day 12 hours`), in milliseconds, as Delta reads it."""
+    if text not in _durations:
+        _durations[text] = int(scala(spark).TableReader.milliseconds(text))
+    return _durations[text]
 
 
 def iso(time_ms: int) -> str:

@@ -15,7 +15,7 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of, now_ms, user_of
 from streamql.changes.plan import check_row_tracking
 from streamql.changes.schema import check_reserved
-from streamql.consume import Ending, give_way, transactions, wait_until_free
+from streamql.consume import Ending, give_way, moving_along, tell_of_freed, transactions, wait_until_free
 from streamql.delta.names import look_up, qualify, schema_exists
 from streamql.dialect import quote_string
 from streamql.dialect.statements import (
@@ -180,7 +180,12 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
             free = wait_until_free(spark, found)
             last = Ending([free], [free], [])
         event, altered = _altered(spark, _of(last, found), statement)
-        if _commit(spark, last, found, altered, [stream_event(event, altered, now_ms(), user_of(spark), text)]):
+        changed = [(event, altered)]
+        if isinstance(statement.action, SetOffset):
+            freed, last = last, moving_along(last, altered)
+            changed += [(event, s) for s in last.after if s not in freed.after]
+        events = [stream_event(e, s, now_ms(), user_of(spark), text) for e, s in changed]
+        if _commit(spark, last, found, altered, events):
             return
     raise _contended(found.name)
 
@@ -200,7 +205,10 @@ def _commit(
     """One event commit: a consumption gives way, if one must, and a stream becomes what a person wants, None: nothing. False: somebody
     else was first, look again."""
     others = [s for s in last.after if s.stream.uuid != old.stream.uuid]
-    return catalog_of(spark).commit(spark, last.before, [*others, new], [*last.events, *events])
+    is_done = catalog_of(spark).commit(spark, last.before, [*others, new], [*last.events, *events])
+    if is_done:
+        tell_of_freed(last, old.stream.uuid)
+    return is_done
 
 
 def _altered(spark: SparkSession, state: StreamState, statement: AlterStream) -> tuple[str, StreamState]:

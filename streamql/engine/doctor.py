@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pyspark.sql import SparkSession
 
+from streamql import dialect
+from streamql.catalog.events import stream_event
+from streamql.catalog.rows import sources_of_dropped, told_wrongly
 from streamql.catalog.states import Claim, StreamState
-from streamql.catalog.store import catalog_of, now_ms
-from streamql.consume.claims import is_abandoned, recover
+from streamql.catalog.store import catalog_of, now_ms, user_of
+from streamql.consume.claims import is_abandoned, recover, watch
+from streamql.consume.owner import is_of_this_host
+from streamql.delta.jvm import sentence
+from streamql.delta.names import qualify
 from streamql.delta.table import iso
-from streamql.engine.retention import DAY_MS, before_extension, extend, is_stale_soon, revert
+from streamql.engine.reads import table_source
+from streamql.engine.retention import DAY_MS, EXTENDED_BY_MS, before_extension, extend, is_stale_soon, revert
 from streamql.errors import StreamqlError
-from streamql.model import Interval
+from streamql.model import Interval, TableSource
 from streamql.reading import interval_now
 from streamql.settings import MAX_RETENTION_EXTENSION
-from streamql.sources.table import OpenSource, open_source, retention_ms
-
-EXTENDED_BY_MS = 7 * DAY_MS
-"""How much more time a stream gets that is about to go stale."""
+from streamql.sources.table import OpenSource, history_ms, log_retention_ms, open_source
 
 Severity = Literal["error", "warning"]
 
@@ -59,12 +64,58 @@ def examine(spark: SparkSession, *, fix: bool = False) -> list[Finding]:
         what = "the views of the catalog, which people read, are missing"
         remedy = "made again" if fix else "streamql doctor --fix makes them again; streams do not need them"
         findings.append(Finding("(catalog)", "warning", "CATALOG_UNREADABLE", what, remedy, is_fixed=fix))
+    findings += _rows(spark, states, fix)
+    if fix:
+        watch(spark, [s.claim for s in states if s.claim is not None and _is_out_of_sight(s.claim)])
     for state in states:
         findings += _claim(spark, state, fix)
+    states = catalog_of(spark).all(spark)  # some may stand elsewhere now
+    for state in states:
         findings += _source(spark, state, fix)
-    if fix:
+    return findings + _extensions(spark, states, fix) + (_tended(spark) if fix else [])
+
+
+def _rows(spark: SparkSession, states: Sequence[StreamState], fix: bool) -> list[Finding]:
+    """Streams that the rows for people show elsewhere than they are. `fix`: a row is added that shows it; the others stay."""
+    catalog, findings = catalog_of(spark), []
+    try:
+        events = catalog.events(spark)
+        wrong = {} if events is None else told_wrongly(events, states)
+    except Exception as e:
+        what = f"the rows of the catalog cannot be read: {sentence(e)}"
+        return [Finding("(catalog)", "warning", "CATALOG_UNREADABLE", what, "streams do not need them; people do")]
+    for state in [s for s in states if s.stream.uuid in wrong]:
+        if catalog.by_uuid(spark, state.stream.uuid) != state:
+            continue  # it moved while the rows were read
+        shown = wrong[state.stream.uuid]
+        told = "do not show it" if shown.version is None else f"show it at version {shown.version}"
+        what = f"the rows of the catalog {told}, though it is at {state.offset.version}: somebody edited them"
+        done = False
+        if fix and state.claim is None:
+            behind = replace(state, sequence=max(state.sequence, shown.sequence) + 1)
+            said = stream_event("altered", behind, now_ms(), user_of(spark), "streamql doctor --fix")
+            done = catalog.commit(spark, [state], [behind], [said])
+        remedy = (
+            "a row was added that shows it"
+            if done
+            else "streams do not need them; streamql doctor --fix adds a row that shows it"
+        )
+        findings.append(Finding(str(state.name), "warning", "CATALOG_UNREADABLE", what, remedy, is_fixed=done))
+    return findings
+
+
+def _tended(spark: SparkSession) -> list[Finding]:
+    """Keeps the ledger small; a finding where that fails, as for who may read the catalog and not write it."""
+    try:
         catalog_of(spark).tend(spark)
-    return findings + _extensions(spark, states, fix)
+    except Exception as e:
+        remedy = "streams go on without; it is tried again every some hundred consumptions"
+        return [
+            Finding(
+                "(catalog)", "warning", "CATALOG_UNREADABLE", f"the ledger was not made small: {sentence(e)}", remedy
+            )
+        ]
+    return []
 
 
 def _finding(subject: str, e: StreamqlError) -> Finding:
@@ -72,8 +123,10 @@ def _finding(subject: str, e: StreamqlError) -> Finding:
 
 
 def _claim(spark: SparkSession, state: StreamState, fix: bool) -> list[Finding]:
-    claim, name = state.claim, str(state.name)
-    if claim is None:
+    name = str(state.name)
+    now = None if state.claim is None else catalog_of(spark).by_uuid(spark, state.stream.uuid)
+    claim = None if now is None else now.claim
+    if claim is None:  # or it has ended meanwhile
         return []
     if claim.is_unfinished:
         what = f"a transaction of {_owner(claim)} stopped half way: it has written {claim.where_done}"
@@ -81,7 +134,11 @@ def _claim(spark: SparkSession, state: StreamState, fix: bool) -> list[Finding]:
         return [Finding(name, "error", "CONSUMPTION_UNFINISHED", what, remedy)]
     why = is_abandoned(spark, claim)
     if why is None:
-        return []
+        if fix or not _is_out_of_sight(claim):
+            return []
+        what = f"a consumption of {_owner(claim)} is under way elsewhere: whether it lives cannot be seen from here"
+        remedy = f"streamql doctor --fix watches it for its lease of {claim.lease_seconds:g} s, and ends it if there is no sign of life"
+        return [Finding(name, "warning", "STREAM_BUSY", what, remedy)]
     what = f"a consumption of {_owner(claim)} was left behind: {why}"
     remedy = "the next consumer decides it; streamql doctor --fix does so now"
     if not fix:
@@ -90,10 +147,25 @@ def _claim(spark: SparkSession, state: StreamState, fix: bool) -> list[Finding]:
         recover(spark, claim, why)
     except StreamqlError as e:
         return [_finding(name, e)]
+    except Exception as e:  # the catalog's storage
+        return [
+            Finding(
+                name,
+                "error",
+                "STREAM_BUSY",
+                f"{what}, and could not be ended: {sentence(e)}",
+                "run streamql doctor --fix again",
+            )
+        ]
     after = catalog_of(spark).by_uuid(spark, state.stream.uuid)
     if after is not None and after.claim is not None and after.claim.is_unfinished:
         return _claim(spark, after, fix=False)
     return [Finding(name, "warning", "STREAM_BUSY", what, "decided by its target's log, and ended", is_fixed=True)]
+
+
+def _is_out_of_sight(claim: Claim) -> bool:
+    """Whether it cannot be seen from here if the claim's owner lives."""
+    return not claim.is_unfinished and not is_of_this_host(claim.owner)
 
 
 def _owner(claim: Claim) -> str:
@@ -112,7 +184,7 @@ def _source(spark: SparkSession, state: StreamState, fix: bool) -> list[Finding]
         if interval.is_empty:
             return []
         source.changes(interval, state.stream.mode)  # lazy: the log is read and the files are looked for, no row is
-        return _stale_soon(spark, name, source, interval, fix)
+        return _stale_soon(spark, state, source, interval, fix)
     except StreamqlError as e:
         return [_finding(name, e)]
     except Exception as e:  # storage's own: the other streams are looked at all the same
@@ -120,20 +192,25 @@ def _source(spark: SparkSession, state: StreamState, fix: bool) -> list[Finding]
         return [Finding(name, "error", "STREAM_INVALID", what, f"look whether {state.stream.source.path} can be read")]
 
 
-def _stale_soon(spark: SparkSession, name: str, source: OpenSource, interval: Interval, fix: bool) -> list[Finding]:
+def _stale_soon(
+    spark: SparkSession, state: StreamState, source: OpenSource, interval: Interval, fix: bool
+) -> list[Finding]:
     """A warning where history that the stream needs may go soon. `fix`: it is kept for longer."""
     first = _first_ms(source, interval)
-    retention = retention_ms(source.latest.configuration)
+    retention, name = history_ms(spark, source.latest.configuration, interval, state.stream.mode), str(state.name)
     if first is None or not is_stale_soon(first, retention):
         return []
     when = f"since {iso(first + retention)}" if first + retention <= now_ms() else f"at {iso(first + retention)}"
     what = f"what it has still to read may be removed by VACUUM and log cleanup {when}"
-    wanted = now_ms() - first + EXTENDED_BY_MS
+    lag = now_ms() - first
+    wanted = max(
+        lag + EXTENDED_BY_MS, log_retention_ms(spark, source.latest.configuration)
+    )  # the property sets that, too
     remedy = (
         f"consume it, or ALTER TABLE {source.source.name} SET PROPERTIES ('data_retention_days' = '{-(-wanted // DAY_MS)}'); "
-        f"streamql doctor --fix does so for as long as it lags, up to {MAX_RETENTION_EXTENSION.key}"
+        f"streamql doctor --fix keeps what it needs for as long as it lags, up to {MAX_RETENTION_EXTENSION.key}"
     )
-    days = extend(spark, source, wanted) if fix else None
+    days = extend(spark, source, lag) if fix else None
     if days is None:
         return [Finding(name, "warning", "STREAM_STALE", what, remedy)]
     done = f"{source.source.name} keeps its history for {days} days now, until the stream has caught up; consume it"
@@ -150,29 +227,54 @@ def _first_ms(source: OpenSource, interval: Interval) -> int | None:
 def _extensions(spark: SparkSession, states: Sequence[StreamState], fix: bool) -> list[Finding]:
     """Sources that keep their history for longer than their owners said, though no stream needs that any more."""
     findings = []
-    by_source: dict[str, list[StreamState]] = {}
-    for state in states:
-        by_source.setdefault(state.stream.source.table_id, []).append(state)
-    for streams in by_source.values():
+    for source, streams in _sources(spark, states):
+        name = str(source.name)
         try:
-            source = open_source(spark, streams[0].stream.source)
-            before = before_extension(source)
-            if before is None or any(_needs_extension(spark, source, s, before) for s in streams):
+            found = open_source(spark, source)
+            before = before_extension(found)
+            if before is None or any(_needs_extension(spark, found, s, before) for s in streams):
                 continue
-            name = str(source.source.name)
-            what = "its history was kept for longer while a stream lagged; all of them have caught up"
             if fix:
-                revert(spark, source, before)
+                revert(spark, found, before)
+            what = "its history was kept for longer while a stream lagged; all of them have caught up, or are gone"
             remedy = "its own retention is in force again" if fix else "streamql doctor --fix takes that back"
             findings.append(Finding(name, "warning", "RETENTION_EXTENDED", what, remedy, is_fixed=fix))
         except StreamqlError:  # the stream's own finding tells
             continue
+        except Exception as e:  # whoever may not alter the source, or a source that is written just then
+            what = f"its history is kept for longer than it need be, and that could not be taken back: {sentence(e)}"
+            remedy = "run streamql doctor --fix again, as somebody who may alter the table"
+            findings.append(Finding(name, "warning", "RETENTION_EXTENDED", what, remedy))
     return findings
+
+
+def _sources(spark: SparkSession, states: Sequence[StreamState]) -> list[tuple[TableSource, list[StreamState]]]:
+    """Sources, with the streams on them; those of streams that were dropped are there still, where their names stand for them."""
+    by_id: dict[str, list[StreamState]] = {}
+    for state in states:
+        by_id.setdefault(state.stream.source.table_id, []).append(state)
+    sources = [(streams[0].stream.source, streams) for streams in by_id.values()]
+    try:
+        events = catalog_of(spark).events(spark)
+        gone = set() if events is None else sources_of_dropped(events)
+    except Exception:  # has a finding of its own
+        gone = set()
+    for text, table_id in sorted(gone):
+        with contextlib.suppress(StreamqlError):  # the table is gone as well
+            source = table_source(spark, qualify(spark, dialect.parse_name(text)))
+            sources += [(source, [])] if table_id == source.table_id and table_id not in by_id else []
+    return sources
 
 
 def _needs_extension(
     spark: SparkSession, source: OpenSource, state: StreamState, before: Mapping[str, str | None]
 ) -> bool:
     own = {k: v for k, v in {**source.latest.configuration, **before}.items() if v is not None}
-    first = _first_ms(source, interval_now(spark, state, source))
-    return first is not None and is_stale_soon(first, retention_ms(own))
+    try:
+        interval = interval_now(spark, state, source)
+        first = _first_ms(source, interval)
+    except StreamqlError as e:
+        if e.code == "STREAM_STALE":  # nothing is left that could be kept for it
+            return False
+        raise
+    return first is not None and is_stale_soon(first, history_ms(spark, own, interval, state.stream.mode))

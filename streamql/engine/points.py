@@ -90,9 +90,9 @@ def time_of(spark: SparkSession, point: PointInTime) -> int:
 
 
 def _checked(source: OpenSource, version: int, point: PointInTime) -> int:
-    """The version, if every commit after it can still be read."""
-    first, _ = source.table.earliest()
-    if version < max(0, first - 1):
+    """The version, if every commit after it can still be read: logs lose their commits from the first on."""
+    latest = source.latest
+    if version < 0 or not (version == latest.version or source.table.has_commit(latest, version + 1)):
         raise _outside(source, f"version {version} lies before the history of {source.source.name}", point)
     return version
 

@@ -14,7 +14,8 @@ from streamql.delta.log import Commit
 from streamql.delta.table import DeltaTable, iso
 from streamql.dialect import quote_string
 from streamql.errors import StreamqlError
-from streamql.model import Interval
+from streamql.model import Interval, StreamMode
+from streamql.names import quote
 from streamql.settings import MAX_RETENTION_EXTENSION, VACUUM_GUARD, is_on, seconds
 from streamql.sources.table import FILE_RETENTION, LOG_RETENTION, OpenSource, file_retention_ms, log_retention_ms
 
@@ -23,8 +24,15 @@ log = logging.getLogger("streamql")
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 
-EXTENDED = "streamql.retentionBeforeExtension"
-"""Property of a source whose retention was extended for a stream that lags: what its owner had set, as JSON (null: nothing)."""
+EXTENDED = "streamql.retentionExtension"
+"""Property of a source whose retention was extended for a stream that lags, JSON: what its owner had set `before` (null: nothing), and
+what was `set`."""
+
+EXTENDED_BY_MS = 7 * DAY_MS
+"""How much more time a stream gets that is about to go stale."""
+
+IGNORES_RETAIN = "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled"
+"""Setting of Delta, by default on: VACUUM … RETAIN n goes by the table's own retention, unless n is 0 in whole hours."""
 
 
 def is_stale_soon(first_ms: int, retention: int) -> bool:
@@ -67,8 +75,11 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
     if not streams:
         return
     # A removal that is older than what the table keeps is not in its state any more, and does not protect its file.
-    table_keeps = file_retention_ms(latest.configuration)
-    retained = table_keeps if hours is None else min(table_keeps, int(hours * HOUR_MS))
+    retained = file_retention_ms(spark, latest.configuration)
+    if hours is not None:
+        asked = int(hours + 0.5) * HOUR_MS
+        if asked == 0 or str(spark.conf.get(IGNORES_RETAIN, "true")).lower() != "true":
+            retained = min(retained, asked)
     cutoff = now_ms() - retained
     for state in streams:
         needed = _needed_since(OpenSource(spark, state.stream.source, table, latest), state)
@@ -76,7 +87,8 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
             raise StreamqlError(
                 "STREAM_NEEDS_FILES",
                 f"stream {state.name} has still to read files that were removed at {iso(needed)}, and VACUUM would take them",
-                hint=f"consume the stream first, retain {-(-(now_ms() - needed) // HOUR_MS)} hours, or SET {VACUUM_GUARD.key} = false",
+                hint=f"consume the stream first, or ALTER TABLE … SET PROPERTIES ('data_retention_days' = "
+                f"'{-(-(now_ms() - needed + DAY_MS) // DAY_MS)}'); SET {VACUUM_GUARD.key} = false lets them go",
                 stream=str(state.name),
                 removed_at_ms=needed,
             )
@@ -97,8 +109,11 @@ def _needed_in(source: OpenSource, state: StreamState, interval: Interval) -> in
     if interval.is_empty:
         return None
     try:
+        if interval.initial and state.stream.mode is StreamMode.STANDARD:  # the table as it is at the interval's end
+            commits = source.commits(Interval(interval.through, source.latest.version))
+            return first_needed_removal_ms(commits, {c.path for commit in commits for c in commit.changes})
         commits = source.commits(Interval(interval.after, source.latest.version))
-        if interval.initial:  # the table as it was, whole
+        if interval.initial:  # the table as it was, and what was appended since
             return first_needed_removal_ms(commits, {c.path for commit in commits for c in commit.changes})
         plan = source.plan(interval, state.stream.mode)
         needed = {f.path for f in plan.perishable}
@@ -109,41 +124,45 @@ def _needed_in(source: OpenSource, state: StreamState, interval: Interval) -> in
         return None
 
 
-def extend(spark: SparkSession, source: OpenSource, wanted_ms: int) -> int | None:
-    """Makes a source keep its history for so long, in whole days, at most spark.streamql.maxRetentionExtension; the days. None: it keeps
-    it for so long already, or may not be made to.
+def extend(spark: SparkSession, source: OpenSource, lag_ms: int) -> int | None:
+    """Makes a source keep its history for as long as a stream lags and EXTENDED_BY_MS more, in whole days, at most
+    spark.streamql.maxRetentionExtension; the days. None: it keeps it for so long already, or may not be made to.
 
     A metadata commit, which makes writers that are about to commit fail: never done by reading, and at most once a lag.
     """
     days_max = int(seconds(spark, MAX_RETENTION_EXTENSION) * 1000 // DAY_MS)
-    days = min(-(-wanted_ms // DAY_MS), days_max)
+    days = min(-(-(lag_ms + EXTENDED_BY_MS) // DAY_MS), days_max)
     latest = source.latest
     short = [
         key
         for key, ms in (
-            (FILE_RETENTION, file_retention_ms(latest.configuration)),
-            (LOG_RETENTION, log_retention_ms(latest.configuration)),
+            (FILE_RETENTION, file_retention_ms(spark, latest.configuration)),
+            (LOG_RETENTION, log_retention_ms(spark, latest.configuration)),
         )
         if ms < days * DAY_MS
     ]
-    if not short:
+    if not short or days * DAY_MS <= lag_ms:
         return None
-    had = json.loads(latest.configuration.get(EXTENDED, "{}"))
+    had = before_extension(source) or {}
     before = {key: had.get(key, latest.configuration.get(key)) for key in {*had, *short}}
-    properties = dict.fromkeys(short, f"interval {days} days") | {EXTENDED: json.dumps(before, sort_keys=True)}
-    _set(spark, source, properties)
+    wanted = dict.fromkeys(short, f"interval {days} days")
+    now = {key: wanted.get(key, latest.configuration.get(key)) for key in before}
+    _set(spark, source, wanted | {EXTENDED: json.dumps({"before": before, "set": now}, sort_keys=True)})
     return days
 
 
 def before_extension(source: OpenSource) -> dict[str, str | None] | None:
-    """The retention that the source's owner had set; None: it was not extended."""
+    """The retention that the source's owner had set, of what is still as an extension left it: what the owner has set since stays. None:
+    it was not extended."""
     text = source.latest.configuration.get(EXTENDED)
     if text is None:
         return None
     try:
-        had = json.loads(text)
-        return {key: had[key] for key in (FILE_RETENTION, LOG_RETENTION) if key in had}
-    except (ValueError, TypeError):  # somebody edited it: there is nothing to go back to
+        noted = json.loads(text)
+        before, ours = noted["before"], noted["set"]
+        now = source.latest.configuration
+        return {k: before[k] for k in (FILE_RETENTION, LOG_RETENTION) if k in before and now.get(k) == ours.get(k)}
+    except (ValueError, TypeError, KeyError):  # somebody edited it: there is nothing to go back to
         return {}
 
 
@@ -151,10 +170,15 @@ def revert(spark: SparkSession, source: OpenSource, before: dict[str, str | None
     """Takes an extension back."""
     _set(spark, source, {key: value for key, value in before.items() if value is not None})
     gone = ", ".join(quote_string(key) for key in (*(k for k, v in before.items() if v is None), EXTENDED))
-    spark.sql(f"ALTER TABLE {source.source.name.sql} UNSET TBLPROPERTIES ({gone})")
+    spark.sql(f"ALTER TABLE {_sql(source)} UNSET TBLPROPERTIES ({gone})")
+
+
+def _sql(source: OpenSource) -> str:
+    """The very table, whatever has its name by now, here or in another metastore."""
+    return f"delta.{quote(source.table.path)}"
 
 
 def _set(spark: SparkSession, source: OpenSource, properties: dict[str, str]) -> None:
     if properties:
         listed = ", ".join(f"{quote_string(k)} = {quote_string(v)}" for k, v in properties.items())
-        spark.sql(f"ALTER TABLE {source.source.name.sql} SET TBLPROPERTIES ({listed})")
+        spark.sql(f"ALTER TABLE {_sql(source)} SET TBLPROPERTIES ({listed})")

@@ -10,13 +10,13 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of, now_ms
-from streamql.delta.jvm import activate
+from streamql.delta.jvm import activate, sentence
 from streamql.delta.table import look_at
 from streamql.engine.retention import is_stale_soon
 from streamql.errors import StreamqlError
 from streamql.model import Interval
 from streamql.reading import commit_time_ms, interval_now
-from streamql.sources.table import Backlog, backlog, open_source, retention_ms
+from streamql.sources.table import Backlog, backlog, history_ms, open_source
 
 LOOKS_AT_ONCE = 8
 
@@ -62,10 +62,10 @@ def status_of(spark: SparkSession, state: StreamState) -> StreamStatus:
     """Lag, backlog, staleness and what is wrong: from the log alone. Never raises for a broken stream: it says why."""
     try:
         source = open_source(spark, state.stream.source)
-    except StreamqlError as e:
+        offset_time = commit_time_ms(source, state.offset.version)
+    except Exception as e:  # storage's own among them: the other streams are shown all the same
         return StreamStatus(invalid_reason=_reason(e))
     name = str(source.source.name)
-    offset_time = commit_time_ms(source, state.offset.version)
     try:
         interval = interval_now(spark, state, source)
         lag = interval.through - interval.after
@@ -75,15 +75,16 @@ def status_of(spark: SparkSession, state: StreamState) -> StreamStatus:
         has_data = waiting is None or waiting.has_data
         first = source.commits(Interval(interval.after, interval.after + 1))[0].time_ms
         seconds = max(0, (now_ms() - first) // 1000)
-        retention = retention_ms(source.latest.configuration)
+        retention = history_ms(spark, source.latest.configuration, interval, state.stream.mode)
         stale_after = first + retention
         soon = is_stale_soon(first, retention)
         return StreamStatus(
             offset_time, lag, seconds, has_data, False, stale_after, source_name=name, backlog=waiting, stale_soon=soon
         )
-    except StreamqlError as e:
+    except Exception as e:
         lag = max(0, source.latest.version - state.offset.version)
-        return StreamStatus(offset_time, lag, None, None, e.code == "STREAM_STALE", None, _reason(e), name)
+        is_stale = isinstance(e, StreamqlError) and e.code == "STREAM_STALE"
+        return StreamStatus(offset_time, lag, None, None, is_stale, None, _reason(e), name)
 
 
 def _current(time_ms: int | None, source: str, initial: bool) -> StreamStatus:
@@ -91,5 +92,5 @@ def _current(time_ms: int | None, source: str, initial: bool) -> StreamStatus:
     return StreamStatus(time_ms, 0, 0, initial, source_name=source, backlog=None if initial else NO_BACKLOG)
 
 
-def _reason(e: StreamqlError) -> str:
-    return f"{e.code}: {e.message}"
+def _reason(e: Exception) -> str:
+    return f"{e.code}: {e.message}" if isinstance(e, StreamqlError) else f"STREAM_INVALID: {sentence(e)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from streamql.changes.plan import ChangePlan, PlanKind, plan_changes
 from streamql.changes.schema import names_in
 from streamql.delta.log import Commit
 from streamql.delta.names import look_up, tables_of
-from streamql.delta.table import DeltaTable, Snapshot
+from streamql.delta.table import DeltaTable, Snapshot, duration_ms
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode, TableSource
 from streamql.names import Name, quote
@@ -185,29 +184,28 @@ def _vector(action: object) -> int:
     return int((action.get("deletionVector") or {}).get("cardinality", 0))
 
 
-_INTERVAL = re.compile(r"interval\s+(\d+)\s+(second|minute|hour|day|week)s?", re.IGNORECASE)
-_SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
-
-
 FILE_RETENTION, LOG_RETENTION = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
 
 
-def retention_ms(configuration: Mapping[str, str]) -> int:
+def retention_ms(spark: SparkSession, configuration: Mapping[str, str]) -> int:
     """How long after a commit its history may be gone, by a table's properties: the shorter of Delta's file and log retention, in
     milliseconds."""
-    return min(file_retention_ms(configuration), log_retention_ms(configuration))
+    return min(file_retention_ms(spark, configuration), log_retention_ms(spark, configuration))
 
 
-def file_retention_ms(configuration: Mapping[str, str]) -> int:
+def file_retention_ms(spark: SparkSession, configuration: Mapping[str, str]) -> int:
     """How long after its removal VACUUM leaves a file, in milliseconds."""
-    return _milliseconds(configuration.get(FILE_RETENTION, "interval 1 week"))
+    return duration_ms(spark, configuration.get(FILE_RETENTION, "interval 1 week"))
 
 
-def log_retention_ms(configuration: Mapping[str, str]) -> int:
+def log_retention_ms(spark: SparkSession, configuration: Mapping[str, str]) -> int:
     """How long after a commit Delta may remove it from the log, in milliseconds."""
-    return _milliseconds(configuration.get(LOG_RETENTION, "interval 30 days"))
+    return duration_ms(spark, configuration.get(LOG_RETENTION, "interval 30 days"))
 
 
-def _milliseconds(text: str) -> int:
-    m = _INTERVAL.search(text)
-    return int(m.group(1)) * _SECONDS[m.group(2).lower()] * 1000 if m else 7 * 86400 * 1000
+def history_ms(spark: SparkSession, configuration: Mapping[str, str], interval: Interval, mode: StreamMode) -> int:
+    """How long after the first commit of an interval it may become unreadable. The first read of a STANDARD stream that shows its table's
+    rows takes those of the interval's end: it needs the log, and no file that was removed."""
+    if interval.initial and mode is StreamMode.STANDARD:
+        return log_retention_ms(spark, configuration)
+    return retention_ms(spark, configuration)

@@ -8,6 +8,7 @@ goes on until it notices, as it would in life: a statement that is running may s
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -54,7 +55,8 @@ def dying(step: Callable[..., Any], when: str, left: list[int]) -> Callable[...,
 
 
 def main(data: str, point: str, *statements: str) -> None:
-    """Runs the statements in a session over the data directory; with POINT `loop` over and over, until somebody kills it."""
+    """Runs the statements in a session over the data directory; with POINT `loop` over and over, until somebody kills it: {n} in them
+    is another word each time."""
     from streamql import session, sql
 
     conf = {
@@ -68,8 +70,8 @@ def main(data: str, point: str, *statements: str) -> None:
     if point != "loop":
         arm(point)
     if point == "loop":
-        while True:
-            once(lambda text: sql(text, spark), statements)
+        for n in itertools.count():
+            once(lambda text, n=n: sql(text.replace("{n}", f"{os.getpid()}_{n}"), spark), statements)  # type: ignore[misc]
     for statement in statements:
         sql(statement, spark)
         print("done", flush=True)

@@ -66,6 +66,16 @@ DAMAGES: dict[str, Damage] = {
 }
 
 
+def test_a_catalog_that_was_put_back_from_a_copy_is_not_followed(own: SparkSession, tmp_path: Path) -> None:
+    _, events = catalog(own)
+    shutil.copytree(events, tmp_path / "copy")
+    run(own, "INSERT INTO target SELECT id FROM s")
+    shutil.rmtree(events)
+    shutil.copytree(tmp_path / "copy", events)
+    with pytest.raises(StreamqlError, match=r"CATALOG_UNREADABLE.*put back from a copy"):
+        run(own, "SELECT * FROM s")
+
+
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_what_a_session_gives_new_tables_is_not_for_the_catalog(spark: SparkSession, mode: str) -> None:
     """Events are written by plain names of columns: with mapped ones, the ledger would show rows of NULL."""

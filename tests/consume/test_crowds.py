@@ -107,6 +107,7 @@ def test_processes_with_metastores_of_their_own_share_a_catalog_by_path(spark: S
         f"INSERT INTO {source} SELECT id, id FROM range(1000, 1500)",
         f"INSERT INTO {target} SELECT id, v FROM shared.s",
         f"INSERT INTO {target} SELECT id, v FROM shared.s",
+        f"CREATE TABLE shared.ledger LOCATION '{tmp_path / 'ledger'}' AS SELECT * FROM streamql.consumptions",
         data=str(tmp_path / "two"),
         conf=location,
     )
@@ -114,3 +115,6 @@ def test_processes_with_metastores_of_their_own_share_a_catalog_by_path(spark: S
     assert other.returncode == 0, errors
     row = run(spark, f"SELECT count(*) AS n, count(DISTINCT id) AS d FROM {target}")[0]
     assert (row["n"], row["d"]) == (1500, 1500)
+    assert (
+        run(spark, f"SELECT count(*) AS n FROM delta.`{tmp_path / 'ledger'}`")[0]["n"] == 2
+    )  # in the other's metastore as well

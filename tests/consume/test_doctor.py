@@ -105,6 +105,21 @@ def examine_of(spark: SparkSession, schema: str, *, fix: bool = False) -> dict[s
     return {f.code: f for f in examine(spark, fix=fix) if f".{schema}." in f".{f.subject}"}
 
 
+def test_rows_that_somebody_edited_are_found_and_told_rightly_again(spark: SparkSession) -> None:
+    schema = fresh_schema(spark, "doctor")
+    tracked_table(spark, ROWS)
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    run(spark, "INSERT INTO target SELECT id, v FROM s")
+    offset = f"SELECT offset_version AS v FROM streamql.streams WHERE stream = '{schema}.s'"
+    before = run(spark, offset)
+    spark.sql(f"UPDATE streamql.events SET offset_version = 0 WHERE stream = '{schema}.s'").collect()
+    assert "somebody edited them" in found(spark, schema)["CATALOG_UNREADABLE"].what
+    assert found(spark, schema, fix=True)["CATALOG_UNREADABLE"].is_fixed
+    assert run(spark, offset) == before
+    assert found(spark, schema) == {}
+    assert run(spark, "SELECT * FROM s") == []
+
+
 def test_upkeep_forgets_old_entries_and_leaves_streams_alone(spark: SparkSession) -> None:
     schema = fresh_schema(spark, "doctor")
     tracked_table(spark, 100)

@@ -1,4 +1,5 @@
-"""kill -9 at random instants of a process that consumes without a pause: INSERT, MERGE and transaction blocks, into four targets.
+"""kill -9 at random instants of a process that consumes without a pause: INSERT, MERGE, transaction blocks, statements of two streams and
+of two targets, and CREATE TABLE AS.
 
 pytest tests/consume/test_kills.py                       # a sample
 STREAMQL_LONG=200 pytest tests/consume/test_kills.py     # that many kills
@@ -16,12 +17,12 @@ from tests.consume.support import assert_ledger_tiles, fresh_schema, run, start_
 
 KILLS = int(os.environ.get("STREAMQL_LONG", "3"))
 SEED = int(os.environ.get("STREAMQL_SEED", "0"))
-ROUND_SECONDS = 6.0
+ROUND_SECONDS = 9.0
 """One round of the loop takes about so long; the kill comes at any instant of the first two."""
 
 
 def loop(schema: str) -> list[str]:
-    """New rows for the source, and what consumes them, three ways."""
+    """New rows for the source, and what consumes them, six ways."""
     return [
         (
             f"INSERT INTO {schema}.t SELECT m + id, 10 * (m + id) FROM range(0, 500, 1, 2) "
@@ -36,20 +37,26 @@ def loop(schema: str) -> list[str]:
         f"INSERT INTO {schema}.c SELECT id, v FROM {schema}.s3",
         f"INSERT INTO {schema}.d SELECT id, v FROM {schema}.s3",
         "COMMIT",
+        f"INSERT INTO {schema}.both SELECT id, v FROM {schema}.s4 UNION ALL SELECT id, v FROM {schema}.s5",
+        f"FROM {schema}.s6 INSERT INTO {schema}.e SELECT id, v INSERT INTO {schema}.f SELECT id, v",
+        f"CREATE TABLE {schema}.made_{{n}} AS SELECT id, v FROM {schema}.s7",
     ]
+
+
+STREAMS = ("s", "s2", "s3", "s4", "s5", "s6", "s7")
 
 
 def test_whatever_the_instant_all_arrives_once(spark: SparkSession) -> None:
     rng = random.Random(SEED)
     schema = fresh_schema(spark, "kills")
     tracked_table(spark, 1000)
-    for stream in ("s2", "s3"):
+    for stream in STREAMS[1:]:
         run(spark, f"CREATE STREAM {stream} ON TABLE t AT (STREAM => 's')")
-    for table in "abcd":
+    for table in ("a", "b", "c", "d", "e", "f", "both"):
         run(spark, f"CREATE TABLE {table} (id BIGINT, v BIGINT)")
     spark.conf.set("spark.streamql.lease", "5s")  # the JVM of a dead process goes on for a moment
     statements = loop(schema)
-    starts = {s: offset_of(spark, f"{schema}.{s}") for s in ("s", "s2", "s3")}
+    starts = {s: offset_of(spark, f"{schema}.{s}") for s in STREAMS}
     for _ in range(KILLS):
         with start_child(spark, "loop", *statements) as child:
             assert child.stdout is not None
@@ -61,11 +68,16 @@ def test_whatever_the_instant_all_arrives_once(spark: SparkSession) -> None:
             else:
                 raise AssertionError(child.stderr.read() if child.stderr else "")
     # Twice: a transaction that goes on with one that was begun ends where that one would have; what came since is the next one's.
-    for statement in (*statements[1:], *statements[1:]):
-        run(spark, statement)
-    for table in "abcd":
+    for n in range(2):
+        for statement in statements[1:]:
+            run(spark, statement.replace("{n}", f"last_{n}"))
+    made = [f"SELECT * FROM {row['tableName']}" for row in run(spark, "SHOW TABLES LIKE 'made_*'")]
+    for table in (*"abcdef", f"({' UNION ALL '.join(made)})"):
         assert run(spark, f"SELECT * FROM t EXCEPT ALL SELECT * FROM {table}") == [], table
         assert run(spark, f"SELECT * FROM {table} EXCEPT ALL SELECT * FROM t") == [], table
+    twice = "(SELECT * FROM t UNION ALL SELECT * FROM t)"
+    assert run(spark, f"SELECT * FROM {twice} EXCEPT ALL SELECT * FROM both") == []
+    assert run(spark, f"SELECT * FROM both EXCEPT ALL SELECT * FROM {twice}") == []
     for stream, start in starts.items():
         assert_ledger_tiles(spark, f"{schema}.{stream}", start)
     spark.conf.unset("spark.streamql.lease")

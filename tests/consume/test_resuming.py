@@ -109,6 +109,22 @@ def test_several_inserts_go_on_though_columns_have_each_others_names_now(spark: 
     assert_arrived_once(spark, schema)
 
 
+def test_vacuum_leaves_what_an_unfinished_statement_took(spark: SparkSession) -> None:
+    """All rows since the stream's offset are gone by now, so that it has nothing to read; what was claimed is read all the same."""
+    _, both = half_inserted(spark)
+    run(spark, "DELETE FROM t")
+    check = "spark.databricks.delta.retentionDurationCheck.enabled"
+    spark.conf.set(check, "false")
+    try:
+        with pytest.raises(StreamqlError, match="STREAM_NEEDS_FILES"):
+            run(spark, "VACUUM t RETAIN 0 HOURS")
+    finally:
+        spark.conf.unset(check)
+    run(spark, both)
+    for table in ("a", "b"):
+        assert run(spark, f"SELECT count(*) AS n FROM {table}")[0]["n"] == ROWS
+
+
 def test_several_inserts_do_not_go_on_over_a_table_that_was_replaced(spark: SparkSession) -> None:
     schema, both = half_inserted(spark)
     run(spark, "CREATE OR REPLACE TABLE a (id BIGINT, v BIGINT)")

@@ -82,6 +82,10 @@ class Reader:
             raise DeltaError(f"VersionNotFoundException: {version}")
         return Snapshot(now.log, version)
 
+    def hasCommit(self, snapshot: Snapshot, version: int) -> bool:  # noqa: N802 (Scala's name)
+        """No log loses commits."""
+        return 0 <= version <= snapshot.number
+
     def earliest(self) -> tuple[int, int]:
         """The log begins with its first commit."""
         return 0, 0

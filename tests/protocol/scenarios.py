@@ -279,6 +279,17 @@ PERSONS = (
         meets="CONSUMPTION_UNDECIDED",
     ),
     scene(
+        "a target of two streams dropped and an offset set",
+        TWO,
+        Who("A", insert("x", "a", "b")),
+        Who("P", drop_and_say("x", "ALTER STREAM a SET OFFSET VERSION 2"), "far"),
+        then=insert("rest", "b"),
+        left=("a", "b"),
+        faults=DEATHS | {LOST},
+        also=decided,
+        meets="CONSUMPTION_UNDECIDED",
+    ),
+    scene(
         "a target replaced",
         ONE,
         A,

@@ -223,6 +223,7 @@ def _patch_processes(on: Stage, patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(owner, "_token", OwnToken(on))
     patch.setattr(owner, "_working", OwnSet(on, "working"))
+    patch.setattr(store.Catalog, "_show_here", lambda *_: None)
     patch.setattr(owner, "_host", lambda: on.process.host)
     patch.setattr(owner, "_started", started)
     patch.setattr(owner, "os", Node(getpid=lambda: on.process.pid))

@@ -12,6 +12,7 @@ from streamql import engine
 from streamql.catalog.states import Claim
 from streamql.catalog.store import catalog_of
 from streamql.consume import claims, consume, transactions
+from streamql.consume.decide import judge as judge_claim
 from streamql.delta.command import Command
 from streamql.errors import StreamqlError
 from streamql.names import Name
@@ -252,7 +253,7 @@ def test_who_saw_less_of_a_claim_cannot_end_it(on: Stage) -> None:
         state = catalog_of(spark).find(spark, Name("spark_catalog", "db", "s"))
         assert state is not None
         assert state.claim is not None
-        judged.append(claims.judge(spark, state.claim))
+        judged.append(judge_claim(spark, state.claim))
 
     play.alone(q, judge)
     assert claims.conclusion(judged[0]) == "FAILED"

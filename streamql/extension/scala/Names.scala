@@ -1,12 +1,16 @@
 package org.apache.spark.sql.streamql
 
+import scala.util.Try
+
 import com.fasterxml.jackson.databind.ObjectMapper
+import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.{NoSuchDatabaseException, NoSuchNamespaceException, NoSuchTableException}
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
-import org.apache.spark.sql.connector.catalog.{Identifier, V1Table}
+import org.apache.spark.sql.connector.catalog.{CatalogManager, Identifier, V1Table}
+import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 
 /** What the session's catalogs say of a name. */
@@ -31,14 +35,19 @@ object Names {
   def identify(session: SparkSession, catalog: String, schema: String, table: String): String = {
     val node = mapper.createObjectNode()
     def columns(names: Seq[String]): Unit = { val list = node.putArray("columns"); names.foreach(list.add) }
+    def delta(log: DeltaLog): Unit = {
+      val snapshot = Newest.of(log)
+      node.put("kind", if (snapshot.version < 0) "missing" else "delta")
+      node.put("path", log.dataPath.toString)
+      node.put("tableId", snapshot.metadata.id)
+      columns(snapshot.metadata.schema.fieldNames.toSeq)
+    }
     val manager = session.asInstanceOf[ClassicSession].sessionState.catalogManager
-    try manager.catalog(catalog).asTableCatalog.loadTable(Identifier.of(Array(schema), table)) match {
-      case t: DeltaTableV2 =>
-        val snapshot = Newest.of(t.deltaLog)
-        node.put("kind", if (snapshot.version < 0) "missing" else "delta")
-        node.put("path", t.deltaLog.dataPath.toString)
-        node.put("tableId", snapshot.metadata.id)
-        columns(snapshot.metadata.schema.fieldNames.toSeq)
+    // Delta's catalog comes to the same after it has asked the metastore for a schema `delta`, which takes as long as a small read.
+    val isPath = catalog == CatalogManager.SESSION_CATALOG_NAME && schema == "delta" && Try(new Path(table).isAbsolute).getOrElse(false)
+    if (isPath) delta(DeltaTableV2(session, new Path(table)).deltaLog)
+    else try manager.catalog(catalog).asTableCatalog.loadTable(Identifier.of(Array(schema), table)) match {
+      case t: DeltaTableV2 => delta(t.deltaLog)
       case t: V1Table if t.v1Table.tableType == CatalogTableType.VIEW => node.put("kind", "view")
       case t =>
         node.put("kind", "other")

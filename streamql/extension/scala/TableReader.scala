@@ -16,7 +16,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LocalRelation
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.classic.ClassicConversions._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
-import org.apache.spark.sql.delta.{DeltaLog, Snapshot, SnapshotDescriptor}
+import org.apache.spark.sql.delta.{DeltaConfigs, DeltaLog, Snapshot, SnapshotDescriptor}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, Protocol}
 import org.apache.spark.sql.delta.files.TahoeBatchFileIndex
 import org.apache.spark.sql.delta.util.FileNames
@@ -85,7 +85,7 @@ class Descriptor(val deltaLog: DeltaLog, val version: Long, val metadata: Metada
 class TableReader(session: SparkSession, val log: DeltaLog) {
   private val classic = session.asInstanceOf[ClassicSession]
   private val mapper = TableReader.mapper
-  private def hadoopConf = log.newDeltaHadoopConf()
+  private lazy val hadoopConf = log.newDeltaHadoopConf()
 
   /** Configuration for tasks: far larger than all else that they are told, so it is sent once for as long as settings stay. */
   lazy val broadcastConf: Broadcast[SerializableConfiguration] = TableReader.confs.synchronized {
@@ -173,6 +173,12 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
     all.zip(Parallel.map(all)(exists)).collect { case (p, false) => p.getName }.mkString("\n")
   }
 
+  /** Whether the file of a version's commit is in the log. */
+  def hasCommit(snapshot: Snapshot, version: Long): Boolean = {
+    val file = commitPath(snapshot, version)
+    file.getFileSystem(hadoopConf).exists(file)
+  }
+
   /** The first version whose commit is still in the log, and its time; [-1, 0] where there is none. */
   def earliest(): Array[Long] = {
     val first = log.store.listFrom(FileNames.listingPrefix(log.logPath, 0L), hadoopConf)
@@ -232,6 +238,9 @@ object TableReader {
   private val confs = new java.util.WeakHashMap[ClassicSession, (Map[String, String], Broadcast[SerializableConfiguration])]()
   private val mapper = new ObjectMapper()
   private val numRecords = java.util.regex.Pattern.compile("\"numRecords\"\\s*:\\s*(\\d+)")
+
+  /** A duration as table properties have it, in milliseconds. */
+  def milliseconds(duration: String): Long = DeltaConfigs.getMilliSeconds(DeltaConfigs.parseCalendarInterval(duration))
 
   /** How the tables at the paths (one a line) stand now: a JSON array of [version, time, table id]; version -1 where there is none. */
   def look(session: SparkSession, paths: String): String = Parallel.map(paths.linesIterator.toSeq) { path =>

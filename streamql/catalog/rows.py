@@ -1,0 +1,35 @@
+"""What the rows of the table of events say, which people read: of streams that are, and of streams that were. One job each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from streamql.catalog.states import StreamState
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a stream's newest row shows; None: there is no row."""
+
+    version: int | None = None
+    sequence: int = 0
+
+
+def told_wrongly(events: DataFrame, states: Sequence[StreamState]) -> dict[str, Shown]:
+    """By stream id, of streams whose newest row shows another offset than their state has: somebody edited the rows."""
+    newest = events.groupBy("stream_id").agg(
+        F.max_by("offset_version", "sequence").alias("version"), F.max("sequence").alias("sequence")
+    )
+    shown = {row["stream_id"]: Shown(row["version"], row["sequence"]) for row in newest.collect()}
+    of = {s.stream.uuid: shown.get(s.stream.uuid, Shown()) for s in states}
+    return {s.stream.uuid: of[s.stream.uuid] for s in states if of[s.stream.uuid].version != s.offset.version}
+
+
+def sources_of_dropped(events: DataFrame) -> set[tuple[str, str]]:
+    """(name, table id) of the sources of streams that were dropped or replaced."""
+    dropped = events.where("event = 'dropped'").select("source", "source_id").distinct()
+    return {(row["source"], row["source_id"]) for row in dropped.collect()}

@@ -1,0 +1,124 @@
+"""Claims of owners that stand still or are out of sight, and what a person says where no log can tell."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamql.catalog.store import catalog_of
+from streamql.consume import decide, owner
+from streamql.engine.doctor import Finding, examine
+from streamql.errors import StreamqlError
+from tests.consume.support import fresh_schema, run, start_child, tracked_table
+
+ROWS = 5_000
+TIMEOUT_SECONDS = 240
+LEASE = {"spark.streamql.lease": "2s"}
+
+
+def doctor(spark: SparkSession, schema: str, *, fix: bool = False) -> list[Finding]:
+    return [f for f in examine(spark, fix=fix) if f.subject.startswith(f"{schema}.")]
+
+
+def left_behind(spark: SparkSession, point: str, prefix: str) -> str:
+    """A schema where a process died in an INSERT at a point."""
+    schema = fresh_schema(spark, prefix)
+    tracked_table(spark, ROWS)
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    child = start_child(spark, point, f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s", conf=LEASE)
+    _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
+    assert child.returncode == -signal.SIGKILL, errors
+    return schema
+
+
+@pytest.fixture
+def short_lease(spark: SparkSession) -> SparkSession:
+    session = spark.newSession()
+    session.conf.set("spark.streamql.lease", LEASE["spark.streamql.lease"])
+    return session
+
+
+def test_who_stood_still_is_told_that_its_claim_is_lost(short_lease: SparkSession) -> None:
+    """Its statement goes on in the JVM meanwhile, and meets the fence when it would commit, of which Delta says something else."""
+    schema = fresh_schema(short_lease, "still")
+    tracked_table(short_lease, ROWS)
+    run(short_lease, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    slow = f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s WHERE id > 0 OR reflect('java.lang.Thread', 'sleep', 12000L) IS NULL"
+    child = start_child(short_lease, "never", slow, conf=LEASE)
+    end = time.monotonic() + TIMEOUT_SECONDS
+    while not any(s.claim for s in catalog_of(short_lease).all(short_lease) if s.name.schema == schema):
+        assert time.monotonic() < end
+        assert child.poll() is None, child.communicate()
+        time.sleep(0.1)
+    child.send_signal(signal.SIGSTOP)
+    run(short_lease, f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s")
+    child.send_signal(signal.SIGCONT)
+    _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
+    assert child.returncode == 1
+    assert "[CLAIM_LOST]" in errors.splitlines()[-2] + errors.splitlines()[-1]
+    row = run(short_lease, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM target")[0]
+    assert (row["n"], row["d"]) == (ROWS, ROWS)
+
+
+def test_the_doctor_ends_what_nobody_can_see_alive(short_lease: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after the host of a consumer was started again, or in another container."""
+    schema = left_behind(short_lease, "after:claim", "sight")
+    monkeypatch.setattr(owner, "_host", lambda: "another host")
+    (finding,) = doctor(short_lease, schema)
+    assert finding.code == "STREAM_BUSY"
+    assert "cannot be seen from here" in finding.what
+    assert "for its lease of 2 s" in finding.remedy
+    short_lease.conf.set("spark.streamql.busyTimeout", "0s")
+    with pytest.raises(StreamqlError, match="STREAM_BUSY") as busy:
+        run(short_lease, "INSERT INTO target SELECT id, v FROM s")
+    assert "streamql doctor --fix" in busy.value.hint
+    (fixed,) = doctor(short_lease, schema, fix=True)
+    assert fixed.is_fixed
+    run(short_lease, "INSERT INTO target SELECT id, v FROM s")
+    assert run(short_lease, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS
+
+
+def test_a_target_that_cannot_be_written_is_a_finding_and_has_a_way_out(
+    short_lease: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = left_behind(short_lease, "after:claim", "denied")
+
+    def denied(*_: object) -> int:
+        raise OSError("Permission denied")
+
+    monkeypatch.setattr(decide, "fence", denied)
+    (finding,) = doctor(short_lease, schema, fix=True)
+    assert finding.code == "CONSUMPTION_UNDECIDED"
+    assert "Permission denied" in finding.what
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNDECIDED") as told:
+        run(short_lease, "INSERT INTO target SELECT id, v FROM s")
+    assert f"ALTER STREAM {schema}.s RELEASE" in told.value.hint
+    run(short_lease, "ALTER STREAM s RELEASE")
+    run(short_lease, "INSERT INTO target SELECT id, v FROM s")
+    assert run(short_lease, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS
+
+
+def test_streams_of_one_statement_move_along_where_a_person_says_that_it_arrived(spark: SparkSession) -> None:
+    schema = fresh_schema(spark, "along")
+    tracked_table(spark, ROWS)
+    run(spark, "CREATE STREAM s2 ON TABLE t AT (STREAM => 's')")
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    both = f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s UNION ALL SELECT id, v FROM {schema}.s2"
+    child = start_child(spark, "after:execute", both)
+    _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
+    assert child.returncode == -signal.SIGKILL, errors
+    run(spark, "ALTER TABLE target RENAME TO elsewhere")
+    run(spark, "CREATE TABLE rest (id BIGINT, v BIGINT)")
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNDECIDED") as undecided:
+        run(spark, "INSERT INTO rest SELECT id, v FROM s2")
+    (said, *_) = undecided.value.hint.removeprefix("look whether the rows arrived; if so, ").split(";")
+    assert said.startswith("ALTER STREAM")
+    run(spark, said)
+    for stream in ("s", "s2"):
+        assert run(spark, f"SELECT * FROM {stream}") == []
+    assert run(spark, "SELECT count(*) AS n FROM elsewhere")[0]["n"] == 2 * ROWS
+    moved = run(spark, f"SELECT stream FROM streamql.events WHERE event = 'set_offset' AND stream LIKE '{schema}.%'")
+    assert {r["stream"] for r in moved} == {f"{schema}.s", f"{schema}.s2"}
