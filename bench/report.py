@@ -80,8 +80,8 @@ def write(directory: Path, name: str, results: Sequence[Result], rounds: int, no
     new["benchmarks"].sort(key=lambda b: b["name"])
     path.write_text(json.dumps(new, indent=1) + "\n")
     head = (
-        f"# {name}\n\n{rounds} alternating rounds, each case warmed up for {WARM_SECONDS:.0f} s (at most {WARM_RUNS_MAX} times) before. "
-        "Ratios are medians of the rounds' ratios.\n"
+        f"# {name}\n\nAlternating rounds; ratios are medians of the rounds' ratios. Where first runs are shown, each case was warmed up "
+        f"for {WARM_SECONDS:.0f} s (at most {WARM_RUNS_MAX} times) before the rounds that count.\n"
     )
     parts = [head, *(f"{n}\n" for n in notes), *(b["text"] for b in new["benchmarks"])]
     (directory / f"{name}.md").write_text("\n".join(parts))

@@ -146,15 +146,14 @@ class Catalog:
         return "CONSUMED" if "CONSUMED" in said else next(iter(said), None)
 
     def ledger(self, spark: SparkSession) -> DataFrame | None:
-        """The rows of decided consumptions: what the view `consumptions` shows, also where only the catalog's path is known. None: there is
-        no catalog yet."""
+        """The rows of decided consumptions, as the view `consumptions` shows them. None: there is no catalog yet."""
         rows = self.events(spark)
         return None if rows is None else rows.where(tables.IS_CONSUMPTION)
 
     def events(self, spark: SparkSession) -> DataFrame | None:
         """All rows. None: there is no catalog yet."""
-        path = self._locate(spark)
-        return None if path is None else spark.read.format("delta").load(path)
+        self.refresh(spark)
+        return spark.read.format("delta").load(self._path) if self._is_loaded() and self._path else None
 
     # -- writing
 
@@ -192,7 +191,8 @@ class Catalog:
 
     def tend(self, spark: SparkSession) -> None:
         """One round of upkeep, now; nothing where there is no catalog."""
-        if self._locate(spark) is not None:
+        self.refresh(spark)
+        if self._is_loaded():
             upkeep.tend(quiet_clone(spark), self._table)
 
     def _is_written(self, spark: SparkSession, base: int, domains: Mapping[str, str | None]) -> bool:
@@ -201,7 +201,10 @@ class Catalog:
         two equal ones, which hold the same numbers and ids, it makes no difference whose it is."""
         table = DeltaTable(spark, self._path or "")
         try:
-            return any(c.domains == domains for c in table.commits(table.latest(), base, self._version, files=False))
+            return any(
+                domains.items() <= c.domains.items()
+                for c in table.commits(table.latest(), base, self._version, files=False)
+            )
         except CommitMissing:  # after more than a day in one commit
             return False
 
@@ -289,7 +292,7 @@ class Catalog:
 
     def _show_here(self, spark: SparkSession) -> None:
         """Of a catalog that is shared by path: its views in this process's metastore, too, the first time that it writes."""
-        if self._configured_path is None or self._is_shown:
+        if self._configured_path is None or self._is_shown or not self._is_loaded():
             return
         self._is_shown = True
         try:
@@ -298,8 +301,7 @@ class Catalog:
             log.debug("no views of the catalog: %s", e)
 
     def lacks_views(self, spark: SparkSession, *, fix: bool) -> bool:
-        """Whether the views for people are missing, because the process that made the catalog died first, or somebody dropped them.
-        `fix`: they are made."""
+        """Whether the views for people are missing: their maker died first, or somebody dropped them. `fix`: they are made."""
         self.refresh(spark)
         if not self._is_loaded() or not creation.lacks_views(spark, self._schema):
             return False

@@ -175,7 +175,7 @@ class Block:
         if decided.outcome == "fenced":
             tell_of_reservation(claim, target)
             self._failed.add(fingerprint)
-            if failure is None or not is_held(self._spark, claim):
+            if failure is None or (isinstance(failure, Exception) and not is_held(self._spark, claim)):
                 raise errors.fenced(claim, failure) from failure
             raise failure
         self._failed -= {fingerprint, command.text}
@@ -245,7 +245,7 @@ class Block:
         """Puts a statement into the claim, with its target and its streams, before it runs. None: look again."""
         claimed = {} if self._claim is None else self._claim.intervals
         states = streams_of(self._spark, command)
-        with errors.way_out(self._claim):
+        with errors.way_out(None if any(self.holds(s.stream.uuid) for s in states) else self._claim):
             joining = [wait_until_free(self._spark, s) for s in states if s.stream.uuid not in claimed]
         target = find_target(self._spark, command, i)
         intervals = {**claimed, **self._bound(command, states, joining)}

@@ -220,8 +220,7 @@ def is_abandoned(spark: SparkSession, claim: Claim) -> str | None:
 
 
 def watch(spark: SparkSession, claims: Sequence[Claim]) -> None:
-    """Waits until it is known of each claim whether its owner lives: a lease where that cannot be seen from here, less where a heartbeat
-    comes. Behind it `is_abandoned` says so."""
+    """Waits for a lease, behind which `is_abandoned` knows also of owners that cannot be seen from here whether they live."""
     leases = [max(seconds(spark, LEASE), c.lease_seconds) for c in claims if not is_abandoned(spark, c)]
     if leases:
         log.warning("%d claim(s) of other hosts are watched for up to %.0f s", len(leases), max(leases))

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement
 from streamql.catalog.store import catalog_of
-from streamql.consume.errors import undecided
+from streamql.consume.errors import UNREACHABLE, undecided
 from streamql.delta.jvm import sentence
 from streamql.delta.table import DeltaTable
 from streamql.delta.txns import fence, find_txn
@@ -105,7 +105,7 @@ def judge_what_can_be(
         except Exception as e:
             if not whatever:
                 raise
-            problems.append((statement, f"its target cannot be read or written: {sentence(e)}"))
+            problems.append((statement, f"{UNREACHABLE}: {sentence(e)}"))
         statements.append(statement)
     judged = replace(claim, statements=tuple(statements))
     return judged, undecided(judged, *problems[0], _names(spark, claim)) if problems else None

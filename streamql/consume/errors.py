@@ -12,6 +12,9 @@ from streamql.delta.jvm import sentence
 from streamql.errors import StreamqlError
 from streamql.settings import BUSY_TIMEOUT
 
+UNREACHABLE = "its target cannot be read or written"
+"""Why a consumption is undecided that its target's log may decide at another time."""
+
 
 def busy(state: StreamState) -> StreamqlError:
     """The error for a stream that somebody else consumes."""
@@ -93,14 +96,17 @@ def unfinished(claim: Claim, what: str) -> StreamqlError:
 
 @contextmanager
 def way_out(claim: Claim | None) -> Iterator[None]:
-    """Where a transaction waits for a stream with others claimed and written already: each of two may hold what the other one wants. Tells
-    the way out, which is to commit what is done of one."""
+    """Where a transaction waits for a stream with others claimed and written already (`claim`: none, if the waiting statement reads those
+    too): each of two may hold what the other one wants. Tells the way out, which is to commit what is done of one."""
     try:
         yield
     except StreamqlError as e:
         if claim is None or not claim.done or e.code not in ("STREAM_BUSY", "CONSUMPTION_UNFINISHED"):
             raise
-        both = "Should that one wait for this one: ROLLBACK, then BEGIN, the statements that are done (they are skipped), COMMIT"
+        both = (
+            "Should that one wait for this one, and no statement that is left read the streams of those that are done: ROLLBACK, "
+            "then BEGIN, the statements that are done (they are skipped), COMMIT"
+        )
         raise StreamqlError(
             e.code, e.message, hint=f"{e.hint}. {both}", line=e.line, column=e.column, **e.facts
         ) from None
@@ -147,12 +153,14 @@ def undecided(claim: Claim, statement: ClaimedStatement, why: str, names: Mappin
     arrived = "; ".join(
         f"ALTER STREAM {names.get(uuid, '…')} SET OFFSET VERSION {i.through}" for uuid, i in claim.intervals.items()
     )
+    again = "run the statement again once it can be; only if it never can: " if why.startswith(UNREACHABLE) else ""
     others = f"; others of its statements committed, into {claim.where_done}" if claim.done else ""
     undo = f"RESTORE {', '.join(s.target for s in claim.done)}, then " if claim.done else ""
+    release = f"{undo}ALTER STREAM {names.get(min(claim.intervals), '…')} RELEASE"
     return StreamqlError(
         "CONSUMPTION_UNDECIDED",
         f"whether consumption {claim.consumption_id} into {statement.target} committed cannot be told: {why} ({statement.path}){others}",
-        hint=f"look whether the rows arrived; if so, {arrived}; if not, {undo}ALTER STREAM {names.get(min(claim.intervals), '…')} RELEASE",
+        hint=f"{again}look whether the rows arrived; if so, {arrived}; if not, {release}",
         consumption_id=claim.consumption_id,
         path=statement.path,
     )

@@ -22,6 +22,7 @@ from streamql.dialect.statements import (
     AlterStream,
     CreateStream,
     DropStream,
+    PointInTime,
     Release,
     RenameTo,
     SetComment,
@@ -181,13 +182,18 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
             last = Ending([free], [free], [])
         event, altered = _altered(spark, _of(last, found), statement)
         changed = [(event, altered)]
-        if isinstance(statement.action, SetOffset):
+        if isinstance(statement.action, SetOffset) and is_version(statement.action.point):
             freed, last = last, moving_along(last, altered)
             changed += [(event, s) for s in last.after if s not in freed.after]
         events = [stream_event(e, s, now_ms(), user_of(spark), text) for e, s in changed]
         if _commit(spark, last, found, altered, events):
             return
     raise _contended(found.name)
+
+
+def is_version(point: PointInTime | None) -> bool:
+    """Whether a person has named the very version, rather than a time or what happens to be the latest."""
+    return point is not None and point.kind == "VERSION" and not point.before
 
 
 def _of(last: Ending, state: StreamState) -> StreamState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from pyspark.sql import SparkSession
@@ -60,10 +60,7 @@ def examine(spark: SparkSession, *, fix: bool = False) -> list[Finding]:
         )
         for what in catalog_of(spark).contradictions()
     ]
-    if catalog_of(spark).lacks_views(spark, fix=fix):
-        what = "the views of the catalog, which people read, are missing"
-        remedy = "made again" if fix else "streamql doctor --fix makes them again; streams do not need them"
-        findings.append(Finding("(catalog)", "warning", "CATALOG_UNREADABLE", what, remedy, is_fixed=fix))
+    findings += _views(spark, fix)
     findings += _rows(spark, states, fix)
     if fix:
         watch(spark, [s.claim for s in states if s.claim is not None and _is_out_of_sight(s.claim)])
@@ -73,6 +70,21 @@ def examine(spark: SparkSession, *, fix: bool = False) -> list[Finding]:
     for state in states:
         findings += _source(spark, state, fix)
     return findings + _extensions(spark, states, fix) + (_tended(spark) if fix else [])
+
+
+def _views(spark: SparkSession, fix: bool) -> list[Finding]:
+    """The views for people, where they are missing. `fix`: they are made."""
+    what = "the views of the catalog, which people read, are missing"
+    try:
+        if not catalog_of(spark).lacks_views(spark, fix=fix):
+            return []
+        remedy = "made again" if fix else "streamql doctor --fix makes them again; streams do not need them"
+        return [Finding("(catalog)", "warning", "CATALOG_UNREADABLE", what, remedy, is_fixed=fix)]
+    except Exception as e:  # who may not make views
+        remedy = "streams do not need them"
+        return [
+            Finding("(catalog)", "warning", "CATALOG_UNREADABLE", f"{what}, and cannot be made: {sentence(e)}", remedy)
+        ]
 
 
 def _rows(spark: SparkSession, states: Sequence[StreamState], fix: bool) -> list[Finding]:
@@ -90,11 +102,9 @@ def _rows(spark: SparkSession, states: Sequence[StreamState], fix: bool) -> list
         shown = wrong[state.stream.uuid]
         told = "do not show it" if shown.version is None else f"show it at version {shown.version}"
         what = f"the rows of the catalog {told}, though it is at {state.offset.version}: somebody edited them"
-        done = False
-        if fix and state.claim is None:
-            behind = replace(state, sequence=max(state.sequence, shown.sequence) + 1)
-            said = stream_event("altered", behind, now_ms(), user_of(spark), "streamql doctor --fix")
-            done = catalog.commit(spark, [state], [behind], [said])
+        # A row with a later number than the state's would still be the newest; and no new number may make an offset trusted that is not.
+        is_plain = state.claim is None and shown.sequence <= state.sequence and not catalog.was_restored(state)
+        done = fix and is_plain and _told_anew(spark, state)
         remedy = (
             "a row was added that shows it"
             if done
@@ -102,6 +112,14 @@ def _rows(spark: SparkSession, states: Sequence[StreamState], fix: bool) -> list
         )
         findings.append(Finding(str(state.name), "warning", "CATALOG_UNREADABLE", what, remedy, is_fixed=done))
     return findings
+
+
+def _told_anew(spark: SparkSession, state: StreamState) -> bool:
+    said = stream_event("altered", state.next(), now_ms(), user_of(spark), "streamql doctor --fix")
+    try:
+        return catalog_of(spark).commit(spark, [state], [state.next()], [said])
+    except Exception:  # who may not write the catalog
+        return False
 
 
 def _tended(spark: SparkSession) -> list[Finding]:
@@ -260,7 +278,7 @@ def _sources(spark: SparkSession, states: Sequence[StreamState]) -> list[tuple[T
     except Exception:  # has a finding of its own
         gone = set()
     for text, table_id in sorted(gone):
-        with contextlib.suppress(StreamqlError):  # the table is gone as well
+        with contextlib.suppress(Exception):  # the table is gone as well, or cannot be read: no stream needs it
             source = table_source(spark, qualify(spark, dialect.parse_name(text)))
             sources += [(source, [])] if table_id == source.table_id and table_id not in by_id else []
     return sources

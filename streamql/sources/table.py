@@ -52,10 +52,10 @@ class OpenSource:
     def batch_end(self, interval: Interval, mode: StreamMode, rows_max: int) -> int:
         """The last version of the longest prefix of the interval with at most `rows_max` changes: whole commits, at least one.
 
-        Initial rows come whole, alone: they are one state of the table.
+        Initial rows come whole: they are one state of the table, in STANDARD mode that of now, else that of the stream's creation, alone.
         """
         if interval.initial:
-            return interval.after
+            return interval.through if mode is StreamMode.STANDARD else interval.after
         if interval.is_empty:
             return interval.through
         end, bound = interval.after, 0

@@ -148,7 +148,7 @@ def test_a_commit_after_a_person_gave_the_transaction_up_says_so(spark: SparkSes
     assert block_of_it is not None
     assert block_of_it.claim is not None
     assert end(spark, block_of_it.claim, "UNFINISHED", "given up by a person")
-    with pytest.raises(StreamqlError, match=r"it was given up meanwhile .*though its data IS in") as lost:
+    with pytest.raises(StreamqlError, match=r"it was given up meanwhile .*; its data IS in") as lost:
         run(spark, commit)
     assert lost.value.code == "CLAIM_LOST"
     assert schema in str(lost.value)

@@ -229,9 +229,9 @@ def _persons(world: World) -> Iterator[str]:
     """What a person says about a stream is done once, though it may have been answered as a conflict and tried again."""
     rows = [e for commit in world.storage.logs[EVENTS].commits for e in commit.events if e["event"] in SAID]
     said = Counter(outcome.text for outcome in world.outcomes)
-    for text, n in Counter(row["statement"] for row in rows).items():
+    for (text, stream), n in Counter((row["statement"], row["stream_id"]) for row in rows).items():
         if n > max(1, said[text]):
-            yield f"DOUBLED: {text} was done {n} times"
+            yield f"DOUBLED: {text} was done {n} times to {stream}"
 
 
 def _ends(world: World, seen: History) -> Iterator[str]:
