@@ -120,16 +120,14 @@ class Catalog:
         with self._lock:
             streams, names = self._streams, self._names
             lost = [f"the name {key} stands for no stream" for key, uuid in names.items() if uuid not in streams]
-            nameless = [
-                f"stream {s.name} ({uuid}) cannot be found by its name"
-                for uuid, s in streams.items()
-                if names.get(s.name.key) != uuid
-            ]
-            return lost + nameless
+            nameless = [s for uuid, s in streams.items() if names.get(s.name.key) != uuid]
+            return lost + [f"stream {s.name} ({s.stream.uuid}) cannot be found by its name" for s in nameless]
 
     def was_restored(self, state: StreamState) -> bool:
-        """Whether the table of events was taken back behind an event of this stream: its offset is then not to be trusted."""
-        return self._numbers.get(state.stream.uuid, 0) > state.sequence
+        """Whether the table of events was taken back behind an event of this stream, as it is now: its offset is not to be trusted then."""
+        with self._lock:
+            now = self._streams.get(state.stream.uuid)
+            return now is not None and self._numbers.get(now.stream.uuid, 0) > now.sequence
 
     def number_of(self, state: StreamState) -> int:
         """The number of the stream's last event, also where the table of events was taken back behind it."""

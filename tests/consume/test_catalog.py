@@ -10,7 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql import StreamqlError
+from streamql.catalog.store import catalog_of
 from streamql.engine.doctor import examine
+from streamql.names import Name
+from streamql.reading import read_stream
 from tests.consume.support import data_of, fresh_schema, run, tracked_table
 
 Damage = Callable[[SparkSession, str, Path], object]
@@ -64,6 +67,16 @@ DAMAGES: dict[str, Damage] = {
     "the log gone": lambda own, schema, events: shutil.rmtree(events / "_delta_log"),
     "the directory gone": lambda own, schema, events: shutil.rmtree(events),
 }
+
+
+def test_a_stream_that_moved_since_it_was_read_was_not_restored(own: SparkSession) -> None:
+    """As where two sessions of a server look at one stream, and one of them consumes."""
+    schema = own.catalog.currentDatabase()
+    before = catalog_of(own).find(own, Name("spark_catalog", schema, "s"))
+    assert before is not None
+    run(own, "INSERT INTO target SELECT id FROM s")
+    assert read_stream(own, before).interval.is_empty is False
+    assert not catalog_of(own).was_restored(before)
 
 
 def test_a_catalog_that_was_put_back_from_a_copy_is_not_followed(own: SparkSession, tmp_path: Path) -> None:
