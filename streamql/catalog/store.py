@@ -381,11 +381,6 @@ def catalog_of(spark: SparkSession) -> Catalog:
         return _catalogs[key]
 
 
-def now_ms() -> int:
-    """The time, in milliseconds since 1970."""
-    return int(time.time() * 1000)
-
-
 def user_of(spark: SparkSession) -> str:
     """Who the session runs as."""
     return str(spark.sparkContext.sparkUser())

@@ -47,6 +47,7 @@ from streamql.cli.journal import Journal, Stop
 from streamql.cli.options import Input, Options, path_text
 from streamql.cli.schedule import Ending, Plan, code_of, ending_of
 from streamql.cli.watch import number, seconds
+from streamql.times import now_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -145,7 +146,7 @@ class _Warnings(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Tells one."""
-        self._journal.tell("warning", _now_ms(), message=record.getMessage())
+        self._journal.tell("warning", now_ms(), message=record.getMessage())
 
 
 @contextlib.contextmanager
@@ -175,7 +176,7 @@ def _series(job: Job, plan: Plan, journal: Journal, stop: Stop) -> int:
         facts = dict(result.facts)
         if result.ending == "failed":
             facts |= {"failures": failures, "next_seconds": round(pause, 3) if goes_on else None}
-        journal.tell(result.ending, _now_ms(), run=runs, seconds=round(elapsed, 3), **facts)
+        journal.tell(result.ending, now_ms(), run=runs, seconds=round(elapsed, 3), **facts)
         if result.ending in ("stopped", "cancelled"):
             return stop.exit_code
         if not goes_on or stop.wait(pause):
@@ -204,7 +205,7 @@ class Job:
             own = self._session()
             if not self._has_data(own):
                 return Result("skipped", {"reason": "NO_DATA"})
-            self._journal.tell("started", _now_ms(), run=number_of_run)
+            self._journal.tell("started", now_ms(), run=number_of_run)
             return self._run(own)
         except KeyboardInterrupt:
             return Result("cancelled", {"signal": self._stop.signal})
@@ -247,7 +248,7 @@ class Job:
         from streamql.cli.screen import Screen
         from streamql.engine.ledger import rows_written_by
 
-        began_ms = _now_ms()
+        began_ms = now_ms()
         for_people = _is_for_people(self._options)
         screen = Screen(silent=self._options.silent) if for_people else Screen(io.StringIO(), silent=True)
         display = Display(self._options.output, self._options.max_rows)
@@ -304,7 +305,3 @@ def _read(script: str) -> tuple[list[Statement], str | None]:
 def _usage(problem: str) -> int:
     print(f"error: {problem}", file=sys.stderr, flush=True)
     return USAGE
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)

@@ -13,16 +13,17 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.events import consumption_event
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
-from streamql.catalog.store import catalog_of, now_ms
+from streamql.catalog.store import catalog_of
 from streamql.consume.decide import judge_what_can_be
 from streamql.consume.errors import busy, gone, lost_with_data, unfinished
 from streamql.consume.owner import is_dead, is_running_here, this_owner
 from streamql.delta.command import Target
 from streamql.delta.jvm import is_cancelled
-from streamql.delta.table import DeltaTable, iso
+from streamql.delta.table import DeltaTable
 from streamql.errors import StreamqlError
 from streamql.model import Offset, TableSource
 from streamql.settings import BUSY_TIMEOUT, LEASE, seconds
+from streamql.times import iso, now_ms
 
 log = logging.getLogger("streamql")
 

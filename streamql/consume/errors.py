@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
-from streamql.catalog.store import now_ms
 from streamql.consume.owner import is_of_this_host
 from streamql.delta.jvm import sentence
 from streamql.errors import StreamqlError
 from streamql.settings import BUSY_TIMEOUT
+from streamql.times import now_ms
 
 UNREACHABLE = "its target cannot be read or written"
 """Why a consumption is undecided that its target's log may decide at another time."""

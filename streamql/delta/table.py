@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 from streamql.delta.jvm import JavaObject, frame, scala, session_of
 from streamql.delta.log import Commit, CommitMissing, FileState, Json, file_state, parse_commits
 from streamql.errors import StreamqlError
+from streamql.times import iso
 
 ROW_ID = "__streamql_row_id"
 ROW_VERSION = "__streamql_row_version"
@@ -214,14 +215,3 @@ def duration_ms(spark: SparkSession, text: str) -> int:
     if text not in _durations:
         _durations[text] = int(scala(spark).TableReader.milliseconds(text))
     return _durations[text]
-
-
-def iso(time_ms: int) -> str:
-    """A time in milliseconds since 1970 for people to read, in UTC."""
-    from datetime import datetime, timezone
-
-    return (
-        datetime.fromtimestamp(time_ms / 1000, timezone.utc)
-        .isoformat(sep=" ", timespec="milliseconds")
-        .replace("+00:00", "Z")
-    )

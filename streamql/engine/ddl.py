@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.events import stream_event
 from streamql.catalog.states import StreamState
-from streamql.catalog.store import catalog_of, now_ms, user_of
+from streamql.catalog.store import catalog_of, user_of
 from streamql.changes.plan import check_row_tracking
 from streamql.changes.schema import check_reserved
 from streamql.consume import Ending, give_way, moving_along, tell_of_freed, transactions, wait_until_free
@@ -36,6 +36,7 @@ from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, SourceKind, Stream, StreamMode
 from streamql.names import Name
 from streamql.sources.table import OpenSource, open_source
+from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
 

@@ -13,19 +13,19 @@ from streamql import dialect
 from streamql.catalog.events import stream_event
 from streamql.catalog.rows import sources_of_dropped, told_wrongly
 from streamql.catalog.states import Claim, StreamState
-from streamql.catalog.store import catalog_of, now_ms, user_of
+from streamql.catalog.store import catalog_of, user_of
 from streamql.consume.claims import is_abandoned, recover, watch
 from streamql.consume.owner import is_of_this_host
 from streamql.delta.jvm import sentence
 from streamql.delta.names import qualify
-from streamql.delta.table import iso
 from streamql.engine.reads import table_source
-from streamql.engine.retention import DAY_MS, EXTENDED_BY_MS, before_extension, extend, is_stale_soon, revert
+from streamql.engine.retention import EXTENDED_BY_MS, before_extension, extend, is_stale_soon, revert
 from streamql.errors import StreamqlError
 from streamql.model import Interval, TableSource
 from streamql.reading import interval_now
 from streamql.settings import MAX_RETENTION_EXTENSION
 from streamql.sources.table import OpenSource, history_ms, log_retention_ms, open_source
+from streamql.times import DAY_MS, iso, now_ms
 
 Severity = Literal["error", "warning"]
 

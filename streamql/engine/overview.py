@@ -9,10 +9,11 @@ from typing import Literal
 from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, StreamState
-from streamql.catalog.store import catalog_of, now_ms
+from streamql.catalog.store import catalog_of
 from streamql.consume.claims import is_abandoned
 from streamql.engine.ledger import Consumption, Newest, newest
 from streamql.engine.status import StreamStatus, statuses
+from streamql.times import now_ms
 
 Condition = Literal["stale", "invalid", "unfinished", "busy", "data", "empty"]
 

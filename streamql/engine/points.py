@@ -5,13 +5,13 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from streamql.catalog.store import catalog_of, now_ms
+from streamql.catalog.store import catalog_of
 from streamql.delta.names import qualify
-from streamql.delta.table import iso
 from streamql.dialect.statements import PointInTime
 from streamql.errors import StreamqlError
 from streamql.model import Offset
 from streamql.sources.table import OpenSource
+from streamql.times import iso, now_ms
 
 
 def offset_at(spark: SparkSession, source: OpenSource, point: PointInTime) -> Offset:

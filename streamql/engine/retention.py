@@ -9,20 +9,18 @@ from collections.abc import Container, Sequence
 from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
-from streamql.catalog.store import catalog_of, now_ms
+from streamql.catalog.store import catalog_of
 from streamql.delta.log import Commit
-from streamql.delta.table import DeltaTable, iso
+from streamql.delta.table import DeltaTable
 from streamql.dialect import quote_string
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode
 from streamql.names import quote
 from streamql.settings import MAX_RETENTION_EXTENSION, VACUUM_GUARD, is_on, seconds
 from streamql.sources.table import FILE_RETENTION, LOG_RETENTION, OpenSource, file_retention_ms, log_retention_ms
+from streamql.times import DAY_MS, HOUR_MS, iso, now_ms
 
 log = logging.getLogger("streamql")
-
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
 
 EXTENDED = "streamql.retentionExtension"
 """Property of a source whose retention was extended for a stream that lags, JSON: what its owner had set `before` (null: nothing), and

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
-from streamql.catalog.store import catalog_of, now_ms
+from streamql.catalog.store import catalog_of
 from streamql.delta.jvm import activate, sentence
 from streamql.delta.table import look_at
 from streamql.engine.retention import is_stale_soon
@@ -17,6 +17,7 @@ from streamql.errors import StreamqlError
 from streamql.model import Interval
 from streamql.reading import commit_time_ms, interval_now
 from streamql.sources.table import Backlog, backlog, history_ms, open_source
+from streamql.times import now_ms
 
 LOOKS_AT_ONCE = 8
 

@@ -12,6 +12,7 @@ from streamql.cli.session import use_statement
 from streamql.cli.shell import lookups
 from streamql.cli.shell.complete import complete
 from streamql.cli.shell.snapshot import Relation, Snapshot, Want
+from streamql.times import now_ms
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def test_snapshot(session: EmbeddedSession, database: str) -> None:
     }
     assert [(age.name, age.is_stale) for age in ages] == [("orders_st", False)]
     assert ages[0].stale_after_ms is not None
-    assert ages[0].stale_after_ms > lookups.now_ms()
+    assert ages[0].stale_after_ms > now_ms()
 
     # what a completion lacks is looked up, until it lacks nothing
     text = "SELECT p.o, o.| FROM orders_st o, passing p"

@@ -26,6 +26,7 @@ from streamql.cli.shell.snapshot import Snapshot, Want
 from streamql.cli.shell.staleness import mentions
 from streamql.cli.shell.terminal import echo
 from streamql.cli.worker import Task, Worker
+from streamql.times import now_ms
 
 if TYPE_CHECKING:
     from streamql.cli.runner import Runner
@@ -286,7 +287,7 @@ class App:
             except Exception:  # cancelled with a statement, say: the next prompt tries again
                 self._is_outdated = True
                 return
-            for sentence in mentions(ages, lookups.now_ms(), self._mentioned):
+            for sentence in mentions(ages, now_ms(), self._mentioned):
                 self._screen.note(f"warning: {sentence}")
 
         if self._is_reading:

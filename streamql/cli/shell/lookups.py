@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from streamql.cli.shell.snapshot import Relation, Snapshot, Want
@@ -48,8 +47,3 @@ def _relations(session: Session, database: str) -> tuple[list[Relation], list[Ag
     relations = [Relation(str(n), "view" if n in views else "table", bool(temporary)) for n, temporary in tables]
     ages = [Age(str(n), bool(stale), after, None if lag is None else lag * 1000) for n, stale, after, lag in rows]
     return relations + [Relation(age.name, "stream") for age in ages], ages
-
-
-def now_ms() -> int:
-    """Milliseconds since 1970."""
-    return int(time.time() * 1000)
