@@ -137,6 +137,8 @@ def embedded_conf(data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
         # The data of one directory on one machine: few, larger partitions; adaptive execution splits what is skewed.
         "spark.sql.shuffle.partitions": str(max(4, 2 * cores)),
         "spark.databricks.delta.snapshotPartitions": str(max(2, min(cores, 8))),
+        # Hadoop's own starts a process for each file that it makes.
+        "spark.hadoop.fs.file.impl": "org.apache.spark.sql.streamql.LocalFiles",
     }
     settings |= metastore.conf(metastore.prepare(data))
     settings |= {key: str(value) for key, value in overrides.items()}
@@ -230,7 +232,7 @@ def transaction(spark: SparkSession | None = None) -> Iterator[SparkSession]:
         try:
             run_sql("ROLLBACK", chosen)
         except StreamqlError as told:
-            # It is half done; or whole, by a COMMIT that came through unheard.
-            if told.code in ("CONSUMPTION_UNFINISHED", "TRANSACTION_COMMITTED"):
+            # It is half done; or whole, by a COMMIT that came through unheard; or others have ended it.
+            if told.code in ("CONSUMPTION_UNFINISHED", "TRANSACTION_COMMITTED", "CLAIM_LOST"):
                 getattr(e, "add_note", log.warning)(str(told))  # exceptions of Python 3.10 take no notes
         raise

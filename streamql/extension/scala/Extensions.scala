@@ -1,12 +1,13 @@
 package streamql
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.streamql.{AnswerAtOnce, CountingStrategy, ExpandStreams, FilterBeforeCounting, Functions, GuardAndConsume, Parser, ResolveStreams, ServerSessions}
+import org.apache.spark.sql.streamql.{AnswerAtOnce, CountingStrategy, ExpandStreams, FilterBeforeCounting, Functions, GuardAndConsume, LocalFiles, Parser, ResolveStreams, ServerSessions}
 
 /** What a session names in spark.sql.extensions, after Delta's: the last named parser is the outermost. */
 class Extensions extends (SparkSessionExtensions => Unit) {
   def apply(e: SparkSessionExtensions): Unit = {
     ServerSessions.watch()
+    LocalFiles.use()
     e.injectParser((session, delegate) => new Parser(session, delegate))
     e.injectResolutionRule(session => new ResolveStreams(session))
     e.injectPostHocResolutionRule(session => new GuardAndConsume(session))

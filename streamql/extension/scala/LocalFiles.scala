@@ -1,0 +1,70 @@
+package org.apache.spark.sql.streamql
+
+import java.net.URI
+import java.nio.file.{FileAlreadyExistsException => Exists, FileSystemException, Files}
+import java.nio.file.attribute.PosixFilePermissions
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs._
+import org.apache.hadoop.fs.permission.FsPermission
+import org.apache.spark.SparkContext
+
+/**
+ * The machine's own files, for tables that several processes write. Hadoop's rename looks whether the new name is free, and then takes it,
+ * whoever else has taken it in between: of two processes that commit the same version of a Delta table, both would be told that they did, and one
+ * commit would be lost. Here the operating system gives a name to one of them.
+ *
+ * And without its native library, which PySpark does not bring, Hadoop starts a process to give a file its permissions (`chmod`) and to see
+ * that what it renames is no link (`readlink`): of a small commit that is most of the time. Here Java does it.
+ */
+class RawLocalFiles extends RawLocalFileSystem {
+  override protected def rename(from: Path, to: Path, options: Options.Rename*): Unit = {
+    val (source, target) = (pathToFile(from).toPath, pathToFile(to).toPath)
+    val takes = !options.contains(Options.Rename.OVERWRITE) && Files.isRegularFile(source) && !Files.isSymbolicLink(source) && linked(source, target)
+    if (takes) Files.delete(source) else super.rename(from, to, options: _*)
+  }
+
+  /** A second name for a file, if nothing has that name yet. False: there are no second names here. */
+  private def linked(source: java.nio.file.Path, target: java.nio.file.Path): Boolean =
+    try { Files.createLink(target, source); true }
+    catch {
+      case _: Exists => throw new FileAlreadyExistsException(s"rename destination $target already exists.")
+      case _: UnsupportedOperationException | _: FileSystemException => false
+    }
+
+  override def setPermission(path: Path, permission: FsPermission): Unit =
+    if (permission.getStickyBit) super.setPermission(path, permission)
+    else {
+      val modes = Seq(permission.getUserAction, permission.getGroupAction, permission.getOtherAction).map(_.SYMBOL).mkString
+      try Files.setPosixFilePermissions(pathToFile(path).toPath, PosixFilePermissions.fromString(modes))
+      catch { case _: UnsupportedOperationException => super.setPermission(path, permission) }
+    }
+
+  override def getFileLinkStatus(path: Path): FileStatus =
+    if (Files.isSymbolicLink(pathToFile(path).toPath)) super.getFileLinkStatus(path) else getFileStatus(path)
+}
+
+/** The same as Hadoop's FileSystem of the scheme `file`: with checksums. */
+class LocalFiles extends LocalFileSystem(new RawLocalFiles)
+
+/** The same as Hadoop's FileContext has it. */
+class RawLocalFileContext(conf: Configuration) extends DelegateToFileSystem(FsConstants.LOCAL_FS_URI, new RawLocalFiles, conf, "file", false) {
+  override def getUriDefaultPort: Int = -1
+  override def isValidName(name: String): Boolean = true // as Hadoop's own
+  @deprecated("Hadoop's", "") override def getServerDefaults: FsServerDefaults = getServerDefaults(new Path("/"))
+  override def getServerDefaults(path: Path): FsServerDefaults = local.LocalConfigKeys.getServerDefaults
+}
+
+class LocalFileContext(uri: URI, conf: Configuration) extends ChecksumFs(new RawLocalFileContext(conf))
+
+object LocalFiles {
+  private val Key = "fs.AbstractFileSystem.file.impl"
+  private val Hadoops = "org.apache.hadoop.fs.local.LocalFs"
+
+  /** Has Delta commit through this, where Spark is one process (on a cluster, executors would need the class before they have it). */
+  def use(): Unit = SparkContext.getActive.filter(_.isLocal).foreach { context =>
+    val conf = context.hadoopConfiguration
+    val ours = classOf[LocalFileContext]
+    if (conf.get(Key, Hadoops) == Hadoops && conf.getClassByNameOrNull(ours.getName) == ours) conf.set(Key, ours.getName)
+  }
+}

@@ -1,0 +1,88 @@
+"""The machine's own files: of those who want one name, one gets it, whatever process they are in."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+ROUNDS, RACERS = 200, 4
+
+
+def file_context(spark: SparkSession) -> object:
+    jvm, conf = spark._jvm, spark._jsparkSession.sparkContext().hadoopConfiguration()
+    return jvm.org.apache.hadoop.fs.FileContext.getFileContext(jvm.java.net.URI("file:///"), conf)  # type: ignore[union-attr]
+
+
+def path(spark: SparkSession, file: Path) -> object:
+    return spark._jvm.org.apache.hadoop.fs.Path(file.as_uri())  # type: ignore[union-attr]
+
+
+def renamed(spark: SparkSession, context: object, source: Path, target: Path) -> bool:
+    no_options = spark.sparkContext._gateway.new_array(  # type: ignore[union-attr]
+        spark._jvm.org.apache.hadoop.fs.Options.Rename,  # type: ignore[union-attr]
+        0,
+    )
+    try:
+        context.rename(path(spark, source), path(spark, target), no_options)  # type: ignore[attr-defined]
+    except Exception as e:
+        if "FileAlreadyExistsException" not in str(e):
+            raise
+        return False
+    return True
+
+
+def test_one_of_those_who_take_a_name_gets_it(spark: SparkSession, tmp_path: Path) -> None:
+    """As two processes do that commit the same version of a table. With Hadoop's own class, one of the first names is taken twice."""
+    context = file_context(spark)
+    start = threading.Barrier(RACERS)
+    winners: list[list[int]] = [[] for _ in range(ROUNDS)]
+
+    def race(racer: int) -> None:
+        for n in range(ROUNDS):
+            source = tmp_path / f"{n}.{racer}.tmp"
+            source.write_text(str(racer), encoding="ascii")
+            start.wait()
+            if renamed(spark, context, source, tmp_path / str(n)):
+                winners[n].append(racer)
+
+    threads = [threading.Thread(target=race, args=(racer,)) for racer in range(RACERS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for n, won in enumerate(winners):
+        assert len(won) == 1, (n, won)
+        assert (tmp_path / str(n)).read_text(encoding="ascii") == str(won[0])
+    assert len([f for f in tmp_path.iterdir() if f.name.endswith(".tmp")]) == ROUNDS * (RACERS - 1)
+
+
+def test_files_have_the_permissions_that_hadoop_gives_them(spark: SparkSession, tmp_path: Path) -> None:
+    jvm, conf = spark._jvm, spark._jsparkSession.sparkContext().hadoopConfiguration()
+    files = path(spark, tmp_path).getFileSystem(conf)  # type: ignore[attr-defined]
+    assert files.getClass().getSimpleName() == "LocalFiles"
+    file, directory = tmp_path / "file", tmp_path / "directory"
+    files.create(path(spark, file)).close()
+    files.mkdirs(path(spark, directory))
+    hadoops = int(conf.get("fs.permissions.umask-mode", "022"), 8)
+    assert file.stat().st_mode & 0o777 == 0o666 & ~hadoops
+    assert directory.stat().st_mode & 0o777 == 0o777 & ~hadoops
+    mode = jvm.org.apache.hadoop.fs.permission.FsPermission("1733")  # type: ignore[union-attr]
+    files.setPermission(path(spark, directory), mode)
+    assert directory.stat().st_mode & 0o7777 == 0o1733
+
+
+def test_links_are_renamed_as_links(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("here", encoding="ascii")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    context = file_context(spark)
+    assert renamed(spark, context, tmp_path / "link", tmp_path / "other")
+    assert (tmp_path / "other").is_symlink()
+    with pytest.raises(Exception, match="FileNotFoundException"):
+        context.rename(  # type: ignore[attr-defined]
+            path(spark, tmp_path / "missing"),
+            path(spark, tmp_path / "new"),
+            spark.sparkContext._gateway.new_array(spark._jvm.org.apache.hadoop.fs.Options.Rename, 0),  # type: ignore[union-attr]
+        )
