@@ -61,9 +61,11 @@ def _prepare(
     if end.configuration.get("delta.enableRowTracking") != "true":
         raise tracking_disabled(end.version, "has change tracking off")
     commits = read_commits(table, latest, interval)
-    plan = plan_changes(commits, interval, mode)
-    epochs = _epochs(table, end, interval, commits)
     is_latest = end.version == latest.version
+    needs_later = interval.initial and not is_latest
+    later = read_commits(table, latest, Interval(interval.through, latest.version)) if needs_later else ()
+    plan = plan_changes(commits, interval, mode, later)
+    epochs = _epochs(table, end, interval, commits)
     return settle(Reading(spark, table, end, commits, epochs, lambda: table.at(interval.after), is_latest), plan)
 
 

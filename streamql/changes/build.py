@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from streamql.changes import schema
 from streamql.changes.plan import ChangePlan, PlanKind
-from streamql.changes.scan import Reading, in_final_columns, scan, version_of_change
+from streamql.changes.scan import Reading, check_readable_at_end, in_final_columns, scan
 from streamql.changes.values import equal
 from streamql.delta.images import ACTION, IS_UPDATE, TIME, TYPE, among, compared, select, shown, unfold
 from streamql.delta.jvm import JavaObject
@@ -44,12 +43,13 @@ def build(reading: Reading, plan: ChangePlan) -> DataFrame:
     if plan.kind is PlanKind.NOTHING:
         return reading.table.nothing(reading.end, METADATA_DDL, _HIDDEN_DDL)
     _check_files_exist(reading, plan)
-    times = reading.table.commit_times(reading.end.table_id, reading.commits)
+    times = reading.table.commit_times(reading.end, reading.commits)
     return functools.reduce(DataFrame.union, [_shown(reading, p, times) for p in _BUILDERS[plan.kind](reading, plan)])
 
 
 def _check_files_exist(reading: Reading, plan: ChangePlan) -> None:
-    files = plan.perishable if reading.is_latest else [p.file for p in (*plan.pieces, *plan.inserted)]
+    own = () if reading.is_latest else (p.file for p in (*plan.pieces, *plan.inserted))
+    files = [*plan.perishable, *own]
     missing = reading.table.missing_files(files) if files else []
     if missing:
         error = reading.table.stale(plan.interval.after)
@@ -102,7 +102,7 @@ def _appended(reading: Reading, plan: ChangePlan) -> list[Part]:
 def _initial_appended(reading: Reading, plan: ChangePlan) -> list[Part]:
     start = reading.start()
     if len(reading.epochs) > 1:
-        schema.check_compatible(reading.epochs[0], reading.epochs[-1].metadata, version_of_change(reading.epochs, 0))
+        check_readable_at_end(reading.epochs, 0)
     before = in_final_columns(reading, reading.table.rows(start), reading.epochs[0], origins=False)
     return [Part(before, INSERT), *(_appended(reading, plan) if plan.inserted else [])]
 

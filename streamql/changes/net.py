@@ -19,12 +19,14 @@ from streamql.delta.log import Commit, FileState
 class NetFile:
     """The states of one file that are left in the sum.
 
-    `weights`: state → its weight. `moved`: a state left in the sum was (also) put there by a move. `inserted`: the file came by a
-    commit that removed nothing, so every row of it was new then.
+    `weights`: state → its weight. `moved`: a state left in the sum was (also) put there by a move; `by_hand`: the version of one that
+    gave the rows new ids, if it was such a move. `inserted`: the file came by a commit that removed nothing, so every row of it was new
+    then.
     """
 
     weights: dict[FileState, int] = field(default_factory=dict)
     moved: bool = False
+    by_hand: int | None = None
     inserted: bool = False
 
     @property
@@ -72,7 +74,7 @@ def net_files(commits: Sequence[Commit], counted: frozenset[int] = frozenset()) 
     """Path → what is left of the file in the sum over the commits, moves of the `counted` versions among them; files of which nothing is
     left are not in it."""
     files: dict[str, NetFile] = {}
-    moved: set[FileState] = set()
+    moved: dict[FileState, int | None] = {}
     for commit in commits:
         counts = commit.version in counted
         removes = any(c.before is not None and (c.data_change or counts) for c in commit.changes)
@@ -80,7 +82,9 @@ def net_files(commits: Sequence[Commit], counted: frozenset[int] = frozenset()) 
             before, after = change.before, change.after
             if not (change.data_change or counts):
                 if after is not None and before != after:
-                    moved.add(after)
+                    # A file that is only named again, with other statistics, keeps its version, and its rows their ids.
+                    is_new = after.default_row_commit_version == commit.version
+                    moved[after] = commit.version if is_new and not commit.row_tracking_preserved else None
                 continue
             path = change.path
             if path not in files:
@@ -94,24 +98,28 @@ def net_files(commits: Sequence[Commit], counted: frozenset[int] = frozenset()) 
     for path, net in files.items():
         net.weights = {state: weight for state, weight in net.weights.items() if weight}
         net.moved = any(state in moved for state in net.weights)
+        net.by_hand = next((v for s in net.weights if (v := moved.get(s)) is not None), None)
         if net.weights:
             left[path] = net
     return left
 
 
 def first_adds(commits: Sequence[Commit], after: int) -> dict[str, FileState]:
-    """Each file whose rows were first written in the interval, at its first add by a data change, with the vector it had then.
+    """Each file whose rows were first written in the interval, at its first add, with the vector it had then.
 
-    RESTORE and grown deletion vectors add a file again: an add counts only where the file's own commit version lies in the interval.
+    RESTORE and grown deletion vectors add a file again: an add counts only where the file's own commit version lies in the interval. A
+    file that a move brought holds rows that were there before, whatever ids it gave them, also where a data change adds it again.
     """
     first: dict[str, FileState] = {}
+    seen: set[str] = set()
     for commit in commits:
         for change in commit.changes:
             state = change.after
-            if state is None or not change.data_change or state.path in first:
+            if state is None or state.path in seen:
                 continue
+            seen.add(state.path)
             version = state.default_row_commit_version
-            if version is not None and version > after:
+            if change.data_change and version is not None and version > after:
                 first[state.path] = state
     return first
 
@@ -144,6 +152,35 @@ def versions_tell(commits: Sequence[Commit]) -> bool:
 
 def _cardinality(state: FileState) -> int:
     return int((state.action.get("deletionVector") or {}).get("cardinality", 0))
+
+
+def lost_sight_of(net: Mapping[str, NetFile], commits: Sequence[Commit]) -> int | None:
+    """The version of a move by which rows of the sum got new ids, so that what happened before it and after it cannot be told to be of
+    one row; None where nothing came of it.
+
+    It matters only where both are left in the sum: a state that such a move put there, and rows that the interval brought, in a file that
+    is not in the table any more though no data change took it: the move, or one before it, did.
+    """
+    by_hand = [f.by_hand for f in net.values() if f.by_hand is not None]
+    if not by_hand:
+        return None
+    gone = gone_after(commits)
+    grows = versions_tell(
+        commits
+    )  # then what a changed vector leaves of its file are rows that it took, none that it gave back
+    brought = (
+        path in gone and any(w > 0 for w in f.weights.values()) and not (f.is_pair and grows) for path, f in net.items()
+    )
+    return min(by_hand) if any(brought) else None
+
+
+def there_before(commits: Sequence[Commit]) -> dict[str, FileState]:
+    """Files that were in the table when the interval began, with the vector they had, of those that it touched."""
+    first: dict[str, FileState | None] = {}
+    for commit in commits:
+        for change in commit.changes:
+            first.setdefault(change.path, change.before)
+    return {path: state for path, state in first.items() if state is not None}
 
 
 def gone_after(commits: Sequence[Commit]) -> set[str]:

@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from streamql.changes.net import NetFile, first_adds, gone_after, least_files, versions_tell
+from streamql.changes.net import (
+    NetFile,
+    first_adds,
+    gone_after,
+    least_files,
+    lost_sight_of,
+    there_before,
+    versions_tell,
+)
 from streamql.delta.log import Commit, FileState
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode
@@ -84,20 +92,29 @@ class ChangePlan:
         return size <= ONE_TASK_BYTES_MAX and len(self.pieces) <= ONE_TASK_FILES_MAX
 
 
-def plan_changes(commits: Sequence[Commit], interval: Interval, mode: StreamMode) -> ChangePlan:
-    """The plan for an interval whose commits these are. Raises CHANGE_TRACKING_DISABLED and CHANGES_UNREADABLE."""
+def plan_changes(
+    commits: Sequence[Commit], interval: Interval, mode: StreamMode, later: Sequence[Commit] = ()
+) -> ChangePlan:
+    """The plan for an interval whose commits these are. `later`: those behind it, which may have removed files that initial rows need.
+
+    Raises CHANGE_TRACKING_DISABLED and CHANGES_UNREADABLE.
+    """
     check_row_tracking(commits)
     if interval.initial:
-        return _initial(commits, interval, mode)
+        return _initial(commits, interval, mode, later)
     if mode is StreamMode.APPEND_ONLY:
         return _appended(commits, interval, PlanKind.APPENDED)
     return _standard(commits, interval)
 
 
-def _initial(commits: Sequence[Commit], interval: Interval, mode: StreamMode) -> ChangePlan:
-    if mode is StreamMode.APPEND_ONLY:
-        return _appended(commits, interval, PlanKind.INITIAL_APPENDED)
-    return ChangePlan(PlanKind.INITIAL_ROWS, interval)
+def _initial(commits: Sequence[Commit], interval: Interval, mode: StreamMode, later: Sequence[Commit]) -> ChangePlan:
+    if mode is StreamMode.STANDARD:
+        plan, since = ChangePlan(PlanKind.INITIAL_ROWS, interval), tuple(later)
+    else:
+        plan, since = _appended(commits, interval, PlanKind.INITIAL_APPENDED), (*commits, *later)
+    gone = gone_after(since)
+    touched = (s for path, s in there_before(since).items() if path in gone or s.vector is not None)
+    return replace(plan, perishable=(*plan.perishable, *touched))
 
 
 def _appended(commits: Sequence[Commit], interval: Interval, kind: PlanKind) -> ChangePlan:
@@ -109,6 +126,15 @@ def _appended(commits: Sequence[Commit], interval: Interval, kind: PlanKind) -> 
 
 def _standard(commits: Sequence[Commit], interval: Interval) -> ChangePlan:
     net, counted = least_files(commits)
+    by_hand = lost_sight_of(net, commits)
+    if by_hand is not None:
+        raise tracking_disabled(
+            by_hand,
+            "rewrote the table's files with dataChange = false and gave their rows new identities, and rows that changed before it "
+            "changed again after it",
+            hint="take it commit by commit, … FROM the stream WITH (MAX_BATCH_SIZE = 1); OPTIMIZE, unlike a rewrite by hand, keeps "
+            "identities",
+        )
     moved = any(f.moved or any(abs(w) > 1 for w in f.weights.values()) for f in net.values())
     inserted, pieces = _pieces(net, keep_inserted_apart=not moved)
     tell = versions_tell(commits)
@@ -206,11 +232,14 @@ def check_readable(file: FileState) -> None:
         )
 
 
-def tracking_disabled(version: int, what: str) -> StreamqlError:
+TRACK_AGAIN = "ALTER TABLE … SET PROPERTIES ('change_tracking' = 'true'), then CREATE OR REPLACE the stream"
+
+
+def tracking_disabled(version: int, what: str, hint: str = TRACK_AGAIN) -> StreamqlError:
     """The error for a version at which rows have no identity that could be followed."""
     return StreamqlError(
         "CHANGE_TRACKING_DISABLED",
         f"version {version} of the source {what}",
-        hint="ALTER TABLE … SET PROPERTIES ('change_tracking' = 'true'), then CREATE OR REPLACE the stream",
+        hint=hint,
         version=version,
     )

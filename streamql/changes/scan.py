@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -75,56 +76,59 @@ def settle(reading: Reading, plan: ChangePlan) -> tuple[Reading, ChangePlan]:
 def _by_partitioning(reading: Reading, pieces: Sequence[Piece]) -> list[tuple[schema.Epoch, list[Piece]]]:
     """Files by the metadata to read them with: the final one reads all, but for files that were partitioned otherwise."""
     epochs = reading.epochs
+    versions = [e.version for e in epochs]
     layouts = [schema.physical_partition_columns(e.metadata) for e in epochs]
+    last_with = {layout: i for i, layout in enumerate(layouts)}
+    came_back = _came_back(reading.commits) if len(last_with) > 1 else {}
     compatible = {len(epochs) - 1}
     groups: dict[int, list[Piece]] = {}
     for piece in pieces:
-        index = _epoch_index(epochs, piece.file)
+        written = piece.file.default_row_commit_version
+        assert written is not None
+        index = max(0, bisect_right(versions, written) - 1)
         if index not in compatible:
-            schema.check_compatible(epochs[index], epochs[-1].metadata, version_of_change(epochs, index))
+            check_readable_at_end(epochs, index)
             compatible.add(index)
-        layout = layouts[index] if _is_of(epochs, piece.file) else None
-        groups.setdefault(_last_partitioned_so(layouts, piece.file, layout), []).append(piece)
+        layout = layouts[index]
+        if written < versions[0]:
+            # It was there when the interval began, and so partitioned as the table was then; or a RESTORE brought it back.
+            layout = came_back.get(piece.file.path, layouts[0])
+        if layout not in last_with:
+            raise _partitioned_otherwise(piece.file, layout)
+        groups.setdefault(last_with[layout], []).append(piece)
     return [(epochs[i], group) for i, group in groups.items()]
 
 
-def _is_of(epochs: Sequence[schema.Epoch], file: FileState) -> bool:
-    """Whether a file was written under one of the epochs, rather than before them all: a RESTORE may bring such a one back."""
-    version = file.default_row_commit_version
-    return file.action.get("partitionValues") is None or (version is not None and version >= epochs[0].version)
+def _came_back(commits: Sequence[Commit]) -> dict[str, frozenset[str]]:
+    """What the files that were not there when the interval began are partitioned by: an add, unlike a remove, names also those columns
+    whose value is NULL."""
+    first: dict[str, frozenset[str] | None] = {}
+    for commit in commits:
+        for change in commit.changes:
+            is_new = change.before is None and change.after is not None
+            named = frozenset(change.after.action.get("partitionValues") or ()) if is_new and change.after else None
+            first.setdefault(change.path, named)
+    return {path: named for path, named in first.items() if named is not None}
 
 
-def _last_partitioned_so(layouts: Sequence[frozenset[str]], file: FileState, layout: frozenset[str] | None) -> int:
-    """The last of the layouts that is the file's. Where nobody knows it (None) the file's partition values tell; the log leaves out those
-    that are NULL."""
-    if layout is None:
-        named = frozenset(file.action["partitionValues"])
-        fitting = [named] if named in layouts else [have for have in reversed(layouts) if have >= named]
-        layout = fitting[0] if fitting else None
-    if layout is None:
-        raise StreamqlError(
-            "CHANGES_UNREADABLE",
-            f"{file.path} is partitioned by ({', '.join(sorted(named))}), as the table was at no version of the interval",
-            hint="CREATE OR REPLACE the stream",
-            file=file.path,
-        )
-    return max(i for i, have in enumerate(layouts) if have == layout)
+def _partitioned_otherwise(file: FileState, layout: frozenset[str]) -> StreamqlError:
+    return StreamqlError(
+        "CHANGES_UNREADABLE",
+        f"{file.path} is partitioned by ({', '.join(sorted(layout))}), as the table was at no version of the interval",
+        hint="CREATE OR REPLACE the stream",
+        file=file.path,
+    )
 
 
-def _epoch_index(epochs: Sequence[schema.Epoch], file: FileState) -> int:
-    written = file.default_row_commit_version
-    assert written is not None
-    return max([i for i, e in enumerate(epochs) if e.version <= written], default=0)
-
-
-def version_of_change(epochs: Sequence[schema.Epoch], index: int) -> int:
-    """The first later version whose metadata no longer fits the epoch's."""
-    for epoch in epochs[index + 1 :]:
-        try:
+def check_readable_at_end(epochs: Sequence[schema.Epoch], index: int) -> None:
+    """Raises INCOMPATIBLE_SCHEMA_CHANGE where files of an epoch cannot be shown in the columns of the last; it names the version that
+    brought the change."""
+    try:
+        schema.check_compatible(epochs[index], epochs[-1].metadata, epochs[-1].version)
+    except StreamqlError:
+        for epoch in epochs[index + 1 :]:
             schema.check_compatible(epochs[index], epoch.metadata, epoch.version)
-        except StreamqlError:
-            return epoch.version
-    return epochs[-1].version
+        raise
 
 
 def _descriptor(reading: Reading, epoch: schema.Epoch) -> JavaObject:

@@ -16,7 +16,8 @@ SESSION_CATALOG = "spark_catalog"
 
 @dataclass(frozen=True)
 class Found:
-    """A name looked up. `kind`: delta, view, other (a table of another format) or missing; path and table id of Delta tables."""
+    """A name looked up. `kind`: delta, managed (a Delta table whose commits its catalog takes), view, other (a table of another format) or
+    missing; path and table id of Delta tables."""
 
     kind: str
     path: str = ""

@@ -22,6 +22,19 @@ FILE_VERSION = "__streamql_file_version"
 """Columns that scans show before the table's own: Delta's row identity, and the file's part in it."""
 
 
+LOG_IS_GONE = (
+    "DELTA_LOG_FILE_NOT_FOUND",
+    "DELTA_MISSING_PART_FILES",
+    "DELTA_NO_COMMITS_FOUND",
+    "DELTA_NO_RECREATABLE_HISTORY_FOUND",
+    "DELTA_TRUNCATED_TRANSACTION_LOG",
+    "DELTA_VERSIONS_NOT_CONTIGUOUS",
+    "DELTA_VERSION_NOT_FOUND",
+    "requirement failed: Did not get the first delta file version",
+)
+"""What Delta says where a version's files are not in the log; storage that refuses, or is slow, says something else."""
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """A version of a table: what its metadata and protocol say."""
@@ -84,13 +97,13 @@ class DeltaTable:
         return self._snapshot(self._reader.update())
 
     def at(self, version: int) -> Snapshot:
-        """An earlier version. Raises STREAM_STALE where the log does not reach back to it."""
+        """An earlier version. Raises STREAM_STALE where the log does not reach back to it; what storage says else, as it says it."""
         try:
             return self._snapshot(self._reader.snapshotAt(version))
-        except Py4JJavaError as e:
-            raise self.stale(version) from e
-        except Exception as e:  # PySpark's own classes, for those errors of Delta that it knows
-            raise self.stale(version) from e
+        except Exception as e:  # Py4J's own class, or PySpark's, for those errors of Delta that it knows
+            if any(said in str(e) for said in LOG_IS_GONE) or version < self.earliest()[0]:
+                raise self.stale(version) from e
+            raise
 
     def _snapshot(self, handle: JavaObject) -> Snapshot:
         text = json.loads(self._reader.describe(handle))
@@ -200,11 +213,11 @@ class DeltaTable:
         """All rows of a version, as `scan` shows them. Lazy."""
         return frame(self._spark, self._reader.table(snapshot.handle))
 
-    def commit_times(self, table_id: str, commits: Sequence[Commit]) -> JavaObject:
+    def commit_times(self, snapshot: Snapshot, commits: Sequence[Commit]) -> JavaObject:
         """What tells when a version was committed (`images.shown`): these commits from memory, earlier ones from the log, where it still
         has them."""
         known = "\n".join(f"{c.version} {c.time_ms}" for c in commits)
-        return scala(self._spark).CommitTimes.of(self._reader, table_id, known)
+        return scala(self._spark).CommitTimes.of(self._reader, snapshot.handle, snapshot.table_id, known)
 
 
 _durations: dict[str, int] = {}

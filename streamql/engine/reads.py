@@ -84,6 +84,13 @@ def table_source(spark: SparkSession, name: Name, line: int | None = None, colum
             hint="make the stream on the view's table",
             **where,
         )
+    if found.kind == "managed":
+        raise StreamqlError(
+            "UNSUPPORTED_SOURCE",
+            f"the commits of {name} are managed by its catalog, which streams cannot follow",
+            hint="make the stream on a Delta table whose log has its commits (without the feature catalogManaged)",
+            **where,
+        )
     if found.kind == "other":
         raise StreamqlError(
             "NOT_A_DELTA_TABLE",

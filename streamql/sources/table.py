@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -16,6 +19,8 @@ from streamql.delta.table import DeltaTable, Snapshot, duration_ms
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode, TableSource
 from streamql.names import Name, quote
+
+log = logging.getLogger("streamql")
 
 
 @dataclass(frozen=True)
@@ -58,19 +63,35 @@ class OpenSource:
             return interval.through if mode is StreamMode.STANDARD else interval.after
         if interval.is_empty:
             return interval.through
-        end, bound = interval.after, 0
-        for commit in self.commits(interval):
-            bound += rows_touched_max(commit)
-            fits = bound <= rows_max or self._at_most(Interval(interval.after, commit.version), mode, rows_max)
-            if not fits and end > interval.after:
-                break
-            end = commit.version
-            if not fits:
-                break
-        return end
+        commits = self.commits(interval)
+        touched = list(accumulate(rows_touched_max(c) for c in commits))
+        end = longest_prefix(
+            len(commits),
+            bisect_right(touched, rows_max),  # so many fit for certain, and no row is counted
+            lambda n: self._at_most(Interval(interval.after, commits[n - 1].version), mode, rows_max),
+        )
+        return commits[max(1, end) - 1].version
 
     def _at_most(self, interval: Interval, mode: StreamMode, rows_max: int) -> bool:
-        return self.changes(interval, mode).limit(rows_max + 1).count() <= rows_max
+        try:
+            return self.changes(interval, mode).limit(rows_max + 1).count() <= rows_max
+        except StreamqlError as e:  # these commits cannot be read together: perhaps fewer can
+            log.info("the portion ends before version %s: %s", interval.through, e)
+            return False
+
+
+def longest_prefix(length: int, known: int, fits: Callable[[int], bool]) -> int:
+    """How many of `length` things fit, where the first `known` do, and what is asked for costs as much as it is long: in steps that double,
+    then by halves."""
+    step = 1
+    while known < length:
+        tried = min(known + step, length)
+        if fits(tried):
+            known, step = tried, 2 * step
+            continue
+        length = tried - 1
+        step = max(1, (length - known + 1) // 2)
+    return known
 
 
 def rows_touched_max(commit: Commit) -> int:

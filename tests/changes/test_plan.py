@@ -130,14 +130,72 @@ def test_a_compaction_stays_out_where_counting_it_would_read_more() -> None:
     assert shown(left_out) == [(-1, "x"), (+1, "n"), (+1, "x")]
 
 
-def test_a_compaction_by_hand_gives_rows_new_ids_and_is_never_counted() -> None:
-    by_hand = commit(6, "WRITE", remove("p", 5, move=True), add("x", 6, move=True), preserved=None)
-    p = planned(
-        commit(5, "UPDATE", remove("o", 1), add("p", 5)), by_hand, commit(7, "UPDATE", remove("x", 6), add("y", 7))
-    )
+BY_HAND = commit(6, "WRITE", remove("p", 5, move=True), add("x", 6, move=True), preserved=None)
+"""A compaction by hand, dataChange = false: it gives rows new ids, and says nothing of having kept them."""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (commit(5, "UPDATE", remove("o", 1), add("p", 5)), commit(7, "UPDATE", remove("x", 6), add("y", 7))),
+        (commit(5, "WRITE", add("p", 5)), commit(7, "DELETE", remove("x", 6), add("x", 6, vector=1))),
+        (commit(5, "WRITE", add("p", 5)), commit(7, "DELETE", remove("x", 6))),
+    ],
+)
+def test_what_changed_before_and_after_a_compaction_by_hand_has_no_identity(before: Commit, after: Commit) -> None:
+    with pytest.raises(StreamqlError, match="version 6 of the source rewrote") as refused:
+        planned(before, BY_HAND, after)
+    assert refused.value.code == "CHANGE_TRACKING_DISABLED"
+    assert refused.value.facts["version"] == 6
+
+
+def test_a_compaction_by_hand_that_nothing_follows_is_left_out() -> None:
+    p = planned(commit(5, "UPDATE", remove("o", 1), add("p", 5)), BY_HAND)
     assert not p.moves
-    assert p.kind is PlanKind.MINIMIZE_MOVED
-    assert shown(p) == [(-1, "o"), (-1, "x"), (+1, "p"), (+1, "y")]
+    assert shown(p) == [(-1, "o"), (+1, "p")]
+
+
+def test_files_that_are_named_again_keep_their_rows_identity() -> None:
+    """ANALYZE TABLE … COMPUTE DELTA STATISTICS adds them once more, with dataChange = false, and says nothing of identity."""
+    statistics = commit(6, "COMPUTE STATS", add("o", 1, move=True), add("p", 5, move=True), preserved=None)
+    compacted = commit(7, "OPTIMIZE", remove("p", 5, move=True), add("x", 7, move=True))
+    p = planned(
+        commit(5, "WRITE", add("p", 5)),
+        statistics,
+        compacted,
+        commit(8, "DELETE", remove("o", 1), add("o", 1, vector=1)),
+    )
+    assert shown(p) == [(-1, "o"), (+1, "o"), (+1, "p")]
+
+
+def test_changes_behind_a_compaction_by_hand_are_of_one_identity() -> None:
+    deleted = commit(5, "DELETE", remove("o", 1), add("o", 1, vector=1))
+    by_hand = commit(6, "WRITE", remove("o", 1, vector=1, move=True), add("x", 6, move=True), preserved=None)
+    p = planned(deleted, by_hand, commit(7, "DELETE", remove("x", 6), add("x", 6, vector=2)))
+    assert shown(p) == [(-1, "o"), (-1, "x"), (+1, "o"), (+1, "x")]
+    assert [piece.file.path for piece in p.pieces if piece.other is None] == []
+    alone = planned(commit(5, "WRITE"), by_hand, commit(7, "UPDATE", remove("x", 6), add("y", 7)))
+    assert shown(alone) == [(-1, "x"), (+1, "y")]
+
+
+@pytest.mark.parametrize("initial", [False, True])
+def test_rows_that_a_compaction_by_hand_brought_were_not_appended(initial: bool) -> None:
+    deleted = commit(7, "DELETE", remove("x", 6), add("x", 6, vector=1))
+    commits = [commit(5, "WRITE", add("n", 5)), BY_HAND, deleted]
+    p = plan_changes(commits, Interval(4, 7, initial), StreamMode.APPEND_ONLY)
+    assert shown(p) == [(+1, "n")]
+
+
+def test_initial_rows_say_which_of_their_files_may_be_gone() -> None:
+    commits = [
+        commit(5, "UPDATE", remove("o", 1), add("n", 5)),
+        commit(6, "DELETE", remove("d", 2), add("d", 2, vector=1)),
+        commit(7, "DELETE", remove("n", 5)),
+    ]
+    appended = plan_changes(commits[:2], Interval(4, 6, True), StreamMode.APPEND_ONLY, commits[2:])
+    assert {f.path for f in appended.perishable} == {"o"}
+    standard = plan_changes(commits[:2], Interval(4, 6, True), StreamMode.STANDARD, commits[2:])
+    assert {f.path for f in standard.perishable} == {"n"}
 
 
 def test_files_that_do_not_say_their_rows_are_compared_as_they_are() -> None:

@@ -91,6 +91,28 @@ def test_a_writer_that_did_not_keep_identity(table: Table) -> None:
     assert error.facts["version"] == table.version
 
 
+def test_a_compaction_by_hand_gives_rows_new_identities(spark: SparkSession, table: Table) -> None:
+    """As Delta's pages show it. What changed before it and again after it would come as two rows, of which a replica keeps one."""
+
+    def shown(after: int, mode: StreamMode) -> list[tuple[object, object]]:
+        rows = subject.shown(spark, table.path, Interval(after, table.version), mode, ["k"]).collect()
+        return sorted((row[0], row[-1]) for row in rows)
+
+    table.run("INSERT INTO {t} VALUES (100, 'new'), (101, 'new')")
+    files = spark.read.format("delta").load(table.path).repartition(2).write.format("delta").mode("overwrite")
+    files.option("dataChange", "false").save(table.path)
+    by_hand = table.version
+    inserted = [("INSERT", 100), ("INSERT", 101)]
+    assert shown(table.start, StreamMode.STANDARD) == inserted
+    table.run("DELETE FROM {t} WHERE k = 100")
+    assert shown(table.start, StreamMode.APPEND_ONLY) == inserted
+    error = refused(table, table.start)
+    assert error.code == "CHANGE_TRACKING_DISABLED"
+    assert error.facts["version"] == by_hand
+    assert "MAX_BATCH_SIZE = 1" in error.hint
+    assert shown(by_hand - 1, StreamMode.STANDARD) == [("DELETE", 100)]
+
+
 @pytest.mark.parametrize("mode", list(StreamMode))
 @pytest.mark.parametrize("which", ["first", "middle"])
 def test_a_commit_file_is_gone(table: Table, mode: StreamMode, which: str) -> None:
@@ -130,6 +152,49 @@ def test_a_removed_file_was_vacuumed(spark: SparkSession, table_path: str, vecto
     rows = subject.shown(spark, table.path, Interval(after_vacuum - 1, after_vacuum), StreamMode.STANDARD, ["k"])
     assert rows is not None
     assert [row[-1] for row in rows.collect()] == [100]
+
+
+@pytest.mark.parametrize(("mode", "later"), [("APPEND_ONLY", False), ("APPEND_ONLY", True), ("STANDARD", True)])
+def test_files_of_initial_rows_were_vacuumed(spark: SparkSession, table_path: str, mode: str, later: bool) -> None:
+    """Said before a job runs: where missing files are ignored, their rows would be missing without a word."""
+    table = Table(spark, table_path)
+    table.create("k BIGINT, v STRING", properties="'delta.enableDeletionVectors' = 'false'")
+    table.fill("SELECT id, 'v' FROM range(0, 10, 1, 2)")
+    through = table.run("INSERT INTO {t} VALUES (100, 'new')")
+    table.run("UPDATE {t} SET v = 'x' WHERE k = 1")
+    interval = Interval(table.start, through if later else table.version, True)
+    assert subject.change_set(spark, table.path, interval, StreamMode(mode)).count() == 11
+    table.run("VACUUM {t} RETAIN 0 HOURS", settings=NO_RETENTION)
+    with pytest.raises(StreamqlError) as raised:
+        subject.change_set(spark, table.path, interval, StreamMode(mode))
+    assert raised.value.code == "STREAM_STALE"
+
+
+def test_a_checkpoint_that_cannot_be_read_is_not_history_that_is_gone(table: Table) -> None:
+    """Nobody is told to give up changes that are all there."""
+    for key in range(3):
+        table.run(f"DELETE FROM {{t}} WHERE k = {key}")
+    log = table.spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+    log.forTable(table.spark._jsparkSession, table.path).checkpoint()
+    middle = table.version
+    table.run("ALTER TABLE {t} ADD COLUMN w INT", "DELETE FROM {t} WHERE k = 4")
+    for version in range(middle):
+        commit_file(table, version).unlink()
+    checkpoint = commit_file(table, middle).with_suffix(".checkpoint.parquet")
+    good = checkpoint.read_bytes()
+    log.forTable(table.spark._jsparkSession, table.path).checkpoint()
+    log.clearCache()
+    checkpoint.write_bytes(good[:100])
+    for checksum in checkpoint.parent.glob("*.crc"):  # they have the metadata as well
+        checksum.unlink()
+    checkpoint.with_name(f".{checkpoint.name}.crc").unlink(missing_ok=True)
+    with pytest.raises(Exception, match=r"(?i)parquet") as raised:
+        subject.change_set(table.spark, table.path, Interval(middle, table.version), StreamMode.STANDARD).collect()
+    assert not isinstance(raised.value, StreamqlError), raised.value
+    checkpoint.write_bytes(good)
+    log.clearCache()
+    shown = subject.shown(table.spark, table.path, Interval(middle, table.version), StreamMode.STANDARD, ["k"])
+    assert [row[-1] for row in shown.collect()] == [4]
 
 
 def test_files_of_an_earlier_window_were_vacuumed(table: Table) -> None:

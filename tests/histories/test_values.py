@@ -242,6 +242,27 @@ def test_a_restore_across_partitionings(spark: SparkSession, table_path: str) ->
     assert table.net(after) == [("DELETE", 1, 10, 20), ("DELETE", 1, 11, 20), *back]
 
 
+def test_partition_values_that_are_null_say_nothing_of_the_partitioning(spark: SparkSession, table_path: str) -> None:
+    """The log leaves them out of what it says of a removed file: when it was written is what tells how to read it."""
+    table = Table(spark, table_path)
+    table.create("k BIGINT, p INT, q INT", clauses="PARTITIONED BY (p)")
+    table.fill("SELECT id, CAST(NULL AS INT), 5 FROM range(0, 2, 1, 1)")
+    table.run("INSERT INTO {t} VALUES (10, 1, 6)")
+    after = table.version
+    frame = spark.sql("SELECT CAST(20 AS BIGINT) AS k, CAST(NULL AS INT) AS p, CAST(NULL AS INT) AS q")
+    frame.write.format("delta").mode("overwrite").option("overwriteSchema", "true").partitionBy("q").save(table_path)
+    gone = [("DELETE", 0, 0, None, 5), ("DELETE", 0, 1, None, 5), ("DELETE", 1, 10, 1, 6)]
+    assert table.net(after) == [*gone, ("INSERT", 2, 20, None, None)]
+    table.run("INSERT INTO {t} VALUES (21, 2, NULL)")
+    before_last = table.version
+    table.run("DELETE FROM {t} WHERE k >= 20")
+    assert [(kind, *values) for kind, _, *values in table.net(before_last)] == [
+        ("DELETE", 20, None, None),
+        ("DELETE", 21, 2, None),
+    ]
+    assert [kind for kind, *_ in table.net(after)] == ["DELETE"] * 3
+
+
 def test_column_mapping_switched_off(spark: SparkSession, table_path: str) -> None:
     """Old files call their columns by other names than the new metadata: refused, never shown as NULL."""
     table = Table(spark, table_path)

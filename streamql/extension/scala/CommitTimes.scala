@@ -6,27 +6,35 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
+import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.types._
 import org.apache.spark.util.SerializableConfiguration
 
 /**
  * When the commits of a table were made, in microseconds. Those of the interval are known from the log already; an older one is
  * looked up where a row shows it, once: the in-commit timestamp, else the file's time; a commit that is gone has none.
+ * `staged`: files of commits that a coordinator took and that the log does not have yet.
  */
 class CommitTimes(logPath: String, tableId: String, conf: Broadcast[SerializableConfiguration],
-    known: java.util.HashMap[java.lang.Long, java.lang.Long]) extends Serializable {
+    known: java.util.HashMap[java.lang.Long, java.lang.Long], staged: Map[Long, String]) extends Serializable {
   /* Rows of few versions come mixed: an update's before and after. What another thread has put in a place is whole, or not seen. */
   @transient private lazy val places = new Array[CommitTimes.Seen](CommitTimes.PLACES)
+  @transient private lazy val lookedUp = new ConcurrentHashMap[Long, Option[java.lang.Long]]()
 
   def micros(version: Long): java.lang.Long = {
     val place = (version & (CommitTimes.PLACES - 1)).toInt
     val seen = places(place)
     if (seen != null && seen.version == version) seen.micros
     else {
-      val found = Option(known.get(version)).getOrElse(CommitTimes.lookUp(logPath, tableId, conf, version))
+      val found = Option(known.get(version)).orElse(lookedUp.computeIfAbsent(version, lookUp(_))).orNull
       places(place) = new CommitTimes.Seen(version, found)
       found
     }
+  }
+
+  private def lookUp(version: Long): Option[java.lang.Long] = {
+    val file = staged.get(version).map(new Path(_)).getOrElse(new Path(logPath, f"$version%020d.json"))
+    CommitTimes.lookUp((logPath, tableId, version), file, conf)
   }
 }
 
@@ -34,29 +42,29 @@ object CommitTimes {
   private val PLACES = 16 // a power of two
   final class Seen(val version: Long, val micros: java.lang.Long)
   private val inCommit = java.util.regex.Pattern.compile("\"inCommitTimestamp\"\\s*:\\s*(\\d+)")
-  private val gone = java.lang.Long.valueOf(Long.MinValue)
   private val cache = new ConcurrentHashMap[(String, String, Long), java.lang.Long]()
 
-  private def lookUp(logPath: String, tableId: String, conf: Broadcast[SerializableConfiguration], version: Long): java.lang.Long = {
-    val found = cache.computeIfAbsent((logPath, tableId, version), _ => {
-      val file = new Path(logPath, f"$version%020d.json")
+  /** What is found stays true, for all statements; that there is nothing is said for this one alone. */
+  private def lookUp(key: (String, String, Long), file: Path, conf: Broadcast[SerializableConfiguration]): Option[java.lang.Long] =
+    Option(cache.get(key)).orElse {
       val fs = file.getFileSystem(conf.value.value)
       try {
         val in = new java.io.BufferedReader(new java.io.InputStreamReader(fs.open(file), "UTF-8"))
         val first = try in.readLine() finally in.close()
         val m = inCommit.matcher(if (first == null) "" else first)
         val millis = if (m.find()) m.group(1).toLong else fs.getFileStatus(file).getModificationTime
-        java.lang.Long.valueOf(millis * 1000L)
-      } catch { case _: java.io.FileNotFoundException => gone }
-    })
-    if (found eq gone) null else found
-  }
+        val micros = java.lang.Long.valueOf(millis * 1000L)
+        cache.put(key, micros)
+        Some(micros)
+      } catch { case _: java.io.FileNotFoundException => None }
+    }
 
   /** `known`: "version milliseconds", one a line. */
-  def of(reader: TableReader, tableId: String, known: String): CommitTimes = {
+  def of(reader: TableReader, snapshot: Snapshot, tableId: String, known: String): CommitTimes = {
     val map = new java.util.HashMap[java.lang.Long, java.lang.Long]()
     known.linesIterator.map(_.split(' ')).foreach { case Array(v, ms) => map.put(v.toLong, ms.toLong * 1000L) }
-    new CommitTimes(reader.logPath, tableId, reader.broadcastConf, map)
+    val staged = reader.staged(snapshot).map { case (version, file) => version -> file.toString }
+    new CommitTimes(reader.logPath, tableId, reader.broadcastConf, map, staged)
   }
 }
 

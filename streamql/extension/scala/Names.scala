@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTableType
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.connector.catalog.{CatalogManager, Identifier, V1Table}
-import org.apache.spark.sql.delta.DeltaLog
+import org.apache.spark.sql.delta.{DeltaLog, DeltaThrowable}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 
 /** What the session's catalogs say of a name. */
@@ -31,7 +31,7 @@ object Names {
     manager.catalog(catalog).asNamespaceCatalog.namespaceExists(Array(schema))
   }
 
-  /** {kind: delta|view|other|missing, path, tableId, columns, provider} of a three-part name. */
+  /** {kind: delta|managed|view|other|missing, path, tableId, columns, provider} of a three-part name. */
   def identify(session: SparkSession, catalog: String, schema: String, table: String): String = {
     val node = mapper.createObjectNode()
     def columns(names: Seq[String]): Unit = { val list = node.putArray("columns"); names.foreach(list.add) }
@@ -47,7 +47,9 @@ object Names {
     val isPath = catalog == CatalogManager.SESSION_CATALOG_NAME && schema == "delta" && Try(new Path(table).isAbsolute).getOrElse(false)
     if (isPath) delta(DeltaTableV2(session, new Path(table)).deltaLog)
     else try manager.catalog(catalog).asTableCatalog.loadTable(Identifier.of(Array(schema), table)) match {
-      case t: DeltaTableV2 => delta(t.deltaLog)
+      case t: DeltaTableV2 =>
+        try delta(t.deltaLog)
+        catch { case e: DeltaThrowable if e.getErrorClass == "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED" => node.put("kind", "managed") }
       case t: V1Table if t.v1Table.tableType == CatalogTableType.VIEW => node.put("kind", "view")
       case t =>
         node.put("kind", "other")

@@ -118,11 +118,9 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
   def descriptor(base: SnapshotDescriptor, version: Long, metadataJson: String): SnapshotDescriptor =
     new Descriptor(log, version, Action.fromJson(metadataJson).asInstanceOf[Metadata], base.protocol)
 
-  private def commitPath(snapshot: Snapshot, version: Long): Path = {
-    val unbackfilled = snapshot.logSegment.deltas.filter(f => FileNames.isUnbackfilledDeltaFile(f.getPath))
-    unbackfilled.map(_.getPath).find(p => FileNames.deltaVersion(p) == version)
-      .getOrElse(FileNames.unsafeDeltaFile(log.logPath, version))
-  }
+  /** Commits that a coordinator took and that are not in the log yet, by version. */
+  def staged(snapshot: Snapshot): Map[Long, Path] =
+    snapshot.logSegment.deltas.map(_.getPath).filter(FileNames.isUnbackfilledDeltaFile).map(p => FileNames.deltaVersion(p) -> p).toMap
 
   /**
    * The commits [from, to] as a JSON array of {version, time, actions: […]}: statistics cut down to numRecords, cdc files left out.
@@ -132,7 +130,10 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
   def commits(snapshot: Snapshot, from: Long, to: Long, files: Boolean): String = {
     val conf = hadoopConf
     val fs = log.logPath.getFileSystem(conf)
-    val parts = Parallel.map(from to to)(v => commit(fs, conf, commitPath(snapshot, v), v, files))
+    val elsewhere = staged(snapshot)
+    val parts = Parallel.map(from to to) { v =>
+      commit(fs, conf, elsewhere.getOrElse(v, FileNames.unsafeDeltaFile(log.logPath, v)), v, files)
+    }
     parts.mkString("[", ",", "]")
   }
 
@@ -175,7 +176,7 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
 
   /** Whether the file of a version's commit is in the log. */
   def hasCommit(snapshot: Snapshot, version: Long): Boolean = {
-    val file = commitPath(snapshot, version)
+    val file = staged(snapshot).getOrElse(version, FileNames.unsafeDeltaFile(log.logPath, version))
     file.getFileSystem(hadoopConf).exists(file)
   }
 
