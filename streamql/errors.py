@@ -50,6 +50,9 @@ ERROR_CLASSES = MappingProxyType(
         "INVALID_TRANSACTION_STATE": ErrorClass(
             "25000", "BEGIN, COMMIT or a statement where the transaction does not allow it"
         ),
+        "STATEMENT_COMMITTED": ErrorClass(
+            "25000", "an earlier statement of the transaction committed, though it reported an error"
+        ),
         "TRANSACTION_COMMITTED": ErrorClass("25000", "ROLLBACK of a transaction whose COMMIT came through"),
         "UNSUPPORTED_TARGET": ErrorClass("0A000", "a target that cannot be written exactly once"),
         "CATALOG_UNREADABLE": ErrorClass("58000", "the catalog of streams is missing, foreign, restored or newer"),

@@ -40,7 +40,7 @@ class ClaimedStatement:
     `seen`: the target's version when the claim was made. `fingerprint`: equal for equal statements. Of one that is done:
     `target_version`, the version that its commit made, and the commit's metrics, where they are known; `changes`: the rows it took of
     each stream (by id), by change type, known where its own process lived to say so. `streams`: ids of those that it reads; none: all
-    of its claim.
+    of its claim. `entered`: in a block, the number of the claim by then, which is another one in each run of the block.
     """
 
     ordinal: int
@@ -57,6 +57,7 @@ class ClaimedStatement:
     text: str = ""
     streams: tuple[str, ...] = ()
     changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    entered: int = 0
 
     @property
     def guarantee(self) -> str:

@@ -58,6 +58,11 @@ class Catalog:
         self._numbers: dict[str, int] = {}
         self._is_shown = False
 
+    @property
+    def table_id(self) -> str:
+        """The id of the table that the catalog was last seen in."""
+        return self._table_id
+
     # -- reading
 
     def refresh(self, spark: SparkSession) -> None:

@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
@@ -29,7 +29,6 @@ from streamql.consume.claims import (
     claim_streams,
     conclude,
     end,
-    is_consumed,
     is_held,
     left_out,
     new_claim,
@@ -41,6 +40,7 @@ from streamql.consume.claims import (
 from streamql.consume.decide import decide_own, judge
 from streamql.consume.execute import counted, execute, tell_of_reservation
 from streamql.consume.owner import Work, running, stop_running
+from streamql.consume.pins import Pins
 from streamql.consume.targets import TEXT_CHARACTERS_MAX, claimed_statement, find_target, lead_of, prepare, runs_plain
 from streamql.delta.command import Command, Target
 from streamql.delta.jvm import JavaObject, sentence
@@ -51,24 +51,16 @@ from streamql.settings import TRANSACTION_TIMEOUT, seconds
 log = logging.getLogger("streamql")
 
 
-@dataclass(frozen=True)
-class Pin:
-    """The interval of a stream that a block has seen, and which statement saw it first."""
-
-    interval: Interval
-    statement: str
-
-
 class Block:
     """The open transaction of one session. Its statements come one after another; the heartbeat alone has a thread of its own."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._pins: dict[str, Pin] = {}
+        self._pins = Pins()
         self._claim: Claim | None = None
         self._ahead: list[ClaimedStatement] = []  # done by an earlier run of the block, and not met again yet
-        self._before: tuple[ClaimedStatement, ...] = ()  # of an earlier run of the block
         self._unheard: list[ClaimedStatement] = []  # done in this one, though their callers got an error
+        self._told: list[ClaimedStatement] = []  # of these, those that a caller was told of
         self._work: Work | None = None
         self._resources = ExitStack()
         self._used = time.monotonic()
@@ -86,20 +78,15 @@ class Block:
         uuid_ = state.stream.uuid
         if self._claim is not None and uuid_ in self._claim.intervals:
             return self._claim.intervals[uuid_]
-        if uuid_ in self._pins:
-            return self._pins[uuid_].interval
+        if (pinned := self._pins.interval(uuid_)) is not None:
+            return pinned
         if state.claim is not None and state.claim.is_unfinished and state.claim.is_block:
             return state.claim.intervals[uuid_]
         return None
 
     def pin(self, uuid_: str, interval: Interval, statement: str) -> None:
         """Notes what a statement has read."""
-        self._pins.setdefault(uuid_, Pin(interval, statement))
-
-    def _seen(self, state: StreamState, command: Command) -> Interval | None:
-        """What an earlier statement has read of a stream."""
-        pinned = self._pins.get(state.stream.uuid)
-        return None if pinned is None or pinned.statement == command.pin else pinned.interval
+        self._pins.note(uuid_, interval, statement)
 
     @property
     def claim(self) -> Claim | None:
@@ -186,13 +173,11 @@ class Block:
     @contextmanager
     def _owed_unless_begun(self, fingerprint: str) -> Iterator[None]:
         """A statement that could not begin (STREAM_BUSY, Ctrl-C) must be run again before COMMIT: the others would move the stream
-        without it. One that is refused for what it says (SQLSTATE of classes 0A, 22, 42) need not, but for a stream that was there when
-        it was analysed; one that has begun, `_settle` settles."""
+        without it. One that is refused for what it says need not; one that has begun, `_settle` settles."""
         try:
             yield
         except BaseException as e:
-            is_refused = isinstance(e, StreamqlError) and e.sqlstate[:2] in ("0A", "22", "42")
-            if not is_refused or (isinstance(e, StreamqlError) and e.code == "STREAM_NOT_FOUND"):
+            if not errors.is_refusal(e):
                 self._failed.add(fingerprint)
             raise
 
@@ -207,18 +192,29 @@ class Block:
                 self._failed.add(now.fingerprint)
             elif was.outcome == "open":
                 self._unheard.append(now)
+                log.warning(
+                    "the statement into %s committed (version %s), though it reported an error",
+                    now.target,
+                    now.target_version,
+                )
 
     def _skipped(self, command: Command, i: int, fingerprint: str) -> ClaimedStatement | None:
         """The record of a statement that is done already, by an earlier run or unheard. Raises CONSUMPTION_UNFINISHED where its target was
-        replaced since, and for a statement that is neither one that is done nor one that failed."""
-        if self._claim is None:
+        replaced since, and for a statement that is neither one that is done nor one that failed; STATEMENT_COMMITTED, once, where it writes
+        where one went unheard."""
+        if self._claim is None or not (self._unheard or self._ahead):
             return None
+        target = find_target(self._spark, command, i)
         for records in (self._unheard, self._ahead):
             found = next((s for s in records if s.fingerprint == fingerprint), None)
             if found is not None:
-                check_stands(self._spark, self._claim, found, find_target(self._spark, command, i))
+                check_stands(self._spark, self._claim, found, target)
                 records.remove(found)
                 return found
+        for done in self._unheard:  # this may be the same in other words
+            if done.path == target.path and done not in self._told:
+                self._told.append(done)
+                raise errors.arrived(done)
         if self._ahead and fingerprint not in [s.fingerprint for s in self._claim.statements if s.outcome == "fenced"]:
             raise errors.unfinished(
                 self._claim, f"a statement that is done wrote {self._ahead[0].target}, this is another statement"
@@ -236,7 +232,7 @@ class Block:
         if begun is None:
             return False
         for state in states:
-            if self._seen(state, command) not in (None, begun.intervals.get(state.stream.uuid)):
+            if self._pins.seen(state.stream.uuid, command.pin) not in (None, begun.intervals.get(state.stream.uuid)):
                 raise errors.moved(state)
         self._take_over(begun)
         return True
@@ -260,6 +256,7 @@ class Block:
             return None
         if self._claim is None:
             return self._first(command, consumption_id, intervals, joining, statement, ready)
+        statement = replace(statement, entered=self._claim.number)
         changed = replace(self._claim, intervals=intervals, statements=(*self._claim.statements, statement))
         written = write(self._spark, self._claim, changed, joining, sources_of(command))
         if written == "lost":
@@ -288,7 +285,7 @@ class Block:
         """The intervals of the statement's streams: those of the block; for a stream that nobody has read here yet, from its offset."""
         fixed = {} if self._claim is None else dict(self._claim.intervals)
         for state in joining:
-            seen = self._seen(state, command)
+            seen = self._pins.seen(state.stream.uuid, command.pin)
             if seen is None:
                 continue
             if (seen.after, seen.initial) != (state.offset.version, state.offset.initial):
@@ -308,6 +305,7 @@ class Block:
     ) -> tuple[ClaimedStatement, Target] | None:
         begun = new_claim(self._spark, consumption_id, command.text[:TEXT_CHARACTERS_MAX], is_block=True)
         claim = owned(self._spark, begun, states, lowest(intervals))
+        statement = replace(statement, entered=claim.number)
         claim = replace(claim, intervals=intervals, statements=(statement,))
         return (statement, target) if self._claims(states, claim, sources_of(command)) else None
 
@@ -319,7 +317,7 @@ class Block:
             return
         claim = owned(self._spark, begun, states, lead_of(begun))
         if self._claims(states, claim, {s.stream.uuid: s.stream.source for s in states}):
-            self._ahead, self._before = list(claim.done), claim.statements
+            self._ahead = list(claim.done)
             tell_of_resumption(begun)
 
     def _claims(self, states: Sequence[StreamState], claim: Claim, sources: Sources) -> bool:
@@ -354,20 +352,19 @@ class Block:
             self._refuse_if_closed()
             self._settle()
             if self._failed:
-                failed = f"COMMIT: {len(self._failed)} statement(s) of the transaction failed"
-                raise StreamqlError("INVALID_TRANSACTION_STATE", failed, hint="run them again, or ROLLBACK")
+                raise errors.not_whole(len(self._failed))
             if self._claim is None:
                 return
             if self._ahead:
                 ahead = self._ahead[0].target
                 raise errors.unfinished(self._claim, f"this run has not come to the statement that wrote {ahead}")
-            if left := left_out(self._before, self._claim):
+            if left := left_out(self._claim):
                 raise errors.not_run_again(left)
             outcome = "CONSUMED" if self._claim.done else "FAILED"
             if not end(self._spark, self._claim, outcome, None):
                 said = catalog_of(self._spark).outcome_of(self._spark, self._claim.consumption_id)
                 if said != "CONSUMED" and self._claim.done:
-                    raise errors.lost_at_commit(self._claim, said)
+                    raise errors.lost_without_commit(self._claim, said)
 
     def rollback(self) -> None:
         """Gives the streams back. Raises CONSUMPTION_UNFINISHED where statements have committed: Delta cannot take that back."""
@@ -376,10 +373,11 @@ class Block:
                 return
             judged = judge(self._spark, self._claim)
             if not is_held(self._spark, judged):
-                if judged.done and is_consumed(self._spark, judged):  # by a COMMIT of which nobody heard
+                said = catalog_of(self._spark).outcome_of(self._spark, judged.consumption_id) if judged.done else None
+                if said == "CONSUMED":  # by a COMMIT of which nobody heard
                     raise errors.committed(judged)
                 if judged.done:
-                    raise errors.unfinished(judged, "another process took this one for dead")
+                    raise errors.lost_without_commit(judged, said)
                 return
             if conclude(self._spark, judged, "rolled back") == "UNFINISHED":
                 raise errors.unfinished(judged, "rolled back")

@@ -145,14 +145,18 @@ def _has_data_of(claim: Claim, uuid: str) -> bool:
     return not claim.statements or any(claim.reads(s, uuid) and s.outcome != "fenced" for s in claim.statements)
 
 
-def left_out(before: Sequence[ClaimedStatement], claim: Claim) -> ClaimedStatement | None:
-    """Of a block that goes on with an earlier run: a statement that failed in that one and reads a stream that the others move, and for
-    which nothing was done since, neither itself nor another one (the script was mended) into the same target. Pure."""
+def left_out(claim: Claim) -> ClaimedStatement | None:
+    """Of a block that goes on with earlier runs: a statement that failed in one and reads a stream that the others move, and for which
+    nothing was done since, neither itself nor, in a later run (the script was mended), another one into the same target. Pure."""
     done = {s.fingerprint for s in claim.done}
-    written = {s.path for s in claim.statements[len(before) :] if s.outcome == "done"}
     moves = [uuid for uuid in claim.intervals if any(claim.reads(s, uuid) for s in claim.done)]
-    failed = [s for s in before if s.outcome == "fenced" and s.fingerprint not in done and s.path not in written]
-    return next((s for s in failed if any(claim.reads(s, uuid) for uuid in moves)), None)
+    for s in claim.statements:
+        if s.outcome != "fenced" or s.entered >= claim.number or s.fingerprint in done:
+            continue
+        is_mended = any(d.path == s.path and d.entered > s.entered for d in claim.done)
+        if not is_mended and any(claim.reads(s, uuid) for uuid in moves):
+            return s
+    return None
 
 
 def conclusion(claim: Claim) -> Conclusion:

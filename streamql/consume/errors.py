@@ -72,6 +72,34 @@ def no_query() -> StreamqlError:
     )
 
 
+def is_refusal(e: BaseException) -> bool:
+    """Whether a statement was refused for what it says (SQLSTATE of classes 0A, 22, 42), or since what it would write is there already; a
+    stream that went away was there when it was analysed."""
+    if not isinstance(e, StreamqlError) or e.code == "STREAM_NOT_FOUND":
+        return False
+    return e.sqlstate[:2] in ("0A", "22", "42") or e.code == "STATEMENT_COMMITTED"
+
+
+def not_whole(failed: int) -> StreamqlError:
+    """The error for a COMMIT after statements that failed and were not run again."""
+    return StreamqlError(
+        "INVALID_TRANSACTION_STATE",
+        f"COMMIT: {failed} statement(s) of the transaction failed",
+        hint="run them again, or ROLLBACK",
+    )
+
+
+def arrived(done: ClaimedStatement) -> StreamqlError:
+    """The error for a statement of a transaction into a target that an earlier one wrote, though that one reported an error."""
+    return StreamqlError(
+        "STATEMENT_COMMITTED",
+        f"an earlier statement of the transaction into {done.target} reported an error, and committed (version {done.target_version})",
+        hint="go on without it, if this one was to stand for it: what it wrote is in; else run this one once more. Or ROLLBACK, and "
+        f"RESTORE {done.target}",
+        statement=done.text,
+    )
+
+
 def not_run_again(failed: ClaimedStatement) -> StreamqlError:
     """The error for a COMMIT without a statement that failed in an earlier run of the transaction: the others would move the stream without
     it."""
@@ -119,8 +147,8 @@ def fenced(claim: Claim, failure: BaseException | None) -> StreamqlError:
     return lost(claim, f"another process took this one for dead while the statement ran, and fenced it{said}")
 
 
-def lost_at_commit(claim: Claim, outcome: str | None) -> StreamqlError:
-    """The error for a COMMIT whose claim others took; `outcome`: what the ledger says of it, None: it is somebody's still."""
+def lost_without_commit(claim: Claim, outcome: str | None) -> StreamqlError:
+    """The error for a COMMIT or ROLLBACK whose claim others took; `outcome`: what the ledger says of it, None: it is somebody's still."""
     if outcome is None:
         return lost(claim, f"its data IS in {claim.where_done}; run the transaction again: what is done is skipped")
     return lost_with_data(claim, "it was given up meanwhile (RELEASE, SET OFFSET, DROP)")
@@ -150,9 +178,11 @@ def lost(claim: Claim, why: str) -> StreamqlError:
 def undecided(claim: Claim, statement: ClaimedStatement, why: str, names: Mapping[str, str]) -> StreamqlError:
     """The error for a consumption of which no log can tell; `claim`: with those of its statements decided that a log can decide. `names`:
     of its streams, by id."""
-    arrived = "; ".join(
-        f"ALTER STREAM {names.get(uuid, '…')} SET OFFSET VERSION {i.through}" for uuid, i in claim.intervals.items()
-    )
+    moving = {uuid: i for uuid, i in claim.intervals.items() if i.after != i.through}
+    is_whole = not claim.is_block and len(claim.statements) == 1 and bool(moving)
+    told = {min(moving): moving[min(moving)]} if is_whole else claim.intervals  # it moves the others along
+    along = " (its other streams move along)" if len(told) < len(claim.intervals) else ""
+    arrived = "; ".join(f"ALTER STREAM {names.get(u, '…')} SET OFFSET VERSION {i.through}" for u, i in told.items())
     again = "run the statement again once it can be; only if it never can: " if why.startswith(UNREACHABLE) else ""
     others = f"; others of its statements committed, into {claim.where_done}" if claim.done else ""
     undo = f"RESTORE {', '.join(s.target for s in claim.done)}, then " if claim.done else ""
@@ -160,7 +190,7 @@ def undecided(claim: Claim, statement: ClaimedStatement, why: str, names: Mappin
     return StreamqlError(
         "CONSUMPTION_UNDECIDED",
         f"whether consumption {claim.consumption_id} into {statement.target} committed cannot be told: {why} ({statement.path}){others}",
-        hint=f"{again}look whether the rows arrived; if so, {arrived}; if not, {release}",
+        hint=f"{again}look whether the rows arrived; if so, {arrived}{along}; if not, {release}",
         consumption_id=claim.consumption_id,
         path=statement.path,
     )

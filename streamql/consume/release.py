@@ -39,12 +39,10 @@ def moving_along(last: Ending, moved: StreamState) -> Ending:
     """Where a person moves a stream to the end of what a given up consumption took of it, its rows have arrived. A single statement is in
     whole or not at all: what it took of its other streams has arrived too, and they move along, so that nobody takes it again."""
     claim, uuid = last.claim, moved.stream.uuid
-    if (
-        claim is None
-        or claim.is_block
-        or len(claim.statements) != 1
-        or moved.offset.version != claim.intervals[uuid].through
-    ):
+    if claim is None or claim.is_block or len(claim.statements) != 1:
+        return last
+    interval = claim.intervals[uuid]
+    if moved.offset.version != interval.through or interval.after == interval.through:  # its beginning, then, as well
         return last
     others = [s for s in last.after if s.stream.uuid != uuid]
     ends = {s.stream.uuid: s.next(offset=Offset(claim.intervals[s.stream.uuid].through)) for s in others}
@@ -52,7 +50,16 @@ def moving_along(last: Ending, moved: StreamState) -> Ending:
 
 
 def tell_of_freed(last: Ending, uuid: str) -> None:
-    """Says of the other streams of a consumption that gave way where they are now: they were not spoken of."""
+    """Says of a consumption that gave way what of it is in its targets, and where its other streams are now: these were not spoken of."""
+    if last.claim is not None and last.claim.done:
+        log.warning(
+            "a consumption of %s was given up, and what it wrote is in %s: whoever takes these changes again must know",
+            last.claim.owner.who,
+            last.claim.where_done,
+        )
+    unknown = next((e for e in last.events if e["outcome"] == "UNDECIDED"), None)
+    if unknown is not None:
+        log.warning("a consumption was given up of which nobody knows whether it arrived: %s", unknown["error"])
     for before, after in zip(last.before, last.after, strict=True):
         if after.stream.uuid != uuid:
             did = "delivers again from" if after.offset == before.offset else "was moved along, to"

@@ -185,7 +185,7 @@ def _attempt(
 
 def _run(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObject:
     """Steps 3 to 5: run, decide by the targets' logs whatever happened, advance or release."""
-    rows: JavaObject = None
+    rows = command.no_rows()
     failure: BaseException | None = None
     claim = claimed.claim
     ran: dict[int, ClaimedStatement] = {}
@@ -206,6 +206,8 @@ def _run(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObject:
     except Exception as e:
         raise e from failure
     if outcome == "CONSUMED":
+        if failure is not None:
+            tell_of_success(failure)
         return rows
     for target in claimed.targets:
         tell_of_reservation(claim, target)
@@ -225,9 +227,14 @@ def _run_one(spark: SparkSession, command: Command, claimed: Claimed, i: int) ->
         decided = decide_own(spark, claimed.claim, statement, e)
         if decided.outcome != "done":
             raise
-        log.warning("the statement committed although it reported an error, and the stream moves: %s", sentence(e))
+        tell_of_success(e)
         return command.no_rows(), counted(command, i, decided)
     return rows, counted(command, i, decide_own(spark, claimed.claim, statement, None))
+
+
+def tell_of_success(failure: BaseException) -> None:
+    """Says of a statement that its work is done, whatever it reported."""
+    log.warning("the statement committed although it reported an error, and the stream moves: %s", sentence(failure))
 
 
 def _end_query(

@@ -19,7 +19,7 @@ from streamql.consume.owner import is_of_this_host
 from streamql.delta.jvm import sentence
 from streamql.delta.names import qualify
 from streamql.engine.reads import table_source
-from streamql.engine.retention import EXTENDED_BY_MS, before_extension, extend, is_stale_soon, revert
+from streamql.engine.retention import EXTENDED_BY_MS, extend, extension_of, is_of, is_stale_soon, revert
 from streamql.errors import StreamqlError
 from streamql.model import Interval, TableSource
 from streamql.reading import interval_now
@@ -249,13 +249,16 @@ def _extensions(spark: SparkSession, states: Sequence[StreamState], fix: bool) -
         name = str(source.name)
         try:
             found = open_source(spark, source)
-            before = before_extension(found)
-            if before is None or any(_needs_extension(spark, found, s, before) for s in streams):
+            extension = extension_of(found)
+            if extension is None or not is_of(extension, spark):
                 continue
-            if fix:
-                revert(spark, found, before)
+            if any(_needs_extension(spark, found, s, extension.before) for s in streams):
+                continue
             what = "its history was kept for longer while a stream lagged; all of them have caught up, or are gone"
-            remedy = "its own retention is in force again" if fix else "streamql doctor --fix takes that back"
+            remedy = "streamql doctor --fix takes that back"
+            if fix:
+                is_back = revert(spark, found, extension)
+                remedy = f"its own retention is in force again{'' if is_back else ' once no other catalog needs the longer one'}"
             findings.append(Finding(name, "warning", "RETENTION_EXTENDED", what, remedy, is_fixed=fix))
         except StreamqlError:  # the stream's own finding tells
             continue

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
@@ -23,8 +24,8 @@ from streamql.times import DAY_MS, HOUR_MS, iso, now_ms
 log = logging.getLogger("streamql")
 
 EXTENDED = "streamql.retentionExtension"
-"""Property of a source whose retention was extended for a stream that lags, JSON: what its owner had set `before` (null: nothing), and
-what was `set`."""
+"""Property of a source whose retention was extended for a stream that lags, JSON: what its owner had set `before` (null: nothing), what was
+`set`, and the ids of the `catalogs` that have streams it was set for."""
 
 EXTENDED_BY_MS = 7 * DAY_MS
 """How much more time a stream gets that is about to go stale."""
@@ -85,8 +86,9 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
             raise StreamqlError(
                 "STREAM_NEEDS_FILES",
                 f"stream {state.name} has still to read files that were removed at {iso(needed)}, and VACUUM would take them",
-                hint=f"consume the stream first, or ALTER TABLE … SET PROPERTIES ('data_retention_days' = "
-                f"'{-(-(now_ms() - needed + DAY_MS) // DAY_MS)}'); SET {VACUUM_GUARD.key} = false lets them go",
+                # Not data_retention_days, which would have the log kept for so long only, too.
+                hint=f"consume the stream first, or ALTER TABLE … SET TBLPROPERTIES ('{FILE_RETENTION}' = "
+                f"'interval {-(-(now_ms() - needed + DAY_MS) // DAY_MS)} days'); SET {VACUUM_GUARD.key} = false lets them go",
                 stream=str(state.name),
                 removed_at_ms=needed,
             )
@@ -141,17 +143,26 @@ def extend(spark: SparkSession, source: OpenSource, lag_ms: int) -> int | None:
     ]
     if not short or days * DAY_MS <= lag_ms:
         return None
-    had = before_extension(source) or {}
-    before = {key: had.get(key, latest.configuration.get(key)) for key in {*had, *short}}
+    had = extension_of(source) or Extension({}, frozenset())
+    before = {key: had.before.get(key, latest.configuration.get(key)) for key in {*had.before, *short}}
     wanted = dict.fromkeys(short, f"interval {days} days")
     now = {key: wanted.get(key, latest.configuration.get(key)) for key in before}
-    _set(spark, source, wanted | {EXTENDED: json.dumps({"before": before, "set": now}, sort_keys=True)})
+    noted = {"before": before, "set": now, "catalogs": sorted({*had.catalogs, catalog_of(spark).table_id})}
+    _set(spark, source, wanted | {EXTENDED: json.dumps(noted, sort_keys=True)})
     return days
 
 
-def before_extension(source: OpenSource) -> dict[str, str | None] | None:
-    """The retention that the source's owner had set, of what is still as an extension left it: what the owner has set since stays. None:
-    it was not extended."""
+@dataclass(frozen=True)
+class Extension:
+    """A retention that was extended. `before`: what the source's owner had set, of what is still as the extension left it: what the owner
+    has set since stays. `catalogs`: ids of those that have the streams it was made for."""
+
+    before: Mapping[str, str | None]
+    catalogs: frozenset[str]
+
+
+def extension_of(source: OpenSource) -> Extension | None:
+    """The extension of a source's retention; None: there is none."""
     text = source.latest.configuration.get(EXTENDED)
     if text is None:
         return None
@@ -159,16 +170,29 @@ def before_extension(source: OpenSource) -> dict[str, str | None] | None:
         noted = json.loads(text)
         before, ours = noted["before"], noted["set"]
         now = source.latest.configuration
-        return {k: before[k] for k in (FILE_RETENTION, LOG_RETENTION) if k in before and now.get(k) == ours.get(k)}
+        kept = {k: before[k] for k in (FILE_RETENTION, LOG_RETENTION) if k in before and now.get(k) == ours.get(k)}
+        return Extension(kept, frozenset(map(str, noted["catalogs"])))
     except (ValueError, TypeError, KeyError):  # somebody edited it: there is nothing to go back to
-        return {}
+        return Extension({}, frozenset())
 
 
-def revert(spark: SparkSession, source: OpenSource, before: dict[str, str | None]) -> None:
-    """Takes an extension back."""
+def is_of(extension: Extension, spark: SparkSession) -> bool:
+    """Whether it is for this session's catalog to take an extension back; that of nobody is anybody's."""
+    return not extension.catalogs or catalog_of(spark).table_id in extension.catalogs
+
+
+def revert(spark: SparkSession, source: OpenSource, extension: Extension) -> bool:
+    """Takes an extension back as far as this session's catalog is concerned. False: others need it, and it stays for them."""
+    others = extension.catalogs - {catalog_of(spark).table_id}
+    if others:
+        noted = json.loads(source.latest.configuration[EXTENDED]) | {"catalogs": sorted(others)}
+        _set(spark, source, {EXTENDED: json.dumps(noted, sort_keys=True)})
+        return False
+    before = extension.before
     _set(spark, source, {key: value for key, value in before.items() if value is not None})
     gone = ", ".join(quote_string(key) for key in (*(k for k, v in before.items() if v is None), EXTENDED))
     spark.sql(f"ALTER TABLE {_sql(source)} UNSET TBLPROPERTIES ({gone})")
+    return True
 
 
 def _sql(source: OpenSource) -> str:

@@ -139,9 +139,9 @@ def test_of_two_transactions_that_wait_for_each_other_one_commits_what_is_done(s
         assert (row["n"], row["d"]) == (ROWS, ROWS)
 
 
-def test_a_commit_after_a_person_gave_the_transaction_up_says_so(spark: SparkSession) -> None:
-    schema, block = two_targets(spark, "given")
-    begin, into_a, _, commit = block
+@pytest.mark.parametrize("last", ["COMMIT", "ROLLBACK"])
+def test_the_end_of_a_transaction_that_a_person_gave_up_says_so(spark: SparkSession, last: str) -> None:
+    schema, (begin, into_a, *_) = two_targets(spark, "given")
     run(spark, begin)
     run(spark, into_a)
     block_of_it = transactions.current(spark)
@@ -149,7 +149,7 @@ def test_a_commit_after_a_person_gave_the_transaction_up_says_so(spark: SparkSes
     assert block_of_it.claim is not None
     assert end(spark, block_of_it.claim, "UNFINISHED", "given up by a person")
     with pytest.raises(StreamqlError, match=r"it was given up meanwhile .*; its data IS in") as lost:
-        run(spark, commit)
+        run(spark, last)
     assert lost.value.code == "CLAIM_LOST"
     assert schema in str(lost.value)
 
@@ -198,6 +198,53 @@ def test_a_statement_whose_deciding_was_cut_short_is_decided_by_the_log(
     assert_ledger_tiles(spark, f"{schema}.s", 2)
     taken = spark.table("streamql.consumptions").where(f"stream = '{schema}.s' AND outcome = 'CONSUMED'").collect()
     assert sorted((r["target"].split(".")[-1], r["rows_written"]) for r in taken) == [("a", ROWS), ("b", ROWS)]
+
+
+def test_a_statement_that_arrived_unheard_is_told_of_before_other_words_of_it_run(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever saw an error mends the statement and runs it again: its rows would be in twice."""
+    schema, (begin, first, second, commit) = two_targets(spark, "block")
+    run(spark, begin)
+    with monkeypatch.context() as patch:
+        patch.setattr(blocks, "decide_own", cut_short)
+        with pytest.raises(StreamqlError, match="cut short"):
+            run(spark, first)
+    with pytest.raises(StreamqlError) as told:
+        run(spark, first.replace("SELECT id, v", "SELECT id, CAST(v AS BIGINT)"))
+    assert told.value.code == "STATEMENT_COMMITTED"
+    run(spark, second)
+    run(spark, commit)
+    assert_arrived_once(spark, schema)
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "FROM p INSERT OVERWRITE TABLE a SELECT id, v INSERT INTO b SELECT id, v",
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) INSERT INTO a SELECT i, i FROM n",
+    ],
+)
+def test_several_inserts_that_read_no_stream_are_refused_in_a_transaction(spark: SparkSession, plain: str) -> None:
+    """Run again, the transaction would empty what it then takes for done."""
+    _, block = two_targets(spark, "plain")
+    run(spark, "CREATE TABLE p (id BIGINT, v BIGINT)")
+    run(spark, block[0])
+    with pytest.raises(Exception, match="could not be told whether an earlier run"):
+        run(spark, plain)
+    run(spark, "ROLLBACK")
+    run(spark, plain)
+
+
+def test_behind_a_recursive_query_one_insert_consumes_and_several_are_refused(spark: SparkSession) -> None:
+    schema, _ = two_targets(spark, "recursive")
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 3)"
+    rows = f"FROM {schema}.s JOIN n ON n.i = 0"
+    with pytest.raises(Exception, match="cannot read a stream behind WITH RECURSIVE"):
+        run(spark, f"{numbers} {rows} INSERT INTO a SELECT id, v INSERT INTO b SELECT id, v")
+    run(spark, f"{numbers} INSERT INTO a SELECT id, v {rows}")
+    assert run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM a")[0] == (ROWS, ROWS)
+    assert run(spark, "SELECT * FROM s") == []
 
 
 def test_a_statement_that_wrote_nothing_and_was_not_decided_is_owed(

@@ -206,6 +206,21 @@ def test_a_run_that_leaves_the_failed_statement_out_is_not_committed(spark: Spar
     assert_arrived_once(spark, schema)
 
 
+def test_a_mended_run_that_broke_off_as_well_is_gone_on_with(spark: SparkSession) -> None:
+    """The failed statement of the first run was replaced in the second: the third has nothing left to do but COMMIT."""
+    schema, (begin, into_a, _, commit) = half_done(spark)
+    mended = f"INSERT INTO {schema}.b SELECT id, CAST(v AS BIGINT) FROM {schema}.s"
+    for last in ("ROLLBACK", commit):
+        for statement in (begin, into_a, mended):
+            run(spark, statement)
+        if last == commit:
+            run(spark, last)
+        else:
+            with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+                run(spark, last)
+    assert_arrived_once(spark, schema)
+
+
 def test_what_cannot_be_looked_at_can_be_given_up(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     schema, block = two_targets(spark, "block")
     child = start_child(spark, "before:execute:1", *block)

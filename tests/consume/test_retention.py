@@ -70,6 +70,24 @@ def test_an_extension_is_taken_back_after_the_stream_is_gone(spark: SparkSession
     assert retention(spark) == before
 
 
+def test_an_extension_is_taken_back_by_the_catalog_that_made_it(spark: SparkSession) -> None:
+    """Another one's doctor looks at its own streams, which may all be current."""
+    schema = lagging(spark, "ours")
+    before = retention(spark)
+    assert doctor(spark, schema, fix=True)["STREAM_STALE"].is_fixed
+    extended = retention(spark)
+    other = spark.newSession()
+    other.conf.set("spark.streamql.catalog", f"{schema}_other")
+    run(other, f"USE {schema}")
+    run(other, "CREATE STREAM current ON TABLE t")
+    assert doctor(other, schema, fix=True) == {}
+    assert retention(spark) == extended
+    run(spark, "ALTER STREAM s SET OFFSET TO LATEST")
+    assert doctor(other, schema, fix=True) == {}
+    assert doctor(spark, schema, fix=True)["RETENTION_EXTENDED"].is_fixed
+    assert retention(spark) == before
+
+
 def test_the_source_is_extended_and_not_what_has_its_name_by_now(spark: SparkSession, tmp_path: Path) -> None:
     schema = fresh_schema(spark, "renamed")
     run(spark, f"CREATE TABLE t (id BIGINT) LOCATION '{tmp_path / 't'}'")

@@ -10,11 +10,12 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.store import catalog_of
 from streamql.consume import decide, owner
+from streamql.consume import run as protocol
 from streamql.consume.errors import busy
 from streamql.engine.doctor import Finding, examine
 from streamql.errors import StreamqlError
 from streamql.names import Name
-from tests.consume.support import fresh_schema, run, start_child, tracked_table
+from tests.consume.support import fresh_schema, run, start_child, tracked_table, two_targets
 
 ROWS = 5_000
 TIMEOUT_SECONDS = 240
@@ -115,11 +116,58 @@ def test_streams_of_one_statement_move_along_where_a_person_says_that_it_arrived
     run(spark, "CREATE TABLE rest (id BIGINT, v BIGINT)")
     with pytest.raises(StreamqlError, match="CONSUMPTION_UNDECIDED") as undecided:
         run(spark, "INSERT INTO rest SELECT id, v FROM s2")
-    (said, *_) = undecided.value.hint.removeprefix("look whether the rows arrived; if so, ").split(";")
-    assert said.startswith("ALTER STREAM")
+    said, rest = undecided.value.hint.removeprefix("look whether the rows arrived; if so, ").split(" (", 1)
+    assert rest.startswith("its other streams move along); if not, ")
     run(spark, said)
     for stream in ("s", "s2"):
         assert run(spark, f"SELECT * FROM {stream}") == []
     assert run(spark, "SELECT count(*) AS n FROM elsewhere")[0]["n"] == 2 * ROWS
     moved = run(spark, f"SELECT stream FROM streamql.events WHERE event = 'set_offset' AND stream LIKE '{schema}.%'")
     assert {r["stream"] for r in moved} == {f"{schema}.s", f"{schema}.s2"}
+
+
+def test_the_beginning_of_what_had_nothing_to_deliver_says_nothing_of_what_arrived(spark: SparkSession) -> None:
+    """One of the streams was quiet: its beginning is its end, and a person who names it may mean either."""
+    schema = fresh_schema(spark, "quiet")
+    tracked_table(spark, ROWS)
+    run(spark, "CREATE STREAM quiet ON TABLE t")
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    both = f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s UNION ALL SELECT id, v FROM {schema}.quiet"
+    child = start_child(spark, "before:execute", both)
+    _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
+    assert child.returncode == -signal.SIGKILL, errors
+    run(spark, "DROP TABLE target")
+    state = catalog_of(spark).find(spark, Name("spark_catalog", schema, "quiet"))
+    assert state is not None
+    run(spark, f"ALTER STREAM quiet SET OFFSET VERSION {state.offset.version}")
+    assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
+
+
+def test_a_statement_that_arrived_and_could_not_be_decided_at_once_ends_as_it_should(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    schema = fresh_schema(spark, "glitch")
+    tracked_table(spark, ROWS)
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+
+    def glitch(*_: object) -> None:
+        raise OSError("the storage did not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(protocol, "decide_own", glitch)
+        assert run(spark, f"INSERT INTO target SELECT id, v FROM {schema}.s") == []
+    assert "the statement committed although it reported an error" in caplog.text
+    assert run(spark, "SELECT * FROM s") == []
+    assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS
+
+
+def test_whoever_gives_a_consumption_up_is_told_what_of_it_is_in(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    schema, (begin, first, *_) = two_targets(spark, "told")
+    run(spark, begin)
+    run(spark, first)
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(spark, "ROLLBACK")
+    run(spark, "CREATE OR REPLACE STREAM s ON TABLE t AT (STREAM => 's')")
+    assert f"was given up, and what it wrote is in spark_catalog.{schema}.a" in caplog.text

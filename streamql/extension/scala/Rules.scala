@@ -123,6 +123,10 @@ object Refusals {
       "not be told whether an earlier run of the transaction has done it",
     "run it before BEGIN TRANSACTION, or after COMMIT")
 
+  def severalBehindWith(): Nothing = refuse("UNSUPPORTED_STATEMENT",
+    "several INSERTs in one statement cannot read a stream behind WITH RECURSIVE",
+    "BEGIN TRANSACTION, an INSERT for each target, COMMIT")
+
   def materializedView(): Nothing = refuse("UNSUPPORTED_STATEMENT", "materialized views are not supported yet",
     "CREATE TABLE v AS SELECT …, kept current by a stream and MERGE")
 
@@ -149,12 +153,27 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     plan match {
       case _: ConsumeCommand => plan
       case q: ConsumeQuery if q.resolved => wrap(Seq(q.child), isQuery = true, q.asked)
-      case u: Union if u.children.nonEmpty && u.children.forall(_.isInstanceOf[Command]) && Plans.reads(u).nonEmpty =>
-        wrap(u.children.map(mend), isQuery = false)
       case c: Command if c.resolved && Plans.reads(c).nonEmpty => consuming(c)
-      case WithCTE(c: Command, _) if Plans.reads(plan).nonEmpty => wrap(Seq(plan), isQuery = false)
-      case c: Command if c.resolved && !Blocks.allows(c) && Blocks.isOpen(session) => Refusals.plainWrite()
+      case WithCTE(Commands(several), _) if several.size > 1 && Plans.reads(plan).nonEmpty => Refusals.severalBehindWith()
+      case Commands(several) if Plans.reads(plan).nonEmpty => wrap(several.map(mend), isQuery = false)
+      case Commands(several) if several.forall(_.resolved) && Blocks.isOpen(session) &&
+          several.exists(c => !Blocks.allows(Commands.bare(c))) => Refusals.plainWrite()
       case other => other
+    }
+  }
+
+  /** What runs as commands: one, or the several INSERTs of one statement; with what WITH names, where that is not in them already. */
+  private object Commands {
+    def unapply(plan: LogicalPlan): Option[Seq[LogicalPlan]] = plan match {
+      case c: Command => Some(Seq(c))
+      case u: Union if u.children.nonEmpty && u.children.forall(_.isInstanceOf[Command]) => Some(u.children)
+      case WithCTE(inner, names) => unapply(inner).map(_.map(WithCTE(_, names)))
+      case _ => None
+    }
+
+    def bare(command: LogicalPlan): Command = command match {
+      case WithCTE(inner, _) => bare(inner)
+      case c: Command => c
     }
   }
 
