@@ -376,6 +376,8 @@ class Block:
                 said = catalog_of(self._spark).outcome_of(self._spark, judged.consumption_id) if judged.done else None
                 if said == "CONSUMED":  # by a COMMIT of which nobody heard
                     raise errors.committed(judged)
+                if judged.done and said is None:
+                    raise errors.unfinished(judged, "another process took this one for dead")
                 if judged.done:
                     raise errors.lost_without_commit(judged, said)
                 return
