@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from streamql.delta.log import Commit, FileState
+from streamql.delta.log import Commit, FileChange, FileState
 
 
 @dataclass
@@ -165,9 +165,8 @@ def lost_sight_of(net: Mapping[str, NetFile], commits: Sequence[Commit]) -> int 
     if not by_hand:
         return None
     gone = gone_after(commits)
-    grows = versions_tell(
-        commits
-    )  # then what a changed vector leaves of its file are rows that it took, none that it gave back
+    # Then what a changed vector leaves of its file are rows that it took, none that it gave back.
+    grows = versions_tell(commits)
     brought = (
         path in gone and any(w > 0 for w in f.weights.values()) and not (f.is_pair and grows) for path, f in net.items()
     )
@@ -176,11 +175,16 @@ def lost_sight_of(net: Mapping[str, NetFile], commits: Sequence[Commit]) -> int 
 
 def there_before(commits: Sequence[Commit]) -> dict[str, FileState]:
     """Files that were in the table when the interval began, with the vector they had, of those that it touched."""
-    first: dict[str, FileState | None] = {}
+    return {path: c.before for path, c in first_changes(commits).items() if c.before is not None}
+
+
+def first_changes(commits: Sequence[Commit]) -> dict[str, FileChange]:
+    """What the first commit that touched a file did to it, by path."""
+    first: dict[str, FileChange] = {}
     for commit in commits:
         for change in commit.changes:
-            first.setdefault(change.path, change.before)
-    return {path: state for path, state in first.items() if state is not None}
+            first.setdefault(change.path, change)
+    return first
 
 
 def gone_after(commits: Sequence[Commit]) -> set[str]:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from streamql.changes import schema
+from streamql.changes.net import first_changes
 from streamql.changes.plan import ChangePlan, Piece, without_pairs
 from streamql.delta.jvm import JavaObject
 from streamql.delta.log import Commit, FileState, Json
@@ -102,13 +103,8 @@ def _by_partitioning(reading: Reading, pieces: Sequence[Piece]) -> list[tuple[sc
 def _came_back(commits: Sequence[Commit]) -> dict[str, frozenset[str]]:
     """What the files that were not there when the interval began are partitioned by: an add, unlike a remove, names also those columns
     whose value is NULL."""
-    first: dict[str, frozenset[str] | None] = {}
-    for commit in commits:
-        for change in commit.changes:
-            is_new = change.before is None and change.after is not None
-            named = frozenset(change.after.action.get("partitionValues") or ()) if is_new and change.after else None
-            first.setdefault(change.path, named)
-    return {path: named for path, named in first.items() if named is not None}
+    adds = {path: c.after for path, c in first_changes(commits).items() if c.before is None}
+    return {path: frozenset(f.action.get("partitionValues") or ()) for path, f in adds.items() if f is not None}
 
 
 def _partitioned_otherwise(file: FileState, layout: frozenset[str]) -> StreamqlError:

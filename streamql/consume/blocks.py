@@ -373,14 +373,14 @@ class Block:
                 return
             judged = judge(self._spark, self._claim)
             if not is_held(self._spark, judged):
-                said = catalog_of(self._spark).outcome_of(self._spark, judged.consumption_id) if judged.done else None
+                if not judged.done:
+                    return
+                said = catalog_of(self._spark).outcome_of(self._spark, judged.consumption_id)
                 if said == "CONSUMED":  # by a COMMIT of which nobody heard
                     raise errors.committed(judged)
-                if judged.done and said is None:
+                if said is None:
                     raise errors.unfinished(judged, "another process took this one for dead")
-                if judged.done:
-                    raise errors.lost_without_commit(judged, said)
-                return
+                raise errors.lost_without_commit(judged, said)
             if conclude(self._spark, judged, "rolled back") == "UNFINISHED":
                 raise errors.unfinished(judged, "rolled back")
 

@@ -207,7 +207,7 @@ def _run(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObject:
         raise e from failure
     if outcome == "CONSUMED":
         if failure is not None:
-            tell_of_success(failure)
+            _tell_of_success(failure)
         return rows
     for target in claimed.targets:
         tell_of_reservation(claim, target)
@@ -227,12 +227,12 @@ def _run_one(spark: SparkSession, command: Command, claimed: Claimed, i: int) ->
         decided = decide_own(spark, claimed.claim, statement, e)
         if decided.outcome != "done":
             raise
-        tell_of_success(e)
+        _tell_of_success(e)
         return command.no_rows(), counted(command, i, decided)
     return rows, counted(command, i, decide_own(spark, claimed.claim, statement, None))
 
 
-def tell_of_success(failure: BaseException) -> None:
+def _tell_of_success(failure: BaseException) -> None:
     """Says of a statement that its work is done, whatever it reported."""
     log.warning("the statement committed although it reported an error, and the stream moves: %s", sentence(failure))
 

@@ -217,7 +217,7 @@ class DeltaTable:
         """What tells when a version was committed (`images.shown`): these commits from memory, earlier ones from the log, where it still
         has them."""
         known = "\n".join(f"{c.version} {c.time_ms}" for c in commits)
-        return scala(self._spark).CommitTimes.of(self._reader, snapshot.handle, snapshot.table_id, known)
+        return scala(self._spark).CommitTimes.of(self._reader, snapshot.handle, known)
 
 
 _durations: dict[str, int] = {}

@@ -19,7 +19,7 @@ from streamql.consume.owner import is_of_this_host
 from streamql.delta.jvm import sentence
 from streamql.delta.names import qualify
 from streamql.engine.reads import table_source
-from streamql.engine.retention import EXTENDED_BY_MS, extend, extension_of, is_of, is_stale_soon, revert
+from streamql.engine.retention import EXTENDED_BY_MS, extend, extension_of, is_ours, is_stale_soon, revert
 from streamql.errors import StreamqlError
 from streamql.model import Interval, TableSource
 from streamql.reading import interval_now
@@ -250,7 +250,7 @@ def _extensions(spark: SparkSession, states: Sequence[StreamState], fix: bool) -
         try:
             found = open_source(spark, source)
             extension = extension_of(found)
-            if extension is None or not is_of(extension, spark):
+            if extension is None or not is_ours(spark, extension):
                 continue
             if any(_needs_extension(spark, found, s, extension.before) for s in streams):
                 continue

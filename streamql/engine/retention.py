@@ -176,7 +176,7 @@ def extension_of(source: OpenSource) -> Extension | None:
         return Extension({}, frozenset())
 
 
-def is_of(extension: Extension, spark: SparkSession) -> bool:
+def is_ours(spark: SparkSession, extension: Extension) -> bool:
     """Whether it is for this session's catalog to take an extension back; that of nobody is anybody's."""
     return not extension.catalogs or catalog_of(spark).table_id in extension.catalogs
 

@@ -26,14 +26,26 @@ def doctor(spark: SparkSession, schema: str, *, fix: bool = False) -> list[Findi
     return [f for f in examine(spark, fix=fix) if f.subject.startswith(f"{schema}.")]
 
 
-def left_behind(spark: SparkSession, point: str, prefix: str) -> str:
-    """A schema where a process died in an INSERT at a point."""
+def consumer(spark: SparkSession, prefix: str) -> str:
+    """A schema with a stream on a table of ROWS rows, and a target."""
     schema = fresh_schema(spark, prefix)
     tracked_table(spark, ROWS)
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
-    child = start_child(spark, point, f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s", conf=LEASE)
+    return schema
+
+
+def killed(spark: SparkSession, point: str, schema: str, *streams: str, conf: dict[str, str] | None = None) -> None:
+    """A process that dies at a point of an INSERT from these streams into the target."""
+    rows = " UNION ALL ".join(f"SELECT id, v FROM {schema}.{stream}" for stream in streams)
+    child = start_child(spark, point, f"INSERT INTO {schema}.target {rows}", conf=conf)
     _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
     assert child.returncode == -signal.SIGKILL, errors
+
+
+def left_behind(spark: SparkSession, point: str, prefix: str) -> str:
+    """A schema where a process with a short lease died in an INSERT at a point."""
+    schema = consumer(spark, prefix)
+    killed(spark, point, schema, "s", conf=LEASE)
     return schema
 
 
@@ -46,9 +58,7 @@ def short_lease(spark: SparkSession) -> SparkSession:
 
 def test_who_stood_still_is_told_that_its_claim_is_lost(short_lease: SparkSession) -> None:
     """Its statement goes on in the JVM meanwhile, and meets the fence when it would commit, of which Delta says something else."""
-    schema = fresh_schema(short_lease, "still")
-    tracked_table(short_lease, ROWS)
-    run(short_lease, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    schema = consumer(short_lease, "still")
     slow = f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s WHERE id > 0 OR reflect('java.lang.Thread', 'sleep', 12000L) IS NULL"
     child = start_child(short_lease, "never", slow, conf=LEASE)
     end = time.monotonic() + TIMEOUT_SECONDS
@@ -104,14 +114,9 @@ def test_a_target_that_cannot_be_written_is_a_finding_and_has_a_way_out(
 
 
 def test_streams_of_one_statement_move_along_where_a_person_says_that_it_arrived(spark: SparkSession) -> None:
-    schema = fresh_schema(spark, "along")
-    tracked_table(spark, ROWS)
+    schema = consumer(spark, "along")
     run(spark, "CREATE STREAM s2 ON TABLE t AT (STREAM => 's')")
-    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
-    both = f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s UNION ALL SELECT id, v FROM {schema}.s2"
-    child = start_child(spark, "after:execute", both)
-    _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
-    assert child.returncode == -signal.SIGKILL, errors
+    killed(spark, "after:execute", schema, "s", "s2")
     run(spark, "ALTER TABLE target RENAME TO elsewhere")
     run(spark, "CREATE TABLE rest (id BIGINT, v BIGINT)")
     with pytest.raises(StreamqlError, match="CONSUMPTION_UNDECIDED") as undecided:
@@ -128,14 +133,9 @@ def test_streams_of_one_statement_move_along_where_a_person_says_that_it_arrived
 
 def test_the_beginning_of_what_had_nothing_to_deliver_says_nothing_of_what_arrived(spark: SparkSession) -> None:
     """One of the streams was quiet: its beginning is its end, and a person who names it may mean either."""
-    schema = fresh_schema(spark, "quiet")
-    tracked_table(spark, ROWS)
+    schema = consumer(spark, "quiet")
     run(spark, "CREATE STREAM quiet ON TABLE t")
-    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
-    both = f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s UNION ALL SELECT id, v FROM {schema}.quiet"
-    child = start_child(spark, "before:execute", both)
-    _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
-    assert child.returncode == -signal.SIGKILL, errors
+    killed(spark, "before:execute", schema, "s", "quiet")
     run(spark, "DROP TABLE target")
     state = catalog_of(spark).find(spark, Name("spark_catalog", schema, "quiet"))
     assert state is not None
@@ -146,9 +146,7 @@ def test_the_beginning_of_what_had_nothing_to_deliver_says_nothing_of_what_arriv
 def test_a_statement_that_arrived_and_could_not_be_decided_at_once_ends_as_it_should(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    schema = fresh_schema(spark, "glitch")
-    tracked_table(spark, ROWS)
-    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    schema = consumer(spark, "glitch")
 
     def glitch(*_: object) -> None:
         raise OSError("the storage did not answer")

@@ -20,13 +20,15 @@ def path(spark: SparkSession, file: Path) -> object:
     return spark._jvm.org.apache.hadoop.fs.Path(file.as_uri())  # type: ignore[union-attr]
 
 
+def rename(spark: SparkSession, context: object, source: Path, target: Path) -> None:
+    option = spark._jvm.org.apache.hadoop.fs.Options.Rename  # type: ignore[union-attr]
+    none = spark.sparkContext._gateway.new_array(option, 0)  # type: ignore[union-attr]
+    context.rename(path(spark, source), path(spark, target), none)  # type: ignore[attr-defined]
+
+
 def renamed(spark: SparkSession, context: object, source: Path, target: Path) -> bool:
-    no_options = spark.sparkContext._gateway.new_array(  # type: ignore[union-attr]
-        spark._jvm.org.apache.hadoop.fs.Options.Rename,  # type: ignore[union-attr]
-        0,
-    )
     try:
-        context.rename(path(spark, source), path(spark, target), no_options)  # type: ignore[attr-defined]
+        rename(spark, context, source, target)
     except Exception as e:
         if "FileAlreadyExistsException" not in str(e):
             raise
@@ -81,8 +83,4 @@ def test_links_are_renamed_as_links(spark: SparkSession, tmp_path: Path) -> None
     assert renamed(spark, context, tmp_path / "link", tmp_path / "other")
     assert (tmp_path / "other").is_symlink()
     with pytest.raises(Exception, match="FileNotFoundException"):
-        context.rename(  # type: ignore[attr-defined]
-            path(spark, tmp_path / "missing"),
-            path(spark, tmp_path / "new"),
-            spark.sparkContext._gateway.new_array(spark._jvm.org.apache.hadoop.fs.Options.Rename, 0),  # type: ignore[union-attr]
-        )
+        rename(spark, context, tmp_path / "missing", tmp_path / "new")

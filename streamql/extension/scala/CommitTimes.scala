@@ -60,11 +60,11 @@ object CommitTimes {
     }
 
   /** `known`: "version milliseconds", one a line. */
-  def of(reader: TableReader, snapshot: Snapshot, tableId: String, known: String): CommitTimes = {
+  def of(reader: TableReader, snapshot: Snapshot, known: String): CommitTimes = {
     val map = new java.util.HashMap[java.lang.Long, java.lang.Long]()
     known.linesIterator.map(_.split(' ')).foreach { case Array(v, ms) => map.put(v.toLong, ms.toLong * 1000L) }
     val staged = reader.staged(snapshot).map { case (version, file) => version -> file.toString }
-    new CommitTimes(reader.logPath, tableId, reader.broadcastConf, map, staged)
+    new CommitTimes(reader.logPath, snapshot.metadata.id, reader.broadcastConf, map, staged)
   }
 }
 
