@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from streamql.names import Name
@@ -50,11 +50,16 @@ class Interval:
 
 @dataclass(frozen=True)
 class TableSource:
-    """A Delta table as a stream holds on to it: by Delta's table id; path and name are where it was last seen."""
+    """A Delta table as a stream holds on to it: by Delta's table id; path and name are where it was last seen.
+
+    `seen`: its newest version by then, and the in-commit time of that in milliseconds, by which its history is known from that of a copy,
+    which has the same id; None where commits do not tell.
+    """
 
     name: Name
     path: str
     table_id: str
+    seen: tuple[int, int] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -15,7 +15,7 @@ from streamql.changes import HIDDEN_COLUMNS
 from streamql.errors import StreamqlError
 from streamql.model import Interval, TableSource
 from streamql.names import Name
-from streamql.sources.table import OpenSource, backlog, open_source
+from streamql.sources.table import OpenSource, backlog, history_ms, is_stale_soon, open_source
 
 PINS_MAX = 4096
 
@@ -48,6 +48,7 @@ class StreamReading:
                 "initial": i.initial,
                 "rows_max": self.rows_max,
                 "source": [s.name.catalog, s.name.schema, s.name.object, s.path, s.table_id],
+                "seen": s.seen,
             }
         )
 
@@ -74,7 +75,8 @@ def read_token(text: str) -> Token:
     t = json.loads(text)
     *name, path, table_id = t["source"]
     interval = Interval(t["after"], t["through"], t["initial"])
-    return Token(t["uuid"], t["stream"], interval, TableSource(Name(*name), path, table_id), t["rows_max"], text)
+    seen = None if t["seen"] is None else tuple(t["seen"])
+    return Token(t["uuid"], t["stream"], interval, TableSource(Name(*name), path, table_id, seen), t["rows_max"], text)
 
 
 class Pins:
@@ -99,16 +101,34 @@ class Pins:
 
 
 def interval_now(spark: SparkSession, state: StreamState, source: OpenSource) -> Interval:
-    """(offset, latest]. Raises STREAM_INVALID after a RESTORE of the catalog, STREAM_STALE where the source went back."""
+    """(offset, latest]. Raises STREAM_INVALID after a RESTORE of the catalog, STREAM_STALE where the source went back,
+    STREAM_SOURCE_REPLACED where it went back and came on again otherwise."""
     if catalog_of(spark).was_restored(state):
         raise StreamqlError(
             "STREAM_INVALID",
             f"the catalog was restored to a time before the last event of stream {state.name}: its offset cannot be trusted",
             hint=f"ALTER STREAM {state.name} SET OFFSET VERSION n",
         )
+    check_history(state, source)
+    return Interval(state.offset.version, source.latest.version, state.offset.initial)
+
+
+def check_history(state: StreamState, source: OpenSource) -> None:
+    """Raises STREAM_STALE where the source went back before the stream's offset, and STREAM_SOURCE_REPLACED where it came on again
+    otherwise: the offset means nothing there."""
     if source.latest.version < state.offset.version:
         raise source.table.stale(state.offset.version)
-    return Interval(state.offset.version, source.latest.version, state.offset.initial)
+    seen = state.stream.source.seen
+    if seen is not None and not source.has_history(seen):
+        raise StreamqlError(
+            "STREAM_SOURCE_REPLACED",
+            f"{source.source.name} has another history than when stream {state.name} saw its version {seen[0]}: it was put back from a "
+            "copy, or is one, and has been written since",
+            hint=f"ALTER STREAM {state.name} SET OFFSET VERSION n, the last version of this history that its target has, or CREATE OR "
+            "REPLACE the stream",
+            source=str(source.source.name),
+            version=seen[0],
+        )
 
 
 def read_stream(
@@ -116,31 +136,30 @@ def read_stream(
 ) -> StreamReading:
     """A stream's change set, for an interval or for what there is now. Raises what reading it raises, before any job."""
     source = open_source(spark, state.stream.source)
+    if pinned is not None:
+        check_history(state, source)
     interval = pinned or interval_now(spark, state, source)
     if pinned is None and rows_max is not None:
         end = source.batch_end(interval, state.stream.mode, rows_max)
         interval = Interval(interval.after, end, interval.initial)
-    return StreamReading(state, interval, source.source, source.changes(interval, state.stream.mode), rows_max)
+    seen = replace(source.source, seen=source.seen_at(interval.through))
+    return StreamReading(state, interval, seen, source.changes(interval, state.stream.mode), rows_max)
 
 
 def has_data(spark: SparkSession, state: StreamState) -> bool:
-    """Whether reading the stream could show a row: from the log alone, never a false no."""
+    """Whether there is something to consume: from the log alone, never a false no. So also where a consumption has not ended, for whoever
+    goes on with it, and where an interval shows no row and would go stale if nobody took it."""
     source = open_source(spark, state.stream.source)
-    interval = interval_now(spark, state, source)
+    return is_due(state, source, interval_now(spark, state, source))
+
+
+def is_due(state: StreamState, source: OpenSource, interval: Interval) -> bool:
+    """`has_data` for an interval of a stream that starts at its offset."""
+    if state.claim is not None or interval.initial:
+        return True
     if interval.is_empty:
         return False
-    if interval.initial:
-        return True
-    return backlog(source, interval, state.stream.mode).has_data
-
-
-def commit_time_ms(source: OpenSource, version: int) -> int | None:
-    """When a version was committed, in milliseconds; None where its commit is not in the log any more."""
-    if version == source.latest.version:
-        return source.latest.time_ms
-    if version < 0:
-        return None
-    try:
-        return source.commits(Interval(version - 1, version))[0].time_ms
-    except StreamqlError:
-        return None
+    return backlog(source, interval, state.stream.mode).has_data or is_stale_soon(
+        source.first_time_ms(interval),
+        history_ms(source.spark, source.latest.configuration, interval, state.stream.mode),
+    )

@@ -59,6 +59,10 @@ class ClaimedStatement:
     changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     entered: int = 0
 
+    def writes_where(self, path: str, target: str) -> bool:
+        """Whether it writes into the target at a path, which has many names, or that has a name and, being no Delta table, no path."""
+        return self.path == path and (bool(path) or self.target == target)
+
     @property
     def guarantee(self) -> str:
         """How often a change arrives where the statement writes. Without a log at the target, its process alone knows what it did; what a
@@ -154,7 +158,12 @@ def encode(state: StreamState) -> str:
             "format": FORMAT,
             "uuid": s.uuid,
             "name": _name(s.name),
-            "source": {"name": _name(s.source.name), "path": s.source.path, "table_id": s.source.table_id},
+            "source": {
+                "name": _name(s.source.name),
+                "path": s.source.path,
+                "table_id": s.source.table_id,
+                "seen": s.source.seen,
+            },
             "mode": s.mode.value,
             "show_initial_rows": s.show_initial_rows,
             "comment": s.comment,
@@ -184,7 +193,7 @@ def decode(text: str) -> StreamState:
         stream = Stream(
             uuid=data["uuid"],
             name=Name(*data["name"]),
-            source=TableSource(Name(*source["name"]), source["path"], source["table_id"]),
+            source=TableSource(Name(*source["name"]), source["path"], source["table_id"], _pair(source.get("seen"))),
             mode=StreamMode(data["mode"]),
             show_initial_rows=data["show_initial_rows"],
             comment=data["comment"],
@@ -206,6 +215,10 @@ def decode(text: str) -> StreamState:
             f"an entry of the catalog of streams is damaged: {e!r}",
             hint="was it written by another program? set spark.streamql.catalog to another schema, and create the streams there",
         ) from e
+
+
+def _pair(numbers: Any) -> tuple[int, int] | None:
+    return None if numbers is None else (int(numbers[0]), int(numbers[1]))
 
 
 def _name(name: Name) -> list[str]:

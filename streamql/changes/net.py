@@ -19,14 +19,12 @@ from streamql.delta.log import Commit, FileChange, FileState
 class NetFile:
     """The states of one file that are left in the sum.
 
-    `weights`: state → its weight. `moved`: a state left in the sum was (also) put there by a move; `by_hand`: the version of one that
-    gave the rows new ids, if it was such a move. `inserted`: the file came by a commit that removed nothing, so every row of it was new
-    then.
+    `weights`: state → its weight. `moved`: a state left in the sum was (also) put there by a move. `inserted`: the file came by a commit
+    that removed nothing, so every row of it was new then.
     """
 
     weights: dict[FileState, int] = field(default_factory=dict)
     moved: bool = False
-    by_hand: int | None = None
     inserted: bool = False
 
     @property
@@ -74,7 +72,7 @@ def net_files(commits: Sequence[Commit], counted: frozenset[int] = frozenset()) 
     """Path → what is left of the file in the sum over the commits, moves of the `counted` versions among them; files of which nothing is
     left are not in it."""
     files: dict[str, NetFile] = {}
-    moved: dict[FileState, int | None] = {}
+    moved: set[FileState] = set()
     for commit in commits:
         counts = commit.version in counted
         removes = any(c.before is not None and (c.data_change or counts) for c in commit.changes)
@@ -82,9 +80,7 @@ def net_files(commits: Sequence[Commit], counted: frozenset[int] = frozenset()) 
             before, after = change.before, change.after
             if not (change.data_change or counts):
                 if after is not None and before != after:
-                    # A file that is only named again, with other statistics, keeps its version, and its rows their ids.
-                    is_new = after.default_row_commit_version == commit.version
-                    moved[after] = commit.version if is_new and not commit.row_tracking_preserved else None
+                    moved.add(after)
                 continue
             path = change.path
             if path not in files:
@@ -98,7 +94,6 @@ def net_files(commits: Sequence[Commit], counted: frozenset[int] = frozenset()) 
     for path, net in files.items():
         net.weights = {state: weight for state, weight in net.weights.items() if weight}
         net.moved = any(state in moved for state in net.weights)
-        net.by_hand = next((v for s in net.weights if (v := moved.get(s)) is not None), None)
         if net.weights:
             left[path] = net
     return left
@@ -155,22 +150,37 @@ def _cardinality(state: FileState) -> int:
 
 
 def lost_sight_of(net: Mapping[str, NetFile], commits: Sequence[Commit]) -> int | None:
-    """The version of a move by which rows of the sum got new ids, so that what happened before it and after it cannot be told to be of
-    one row; None where nothing came of it.
+    """The version of a move by which rows that the interval had brought got new ids, where what happened to them since is in the sum: then
+    the two cannot be told to be of one row. None where nothing came of it.
 
-    It matters only where both are left in the sum: a state that such a move put there, and rows that the interval brought, in a file that
-    is not in the table any more though no data change took it: the move, or one before it, did.
+    A file is followed from move to move: that it holds rows which the interval brought (`fresh`), and that such rows lost their ids on
+    the way (`lost`, by which version). Of several files that one move took and made, each may have gone into each.
     """
-    by_hand = [f.by_hand for f in net.values() if f.by_hand is not None]
-    if not by_hand:
+    if all(c.row_tracking_preserved or all(m.data_change for m in c.changes) for c in commits):
         return None
-    gone = gone_after(commits)
-    # Then what a changed vector leaves of its file are rows that it took, none that it gave back.
-    grows = versions_tell(commits)
-    brought = (
-        path in gone and any(w > 0 for w in f.weights.values()) and not (f.is_pair and grows) for path, f in net.items()
-    )
-    return min(by_hand) if any(brought) else None
+    grows = versions_tell(commits)  # then no changed vector gives rows back
+    fresh: set[str] = set()
+    lost: dict[str, int] = {}
+    for commit in commits:
+        taken = [m.path for m in commit.changes if not m.data_change and m.after is None]
+        is_fresh = any(path in fresh for path in taken)
+        lost_by = min((lost[path] for path in taken if path in lost), default=None)
+        if lost_by is None and is_fresh and not commit.row_tracking_preserved:
+            lost_by = commit.version
+        for change in commit.changes:
+            before, after = change.before, change.after
+            if after is None:
+                continue
+            if change.data_change:
+                if before is None or not grows:
+                    fresh.add(change.path)
+            # A file that is only named again, with other statistics, keeps its version, and its rows their ids.
+            elif before is None and after.default_row_commit_version == commit.version:
+                if is_fresh:
+                    fresh.add(change.path)
+                if lost_by is not None:
+                    lost[change.path] = lost_by
+    return min((lost[p] for p, f in net.items() if p in lost and any(w < 0 for w in f.weights.values())), default=None)
 
 
 def there_before(commits: Sequence[Commit]) -> dict[str, FileState]:

@@ -137,7 +137,7 @@ def in_final_columns(reading: Reading, rows: DataFrame, epoch: schema.Epoch, ori
     """Rows read with an epoch's metadata, under the final names and types; a column that came later is NULL."""
     if epoch is reading.epochs[-1]:
         return rows
-    shown = _followed(
+    shown = followed(
         lambda name: F.col(quote(name)),
         schema.fields(epoch.metadata),
         schema.fields(reading.end.metadata),
@@ -147,9 +147,7 @@ def in_final_columns(reading: Reading, rows: DataFrame, epoch: schema.Epoch, ori
     return rows.select(*own, *shown)
 
 
-def _followed(
-    get: Callable[[str], Column], old: Sequence[Json], new: Sequence[Json], kinds: StructType
-) -> list[Column]:
+def followed(get: Callable[[str], Column], old: Sequence[Json], new: Sequence[Json], kinds: StructType) -> list[Column]:
     """Fields in their final order, names and types, followed by identity from those that `get` finds by their old name."""
     before = {schema.identity(f): f for f in old}
     shown = []
@@ -165,7 +163,7 @@ def _reshaped(value: Column, was: Any, now: Any, kind: DataType) -> Column:
     if was == now or not isinstance(was, Mapping) or not isinstance(now, Mapping) or was.get("type") != now.get("type"):
         return value
     if isinstance(kind, StructType):
-        parts = _followed(value.getField, was["fields"], now["fields"], kind)
+        parts = followed(value.getField, was["fields"], now["fields"], kind)
         return F.when(value.isNotNull(), F.struct(*parts))
     if isinstance(kind, ArrayType):
         inner = kind.elementType

@@ -73,15 +73,6 @@ def column_names(metadata: Json) -> list[str]:
     return [f["name"] for f in fields(metadata)]
 
 
-def names_in(earlier: Json, later: Json) -> dict[str, str | None]:
-    """What a later metadata calls the columns that an earlier one calls otherwise, by their earlier names; None: the column is gone, and
-    its name is another one's."""
-    now = {identity(f): str(f["name"]) for f in fields(later)}
-    taken = set(now.values())
-    before = [(str(f["name"]), now.get(identity(f))) for f in fields(earlier)]
-    return {was: name for was, name in before if name != was and (name is not None or was in taken)}
-
-
 def physical_partition_columns(metadata: Json) -> frozenset[str]:
     """The partition columns as the log's partitionValues name them."""
     names = {f["name"]: identity(f) for f in fields(metadata)}

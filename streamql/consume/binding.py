@@ -74,10 +74,9 @@ def _rebind(
     for old in tokens:
         reading = read_stream(spark, state, now, rows_max)
         now, frame = reading.interval, reading.frame
-        is_earlier = now.through < old.interval.through
-        if is_earlier:
-            frame = open_source(spark, reading.source).named_as_at(old.interval.through, frame, now.through)
-        command.rebind(old.text, frame, reading.token, is_earlier=is_earlier)
+        if now.through < old.interval.through:
+            frame = open_source(spark, reading.source).as_at(old.interval.through, frame, now.through)
+        command.rebind(old.text, frame, reading.token)
     assert now is not None
     return now
 

@@ -123,14 +123,14 @@ class Block:
 
     def _run_one(self, command: Command, i: int) -> tuple[JavaObject, ClaimedStatement | None]:
         """Runs or skips statement `i`: its rows, and what the claim has of it. None: it ran outside of the claim."""
-        with self._owed_unless_begun(command.text):
+        with self._owed_unless_begun(command.key):
             fingerprint = command.fingerprint(i)
         while True:
             with self._owed_unless_begun(fingerprint):
                 self._settle()
                 if (skipped := self._skipped(command, i, fingerprint)) is not None:
                     log.info("this statement was done by an earlier run of the transaction, and is skipped")
-                    self._failed -= {fingerprint, command.text}
+                    self._failed -= {fingerprint, command.key}
                     return command.no_rows(), skipped
                 if self._claim is None and self._takes_over(command, fingerprint):
                     continue
@@ -142,7 +142,7 @@ class Block:
             if entered is not None:
                 break
             with nothing_bound(self._spark, command):
-                self._failed -= {fingerprint, command.text}
+                self._failed -= {fingerprint, command.key}
                 return command.execute(i), None
         statement, target = entered
         claim = self._claim
@@ -165,7 +165,7 @@ class Block:
             if failure is None or (isinstance(failure, Exception) and not is_held(self._spark, claim)):
                 raise errors.fenced(claim, failure) from failure
             raise failure
-        self._failed -= {fingerprint, command.text}
+        self._failed -= {fingerprint, command.key}
         if failure is not None:
             log.warning("the statement committed although it reported an error: %s", sentence(failure))
         return rows, decided
@@ -212,7 +212,7 @@ class Block:
                 records.remove(found)
                 return found
         for done in self._unheard:  # this may be the same in other words
-            if done.path == target.path and done not in self._told:
+            if done.writes_where(target.path, target.name) and done not in self._told:
                 self._told.append(done)
                 raise errors.arrived(done)
         if self._ahead and fingerprint not in [s.fingerprint for s in self._claim.statements if s.outcome == "fenced"]:

@@ -153,7 +153,7 @@ def left_out(claim: Claim) -> ClaimedStatement | None:
     for s in claim.statements:
         if s.outcome != "fenced" or s.entered >= claim.number or s.fingerprint in done:
             continue
-        is_mended = any(d.path == s.path and d.entered > s.entered for d in claim.done)
+        is_mended = any(d.writes_where(s.path, s.target) and d.entered > s.entered for d in claim.done)
         if not is_mended and any(claim.reads(s, uuid) for uuid in moves):
             return s
     return None
@@ -288,7 +288,7 @@ def wait_until_free(
 def check_stands(spark: SparkSession, claim: Claim, done: ClaimedStatement, target: Target) -> None:
     """Raises CONSUMPTION_UNFINISHED where what a done statement wrote is not what it would write now, so that it cannot be skipped: its
     table was dropped, replaced or restored. Of what is no Delta table, nobody can say."""
-    stands = target.path == done.path
+    stands = done.writes_where(target.path, target.name)
     if stands and done.path:
         table = DeltaTable(spark, done.path)
         now = table.latest()

@@ -67,6 +67,11 @@ class Command:
         return str(self._handle.text())
 
     @property
+    def key(self) -> str:
+        """The text, and where in it the statement stands, since statements of one BEGIN … END script share its text."""
+        return str(self._handle.key())
+
+    @property
     def is_query(self) -> bool:
         """Whether the rows are the result, and nothing is written."""
         return bool(self._handle.isQuery())
@@ -96,9 +101,9 @@ class Command:
         """Equal for equal statements: of the text, or where there is none (a DataFrame writer) of what is written where."""
         return str(self._handle.fingerprint(session_of(self._spark), i))
 
-    def rebind(self, token: str, frame: DataFrame, new_token: str, *, is_earlier: bool) -> None:
-        """Every read with this token now stands for another interval; columns that came after one `is_earlier` are NULL in it."""
-        self._handle.rebind(token, analyzed(frame), new_token, is_earlier)
+    def rebind(self, token: str, frame: DataFrame, new_token: str) -> None:
+        """Every read with this token now stands for another interval, of the same columns."""
+        self._handle.rebind(token, analyzed(frame), new_token)
 
     @contextlib.contextmanager
     def keeping_reads(self) -> Iterator[None]:

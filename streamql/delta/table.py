@@ -30,9 +30,11 @@ LOG_IS_GONE = (
     "DELTA_TRUNCATED_TRANSACTION_LOG",
     "DELTA_VERSIONS_NOT_CONTIGUOUS",
     "DELTA_VERSION_NOT_FOUND",
+    "Trying to load a non-existent version",
     "requirement failed: Did not get the first delta file version",
+    "requirement failed: Did not get the last delta file version",
 )
-"""What Delta says where a version's files are not in the log; storage that refuses, or is slow, says something else."""
+"""What Delta says where a version's files are not in the log, or not yet; storage that refuses, or is slow, says something else."""
 
 
 @dataclass(frozen=True)

@@ -236,7 +236,8 @@ def _altered(spark: SparkSession, state: StreamState, statement: AlterStream) ->
     offset = Offset(source.latest.version) if action.point is None else offset_at(spark, source, action.point)
     _check_history(source, offset)
     sequence = catalog_of(spark).number_of(state)
-    return "set_offset", replace(state, offset=offset, sequence=sequence + 1)
+    stream = replace(state.stream, source=source.source)
+    return "set_offset", replace(state, stream=stream, offset=offset, sequence=sequence + 1)
 
 
 def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> None:

@@ -19,12 +19,12 @@ from streamql.consume.owner import is_of_this_host
 from streamql.delta.jvm import sentence
 from streamql.delta.names import qualify
 from streamql.engine.reads import table_source
-from streamql.engine.retention import EXTENDED_BY_MS, extend, extension_of, is_ours, is_stale_soon, revert
+from streamql.engine.retention import EXTENDED_BY_MS, extend, extension_of, is_ours, revert
 from streamql.errors import StreamqlError
 from streamql.model import Interval, TableSource
 from streamql.reading import interval_now
 from streamql.settings import MAX_RETENTION_EXTENSION
-from streamql.sources.table import OpenSource, history_ms, log_retention_ms, open_source
+from streamql.sources.table import OpenSource, history_ms, is_stale_soon, log_retention_ms, open_source
 from streamql.times import DAY_MS, iso, now_ms
 
 Severity = Literal["error", "warning"]
@@ -295,7 +295,7 @@ def _needs_extension(
         interval = interval_now(spark, state, source)
         first = _first_ms(source, interval)
     except StreamqlError as e:
-        if e.code == "STREAM_STALE":  # nothing is left that could be kept for it
+        if e.code in ("STREAM_STALE", "STREAM_SOURCE_REPLACED"):  # nothing is left that could be kept for it
             return False
         raise
     return first is not None and is_stale_soon(first, history_ms(spark, own, interval, state.stream.mode))

@@ -10,6 +10,7 @@ from streamql.delta.names import qualify
 from streamql.dialect.statements import PointInTime
 from streamql.errors import StreamqlError
 from streamql.model import Offset
+from streamql.reading import check_history
 from streamql.sources.table import OpenSource
 from streamql.times import iso, now_ms
 
@@ -38,6 +39,7 @@ def _of_stream(spark: SparkSession, source: OpenSource, point: PointInTime) -> O
             hint="STREAM => takes a stream of the same source",
             **_where(point),
         )
+    check_history(state, source)
     if not point.before:
         return state.offset
     return Offset(_checked(source, state.offset.version - 1, point))

@@ -16,7 +16,7 @@ from streamql.engine.points import offset_at
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode, TableSource
 from streamql.names import Name
-from streamql.reading import commit_time_ms, interval_now
+from streamql.reading import interval_now, is_due
 from streamql.sources.table import backlog, open_source
 
 
@@ -154,7 +154,7 @@ def backlog_frame(spark: SparkSession, state: StreamState) -> DataFrame:
         b.rows_removed,
         b.files,
         b.bytes,
-        b.has_data or interval.initial,
+        is_due(state, source, interval),
         interval.after,
         interval.through,
     ]
@@ -164,5 +164,5 @@ def backlog_frame(spark: SparkSession, state: StreamState) -> DataFrame:
 def table_time_micros(spark: SparkSession, state: StreamState) -> int | None:
     """When the version was committed that the stream's offset is at, in microseconds; None where the log does not know any more."""
     source = open_source(spark, state.stream.source)
-    time_ms = commit_time_ms(source, state.offset.version)
+    time_ms = source.time_ms(state.offset.version)
     return None if time_ms is None else time_ms * 1000

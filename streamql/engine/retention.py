@@ -34,12 +34,6 @@ IGNORES_RETAIN = "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled"
 """Setting of Delta, by default on: VACUUM … RETAIN n goes by the table's own retention, unless n is 0 in whole hours."""
 
 
-def is_stale_soon(first_ms: int, retention: int) -> bool:
-    """Whether a commit of that time, of a source that keeps its history for so long (both in milliseconds), may be gone in a day, or in
-    a quarter of that."""
-    return first_ms + retention - now_ms() <= min(DAY_MS, retention // 4)
-
-
 def first_needed_removal_ms(commits: Sequence[Commit], needed: Container[str]) -> int | None:
     """When the first of the files was removed, or got another deletion vector, that a stream behind these commits has still to read;
     None: none was."""
@@ -171,7 +165,7 @@ def extension_of(source: OpenSource) -> Extension | None:
         before, ours = noted["before"], noted["set"]
         now = source.latest.configuration
         kept = {k: before[k] for k in (FILE_RETENTION, LOG_RETENTION) if k in before and now.get(k) == ours.get(k)}
-        return Extension(kept, frozenset(map(str, noted["catalogs"])))
+        return Extension(kept, frozenset(map(str, noted.get("catalogs", ()))))
     except (ValueError, TypeError, KeyError):  # somebody edited it: there is nothing to go back to
         return Extension({}, frozenset())
 

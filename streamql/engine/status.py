@@ -12,11 +12,9 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.delta.jvm import activate, sentence
 from streamql.delta.table import look_at
-from streamql.engine.retention import is_stale_soon
 from streamql.errors import StreamqlError
-from streamql.model import Interval
-from streamql.reading import commit_time_ms, interval_now
-from streamql.sources.table import Backlog, backlog, history_ms, open_source
+from streamql.reading import interval_now
+from streamql.sources.table import Backlog, backlog, history_ms, is_stale_soon, open_source
 from streamql.times import now_ms
 
 LOOKS_AT_ONCE = 8
@@ -52,7 +50,7 @@ def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamS
         glance, source = glances[state.stream.source.path], state.stream.source
         is_current = (glance.version, glance.table_id) == (state.offset.version, source.table_id)
         if is_current and not catalog_of(spark).was_restored(state):
-            return _current(glance.time_ms, str(source.name), state.offset.initial)
+            return _current(glance.time_ms, str(source.name), state)
         return status_of(spark, state)
 
     with ThreadPoolExecutor(LOOKS_AT_ONCE, initializer=activate, initargs=(spark,)) as pool:
@@ -63,7 +61,7 @@ def status_of(spark: SparkSession, state: StreamState) -> StreamStatus:
     """Lag, backlog, staleness and what is wrong: from the log alone. Never raises for a broken stream: it says why."""
     try:
         source = open_source(spark, state.stream.source)
-        offset_time = commit_time_ms(source, state.offset.version)
+        offset_time = source.time_ms(state.offset.version)
     except Exception as e:  # storage's own among them: the other streams are shown all the same
         return StreamStatus(invalid_reason=_reason(e))
     name = str(source.source.name)
@@ -71,14 +69,14 @@ def status_of(spark: SparkSession, state: StreamState) -> StreamStatus:
         interval = interval_now(spark, state, source)
         lag = interval.through - interval.after
         if not lag:
-            return _current(offset_time, name, interval.initial)
+            return _current(offset_time, name, state)
         waiting = None if interval.initial else backlog(source, interval, state.stream.mode)
-        has_data = waiting is None or waiting.has_data
-        first = source.commits(Interval(interval.after, interval.after + 1))[0].time_ms
+        first = source.first_time_ms(interval)
         seconds = max(0, (now_ms() - first) // 1000)
         retention = history_ms(spark, source.latest.configuration, interval, state.stream.mode)
         stale_after = first + retention
         soon = is_stale_soon(first, retention)
+        has_data = waiting is None or waiting.has_data or soon or state.claim is not None
         return StreamStatus(
             offset_time, lag, seconds, has_data, False, stale_after, source_name=name, backlog=waiting, stale_soon=soon
         )
@@ -88,9 +86,12 @@ def status_of(spark: SparkSession, state: StreamState) -> StreamStatus:
         return StreamStatus(offset_time, lag, None, None, is_stale, None, _reason(e), name)
 
 
-def _current(time_ms: int | None, source: str, initial: bool) -> StreamStatus:
-    """Of a stream at the newest version: nothing waits but, perhaps, the rows that the table had at its creation."""
-    return StreamStatus(time_ms, 0, 0, initial, source_name=source, backlog=None if initial else NO_BACKLOG)
+def _current(time_ms: int | None, source: str, state: StreamState) -> StreamStatus:
+    """Of a stream at the newest version: nothing waits but, perhaps, the rows that the table had at its creation, or a consumption that
+    has not ended."""
+    initial = state.offset.initial
+    has_data = initial or state.claim is not None
+    return StreamStatus(time_ms, 0, 0, has_data, source_name=source, backlog=None if initial else NO_BACKLOG)
 
 
 def _reason(e: Exception) -> str:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import logging
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamql.changes import change_set, read_commits
+from streamql.changes import HIDDEN_COLUMNS, change_set, read_commits
 from streamql.changes.plan import ChangePlan, PlanKind, plan_changes
-from streamql.changes.schema import names_in
-from streamql.delta.log import Commit
+from streamql.changes.scan import followed
+from streamql.changes.schema import Epoch, check_compatible, fields
+from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.names import look_up, tables_of
 from streamql.delta.table import DeltaTable, Snapshot, duration_ms
 from streamql.errors import StreamqlError
-from streamql.model import Interval, StreamMode, TableSource
+from streamql.model import METADATA_COLUMNS, Interval, StreamMode, TableSource
 from streamql.names import Name, quote
+from streamql.times import DAY_MS, now_ms
 
 log = logging.getLogger("streamql")
 
@@ -36,15 +38,42 @@ class OpenSource:
         """The change set of an interval. Lazy."""
         return change_set(self.spark, self.table.path, interval, mode, self.table, self.latest)
 
-    def named_as_at(self, version: int, frame: DataFrame, end: int) -> DataFrame:
-        """The change set of an interval that ends at `end`, its columns called as they are at a later version. Lazy."""
-        names = names_in(self.table.at(end).metadata, self.table.at(version).metadata)
-        columns = [(name, names.get(name, name)) for name in frame.columns]
-        return (
-            frame.select(*(frame[quote(name)].alias(now) for name, now in columns if now is not None))
-            if names
-            else frame
-        )
+    def as_at(self, version: int, frame: DataFrame, end: int) -> DataFrame:
+        """The change set of an interval that ends at `end`, in the table's columns of a later version, NULL in those that came since. Lazy.
+        Raises INCOMPATIBLE_SCHEMA_CHANGE."""
+        then, now = self.table.at(end).metadata, self.table.at(version)
+        if then["schemaString"] == now.metadata["schemaString"]:
+            return frame
+        check_compatible(Epoch(end, then), now.metadata, version)
+        columns = followed(lambda name: frame[quote(name)], fields(then), fields(now.metadata), self.table.schema(now))
+        return frame.select(*METADATA_COLUMNS, *columns, *(frame[quote(name)] for name in HIDDEN_COLUMNS))
+
+    def seen_at(self, version: int) -> tuple[int, int] | None:
+        """What a version's commit is known again by; None where commits do not tell."""
+        if self.source.seen is None or version == self.latest.version:
+            return self.source.seen
+        time_ms = self.time_ms(version)
+        return None if time_ms is None else (version, time_ms)
+
+    def has_history(self, seen: tuple[int, int]) -> bool:
+        """Whether the log has the commit that a version was seen with; also where it does not tell any more, or went back before it."""
+        version, time_ms = seen
+        return version > self.latest.version or self.time_ms(version) in (None, time_ms)
+
+    def time_ms(self, version: int) -> int | None:
+        """When a version was committed, in milliseconds; None where its commit is not in the log any more."""
+        if version == self.latest.version:
+            return self.latest.time_ms
+        if version < 0:
+            return None
+        try:
+            return self.table.commits(self.latest, version - 1, version, files=False)[0].time_ms
+        except CommitMissing:
+            return None
+
+    def first_time_ms(self, interval: Interval) -> int:
+        """When the first commit of an interval was made, in milliseconds. Raises STREAM_STALE."""
+        return self.commits(Interval(interval.after, interval.after + 1))[0].time_ms
 
     def commits(self, interval: Interval) -> list[Commit]:
         """The commits of an interval. Raises STREAM_STALE."""
@@ -112,17 +141,25 @@ def open_source(spark: SparkSession, source: TableSource) -> OpenSource:
 
     Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED.
     """
-    table = DeltaTable(spark, source.path)
-    latest = table.latest()
-    if latest.exists and latest.table_id == source.table_id:
-        return OpenSource(spark, source, table, latest)
+    known = _opened(spark, source)
+    if known.latest.exists and known.latest.table_id == source.table_id:
+        return known
     found = look_up(spark, source.name)
     if found.kind == "delta" and found.table_id == source.table_id:
-        return _opened(spark, TableSource(source.name, found.path, source.table_id))
+        return _opened(spark, replace(source, path=found.path))
     renamed = _renamed(spark, source)
-    if renamed is not None:
-        return _opened(spark, renamed)
-    if latest.exists or found.kind != "missing":
+    if len(renamed) == 1:
+        return renamed[0]
+    if renamed:
+        names = ", ".join(str(r.source.name) for r in renamed)
+        raise StreamqlError(
+            "STREAM_SOURCE_REPLACED",
+            f"{source.name} is not there any more, and several tables have its id and its history: {names}",
+            hint="take the tables that are copies of it out of the metastore, or CREATE OR REPLACE the stream on one of them",
+            source=str(source.name),
+            table_id=source.table_id,
+        )
+    if known.latest.exists or found.kind != "missing":
         raise StreamqlError(
             "STREAM_SOURCE_REPLACED",
             f"{source.name} is another table now: it was replaced, or dropped and created again",
@@ -141,20 +178,28 @@ def open_source(spark: SparkSession, source: TableSource) -> OpenSource:
 
 def _opened(spark: SparkSession, source: TableSource) -> OpenSource:
     table = DeltaTable(spark, source.path)
-    return OpenSource(spark, source, table, table.latest())
+    latest = table.latest()
+    in_commit = latest.exists and latest.configuration.get("delta.enableInCommitTimestamps") == "true"
+    seen = (latest.version, latest.time_ms) if in_commit else None  # a file's time is another one where it is copied
+    return OpenSource(spark, replace(source, seen=seen), table, latest)
 
 
-def _renamed(spark: SparkSession, source: TableSource) -> TableSource | None:
+def _renamed(spark: SparkSession, source: TableSource) -> list[OpenSource]:
+    """Tables of the schema that have the source's id, and all of its history that was seen: a copy of the files, which has the id as well,
+    often has less."""
     try:
         names = tables_of(spark, source.name.catalog, source.name.schema)
     except Exception:  # the schema or catalog is gone: whatever the catalog's own error, nothing can be found there
-        return None
+        return []
+    tables = []
     for object_name in names:
         name = Name(source.name.catalog, source.name.schema, object_name)
         found = look_up(spark, name)
         if found.kind == "delta" and found.table_id == source.table_id:
-            return TableSource(name, found.path, source.table_id)
-    return None
+            table = _opened(spark, replace(source, name=name, path=found.path))
+            if source.seen is None or (table.latest.version >= source.seen[0] and table.has_history(source.seen)):
+                tables.append(table)
+    return tables
 
 
 @dataclass(frozen=True)
@@ -203,6 +248,12 @@ def _live(action: object) -> int | None:
 def _vector(action: object) -> int:
     assert isinstance(action, dict)
     return int((action.get("deletionVector") or {}).get("cardinality", 0))
+
+
+def is_stale_soon(first_ms: int, retention: int) -> bool:
+    """Whether a commit of that time, of a source that keeps its history for so long (both in milliseconds), may be gone in a day, or in
+    a quarter of that."""
+    return first_ms + retention - now_ms() <= min(DAY_MS, retention // 4)
 
 
 FILE_RETENTION, LOG_RETENTION = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"

@@ -149,6 +149,24 @@ def test_what_changed_before_and_after_a_compaction_by_hand_has_no_identity(befo
     assert refused.value.facts["version"] == 6
 
 
+def test_what_a_compaction_by_hand_took_is_followed_through_those_that_keep_identities() -> None:
+    compacted = commit(7, "OPTIMIZE", remove("x", 6, move=True), add("z", 7, move=True))
+    for deleted in (commit(8, "DELETE", remove("z", 7), add("z", 7, vector=1)), commit(8, "DELETE", remove("z", 7))):
+        with pytest.raises(StreamqlError, match="version 6 of the source rewrote"):
+            planned(commit(5, "WRITE", add("p", 5)), BY_HAND, compacted, deleted)
+
+
+def test_what_came_after_a_compaction_by_hand_and_was_not_touched_since_is_no_harm() -> None:
+    """A table that is compacted so each night, and read each second one."""
+    first = commit(5, "WRITE", remove("o", 1, move=True), add("x", 5, move=True), preserved=None)
+    inserted = commit(6, "WRITE", add("p", 6))
+    deleted = commit(7, "DELETE", remove("x", 5), add("x", 5, vector=1))
+    moved = [remove("x", 5, vector=1, move=True), remove("p", 6, move=True), add("y", 8, move=True)]
+    for preserved in (None, True):
+        p = planned(first, inserted, deleted, commit(8, "WRITE", *moved, preserved=preserved))
+        assert shown(p) == [(-1, "x"), (+1, "p"), (+1, "x")]
+
+
 def test_a_compaction_by_hand_that_nothing_follows_is_left_out() -> None:
     p = planned(commit(5, "UPDATE", remove("o", 1), add("p", 5)), BY_HAND)
     assert not p.moves

@@ -316,6 +316,27 @@ def test_writers_over_one_text_are_different_statements(spark: SparkSession) -> 
     assert_arrived_once(spark, schema)
 
 
+def test_statements_of_one_script_are_different_statements(spark: SparkSession) -> None:
+    schema, (begin, _, second, commit) = two_targets(spark, "script")
+    run(spark, "ALTER TABLE a ADD CONSTRAINT odd CHECK (id % 2 = 1)")
+    inserts = [f"INSERT INTO {schema}.a SELECT id, v FROM {schema}.s WHERE id % 2 = {rest};" for rest in (0, 1)]
+    handled = f"BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END; {inserts[0]} END;"
+    run(spark, begin)
+    spark.sql(f"BEGIN {handled} {inserts[1]} END").collect()
+    run(spark, second)
+    with pytest.raises(StreamqlError) as owed:
+        run(spark, commit)
+    assert owed.value.code == "INVALID_TRANSACTION_STATE"
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(spark, "ROLLBACK")
+    run(spark, "ALTER TABLE a DROP CONSTRAINT odd")
+    run(spark, begin)
+    spark.sql(f"BEGIN {handled} {inserts[1]} END").collect()
+    run(spark, second)
+    run(spark, commit)
+    assert_arrived_once(spark, schema)
+
+
 def test_a_transaction_of_writers_is_gone_on_with(spark: SparkSession) -> None:
     schema, (begin, *_, commit) = two_targets(spark, "block")
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from streamql.consume import decide
 from streamql.errors import StreamqlError
 from tests.consume.support import BLOCK_ROWS as ROWS
-from tests.consume.support import assert_arrived_once, run, start_child, two_targets
+from tests.consume.support import assert_arrived_once, fresh_schema, run, start_child, two_targets
 
 TIMEOUT_SECONDS = 240
 
@@ -95,6 +95,45 @@ def test_several_inserts_go_on_though_the_source_has_another_column_now(spark: S
     assert [tuple(row) for row in run(spark, "SELECT id, note, v FROM s")] == [(-1, "new", -10)]
     run(spark, "ALTER STREAM s SET OFFSET TO LATEST")
     assert_arrived_once(spark, schema)
+
+
+def test_several_inserts_go_on_though_a_column_is_wider_and_another_has_more_in_it(spark: SparkSession) -> None:
+    schema = fresh_schema(spark, "wider")
+    run(spark, "CREATE TABLE t (id INT, at STRUCT<x: INT>) TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    run(spark, "ALTER TABLE t SET PROPERTIES ('change_tracking' = 'true')")
+    run(spark, "CREATE STREAM s ON TABLE t")
+    run(spark, "INSERT INTO t SELECT CAST(id AS INT), struct(CAST(-id AS INT)) FROM range(0, 1000, 1, 4)")
+    for table in ("a", "b"):
+        run(spark, f"CREATE TABLE {table} (id BIGINT, x BIGINT)")
+    run(spark, "ALTER TABLE b ADD CONSTRAINT small CHECK (id < 10)")
+    both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, at.x INSERT INTO {schema}.b SELECT id, at.x"
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(spark, both)
+    run(spark, "ALTER TABLE b DROP CONSTRAINT small")
+    run(spark, "ALTER TABLE t ALTER COLUMN id TYPE BIGINT")
+    run(spark, "ALTER TABLE t ADD COLUMN at.y STRING FIRST")
+    run(spark, "ALTER TABLE t ALTER COLUMN at COMMENT 'where'")
+    run(spark, "INSERT INTO t VALUES (5000000000, named_struct('y', 'new', 'x', 7))")
+    run(spark, both)
+    for table in ("a", "b"):
+        rows = run(spark, f"SELECT count(*) AS n, count(DISTINCT id) AS d, sum(id) + sum(x) AS zero FROM {table}")
+        assert [tuple(row) for row in rows] == [(1000, 1000, 0)]
+    run(spark, both)
+    for table in ("a", "b"):
+        assert [tuple(row) for row in run(spark, f"SELECT * FROM {table} WHERE id > 1000")] == [(5000000000, 7)]
+
+
+def test_what_has_not_ended_is_something_to_do_though_its_rows_are_gone_again(spark: SparkSession) -> None:
+    """A job that runs when there is data would else never come back to it."""
+    _, both = half_inserted(spark)
+    run(spark, "DELETE FROM t")
+    assert run(spark, "SELECT * FROM s") == []
+    assert run(spark, "SELECT stream_has_data('s') AS yes")[0]["yes"]
+    assert run(spark, "SHOW STREAMS LIKE 's'")[0]["has_data"]
+    assert run(spark, "SELECT has_data FROM stream_backlog('s')")[0]["has_data"]
+    run(spark, both)
+    run(spark, both)
+    assert not run(spark, "SELECT stream_has_data('s') AS yes")[0]["yes"]
 
 
 def test_several_inserts_go_on_though_columns_have_each_others_names_now(spark: SparkSession) -> None:

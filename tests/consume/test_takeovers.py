@@ -113,6 +113,21 @@ def test_a_target_that_cannot_be_written_is_a_finding_and_has_a_way_out(
     assert run(short_lease, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS
 
 
+def test_a_target_that_was_made_again_and_has_less_history_is_for_a_person(spark: SparkSession) -> None:
+    schema = consumer(spark, "again")
+    for n in range(3):
+        run(spark, f"INSERT INTO target VALUES (-{n}, 0)")
+    killed(spark, "after:execute", schema, "s")
+    run(spark, "DROP TABLE target")
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNDECIDED") as undecided:
+        run(spark, f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s")
+    assert "cannot be read" not in undecided.value.message
+    run(spark, "ALTER STREAM s RELEASE")
+    run(spark, "INSERT INTO target SELECT id, v FROM s")
+    assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS
+
+
 def test_streams_of_one_statement_move_along_where_a_person_says_that_it_arrived(spark: SparkSession) -> None:
     schema = consumer(spark, "along")
     run(spark, "CREATE STREAM s2 ON TABLE t AT (STREAM => 's')")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -187,3 +188,12 @@ def test_a_reservation_left_behind_is_a_table_once_it_has_rows(spark: SparkSessi
         run(spark, "CREATE TABLE x AS SELECT id, v FROM s")
     run(spark, "INSERT INTO x SELECT id, v FROM s")
     assert run(spark, "SELECT count(*) AS n FROM x")[0]["n"] == ROWS + 10
+
+
+def test_a_stream_is_not_joined_to_a_query_that_never_ends(spark: SparkSession, schema: str, tmp_path: Path) -> None:
+    """Each of its batches would take the same rows, and none would move the stream."""
+    rows = spark.readStream.table(f"{schema}.t").join(spark.table(f"{schema}.s").select("id"), "id")
+    with pytest.raises(Exception, match=r"UNSUPPORTED_STATEMENT.*writeStream may not read a stream"):
+        rows.writeStream.option("checkpointLocation", str(tmp_path)).toTable(f"{schema}.endless")
+    assert spark.streams.active == []
+    assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS

@@ -189,6 +189,35 @@ def test_a_crash_may_double_what_is_written_at_least_once_and_loses_nothing(spar
     assert ledger(spark, schema) == ["FAILED", "CONSUMED"]
 
 
+def test_what_failed_into_no_delta_table_is_not_mended_by_what_went_into_another(
+    spark: SparkSession, schema: str
+) -> None:
+    own = spark.newSession()
+    run(own, f"USE {schema}")
+    own.conf.set("spark.streamql.nonDeltaTargets", "at_least_once")
+    for flat in ("flat", "other"):
+        run(own, f"CREATE TABLE {flat} (id BIGINT, v BIGINT) USING parquet")
+    run(own, "BEGIN TRANSACTION")
+    run(own, f"INSERT INTO target SELECT id, v FROM {schema}.s")
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        run(own, f"INSERT INTO flat SELECT id, v DIV (id - id) FROM {schema}.s")
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(own, "ROLLBACK")
+    inserts = [f"INSERT INTO {table} SELECT id, v FROM {schema}.s" for table in ("target", "other", "flat")]
+    run(own, "BEGIN TRANSACTION")
+    for insert in inserts[:2]:
+        run(own, insert)
+    with pytest.raises(StreamqlError, match="INVALID_TRANSACTION_STATE"):
+        run(own, "COMMIT")
+    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        run(own, "ROLLBACK")
+    run(own, "BEGIN TRANSACTION")
+    for insert in inserts:
+        run(own, insert)
+    run(own, "COMMIT")
+    assert [count(own, table) for table in ("target", "other", "flat", "s")] == [ROWS, ROWS, ROWS, 0]
+
+
 @pytest.mark.parametrize("mode", ["ignore", "error"])
 def test_a_write_by_path_that_a_table_keeps_from_writing_moves_nothing(
     spark: SparkSession, schema: str, mode: str

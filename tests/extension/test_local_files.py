@@ -74,6 +74,22 @@ def test_files_have_the_permissions_that_hadoop_gives_them(spark: SparkSession, 
     mode = jvm.org.apache.hadoop.fs.permission.FsPermission("1733")  # type: ignore[union-attr]
     files.setPermission(path(spark, directory), mode)
     assert directory.stat().st_mode & 0o7777 == 0o1733
+    directory.chmod(0o2770)  # what is made in it gets its group
+    files.setPermission(path(spark, directory), jvm.org.apache.hadoop.fs.permission.FsPermission("755"))  # type: ignore[union-attr]
+    assert directory.stat().st_mode & 0o7777 == 0o2755
+
+
+def test_a_name_that_was_given_already_though_the_answer_was_lost(spark: SparkSession, tmp_path: Path) -> None:
+    """A network file system may link, lose the answer, ask again, and find that there is such a name. Asked beneath what looks before."""
+    jvm, conf = spark._jvm, spark._jsparkSession.sparkContext().hadoopConfiguration()
+    files = jvm.org.apache.spark.sql.streamql.RawLocalFiles()  # type: ignore[union-attr]
+    files.initialize(jvm.java.net.URI("file:///"), conf)  # type: ignore[union-attr]
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_text("here", encoding="ascii")
+    target.hardlink_to(source)
+    assert renamed(spark, files, source, target)
+    assert not source.exists()
+    assert target.read_text(encoding="ascii") == "here"
 
 
 def test_links_are_renamed_as_links(spark: SparkSession, tmp_path: Path) -> None:

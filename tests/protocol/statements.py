@@ -104,11 +104,15 @@ class ConsumeCommand:
         """Under what name its reads were pinned."""
         return self._text
 
+    def key(self) -> str:
+        """Where the statement was written."""
+        return self._text
+
     def fingerprint(self, session: object, i: int) -> str:
         """Equal for equal statements."""
         return f"{self._text}, statement {i}"
 
-    def rebind(self, token: str, plan: ChangeSet, new_token: str, earlier: bool) -> None:
+    def rebind(self, token: str, plan: ChangeSet, new_token: str) -> None:
         """Reads with this token stand for another interval; whose columns are the same here."""
         for read in self.reads:
             if read.token == token:

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.analysis.{NamedRelation, NoSuchDatabaseExce
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.trees.Origin
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
@@ -55,12 +56,13 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   /** The tokens of the streams that are read, each once, one a line; a token is JSON. */
   def tokens: String = reads.map(_.binding.token).distinct.mkString("\n")
   def text: String = written(statements.head)
+  def key: String = place(statements.head)
   def statementCount: Int = statements.size
   def askedFor: String = asked.mkString("\n")
 
-  /** Every read whose token is `old` now stands for another interval; `earlier`: one that ended before. */
-  def rebind(old: String, plan: LogicalPlan, token: String, earlier: Boolean): Unit =
-    reads.filter(_.binding.token == old).foreach(_.rebind(plan, token, earlier))
+  /** Every read whose token is `old` now stands for another interval. */
+  def rebind(old: String, plan: LogicalPlan, token: String): Unit =
+    reads.filter(_.binding.token == old).foreach(_.rebind(plan, token))
 
   /** What the reads stand for now, to be put back. */
   def keepReads(): KeptReads = new KeptReads(reads.map(_.binding).distinct.map(b => (b, b.plan, b.token)))
@@ -75,15 +77,23 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
     val queries = plan.innerChildren.collect { case p: LogicalPlan => p } ++ plan.children
     val analysed = if (plan.origin.sqlText.isDefined) Nil else queries.map(StreamLeaf.digestible)
     val digest = java.security.MessageDigest.getInstance("SHA-256")
-    val all = Seq(i.toString, plan.nodeName, Targets.of(session, plan).name, written(plan).trim) ++ analysed
+    val all = Seq(i.toString, plan.nodeName, Targets.of(session, plan).name, place(plan)) ++ analysed
     digest.digest(all.mkString("\u0000").getBytes("UTF-8")).map(b => f"$b%02x").mkString
   }
 
-  /** The statement as it was written, from the first node that a parser made of it; nothing for a DataFrame writer. */
-  private def written(plan: LogicalPlan): String = {
+  /** Where the statement was written: the first origin in it that a parser gave; none for a DataFrame writer. */
+  private def origin(plan: LogicalPlan): Option[Origin] = {
     val held = plan.innerChildren.collect { case p: LogicalPlan => p } // CREATE TABLE AS has no children once it is analysed
-    (plan +: held).flatMap(_.collectFirst { case p if p.origin.sqlText.isDefined && p.origin.objectType.isEmpty => p.origin.sqlText.get })
-      .headOption.getOrElse("")
+    (plan +: held).flatMap(_.collectFirst { case p if p.origin.sqlText.isDefined && p.origin.objectType.isEmpty => p.origin }).headOption
+  }
+
+  private def written(plan: LogicalPlan): String = origin(plan).flatMap(_.sqlText).getOrElse("")
+
+  /** The text, and where in it: all statements of a BEGIN … END script have the script's text. */
+  private def place(plan: LogicalPlan): String = {
+    val text = written(plan)
+    val lead = text.indexWhere(!_.isWhitespace).max(0)
+    (text.trim +: origin(plan).toSeq.flatMap(o => o.startIndex ++ o.stopIndex).map(_ - lead)).mkString("\u0000")
   }
 
   /**

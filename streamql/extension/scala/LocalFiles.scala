@@ -2,7 +2,6 @@ package org.apache.spark.sql.streamql
 
 import java.net.URI
 import java.nio.file.{FileAlreadyExistsException => Exists, FileSystemException, Files}
-import java.nio.file.attribute.PosixFilePermissions
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs._
@@ -28,17 +27,20 @@ class RawLocalFiles extends RawLocalFileSystem {
   private def linked(source: java.nio.file.Path, target: java.nio.file.Path): Boolean =
     try { Files.createLink(target, source); true }
     catch {
+      case _: Exists if Files.isSameFile(source, target) => true // over a network, which lost the first answer
       case _: Exists => throw new FileAlreadyExistsException(s"rename destination $target already exists.")
       case _: UnsupportedOperationException | _: FileSystemException => false
     }
 
-  override def setPermission(path: Path, permission: FsPermission): Unit =
-    if (permission.getStickyBit) super.setPermission(path, permission)
-    else {
-      val modes = Seq(permission.getUserAction, permission.getGroupAction, permission.getOtherAction).map(_.SYMBOL).mkString
-      try Files.setPosixFilePermissions(pathToFile(path).toPath, PosixFilePermissions.fromString(modes))
-      catch { case _: UnsupportedOperationException => super.setPermission(path, permission) }
-    }
+  /** As `chmod`, which leaves a directory the bit by which what is made in it gets the directory's group. */
+  override def setPermission(path: Path, permission: FsPermission): Unit = {
+    val file = pathToFile(path).toPath
+    try {
+      val kept = if (Files.isDirectory(file)) Files.getAttribute(file, "unix:mode").asInstanceOf[Int] & SetIds else 0
+      Files.setAttribute(file, "unix:mode", Int.box(kept | permission.toShort))
+    } catch { case _: UnsupportedOperationException | _: IllegalArgumentException => super.setPermission(path, permission) }
+  }
+  private val SetIds = Integer.parseInt("6000", 8)
 
   override def getFileLinkStatus(path: Path): FileStatus =
     if (Files.isSymbolicLink(pathToFile(path).toPath)) super.getFileLinkStatus(path) else getFileStatus(path)

@@ -5,9 +5,10 @@ import java.util.concurrent.atomic.AtomicLong
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation
-import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, Expression, Literal, MetadataAttribute, PlanExpression}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, Expression, MetadataAttribute, PlanExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.delta.GenerateRowIDs
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.delta.util.JsonUtils
@@ -64,19 +65,17 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
     }, inner)
   }
 
-  /** Lets this read stand for another interval, with the same columns; `earlier`: of an interval that ended before, columns that the
-   * table did not have by then are NULL, and those that it has not any more are left out. */
-  def rebind(plan: LogicalPlan, token: String, earlier: Boolean): Unit = {
+  /** Lets this read stand for another interval, with the same columns; their types may differ in what is said of nested fields beside
+   * their types (a comment). */
+  def rebind(plan: LogicalPlan, token: String): Unit = {
     val wanted = binding.plan.output
-    val added = wanted.filterNot(a => plan.output.exists(_.name == a.name)).map(a => Alias(Literal(null, a.dataType), a.name)())
-    val all = plan.output ++ (if (earlier) added else Nil)
-    val fitted = wanted.flatMap(a => all.find(c => c.name == a.name && c.dataType == a.dataType))
-    val isSame = fitted.size == wanted.size && (fitted == all || (earlier && (added.isEmpty || all.size == wanted.size)))
+    val isSame = plan.output.size == wanted.size &&
+      plan.output.zip(wanted).forall { case (c, a) => c.name == a.name && DataTypeUtils.sameType(c.dataType, a.dataType) }
     if (!isSame) {
       throw Errors.analysis("STREAM_MOVED", "40001",
         "[STREAM_MOVED] the source's columns changed while the statement waited for the stream\nHint: run the statement again", null, null)
     }
-    binding.plan = if (fitted == plan.output) plan else Project(fitted, plan)
+    binding.plan = plan
     binding.token = token
   }
 }

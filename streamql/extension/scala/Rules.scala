@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, ResolvedIdentifier, ResolvedTable, UnresolvedAttribute, UnresolvedRelation, UnresolvedTableOrView}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.streaming.{WriteToStream, WriteToStreamStatement}
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.DeltaDynamicPartitionOverwriteCommand
 import org.apache.spark.sql.delta.commands.{CreateDeltaTableCommand, DeleteCommand, MergeIntoCommand, UpdateCommand}
@@ -155,6 +156,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
       case q: ConsumeQuery if q.resolved => wrap(Seq(q.child), isQuery = true, q.asked)
       case c: Command if c.resolved && Plans.reads(c).nonEmpty => consuming(c)
       case WithCTE(Commands(several), _) if several.size > 1 && Plans.reads(plan).nonEmpty => Refusals.severalBehindWith()
+      case _: WriteToStreamStatement | _: WriteToStream if Plans.reads(plan).nonEmpty => Refusals.command("writeStream")
       case Commands(several) if Plans.reads(plan).nonEmpty => wrap(several.map(mend), isQuery = false)
       case Commands(several) if several.forall(_.resolved) && Blocks.isOpen(session) &&
           several.exists(c => !Blocks.allows(Commands.bare(c))) => Refusals.plainWrite()
