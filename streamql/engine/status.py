@@ -49,7 +49,8 @@ def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamS
     def status(state: StreamState) -> StreamStatus:
         glance, source = glances[state.stream.source.path], state.stream.source
         is_current = (glance.version, glance.table_id) == (state.offset.version, source.table_id)
-        if is_current and not catalog_of(spark).was_restored(state):
+        is_known = source.seen is None or source.seen[0] != glance.version or source.seen[1] == glance.time_ms
+        if is_current and is_known and not catalog_of(spark).was_restored(state):
             return _current(glance.time_ms, str(source.name), state)
         return status_of(spark, state)
 

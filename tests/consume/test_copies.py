@@ -46,7 +46,8 @@ def test_a_source_put_back_from_a_backup_and_written_on_is_not_the_same(
     put_back(spark, backup, path)
     with pytest.raises(StreamqlError, match="STREAM_STALE"):
         run(spark, "SELECT * FROM s")
-    run(spark, "INSERT INTO t VALUES (-2, -20)")
+    run(spark, "INSERT INTO t VALUES (-2, -20)")  # the version that the stream has seen, and another commit
+    assert "STREAM_SOURCE_REPLACED" in run(spark, "SHOW STREAMS LIKE 's'")[0]["invalid_reason"]
     run(spark, "INSERT INTO t VALUES (-3, -30)")
     for statement in ("SELECT * FROM s", "INSERT INTO target SELECT id, v FROM s", "SELECT stream_has_data('s')"):
         with pytest.raises(StreamqlError, match="STREAM_SOURCE_REPLACED") as error:
