@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamql.catalog.states import StreamState
+from streamql.catalog.states import StreamState, read_source, source_json
 from streamql.catalog.store import catalog_of
 from streamql.changes import HIDDEN_COLUMNS
 from streamql.errors import StreamqlError
 from streamql.model import Interval, TableSource
-from streamql.names import Name
-from streamql.sources.table import OpenSource, backlog, history_ms, is_stale_soon, open_source
+from streamql.sources.table import Backlog, OpenSource, backlog, history_ms, is_stale_soon, open_source
 
 PINS_MAX = 4096
 
@@ -38,7 +37,7 @@ class StreamReading:
     @property
     def token(self) -> str:
         """What the node in the plan says of itself: JSON of the stream, its interval, and where its source is now."""
-        i, s = self.interval, self.source
+        i = self.interval
         return json.dumps(
             {
                 "stream": str(self.state.name),
@@ -47,8 +46,7 @@ class StreamReading:
                 "through": i.through,
                 "initial": i.initial,
                 "rows_max": self.rows_max,
-                "source": [s.name.catalog, s.name.schema, s.name.object, s.path, s.table_id],
-                "seen": s.seen,
+                "source": source_json(self.source),
             }
         )
 
@@ -73,10 +71,8 @@ class Token:
 def read_token(text: str) -> Token:
     """The stream and interval that a node of the plan stands for."""
     t = json.loads(text)
-    *name, path, table_id = t["source"]
     interval = Interval(t["after"], t["through"], t["initial"])
-    seen = None if t["seen"] is None else tuple(t["seen"])
-    return Token(t["uuid"], t["stream"], interval, TableSource(Name(*name), path, table_id, seen), t["rows_max"], text)
+    return Token(t["uuid"], t["stream"], interval, read_source(t["source"]), t["rows_max"], text)
 
 
 class Pins:
@@ -138,10 +134,12 @@ def read_stream(
     source = open_source(spark, state.stream.source)
     if pinned is not None:
         check_history(state, source)
-    interval = pinned or interval_now(spark, state, source)
-    if pinned is None and rows_max is not None:
-        end = source.batch_end(interval, state.stream.mode, rows_max)
-        interval = Interval(interval.after, end, interval.initial)
+        interval = pinned
+    else:
+        interval = interval_now(spark, state, source)
+        if rows_max is not None:
+            end = source.batch_end(interval, state.stream.mode, rows_max)
+            interval = Interval(interval.after, end, interval.initial)
     seen = replace(source.source, seen=source.seen_at(interval.through))
     return StreamReading(state, interval, seen, source.changes(interval, state.stream.mode), rows_max)
 
@@ -153,13 +151,14 @@ def has_data(spark: SparkSession, state: StreamState) -> bool:
     return is_due(state, source, interval_now(spark, state, source))
 
 
-def is_due(state: StreamState, source: OpenSource, interval: Interval) -> bool:
-    """`has_data` for an interval of a stream that starts at its offset."""
+def is_due(state: StreamState, source: OpenSource, interval: Interval, waiting: Backlog | None = None) -> bool:
+    """`has_data` for an interval of a stream that starts at its offset. `waiting`: its backlog, where it is known."""
     if state.claim is not None or interval.initial:
         return True
     if interval.is_empty:
         return False
-    return backlog(source, interval, state.stream.mode).has_data or is_stale_soon(
+    waiting = waiting or backlog(source, interval, state.stream.mode)
+    return waiting.has_data or is_stale_soon(
         source.first_time_ms(interval),
         history_ms(source.spark, source.latest.configuration, interval, state.stream.mode),
     )

@@ -158,12 +158,7 @@ def encode(state: StreamState) -> str:
             "format": FORMAT,
             "uuid": s.uuid,
             "name": _name(s.name),
-            "source": {
-                "name": _name(s.source.name),
-                "path": s.source.path,
-                "table_id": s.source.table_id,
-                "seen": s.source.seen,
-            },
+            "source": source_json(s.source),
             "mode": s.mode.value,
             "show_initial_rows": s.show_initial_rows,
             "comment": s.comment,
@@ -189,11 +184,10 @@ def decode(text: str) -> StreamState:
                 f"the catalog was written by a newer streamql (format {data['format']}, this one reads {FORMAT})",
                 hint="upgrade streamql here",
             )
-        source = data["source"]
         stream = Stream(
             uuid=data["uuid"],
             name=Name(*data["name"]),
-            source=TableSource(Name(*source["name"]), source["path"], source["table_id"], _pair(source.get("seen"))),
+            source=read_source(data["source"]),
             mode=StreamMode(data["mode"]),
             show_initial_rows=data["show_initial_rows"],
             comment=data["comment"],
@@ -217,8 +211,17 @@ def decode(text: str) -> StreamState:
         ) from e
 
 
-def _pair(numbers: Any) -> tuple[int, int] | None:
-    return None if numbers is None else (int(numbers[0]), int(numbers[1]))
+def source_json(source: TableSource) -> dict[str, Any]:
+    """A source, to be written as JSON."""
+    return {"name": _name(source.name), "path": source.path, "table_id": source.table_id, "seen": source.seen}
+
+
+def read_source(data: Mapping[str, Any]) -> TableSource:
+    """The source that `source_json` wrote."""
+    seen = data.get("seen")
+    return TableSource(
+        Name(*data["name"]), data["path"], data["table_id"], None if seen is None else (seen[0], seen[1])
+    )
 
 
 def _name(name: Name) -> list[str]:

@@ -154,7 +154,7 @@ def backlog_frame(spark: SparkSession, state: StreamState) -> DataFrame:
         b.rows_removed,
         b.files,
         b.bytes,
-        is_due(state, source, interval),
+        is_due(state, source, interval, b),
         interval.after,
         interval.through,
     ]

@@ -13,7 +13,7 @@ from streamql.catalog.store import catalog_of
 from streamql.delta.jvm import activate, sentence
 from streamql.delta.table import look_at
 from streamql.errors import StreamqlError
-from streamql.reading import interval_now
+from streamql.reading import interval_now, is_due
 from streamql.sources.table import Backlog, backlog, history_ms, is_stale_soon, open_source
 from streamql.times import now_ms
 
@@ -49,7 +49,7 @@ def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamS
     def status(state: StreamState) -> StreamStatus:
         glance, source = glances[state.stream.source.path], state.stream.source
         is_current = (glance.version, glance.table_id) == (state.offset.version, source.table_id)
-        is_known = source.seen is None or source.seen[0] != glance.version or source.seen[1] == glance.time_ms
+        is_known = source.seen in (None, (glance.version, glance.time_ms))
         if is_current and is_known and not catalog_of(spark).was_restored(state):
             return _current(glance.time_ms, str(source.name), state)
         return status_of(spark, state)
@@ -77,7 +77,7 @@ def status_of(spark: SparkSession, state: StreamState) -> StreamStatus:
         retention = history_ms(spark, source.latest.configuration, interval, state.stream.mode)
         stale_after = first + retention
         soon = is_stale_soon(first, retention)
-        has_data = waiting is None or waiting.has_data or soon or state.claim is not None
+        has_data = soon or is_due(state, source, interval, waiting)
         return StreamStatus(
             offset_time, lag, seconds, has_data, False, stale_after, source_name=name, backlog=waiting, stale_soon=soon
         )

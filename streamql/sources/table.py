@@ -152,28 +152,29 @@ def open_source(spark: SparkSession, source: TableSource) -> OpenSource:
         return renamed[0]
     if renamed:
         names = ", ".join(str(r.source.name) for r in renamed)
-        raise StreamqlError(
+        raise _not_found(
+            source,
             "STREAM_SOURCE_REPLACED",
-            f"{source.name} is not there any more, and several tables have its id and its history: {names}",
+            f" is not there any more, and several tables have its id and its history: {names}",
             hint="take the tables that are copies of it out of the metastore, or CREATE OR REPLACE the stream on one of them",
-            source=str(source.name),
-            table_id=source.table_id,
         )
     if known.latest.exists or found.kind != "missing":
-        raise StreamqlError(
+        raise _not_found(
+            source,
             "STREAM_SOURCE_REPLACED",
-            f"{source.name} is another table now: it was replaced, or dropped and created again",
+            " is another table now: it was replaced, or dropped and created again",
             hint="CREATE OR REPLACE the stream on the new table",
-            source=str(source.name),
-            table_id=source.table_id,
         )
-    raise StreamqlError(
+    raise _not_found(
+        source,
         "STREAM_SOURCE_MISSING",
-        f"{source.name}, the source of the stream, does not exist any more",
+        ", the source of the stream, does not exist any more",
         hint="DROP the stream, or CREATE OR REPLACE it on another table",
-        source=str(source.name),
-        table_id=source.table_id,
     )
+
+
+def _not_found(source: TableSource, code: str, what: str, hint: str) -> StreamqlError:
+    return StreamqlError(code, f"{source.name}{what}", hint=hint, source=str(source.name), table_id=source.table_id)
 
 
 def _opened(spark: SparkSession, source: TableSource) -> OpenSource:
