@@ -157,7 +157,13 @@ def is_due(state: StreamState, source: OpenSource, interval: Interval, waiting: 
         return True
     if interval.is_empty:
         return False
-    waiting = waiting or backlog(source, interval, state.stream.mode)
+    try:
+        waiting = waiting or backlog(source, interval, state.stream.mode)
+    except StreamqlError:
+        if interval.through == interval.after + 1:
+            raise
+        backlog(source, Interval(interval.after, interval.after + 1), state.stream.mode)
+        return True  # whole it cannot be read, but in portions, up to the commit that is the trouble
     return waiting.has_data or is_stale_soon(
         source.first_time_ms(interval),
         history_ms(source.spark, source.latest.configuration, interval, state.stream.mode),

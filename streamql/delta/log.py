@@ -71,7 +71,7 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit of the log. `time_ms` is its in-commit timestamp where there is one, else its file's."""
+    """One commit of the log. `time_ms` is its in-commit timestamp where there is one (`has_own_time`), else its file's."""
 
     version: int
     time_ms: int
@@ -83,6 +83,7 @@ class Commit:
     transactions: Mapping[str, int]
     domains: Mapping[str, str | None]
     metrics: Mapping[str, str]
+    has_own_time: bool = False
 
 
 class CommitMissing(Exception):
@@ -132,12 +133,11 @@ def _commit(entry: Json) -> Commit:
         elif kind == "domainMetadata":
             domains[body["domain"]] = None if body.get("removed") else body["configuration"]
     tag = (info.get("tags") or {}).get("delta.rowTracking.preserved")
-    time_ms = info.get("inCommitTimestamp")
-    if time_ms is None:
-        time_ms = entry["time"] if entry["time"] is not None else info.get("timestamp", 0)
+    own_time = info.get("inCommitTimestamp")
+    file_time = entry["time"] if entry["time"] is not None else info.get("timestamp", 0)
     return Commit(
         version=version,
-        time_ms=int(time_ms),
+        time_ms=int(file_time if own_time is None else own_time),
         operation=info.get("operation"),
         row_tracking_preserved=None if tag is None else tag == "true",
         changes=tuple(_file_changes(added, removed)),
@@ -146,6 +146,7 @@ def _commit(entry: Json) -> Commit:
         transactions=transactions,
         domains=domains,
         metrics=info.get("operationMetrics") or {},
+        has_own_time=own_time is not None,
     )
 
 

@@ -170,6 +170,13 @@ class DeltaTable:
         """Names of those of the files, and of their deletion vectors, that storage does not have any more."""
         return str(self._reader.missing("\n".join(f.as_add() for f in files))).splitlines()
 
+    def forgotten(self, snapshot: Snapshot, removed: Sequence[FileState], since_ms: int) -> list[FileState]:
+        """Those of the file states, removed at a time or later, whose removal a version does not hold: a checkpoint dropped it, and VACUUM
+        goes by the age of the file alone. One job over the log's state."""
+        lines = {state.as_add(): state for state in removed}
+        text = self._reader.forgotten(snapshot.handle, "\n".join(lines), since_ms)
+        return [lines[line] for line in text.splitlines()]
+
     def files(self, snapshot: Snapshot) -> list[FileState]:
         """All files of a version: costs what the table's size costs."""
         text = self._reader.filesOf(snapshot.handle)

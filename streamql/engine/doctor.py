@@ -19,12 +19,30 @@ from streamql.consume.owner import is_of_this_host
 from streamql.delta.jvm import sentence
 from streamql.delta.names import qualify
 from streamql.engine.reads import table_source
-from streamql.engine.retention import EXTENDED_BY_MS, extend, extension_of, is_ours, revert
+from streamql.engine.retention import (
+    EXTENDED_BY_MS,
+    Extension,
+    extend,
+    extension_of,
+    forgotten,
+    has_joined,
+    is_ours,
+    join,
+    removed_behind,
+    revert,
+)
 from streamql.errors import StreamqlError
 from streamql.model import Interval, TableSource
 from streamql.reading import interval_now
 from streamql.settings import MAX_RETENTION_EXTENSION
-from streamql.sources.table import OpenSource, history_ms, is_stale_soon, log_retention_ms, open_source
+from streamql.sources.table import (
+    OpenSource,
+    file_retention_ms,
+    history_ms,
+    is_stale_soon,
+    log_retention_ms,
+    open_source,
+)
 from streamql.times import DAY_MS, iso, now_ms
 
 Severity = Literal["error", "warning"]
@@ -199,15 +217,41 @@ def _source(spark: SparkSession, state: StreamState, fix: bool) -> list[Finding]
             what = f"{source.source.name} has change tracking off"
             remedy = f"ALTER TABLE {source.source.name} SET PROPERTIES ('change_tracking' = 'true'), then CREATE OR REPLACE the stream"
             return [Finding(name, "error", "CHANGE_TRACKING_DISABLED", what, remedy)]
-        if interval.is_empty:
-            return []
-        source.changes(interval, state.stream.mode)  # lazy: the log is read and the files are looked for, no row is
-        return _stale_soon(spark, state, source, interval, fix)
+        return [] if interval.is_empty else _unread(spark, state, source, interval, fix)
     except StreamqlError as e:
         return [_finding(name, e)]
     except Exception as e:  # storage's own: the other streams are looked at all the same
         what = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
         return [Finding(name, "error", "STREAM_INVALID", what, f"look whether {state.stream.source.path} can be read")]
+
+
+def _unread(
+    spark: SparkSession, state: StreamState, source: OpenSource, interval: Interval, fix: bool
+) -> list[Finding]:
+    """Whether what waits can be read, and for how long. What cannot be read whole may be readable in portions: it is kept as well."""
+    findings = []
+    try:
+        source.changes(interval, state.stream.mode)  # lazy: the log is read and the files are looked for, no row is
+    except StreamqlError as e:
+        findings = [_finding(str(state.name), e)]
+        if e.code == "STREAM_STALE":
+            return findings
+    findings += _stale_soon(spark, state, source, interval, fix)
+    return findings + _unprotected(spark, state, open_source(spark, state.stream.source))  # extended by now, perhaps
+
+
+def _unprotected(spark: SparkSession, state: StreamState, source: OpenSource) -> list[Finding]:
+    """A warning where the source would keep files that the stream needs, but a checkpoint has dropped their removals."""
+    kept_since = now_ms() - file_retention_ms(spark, source.latest.configuration)
+    lost = forgotten(source, [r for r in removed_behind(source, state) if r.time_ms >= kept_since])
+    if not lost:
+        return []
+    what = (
+        f"it has still to read files that were removed at {iso(min(r.time_ms for r in lost))}, and a checkpoint has dropped their "
+        "removals: the next VACUUM takes them, however long the source keeps its history"
+    )
+    remedy = "consume it; sessions of streamql refuse VACUUM until then"
+    return [Finding(str(state.name), "warning", "STREAM_NEEDS_FILES", what, remedy)]
 
 
 def _stale_soon(
@@ -250,9 +294,12 @@ def _extensions(spark: SparkSession, states: Sequence[StreamState], fix: bool) -
         try:
             found = open_source(spark, source)
             extension = extension_of(found)
-            if extension is None or not is_ours(spark, extension):
+            if extension is None:
                 continue
             if any(_needs_extension(spark, found, s, extension.before) for s in streams):
+                findings += _shared(spark, found, extension, fix)
+                continue
+            if not is_ours(spark, extension):
                 continue
             what = "its history was kept for longer while a stream lagged; all of them have caught up, or are gone"
             remedy = "streamql doctor --fix takes that back"
@@ -267,6 +314,17 @@ def _extensions(spark: SparkSession, states: Sequence[StreamState], fix: bool) -
             remedy = "run streamql doctor --fix again, as somebody who may alter the table"
             findings.append(Finding(name, "warning", "RETENTION_EXTENDED", what, remedy))
     return findings
+
+
+def _shared(spark: SparkSession, source: OpenSource, extension: Extension, fix: bool) -> list[Finding]:
+    """An extension that another catalog's doctor made, and would take back, though streams of this one need it, too. `fix`: it is noted."""
+    if has_joined(spark, extension):
+        return []
+    what = "its history is kept for longer for streams of another catalog only, and streams of this one need that, too"
+    remedy = "the source notes so now" if fix else "streamql doctor --fix notes so at the source"
+    if fix:
+        join(spark, source, extension)
+    return [Finding(str(source.source.name), "warning", "RETENTION_EXTENDED", what, remedy, is_fixed=fix)]
 
 
 def _sources(spark: SparkSession, states: Sequence[StreamState]) -> list[tuple[TableSource, list[StreamState]]]:

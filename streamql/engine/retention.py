@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
-from streamql.delta.log import Commit
+from streamql.delta.log import Commit, FileState
 from streamql.delta.table import DeltaTable
 from streamql.dialect import quote_string
 from streamql.errors import StreamqlError
@@ -34,18 +34,24 @@ IGNORES_RETAIN = "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled"
 """Setting of Delta, by default on: VACUUM … RETAIN n goes by the table's own retention, unless n is 0 in whole hours."""
 
 
-def first_needed_removal_ms(commits: Sequence[Commit], needed: Container[str]) -> int | None:
-    """When the first of the files was removed, or got another deletion vector, that a stream behind these commits has still to read;
-    None: none was."""
-    times = [
-        min(c.time_ms, int(change.before.action.get("deletionTimestamp") or c.time_ms))
-        for c in commits
-        for change in c.changes
-        if change.before is not None
-        and change.path in needed
-        and (change.after is None or change.before.vector is not None)
-    ]
-    return min(times, default=None)
+@dataclass(frozen=True)
+class Removal:
+    """A file, or a deletion vector of one, that a table does not have any more: its last state, and when it went, in milliseconds."""
+
+    state: FileState
+    time_ms: int
+
+
+def removals(commits: Sequence[Commit]) -> list[Removal]:
+    """What these commits took from a table and, at their end, it has not got back. A removal that does not say when it was counts as very
+    old, as it does for VACUUM."""
+    last = {change.path: change.after for commit in commits for change in commit.changes}
+    found: dict[FileState, Removal] = {}
+    for change in (change for commit in commits for change in commit.changes):
+        before, now = change.before, last[change.path]
+        if before is not None and (now is None or before.vector not in (None, now.vector)):
+            found[before] = Removal(before, int(before.action.get("deletionTimestamp") or 0))
+    return list(found.values())
 
 
 def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
@@ -75,47 +81,75 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
             retained = min(retained, asked)
     cutoff = now_ms() - retained
     for state in streams:
-        needed = _needed_since(OpenSource(spark, state.stream.source, table, latest), state)
-        if needed is not None and needed < cutoff:
-            raise StreamqlError(
-                "STREAM_NEEDS_FILES",
-                f"stream {state.name} has still to read files that were removed at {iso(needed)}, and VACUUM would take them",
-                # Not data_retention_days, which would have the log kept for so long only, too.
-                hint=f"consume the stream first, or ALTER TABLE … SET TBLPROPERTIES ('{FILE_RETENTION}' = "
-                f"'interval {-(-(now_ms() - needed + DAY_MS) // DAY_MS)} days'); SET {VACUUM_GUARD.key} = false lets them go",
-                stream=str(state.name),
-                removed_at_ms=needed,
-            )
+        source = OpenSource(spark, state.stream.source, table, latest)
+        removed = removed_behind(source, state)
+        expired = [r for r in removed if r.time_ms < cutoff]
+        lost = expired or forgotten(source, removed)
+        if not lost or _is_stale(source, state):
+            continue
+        first = min(r.time_ms for r in lost)
+        # Not data_retention_days, which would have the log kept for so long only, too.
+        longer = (
+            f", or ALTER TABLE … SET TBLPROPERTIES ('{FILE_RETENTION}' = 'interval {-(-(now_ms() - first + DAY_MS) // DAY_MS)} days')"
+            ", which helps where no checkpoint has dropped the removals yet"
+        )
+        raise StreamqlError(
+            "STREAM_NEEDS_FILES",
+            f"stream {state.name} has still to read files that were removed at {iso(first)}, and VACUUM would take them"
+            + (
+                ""
+                if expired
+                else ": a checkpoint has dropped their removals, so that the table's retention does not hold them any more"
+            ),
+            hint=f"consume the stream first, or drop it{longer if expired else ''}; SET {VACUUM_GUARD.key} = false lets them go",
+            stream=str(state.name),
+            removed_at_ms=first,
+        )
 
 
-def _needed_since(source: OpenSource, state: StreamState) -> int | None:
-    """When the first file was removed that the stream has still to read: for all since its offset, or for what an unfinished consumption
-    took, which is read again as it was."""
+def removed_behind(source: OpenSource, state: StreamState) -> list[Removal]:
+    """What went that a stream may have still to read, if only in portions: all since its offset, or since the begin of an unfinished
+    consumption, which is read again as it was."""
     uuid, claim = state.stream.uuid, state.claim
-    taken = [] if claim is None or uuid not in claim.intervals else [claim.intervals[uuid]]
-    if state.offset.version < source.latest.version:
-        taken.append(Interval(state.offset.version, source.latest.version, state.offset.initial))
-    needed = [at_ms for interval in taken if (at_ms := _needed_in(source, state, interval)) is not None]
-    return min(needed, default=None)
-
-
-def _needed_in(source: OpenSource, state: StreamState, interval: Interval) -> int | None:
-    if interval.is_empty:
-        return None
+    begin = _needs_since(state, _interval(source, state))
+    if claim is not None and uuid in claim.intervals:
+        begin = min(begin, _needs_since(state, claim.intervals[uuid]))
+    if begin >= source.latest.version:
+        return []
     try:
-        if interval.initial and state.stream.mode is StreamMode.STANDARD:  # the table as it is at the interval's end
-            commits = source.commits(Interval(interval.through, source.latest.version))
-            return first_needed_removal_ms(commits, {c.path for commit in commits for c in commit.changes})
-        commits = source.commits(Interval(interval.after, source.latest.version))
-        if interval.initial:  # the table as it was, and what was appended since
-            return first_needed_removal_ms(commits, {c.path for commit in commits for c in commit.changes})
-        plan = source.plan(interval, state.stream.mode)
-        needed = {f.path for f in plan.perishable}
-        if interval.through < source.latest.version:  # what was there at its end may be gone by now
-            needed |= {p.file.path for p in (*plan.inserted, *plan.pieces)}
-        return first_needed_removal_ms(commits, needed)
-    except StreamqlError:  # it is stale already: nothing is left to be protected
-        return None
+        return removals(source.commits(Interval(begin, source.latest.version)))
+    except StreamqlError:  # the log does not reach back: it is stale, and nothing is left to be protected
+        return []
+
+
+def _interval(source: OpenSource, state: StreamState) -> Interval:
+    offset = state.offset
+    return Interval(offset.version, max(offset.version, source.latest.version), offset.initial)
+
+
+def _needs_since(state: StreamState, interval: Interval) -> int:
+    """The version from which on nothing may go: initial rows are in STANDARD mode those of the interval's end."""
+    is_of_end = interval.initial and state.stream.mode is StreamMode.STANDARD
+    return interval.through if is_of_end else interval.after
+
+
+def forgotten(source: OpenSource, removed: Sequence[Removal]) -> list[Removal]:
+    """Those whose files no retention protects any more, however long."""
+    if not removed:
+        return []
+    states = source.table.forgotten(source.latest, [r.state for r in removed], min(r.time_ms for r in removed))
+    return [r for r in removed if r.state in set(states)]
+
+
+def _is_stale(source: OpenSource, state: StreamState) -> bool:
+    """Whether what the stream needs is gone already. One that cannot be read for another reason may yet be, in portions."""
+    interval = _interval(source, state)
+    try:
+        if not interval.is_empty:
+            source.changes(interval, state.stream.mode)
+    except StreamqlError as e:
+        return e.code == "STREAM_STALE"
+    return False
 
 
 def extend(spark: SparkSession, source: OpenSource, lag_ms: int) -> int | None:
@@ -172,7 +206,19 @@ def extension_of(source: OpenSource) -> Extension | None:
 
 def is_ours(spark: SparkSession, extension: Extension) -> bool:
     """Whether it is for this session's catalog to take an extension back; that of nobody is anybody's."""
-    return not extension.catalogs or catalog_of(spark).table_id in extension.catalogs
+    return not extension.catalogs or has_joined(spark, extension)
+
+
+def has_joined(spark: SparkSession, extension: Extension) -> bool:
+    """Whether an extension is noted as needed by this session's catalog."""
+    return catalog_of(spark).table_id in extension.catalogs
+
+
+def join(spark: SparkSession, source: OpenSource, extension: Extension) -> None:
+    """Notes that this session's catalog needs an extension, too, which another's doctor made and would take back."""
+    catalogs = extension.catalogs | {catalog_of(spark).table_id}
+    noted = json.loads(source.latest.configuration[EXTENDED]) | {"catalogs": sorted(catalogs)}
+    _set(spark, source, {EXTENDED: json.dumps(noted, sort_keys=True)})
 
 
 def revert(spark: SparkSession, source: OpenSource, extension: Extension) -> bool:

@@ -66,25 +66,28 @@ def status_of(spark: SparkSession, state: StreamState) -> StreamStatus:
     except Exception as e:  # storage's own among them: the other streams are shown all the same
         return StreamStatus(invalid_reason=_reason(e))
     name = str(source.source.name)
+    lag, seconds, stale_after, soon = max(0, source.latest.version - state.offset.version), None, None, False
     try:
         interval = interval_now(spark, state, source)
-        lag = interval.through - interval.after
         if not lag:
             return _current(offset_time, name, state)
-        waiting = None if interval.initial else backlog(source, interval, state.stream.mode)
         first = source.first_time_ms(interval)
-        seconds = max(0, (now_ms() - first) // 1000)
         retention = history_ms(spark, source.latest.configuration, interval, state.stream.mode)
-        stale_after = first + retention
-        soon = is_stale_soon(first, retention)
+        seconds, stale_after, soon = (
+            max(0, (now_ms() - first) // 1000),
+            first + retention,
+            is_stale_soon(first, retention),
+        )
+        waiting = None if interval.initial else backlog(source, interval, state.stream.mode)
         has_data = soon or is_due(state, source, interval, waiting)
         return StreamStatus(
             offset_time, lag, seconds, has_data, False, stale_after, source_name=name, backlog=waiting, stale_soon=soon
         )
     except Exception as e:
-        lag = max(0, source.latest.version - state.offset.version)
         is_stale = isinstance(e, StreamqlError) and e.code == "STREAM_STALE"
-        return StreamStatus(offset_time, lag, None, None, is_stale, None, _reason(e), name)
+        if is_stale:
+            stale_after, soon = None, False
+        return StreamStatus(offset_time, lag, seconds, None, is_stale, stale_after, _reason(e), name, stale_soon=soon)
 
 
 def _current(time_ms: int | None, source: str, state: StreamState) -> StreamStatus:

@@ -52,8 +52,9 @@ class OpenSource:
         """What a version's commit is known again by; None where commits do not tell."""
         if self.source.seen is None or version == self.latest.version:
             return self.source.seen
-        time_ms = self.time_ms(version)
-        return None if time_ms is None else (version, time_ms)
+        commit = self._commit(version)
+        # In-commit timestamps may have been switched on later; a file's time is another one where it is copied.
+        return (version, commit.time_ms) if commit is not None and commit.has_own_time else None
 
     def has_history(self, seen: tuple[int, int]) -> bool:
         """Whether the log has the commit that a version was seen with; also where it does not tell any more, or went back before it."""
@@ -64,10 +65,13 @@ class OpenSource:
         """When a version was committed, in milliseconds; None where its commit is not in the log any more."""
         if version == self.latest.version:
             return self.latest.time_ms
-        if version < 0:
-            return None
+        commit = self._commit(version)
+        return None if commit is None else commit.time_ms
+
+    def _commit(self, version: int) -> Commit | None:
+        """A commit, without its files; None where it is not in the log any more."""
         try:
-            return self.table.commits(self.latest, version - 1, version, files=False)[0].time_ms
+            return None if version < 0 else self.table.commits(self.latest, version - 1, version, files=False)[0]
         except CommitMissing:
             return None
 
@@ -181,7 +185,7 @@ def _opened(spark: SparkSession, source: TableSource) -> OpenSource:
     table = DeltaTable(spark, source.path)
     latest = table.latest()
     in_commit = latest.exists and latest.configuration.get("delta.enableInCommitTimestamps") == "true"
-    seen = (latest.version, latest.time_ms) if in_commit else None  # a file's time is another one where it is copied
+    seen = (latest.version, latest.time_ms) if in_commit else None
     return OpenSource(spark, replace(source, seen=seen), table, latest)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -93,3 +94,21 @@ def test_a_copy_alone_is_not_the_source(spark: SparkSession, path: str, tmp_path
     run(spark, "DROP TABLE t")
     with pytest.raises(StreamqlError, match="STREAM_SOURCE_MISSING"):
         run(spark, "SELECT * FROM s")
+
+
+def test_a_time_that_only_a_file_has_tells_nothing_of_a_history(spark: SparkSession, tmp_path: Path) -> None:
+    """Of commits before in-commit timestamps were switched on: their files have other times where they are moved."""
+    fresh_schema(spark, "own_times")
+    path = tmp_path / "t"
+    run(spark, f"CREATE TABLE t (id BIGINT) LOCATION '{path}' TBLPROPERTIES ('delta.enableRowTracking' = 'true')")
+    run(spark, "CREATE STREAM s ON TABLE t")
+    run(spark, "CREATE TABLE target (id BIGINT)")
+    run(spark, "INSERT INTO t VALUES (1)")
+    run(spark, "ALTER TABLE t SET TBLPROPERTIES ('delta.enableInCommitTimestamps' = 'true')")
+    run(spark, "INSERT INTO t VALUES (2)")
+    run(spark, "INSERT INTO target SELECT id FROM s WITH (MAX_BATCH_SIZE = 1)")
+    for commit in (path / "_delta_log").glob("*.json"):
+        os.utime(commit, (1_700_000_000, 1_700_000_000))
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    run(spark, "INSERT INTO target SELECT id FROM s")
+    assert sorted(r["id"] for r in run(spark, "SELECT id FROM target")) == [1, 2]

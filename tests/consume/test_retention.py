@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -33,6 +37,38 @@ def lagging(spark: SparkSession, prefix: str) -> str:
     tracked_table(spark, ROWS)
     run(spark, f"ALTER TABLE t SET TBLPROPERTIES ('{FILES}' = '1 second')")
     return schema
+
+
+def path_of(spark: SparkSession, table: str = "t") -> Path:
+    return Path(run(spark, f"DESCRIBE DETAIL {table}")[0]["location"].removeprefix("file:"))
+
+
+def aged(path: Path) -> None:
+    """Makes the files of a table as old as VACUUM asks of what it takes."""
+    for file in path.rglob("*.parquet"):
+        os.utime(file, (1_600_000_000, 1_600_000_000))
+
+
+@contextmanager
+def settings(spark: SparkSession, **values: str) -> Iterator[None]:
+    """Settings by the last part of their names."""
+    names = {
+        "check": "spark.databricks.delta.retentionDurationCheck.enabled",
+        "guard": "spark.streamql.vacuumGuard",
+    }
+    for key, value in values.items():
+        spark.conf.set(names[key], value)
+    try:
+        yield
+    finally:
+        for key in values:
+            spark.conf.unset(names[key])
+
+
+def checkpoint(spark: SparkSession, path: Path) -> None:
+    log = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+    log.clearCache()
+    log.forTable(spark._jsparkSession, str(path)).checkpoint()
 
 
 @pytest.mark.parametrize(
@@ -153,3 +189,125 @@ def test_a_source_that_cannot_be_read_hides_no_other_stream(spark: SparkSession)
     assert shown["of_u"].invalid_reason is not None
     assert len(run(spark, f"SHOW STREAMS IN {schema}")) == 2
     broken.unlink()
+
+
+def test_what_a_checkpoint_forgot_no_retention_protects(spark: SparkSession) -> None:
+    """A removal that had expired when a checkpoint was written is not in the log's state again once the table keeps more."""
+    schema = lagging(spark, "forgot")
+    run(spark, "ALTER STREAM s SET OFFSET TO LATEST")
+    run(spark, "DELETE FROM t")
+    path = path_of(spark)
+    time.sleep(1.1)
+    checkpoint(spark, path)
+    aged(path)
+    found = doctor(spark, schema, fix=True)
+    assert found["STREAM_STALE"].is_fixed
+    assert retention(spark)[FILES] == "interval 8 days"
+    assert not found["STREAM_NEEDS_FILES"].is_fixed
+    assert "a checkpoint has dropped their removals" in found["STREAM_NEEDS_FILES"].what
+    with pytest.raises(StreamqlError, match="STREAM_NEEDS_FILES") as error:
+        run(spark, "VACUUM t")
+    assert FILES not in error.value.hint, "it would not help"
+    assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
+    with settings(spark, guard="false"):
+        run(spark, "VACUUM t")
+    with pytest.raises(StreamqlError, match="STREAM_STALE"):
+        run(spark, "SELECT * FROM s")
+    run(spark, "VACUUM t")  # it is stale: nothing is left to be kept for it
+
+
+def test_an_extension_in_time_keeps_the_files(spark: SparkSession) -> None:
+    schema = lagging(spark, "in_time")
+    run(spark, "ALTER STREAM s SET OFFSET TO LATEST")
+    run(spark, "DELETE FROM t")
+    time.sleep(1.1)
+    aged(path_of(spark))
+    with pytest.raises(StreamqlError, match="STREAM_NEEDS_FILES") as error:
+        run(spark, "VACUUM t")
+    assert FILES in error.value.hint
+    assert set(doctor(spark, schema, fix=True)) == {"STREAM_STALE"}
+    run(spark, "VACUUM t")
+    assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
+
+
+def test_vacuum_leaves_what_portions_need(spark: SparkSession) -> None:
+    """Rows that came and went are in no change set of the whole, and in those of the commits."""
+    fresh_schema(spark, "portions")
+    tracked_table(spark, ROWS)
+    run(spark, "DELETE FROM t")
+    assert run(spark, "SELECT * FROM s") == []
+    with settings(spark, check="false"):
+        with pytest.raises(StreamqlError, match="STREAM_NEEDS_FILES"):
+            run(spark, "VACUUM t RETAIN 0 HOURS")
+        shown = run(spark, "SELECT __change_type AS c, count(*) AS n FROM s WITH (MAX_BATCH_SIZE = 1) GROUP BY 1")
+        assert [tuple(r) for r in shown] == [("INSERT", ROWS)]
+        run(spark, "ALTER STREAM s SET OFFSET TO LATEST")
+        run(spark, "VACUUM t RETAIN 0 HOURS")
+
+
+def test_files_that_came_back_are_not_taken_for_gone(spark: SparkSession) -> None:
+    fresh_schema(spark, "came_back")
+    tracked_table(spark, ROWS)
+    version = run(spark, "DESCRIBE HISTORY t LIMIT 1")[0]["version"]
+    run(spark, "ALTER STREAM s SET OFFSET TO LATEST")
+    run(spark, "DELETE FROM t")
+    run(spark, f"RESTORE TABLE t TO VERSION AS OF {version}")
+    with settings(spark, check="false"):
+        run(spark, "VACUUM t RETAIN 0 HOURS")
+    assert run(spark, "SELECT * FROM s") == []
+    assert run(spark, "SELECT count(*) AS n FROM t")[0]["n"] == ROWS
+
+
+def test_a_compaction_by_hand_leaves_the_way_of_small_portions(spark: SparkSession) -> None:
+    """The whole has no identity of rows; its commits have, and are kept until they are taken one by one."""
+    schema = lagging(spark, "by_hand")
+    run(spark, "ALTER STREAM s SET OFFSET TO LATEST")
+    run(spark, "CREATE TABLE target (c STRING, id BIGINT)")
+    run(spark, "INSERT INTO t VALUES (-1, -1), (-2, -2)")
+    path = path_of(spark)
+    rewritten = spark.read.format("delta").load(str(path)).repartition(2).write.format("delta").mode("overwrite")
+    rewritten.option("dataChange", "false").save(str(path))
+    run(spark, "DELETE FROM t WHERE id = -1")
+    time.sleep(1.1)
+    with pytest.raises(StreamqlError, match="MAX_BATCH_SIZE = 1"):
+        run(spark, "SELECT * FROM s")
+    assert run(spark, "SELECT stream_has_data('s') AS yes")[0]["yes"]
+    shown = run(spark, "SHOW STREAMS LIKE 's'")[0]
+    assert "CHANGE_TRACKING_DISABLED" in shown["invalid_reason"]
+    assert shown["stale_after"] is not None
+    assert set(doctor(spark, schema)) == {"CHANGE_TRACKING_DISABLED", "STREAM_STALE"}
+    with pytest.raises(StreamqlError, match="STREAM_NEEDS_FILES"):
+        run(spark, "VACUUM t")
+    while run(spark, "SELECT stream_has_data('s') AS yes")[0]["yes"]:
+        run(spark, "INSERT INTO target SELECT __change_type, id FROM s WITH (MAX_BATCH_SIZE = 1)")
+    assert sorted(map(tuple, run(spark, "SELECT * FROM target"))) == [("DELETE", -1), ("INSERT", -2), ("INSERT", -1)]
+    run(spark, "VACUUM t")
+
+
+def test_commits_without_rows_are_due_before_they_go_stale(spark: SparkSession) -> None:
+    """A job that runs when there is data must take them, or its stream goes stale though it never missed a row."""
+    lagging(spark, "rowless")
+    run(spark, "ALTER STREAM s SET OFFSET TO LATEST")
+    run(spark, "OPTIMIZE t")
+    time.sleep(1.1)
+    assert run(spark, "SELECT * FROM s") == []
+    assert run(spark, "SELECT stream_has_data('s') AS yes")[0]["yes"]
+    run(spark, f"ALTER TABLE t SET TBLPROPERTIES ('{FILES}' = '7 days')")
+    assert not run(spark, "SELECT stream_has_data('s') AS yes")[0]["yes"]
+
+
+def test_an_extension_that_others_made_is_held_by_all_who_need_it(spark: SparkSession) -> None:
+    schema = lagging(spark, "shared")
+    before = retention(spark)
+    other = spark.newSession()
+    other.conf.set("spark.streamql.catalog", f"{schema}_other")
+    run(other, f"USE {schema}")
+    run(other, "CREATE STREAM late ON TABLE t AT (VERSION => 2)")
+    assert doctor(spark, schema, fix=True)["STREAM_STALE"].is_fixed
+    assert doctor(other, schema, fix=True)["RETENTION_EXTENDED"].is_fixed
+    run(spark, "ALTER STREAM s SET OFFSET TO LATEST")
+    assert "no other catalog" in doctor(spark, schema, fix=True)["RETENTION_EXTENDED"].remedy
+    assert retention(spark) != before
+    run(other, "ALTER STREAM late SET OFFSET TO LATEST")
+    assert doctor(other, schema, fix=True)["RETENTION_EXTENDED"].is_fixed
+    assert retention(spark) == before

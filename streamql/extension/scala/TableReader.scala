@@ -21,7 +21,7 @@ import org.apache.spark.sql.delta.actions.{Action, AddFile, Metadata, Protocol}
 import org.apache.spark.sql.delta.files.TahoeBatchFileIndex
 import org.apache.spark.sql.delta.util.FileNames
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, LogicalRelation}
-import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.functions.{col, concat, concat_ws}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.SerializableConfiguration
 
@@ -172,6 +172,25 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
     val data = named.map(f => new Path(new java.net.URI(f.path))).map(p => if (p.isAbsolute) p else new Path(log.dataPath, p))
     val all = (data ++ vectors).distinct
     all.zip(Parallel.map(all)(exists)).collect { case (p, false) => p.getName }.mkString("\n")
+  }
+
+  /**
+   * Those of the removed file states (add actions, one a line), of which none was removed before a time, whose removal the state does not
+   * hold any more: a checkpoint drops removals that are, by the retention of its day, old enough, and then no other retention protects them.
+   */
+  def forgotten(s: Snapshot, removed: String, sinceMillis: Long): String = {
+    def key(path: String, vector: String) = {
+      val file = new Path(new java.net.URI(path)) // the state has it with its file system's name, or without
+      ((if (file.isAbsolute) file else new Path(log.dataPath, file)).toUri.getPath, vector)
+    }
+    val noted = s.tombstones.filter(col("deletionTimestamp") >= sinceMillis)
+      .select(col("path"), concat_ws("@", concat(col("deletionVector.storageType"), col("deletionVector.pathOrInlineDv")),
+        col("deletionVector.offset")))
+      .collect().map(r => key(r.getString(0), r.getString(1))).toSet
+    removed.linesIterator.filterNot { line =>
+      val file = Action.fromJson(line).asInstanceOf[AddFile]
+      noted(key(file.path, Option(file.deletionVector).map(_.uniqueId).getOrElse("")))
+    }.mkString("\n")
   }
 
   /** Whether the file of a version's commit is in the log. */
