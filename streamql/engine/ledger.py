@@ -143,14 +143,14 @@ def flows(spark: SparkSession) -> dict[str, tuple[Flow, ...]]:
 
 
 def rows_written_by(spark: SparkSession, host: str, pid: int, since_ms: int) -> int | None:
-    """The rows that consumptions of a process have written since a time: None where there was none, or none that says so."""
+    """The rows of the consumptions that a process has ended since a time, begun by whomever: None where there was none that says so."""
     ledger = catalog_of(spark).ledger(spark)
     if ledger is None:
         return None
     mine = ledger.where(
         (F.col("host") == host)
         & (F.col("pid") == pid)
-        & (F.unix_millis("started_at") >= since_ms)
+        & (F.unix_millis("ended_at") >= since_ms)
         & (F.col("outcome") == "CONSUMED")
     )
     # One statement that reads two streams has a row for each of them.
