@@ -24,12 +24,16 @@ def told_wrongly(events: DataFrame, states: Sequence[StreamState]) -> dict[str, 
     newest = events.groupBy("stream_id").agg(
         F.max_by("offset_version", "sequence").alias("version"), F.max("sequence").alias("sequence")
     )
-    shown = {row["stream_id"]: Shown(row["version"], row["sequence"]) for row in newest.collect()}
+    shown = {row["stream_id"]: Shown(row["version"], row["sequence"] or 0) for row in newest.collect()}
     of = {s.stream.uuid: shown.get(s.stream.uuid, Shown()) for s in states}
     return {s.stream.uuid: of[s.stream.uuid] for s in states if of[s.stream.uuid].version != s.offset.version}
 
 
 def sources_of_dropped(events: DataFrame) -> set[tuple[str, str]]:
     """(name, table id) of the sources of streams that were dropped or replaced."""
-    dropped = events.where("event = 'dropped'").select("source", "source_id").distinct()
+    dropped = (
+        events.where("event = 'dropped' AND source IS NOT NULL AND source_id IS NOT NULL")
+        .select("source", "source_id")
+        .distinct()
+    )
     return {(row["source"], row["source_id"]) for row in dropped.collect()}

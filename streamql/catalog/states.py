@@ -198,16 +198,15 @@ def decode(text: str) -> StreamState:
         claim = data["claim"]
         return StreamState(
             stream,
-            Offset(data["offset"]["version"], data["offset"]["initial"]),
-            data["sequence"],
+            Offset(_count(data["offset"]["version"], -1), data["offset"]["initial"]),
+            _count(data["sequence"]),
             None if claim is None else _read_claim(claim),
             data["last_consumed_ms"],
         )
     except (KeyError, TypeError, ValueError) as e:
         raise StreamqlError(
             "CATALOG_UNREADABLE",
-            f"an entry of the catalog of streams is damaged: {e!r}",
-            hint="was it written by another program? set spark.streamql.catalog to another schema, and create the streams there",
+            f"it is damaged, or was written by another program: {e!r}",
         ) from e
 
 
@@ -248,15 +247,22 @@ def _claim(claim: Claim) -> dict[str, Any]:
 def _read_claim(data: Mapping[str, Any]) -> Claim:
     return Claim(
         data["consumption_id"],
-        data["number"],
-        {u: Interval(*i) for u, i in data["intervals"].items()},
+        _count(data["number"]),
+        {u: Interval(_count(i[0], -1), _count(i[1], -1), i[2]) for u, i in data["intervals"].items()},
         tuple(ClaimedStatement(**{**s, "streams": tuple(s.get("streams", ()))}) for s in data["statements"]),
-        Owner(**data["owner"]),
-        data["heartbeat"],
-        data["started_at_ms"],
+        Owner(**data["owner"] | {"pid": _count(data["owner"]["pid"])}),
+        _count(data["heartbeat"]),
+        _count(data["started_at_ms"]),
         data["text"],
-        data["lease_seconds"],
+        float(data["lease_seconds"]),
         data.get("is_block", False),
         data.get("is_unfinished", False),
-        data.get("revision", 0),
+        _count(data.get("revision", 0)),
     )
+
+
+def _count(value: object, least: int = 0) -> int:
+    """A whole number, at least `least`. Raises ValueError."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{value!r} is no count")
+    return value

@@ -19,18 +19,17 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql import settings
 from streamql.catalog import creation, tables, upkeep
+from streamql.catalog.contents import Contents
 from streamql.catalog.creation import quiet_clone
-from streamql.catalog.states import StreamState, decode, encode
+from streamql.catalog.states import StreamState
 from streamql.delta.jvm import JavaObject, sentence
 from streamql.delta.log import CommitMissing
-from streamql.delta.names import schema_location, tables_of
+from streamql.delta.names import schema_location, view_text
 from streamql.delta.table import DeltaTable
 from streamql.delta.txns import EventLog
 from streamql.errors import StreamqlError
 from streamql.names import Name, quote
 
-STREAM_DOMAIN = "streamql.stream."
-NAME_DOMAIN = "streamql.name."
 REPLAY_COMMITS_MAX = 1000
 """More new commits than this, and the state is read whole."""
 
@@ -53,9 +52,7 @@ class Catalog:
         self._version = -1
         self._table_id = ""
         self._base: JavaObject = None
-        self._streams: dict[str, StreamState] = {}
-        self._names: dict[str, str] = {}
-        self._numbers: dict[str, int] = {}
+        self._contents = Contents()
         self._is_shown = False
 
     @property
@@ -68,16 +65,16 @@ class Catalog:
     def refresh(self, spark: SparkSession) -> None:
         """Looks at the log for events since the last look. Raises CATALOG_UNREADABLE, and guesses nothing."""
         with self._lock:
-            path = self._locate(spark)
-            if path is None:
-                return
+            path = self._path
             try:
-                self._follow(spark, path)
-            except (Py4JError, PySparkException) as e:  # Delta's and the storage's own
+                path = self._locate(spark)
+                if path is not None:
+                    self._follow(spark, path)
+            except (Py4JError, PySparkException) as e:  # Delta's, the metastore's and the storage's own
                 raise StreamqlError(
                     "CATALOG_UNREADABLE",
                     f"the log of the table {self._schema}.{tables.EVENTS} cannot be read: {sentence(e)}",
-                    hint=f"look at the newest files of {path}/_delta_log",
+                    hint=f"look at the newest files of {path or 'the table, in'}/_delta_log",
                     path=path,
                 ) from e
 
@@ -98,45 +95,46 @@ class Catalog:
         self._load(log, snapshot)
         if not self._is_loaded():
             self._path = None  # it is looked for anew
-            if was_there:
-                raise self._missing()
+            if was_there or (self._has_been(spark) and not DeltaTable(spark, path).latest().exists):
+                raise self._missing(path)
 
     def find(self, spark: SparkSession, name: Name) -> StreamState | None:
-        """The stream of a name, as of now."""
+        """The stream of a name, as of now. Raises CATALOG_UNREADABLE, where its entry is damaged for one."""
         with self._lock:
             self.refresh(spark)
-            uuid = self._names.get(name.key)
-            return None if uuid is None else self._streams.get(uuid)
+            return self._contents.find(name)
 
     def by_uuid(self, spark: SparkSession, uuid: str) -> StreamState | None:
         """A stream by its id, as of now."""
         with self._lock:
             self.refresh(spark)
-            return self._streams.get(uuid)
+            return self._contents.get(uuid)
 
     def all(self, spark: SparkSession) -> list[StreamState]:
-        """Every stream, by name."""
+        """Every stream whose entry can be read, by name."""
         with self._lock:
             self.refresh(spark)
-            return sorted(self._streams.values(), key=lambda s: s.name)
+            return sorted(self._contents.streams.values(), key=lambda s: s.name)
+
+    def unreadable(self) -> list[StreamqlError]:
+        """Why entries of streams could not be read, at the last look."""
+        with self._lock:
+            return self._contents.unreadable()
 
     def contradictions(self) -> list[str]:
         """What in the catalog as it was last read does not fit together; nothing, unless others than streamql wrote it."""
         with self._lock:
-            streams, names = self._streams, self._names
-            lost = [f"the name {key} stands for no stream" for key, uuid in names.items() if uuid not in streams]
-            nameless = [s for uuid, s in streams.items() if names.get(s.name.key) != uuid]
-            return lost + [f"stream {s.name} ({s.stream.uuid}) cannot be found by its name" for s in nameless]
+            return self._contents.contradictions()
 
     def was_restored(self, state: StreamState) -> bool:
         """Whether the table of events was taken back behind an event of this stream, as it is now: its offset is not to be trusted then."""
         with self._lock:
-            now = self._streams.get(state.stream.uuid)
-            return now is not None and self._numbers.get(now.stream.uuid, 0) > now.sequence
+            now = self._contents.streams.get(state.stream.uuid)
+            return now is not None and self._contents.numbers.get(now.stream.uuid, 0) > now.sequence
 
     def number_of(self, state: StreamState) -> int:
         """The number of the stream's last event, also where the table of events was taken back behind it."""
-        return max(self._numbers.get(state.stream.uuid, 0), state.sequence)
+        return max(self._contents.numbers.get(state.stream.uuid, 0), state.sequence)
 
     def outcome_of(self, spark: SparkSession, consumption_id: str) -> str | None:
         """What the ledger says became of a consumption: CONSUMED if any of its rows says so; None: nothing."""
@@ -174,9 +172,9 @@ class Catalog:
         self._show_here(spark)
         with self._lock:
             self._create(spark)
-            if any(self._streams.get(s.stream.uuid) != s for s in before):
+            if any(self._contents.streams.get(s.stream.uuid) != s for s in before):
                 return False
-            domains, numbers = self._domains(before, after)
+            domains, numbers = self._contents.change(before, after)
             if domains is None:
                 return False
             base = self._version
@@ -186,6 +184,16 @@ class Catalog:
                 return self._is_written(spark, base, domains)
             if upkeep.is_due(version):
                 upkeep.tend_later(lambda: quiet_clone(spark), self._table)
+            return True
+
+    def discard(self, spark: SparkSession, name: Name) -> bool:
+        """Takes away a name that stands for a damaged entry, with that, or for another stream; no other name."""
+        with self._lock:
+            self.refresh(spark)
+            domains = self._contents.without(name)
+            if not domains:
+                return False
+            EventLog(spark, self._path or "").commit(self._base, domains, {}, [])
             return True
 
     @property
@@ -211,58 +219,25 @@ class Catalog:
         except CommitMissing:  # after more than a day in one commit
             return False
 
-    def _domains(
-        self, before: Sequence[StreamState], after: Sequence[StreamState | None]
-    ) -> tuple[dict[str, str | None] | None, dict[str, int]]:
-        domains: dict[str, str | None] = {}
-        numbers: dict[str, int] = {}
-        for old in before:
-            domains[STREAM_DOMAIN + old.stream.uuid] = None
-            numbers[old.stream.uuid] = old.sequence + 1
-            if not any(
-                s is not None and s.name.key == old.name.key and s.stream.uuid == old.stream.uuid for s in after
-            ):
-                domains[NAME_DOMAIN + old.name.key] = None
-        known = {s.stream.uuid: s for s in before}
-        for new in after:
-            if new is None:
-                continue
-            was = known.get(new.stream.uuid)
-            domains[STREAM_DOMAIN + new.stream.uuid] = encode(new)
-            if was is None or new.sequence != was.sequence:
-                numbers[new.stream.uuid] = new.sequence
-            else:
-                numbers.pop(new.stream.uuid, None)  # a heartbeat is no event
-            if was is None or was.name.key != new.name.key:
-                holder = self._names.get(new.name.key)
-                if holder in self._streams and holder not in known:
-                    return None, {}
-                domains[NAME_DOMAIN + new.name.key] = new.stream.uuid
-        return domains, numbers
-
     # -- where it lies
 
     def _locate(self, spark: SparkSession) -> str | None:
         if self._path is None:
-            if self._configured_path is not None:
-                self._path = self._configured_path
-            else:
-                location = schema_location(spark, self._schema)
-                if location is None:
-                    return None
-                path = f"{location}/{tables.EVENTS}"
-                if not DeltaTable(spark, path).latest().exists:
-                    had = tables.CONSUMPTIONS in tables_of(spark, "spark_catalog", self._schema)
-                    if had and not DeltaTable(spark, path).latest().exists:  # others may be making it all just now
-                        raise self._missing()
-                    return None
-                self._path = path
+            self._path = self._configured_path
+        if self._path is None:
+            location = schema_location(spark, self._schema)
+            self._path = None if location is None else f"{location}/{tables.EVENTS}"
         return self._path
 
-    def _missing(self) -> StreamqlError:
+    def _has_been(self, spark: SparkSession) -> bool:
+        """Whether the session's metastore has this catalog's ledger: what is not there now, was."""
+        ledger = view_text(spark, self._schema, tables.CONSUMPTIONS)
+        return ledger is not None and tables.events_name(self._schema, self._configured_path) in ledger
+
+    def _missing(self, path: str) -> StreamqlError:
         return StreamqlError(
             "CATALOG_UNREADABLE",
-            f"the table {self._schema}.{tables.EVENTS}, which keeps all streams, is not there any more",
+            f"the table {self._schema}.{tables.EVENTS}, which keeps all streams, is not there any more: {path}",
             hint=f"put it back where it was; or DROP SCHEMA {self._schema} CASCADE, and create the streams again",
             schema=self._schema,
         )
@@ -330,8 +305,15 @@ class Catalog:
                 + (f": its version is {version}" if version else ""),
                 hint=("upgrade streamql, or " if version else "") + f"set {settings.CATALOG.key} to another schema",
             )
-        self._numbers = dict(state.transactions)
-        self._apply(state.domains)
+        wrong = tables.misfit(state.schema)
+        if wrong is not None:
+            raise StreamqlError(
+                "CATALOG_UNREADABLE",
+                f"the table {self._schema}.{tables.EVENTS} was altered: {wrong}, so that no event can be written",
+                hint="write the table over itself, by overwriteSchema, with the column as it was; the streams in it stay",
+            )
+        self._contents = Contents(state.transactions)
+        self._contents.apply(state.domains)
         self._version, self._table_id, self._base = state.version, state.table_id, snapshot
 
     def _replay(self, spark: SparkSession, path: str, snapshot: JavaObject, version: int) -> bool:
@@ -346,29 +328,14 @@ class Catalog:
         if any(c.metadata is not None or c.operation == "RESTORE" for c in commits):
             return False
         for commit in commits:
-            self._numbers.update(commit.transactions)
-            self._apply(commit.domains)
+            self._contents.numbers.update(commit.transactions)
+            self._contents.apply(commit.domains)
         self._version, self._base = version, snapshot
         return True
 
-    def _apply(self, domains: Mapping[str, str | None]) -> None:
-        for domain, text in domains.items():
-            if domain.startswith(STREAM_DOMAIN):
-                uuid = domain.removeprefix(STREAM_DOMAIN)
-                if text is None:
-                    self._streams.pop(uuid, None)
-                else:
-                    self._streams[uuid] = decode(text)
-            elif domain.startswith(NAME_DOMAIN):
-                key = domain.removeprefix(NAME_DOMAIN)
-                if text is None:
-                    self._names.pop(key, None)
-                else:
-                    self._names[key] = text
-
     def _clear(self) -> None:
         self._version, self._table_id, self._base = -1, "", None
-        self._streams, self._names, self._numbers = {}, {}, {}
+        self._contents = Contents()
 
 
 _catalogs: dict[tuple[str, str, str | None], Catalog] = {}

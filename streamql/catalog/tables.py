@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from streamql.names import quote
 
 VERSION_KEY = "streamql.catalogVersion"
@@ -44,6 +47,14 @@ EVENT_COLUMNS = (
     ("error", "STRING"),
 )
 """One row an event and stream. `from_version` and `through_version`: the interval (from, through] that a consumption took."""
+
+
+def misfit(schema: Mapping[str, Any]) -> str | None:
+    """What is not in a table's schema (as Delta's JSON) that events need: a column of another type, or none. Others' columns do no harm."""
+    json_types = {"STRING": "string", "BIGINT": "long", "TIMESTAMP": "timestamp"}
+    there = {field["name"]: field["type"] for field in schema["fields"]}
+    wrong = [(name, kind) for name, kind in EVENT_COLUMNS if there.get(name) != json_types[kind]]
+    return f"column {wrong[0][0]} is no {wrong[0][1]}" if wrong else None
 
 
 def events_name(schema: str, path: str | None) -> str:

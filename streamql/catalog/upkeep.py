@@ -52,7 +52,7 @@ def tend(spark: SparkSession, table: str) -> None:
 def _forget(spark: SparkSession, table: str, old: str) -> None:
     # The newest entry of a stream stays: the view of streams has the offset from it. (Delta's DELETE takes no subquery.)
     newest = spark.sql(
-        f"SELECT stream_id, max(sequence) AS sequence FROM {table} GROUP BY stream_id "
+        f"SELECT stream_id, max(sequence) AS sequence FROM {table} WHERE stream_id IS NOT NULL AND sequence IS NOT NULL GROUP BY stream_id "
         "HAVING max_by(event, sequence) IN ('consumed', 'released')"
     ).collect()
     kept = [f"(stream_id = {quote_string(r['stream_id'])} AND sequence = {int(r['sequence'])})" for r in newest]

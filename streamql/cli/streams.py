@@ -74,8 +74,10 @@ def look(spark: SparkSession, options: Options) -> Overview:
     from streamql.cli import listing
     from streamql.delta.names import qualify
     from streamql.engine.overview import overview
+    from streamql.engine.status import tell_of_unreadable
 
     listing.use(spark, options.database)
+    tell_of_unreadable(spark)
     names: list[str] = options.arguments.names
     if names:
         return overview(spark, listing.streams_named(spark, names))

@@ -22,10 +22,8 @@ from streamql.catalog.store import catalog_of
 from streamql.consume import errors
 from streamql.consume.binding import bind, nothing_bound, sources_of, streams_of
 from streamql.consume.claims import (
-    POLL_SECONDS_MIN,
     Heartbeat,
     Sources,
-    check_stands,
     claim_streams,
     conclude,
     end,
@@ -39,6 +37,8 @@ from streamql.consume.claims import (
 )
 from streamql.consume.decide import decide_own, judge
 from streamql.consume.execute import counted, execute, tell_of_reservation
+from streamql.consume.liveness import POLL_SECONDS_MIN
+from streamql.consume.met import Met
 from streamql.consume.owner import Work, running, stop_running
 from streamql.consume.pins import Pins
 from streamql.consume.targets import TEXT_CHARACTERS_MAX, claimed_statement, find_target, lead_of, prepare, runs_plain
@@ -58,9 +58,7 @@ class Block:
         self._spark = spark
         self._pins = Pins()
         self._claim: Claim | None = None
-        self._ahead: list[ClaimedStatement] = []  # done by an earlier run of the block, and not met again yet
-        self._unheard: list[ClaimedStatement] = []  # done in this one, though their callers got an error
-        self._told: list[ClaimedStatement] = []  # of these, those that a caller was told of
+        self._met = Met()
         self._work: Work | None = None
         self._resources = ExitStack()
         self._used = time.monotonic()
@@ -115,7 +113,7 @@ class Block:
                 return rows
             except BaseException:
                 # Of several INSERTs in one statement, those that are done are met again when it is run again.
-                self._ahead = done + self._ahead
+                self._met.ahead = done + self._met.ahead
                 raise
             finally:
                 self._used = time.monotonic()
@@ -179,6 +177,8 @@ class Block:
         except BaseException as e:
             if not errors.is_refusal(e):
                 self._failed.add(fingerprint)
+            if isinstance(e, StreamqlError) and e.code == "CONSUMPTION_UNFINISHED":
+                self._met.strange.add(fingerprint)
             raise
 
     def _settle(self) -> None:
@@ -191,7 +191,7 @@ class Block:
             if was.outcome == "open" and now.outcome == "fenced":
                 self._failed.add(now.fingerprint)
             elif was.outcome == "open":
-                self._unheard.append(now)
+                self._met.unheard.append(now)
                 log.warning(
                     "the statement into %s committed (version %s), though it reported an error",
                     now.target,
@@ -199,27 +199,14 @@ class Block:
                 )
 
     def _skipped(self, command: Command, i: int, fingerprint: str) -> ClaimedStatement | None:
-        """The record of a statement that is done already, by an earlier run or unheard. Raises CONSUMPTION_UNFINISHED where its target was
-        replaced since, and for a statement that is neither one that is done nor one that failed; STATEMENT_COMMITTED, once, where it writes
-        where one went unheard."""
-        if self._claim is None or not (self._unheard or self._ahead):
+        if self._claim is None or self._met.knows_nothing_of(fingerprint):
             return None
-        target = find_target(self._spark, command, i)
-        for records in (self._unheard, self._ahead):
-            found = next((s for s in records if s.fingerprint == fingerprint), None)
-            if found is not None:
-                check_stands(self._spark, self._claim, found, target)
-                records.remove(found)
-                return found
-        for done in self._unheard:  # this may be the same in other words
-            if done.writes_where(target.path, target.name) and done not in self._told:
-                self._told.append(done)
-                raise errors.arrived(done)
-        if self._ahead and fingerprint not in [s.fingerprint for s in self._claim.statements if s.outcome == "fenced"]:
-            raise errors.unfinished(
-                self._claim, f"a statement that is done wrote {self._ahead[0].target}, this is another statement"
-            )
-        return None
+        try:
+            return self._met.skipped(self._spark, self._claim, find_target(self._spark, command, i), fingerprint)
+        except StreamqlError as e:
+            if e.code == "STATEMENT_COMMITTED":  # the caller knows, and says whether it is to run all the same
+                self._failed.discard(fingerprint)
+            raise
 
     def _takes_over(self, command: Command, fingerprint: str) -> bool:
         """Whether a stream of the statement waited for a transaction that has this one among its statements: then it is this one's now."""
@@ -317,7 +304,7 @@ class Block:
             return
         claim = owned(self._spark, begun, states, lead_of(begun))
         if self._claims(states, claim, {s.stream.uuid: s.stream.source for s in states}):
-            self._ahead = list(claim.done)
+            self._met.ahead = list(claim.done)
             tell_of_resumption(begun)
 
     def _claims(self, states: Sequence[StreamState], claim: Claim, sources: Sources) -> bool:
@@ -355,8 +342,8 @@ class Block:
                 raise errors.not_whole(len(self._failed))
             if self._claim is None:
                 return
-            if self._ahead:
-                ahead = self._ahead[0].target
+            if self._met.ahead:
+                ahead = self._met.ahead[0].target
                 raise errors.unfinished(self._claim, f"this run has not come to the statement that wrote {ahead}")
             if left := left_out(self._claim):
                 raise errors.not_run_again(left)

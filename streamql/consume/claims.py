@@ -15,8 +15,9 @@ from streamql.catalog.events import consumption_event
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume.decide import judge_what_can_be
-from streamql.consume.errors import busy, gone, lost_with_data, unfinished
-from streamql.consume.owner import is_dead, is_running_here, this_owner
+from streamql.consume.errors import busy, edited, gone, lost_with_data, unfinished
+from streamql.consume.liveness import POLL_SECONDS_MAX, POLL_SECONDS_MIN, is_abandoned
+from streamql.consume.owner import this_owner
 from streamql.delta.command import Target
 from streamql.delta.jvm import is_cancelled
 from streamql.delta.table import DeltaTable
@@ -26,9 +27,6 @@ from streamql.settings import BUSY_TIMEOUT, LEASE, seconds
 from streamql.times import iso, now_ms
 
 log = logging.getLogger("streamql")
-
-POLL_SECONDS_MIN = 0.05
-POLL_SECONDS_MAX = 1.0
 
 READING = ClaimedStatement(0, "", "", "", "", "SELECT", "", 0)
 """What the ledger shows as the statement of a query that consumed by reading."""
@@ -40,10 +38,6 @@ Sources = Mapping[str, TableSource]
 """Stream id → where its source is now; a table that was renamed is looked for once, not by every statement."""
 
 NO_SOURCES: Sources = {}
-
-_watched: dict[str, tuple[int, float]] = {}
-"""consumption id → (heartbeat, when this process first saw it, on its monotonic clock)."""
-_watched_lock = threading.Lock()
 
 
 def write(
@@ -87,7 +81,7 @@ class Ending:
 def ending(spark: SparkSession, claim: Claim, outcome: str, error: str | None) -> Ending | None:
     """The commit that advances (outcome CONSUMED) or releases (any other) all streams of a claim, and notes its statements as they were
     decided. None: the claim is not there any more."""
-    held = _held(spark, claim)
+    held = _held(spark, claim, some=True)
     if held is None:
         return None
     ended = now_ms()
@@ -119,11 +113,11 @@ def is_held(spark: SparkSession, claim: Claim) -> bool:
     return _held(spark, claim) is not None
 
 
-def _held(spark: SparkSession, claim: Claim) -> list[StreamState] | None:
-    """The streams of a claim as they are now; None: not all of them are under it any more."""
+def _held(spark: SparkSession, claim: Claim, *, some: bool = False) -> list[StreamState] | None:
+    """The streams of a claim as they are now; None: not all of them are under it any more, or not even `some`."""
     states = [catalog_of(spark).by_uuid(spark, uuid) for uuid in claim.intervals]
     held = [s for s in states if s is not None and _holds(s, claim)]
-    return held if len(held) == len(states) else None
+    return held if len(held) == len(states) or (some and held) else None
 
 
 def _holds(state: StreamState, claim: Claim) -> bool:
@@ -136,7 +130,7 @@ def _ended(state: StreamState, claim: Claim, outcome: str, ended_ms: int) -> Str
         return state.next(claim=None)
     interval = claim.intervals[state.stream.uuid]
     if state.offset != Offset(interval.after, interval.initial):
-        raise StreamqlError("INTERNAL_ERROR", f"the offset of {state.name} moved under a claim")
+        raise edited(state, "its offset moved under a claim")
     return state.next(claim=None, offset=Offset(interval.through), last_consumed_ms=ended_ms)
 
 
@@ -207,31 +201,6 @@ def recover(spark: SparkSession, claim: Claim, why: str) -> None:
             raise
 
 
-def is_abandoned(spark: SparkSession, claim: Claim) -> str | None:
-    """Why others may decide the claim: its process is dead, or its heartbeat stood still for the lease; None: they may not (yet)."""
-    here = is_running_here(claim.owner, claim.consumption_id)
-    if here is not None:
-        return None if here else "its statement ended without being decided"
-    if is_dead(claim.owner):
-        return f"process {claim.owner.pid} ended before its statement did"
-    lease = max(seconds(spark, LEASE), claim.lease_seconds)
-    with _watched_lock:
-        beat, since = _watched.get(claim.consumption_id, (-1, 0.0))
-        if beat != claim.heartbeat:
-            _watched[claim.consumption_id] = (claim.heartbeat, time.monotonic())
-            return None
-        still = time.monotonic() - since
-    return f"no sign of life from {claim.owner.host}:{claim.owner.pid} for {still:.0f} s" if still > lease else None
-
-
-def watch(spark: SparkSession, claims: Sequence[Claim]) -> None:
-    """Waits for a lease, behind which `is_abandoned` knows also of owners that cannot be seen from here whether they live."""
-    leases = [max(seconds(spark, LEASE), c.lease_seconds) for c in claims if not is_abandoned(spark, c)]
-    if leases:
-        log.warning("%d claim(s) of other hosts are watched for up to %.0f s", len(leases), max(leases))
-        time.sleep(max(leases) + POLL_SECONDS_MIN)
-
-
 def never(_: Claim) -> bool:
     """Whether a claim can be gone on with: by this statement, it cannot."""
     return False
@@ -274,8 +243,9 @@ def wait_until_free(
         if why is not None:
             try:
                 recover(spark, now.claim, why)
+                check_moved_on(spark, now)
             except StreamqlError as e:
-                if e.code == "CONSUMPTION_UNDECIDED" and give_up:
+                if e.code in ("CONSUMPTION_UNDECIDED", "CATALOG_UNREADABLE") and give_up:
                     return now
                 raise
             continue  # it is free now, or somebody else's: also who would not wait may look again
@@ -283,6 +253,14 @@ def wait_until_free(
             raise busy(now)
         time.sleep(pause)
         pause = min(pause * 1.5, POLL_SECONDS_MAX)
+
+
+def check_moved_on(spark: SparkSession, state: StreamState) -> None:
+    """Raises CATALOG_UNREADABLE where a claim was recovered and stands as before: only some of its streams hold it, of which streamql
+    makes none."""
+    now, claim = catalog_of(spark).by_uuid(spark, state.stream.uuid), state.claim
+    if now is not None and claim is not None and _holds(now, claim):
+        raise edited(now, "not all of the streams that its claim is on have it")
 
 
 def check_stands(spark: SparkSession, claim: Claim, done: ClaimedStatement, target: Target) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
-from streamql.consume.owner import is_of_this_host
+from streamql.consume.owner import is_of_this_host, is_suspended
 from streamql.delta.jvm import sentence
 from streamql.errors import StreamqlError
 from streamql.settings import BUSY_TIMEOUT
@@ -22,17 +22,27 @@ def busy(state: StreamState) -> StreamqlError:
     owner = state.claim.owner
     age = max(0, now_ms() - state.claim.started_at_ms) // 1000
     lease = state.claim.lease_seconds
-    elsewhere = (
-        ""
-        if is_of_this_host(owner)
-        else f". Should it have died there: whoever waits longer than its lease of {lease:g} s takes over, as does streamql doctor --fix"
-    )
+    way = f"whoever waits longer than its lease of {lease:g} s takes over, as does streamql doctor --fix"
+    if is_suspended(owner):
+        elsewhere = f". Its process is suspended: {way}"
+    else:
+        elsewhere = "" if is_of_this_host(owner) else f". Should it have died there: {way}"
     return StreamqlError(
         "STREAM_BUSY",
         f"stream {state.name} is being consumed by {owner.who}, process {owner.pid}, since {age} s",
         hint=f"run the statement again later, or SET {BUSY_TIMEOUT.key} = 10min to wait longer{elsewhere}",
         stream=str(state.name),
         consumption_id=state.claim.consumption_id,
+    )
+
+
+def edited(state: StreamState, what: str) -> StreamqlError:
+    """The error for a claim that somebody changed other than by streamql."""
+    return StreamqlError(
+        "CATALOG_UNREADABLE",
+        f"the entry of stream {state.name} was edited: {what}",
+        hint=f"ALTER STREAM {state.name} SET OFFSET VERSION n, the last version that its targets have",
+        stream=str(state.name),
     )
 
 
@@ -89,11 +99,11 @@ def not_whole(failed: int) -> StreamqlError:
     )
 
 
-def arrived(done: ClaimedStatement) -> StreamqlError:
-    """The error for a statement of a transaction into a target that an earlier one wrote, though that one reported an error."""
+def arrived(done: ClaimedStatement, what: str) -> StreamqlError:
+    """The error for a statement of a transaction into a target that an earlier one wrote, of which its caller may not know."""
     return StreamqlError(
         "STATEMENT_COMMITTED",
-        f"an earlier statement of the transaction into {done.target} reported an error, and committed (version {done.target_version})",
+        f"an earlier statement of the transaction into {done.target} {what} (version {done.target_version})",
         hint="go on without it, if this one was to stand for it: what it wrote is in; else run this one once more. Or ROLLBACK, and "
         f"RESTORE {done.target}",
         statement=done.text,

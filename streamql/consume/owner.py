@@ -67,6 +67,15 @@ def is_dead(owner: Owner) -> bool:
     return started is None or started not in (_UNSEEN, owner.started)
 
 
+def is_suspended(owner: Owner) -> bool:
+    """Whether the process was stopped (SIGSTOP, Ctrl-Z) and not continued, where that can be seen."""
+    try:
+        state = Path(f"/proc/{owner.pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return is_of_this_host(owner) and state in ("T", "t") and not is_dead(owner)
+
+
 def is_of_this_host(owner: Owner) -> bool:
     """Whether this process can see if the owner's lives."""
     return owner.host == _host()

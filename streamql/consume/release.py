@@ -19,6 +19,7 @@ def give_way(spark: SparkSession, state: StreamState) -> Ending:
     """A stream that is to be moved, dropped or replaced, once nobody is at work on it; with the giving up of a consumption that is
     unfinished, or that no log can decide, or none that can be read. That goes into the same commit: between two, others could take a
     second time what is in already. Raises STREAM_BUSY, STREAM_NOT_FOUND."""
+    is_judged = False
     while True:
         found = wait_until_free(spark, state, give_up=True)
         claim = found.claim
@@ -27,9 +28,10 @@ def give_way(spark: SparkSession, state: StreamState) -> Ending:
         outcome, why = "UNFINISHED", "given up by a person"
         if not claim.is_unfinished:
             claim, problem = judge_what_can_be(spark, claim, whatever=True)
-            if problem is None:  # a log can decide it by now
+            if problem is None and not is_judged:  # a log can decide it by now
+                is_judged = True
                 continue
-            outcome, why = "UNDECIDED", problem.message
+            outcome, why = "UNDECIDED", "somebody edited its entry" if problem is None else problem.message
         last = ending(spark, claim, outcome, why)
         if last is not None:
             return last

@@ -6,6 +6,7 @@ import logging
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
@@ -15,7 +16,6 @@ from streamql.catalog.store import catalog_of
 from streamql.consume import transactions
 from streamql.consume.binding import bind, changes_of, nothing_bound, sources_of, streams_of, tokens_of
 from streamql.consume.claims import (
-    POLL_SECONDS_MIN,
     READING,
     Heartbeat,
     check_stands,
@@ -31,6 +31,7 @@ from streamql.consume.claims import (
 from streamql.consume.decide import decide_own, judge
 from streamql.consume.errors import busy, fenced, lost, unfinished
 from streamql.consume.execute import counted, execute, tell_of_reservation
+from streamql.consume.liveness import POLL_SECONDS_MIN
 from streamql.consume.owner import running
 from streamql.consume.targets import TEXT_CHARACTERS_MAX, claimed_statement, find_target, lead_of, prepare, runs_plain
 from streamql.delta.command import Command, Target
@@ -74,14 +75,14 @@ def consume(spark: SparkSession, command: Command) -> JavaObject:
     if block is not None:
         return block.run(command)
     consumption_id = str(uuid.uuid4())
-    with running(consumption_id):
-        claimed = _claim(spark, command, consumption_id)
+    with ExitStack() as at_work:
+        at_work.enter_context(running(consumption_id))
+        claimed = _claim(spark, command, consumption_id, at_work)
         if isinstance(claimed, Plain):
             with nothing_bound(spark, command):
                 return _run_unclaimed(command)
         if claimed is None:
             return _run_unclaimed(command)
-    with running(claimed.claim.consumption_id):  # another one's, where this statement goes on with an unfinished one
         return _run(spark, command, claimed)
 
 
@@ -107,8 +108,9 @@ def _run_unclaimed(command: Command) -> JavaObject:
 # -- claim
 
 
-def _claim(spark: SparkSession, command: Command, consumption_id: str) -> Claimed | Plain | None:
-    """Steps 1 and 2: streams and intervals of the analysed statement, claimed. None: there is nothing in any interval to be claimed."""
+def _claim(spark: SparkSession, command: Command, consumption_id: str, at_work: ExitStack) -> Claimed | Plain | None:
+    """Steps 1 and 2: streams and intervals of the analysed statement, claimed. None: there is nothing in any interval to be claimed.
+    `at_work`: while it is open, this process is at work on what is claimed, also where that is an unfinished consumption's."""
     deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
 
     def resumes(claim: Claim) -> bool:
@@ -127,14 +129,13 @@ def _claim(spark: SparkSession, command: Command, consumption_id: str) -> Claime
         is_empty = all(i.is_empty for i in intervals.values())
         if begun is None and is_empty and not any(t.is_reserved for t in targets):
             return None
-        claimed = _attempt(
-            spark,
-            command,
-            states,
-            intervals,
-            targets,
-            begun or new_claim(spark, consumption_id, command.text[:TEXT_CHARACTERS_MAX]),
-        )
+        with ExitStack() as unless_claimed:
+            if begun is not None:
+                unless_claimed.enter_context(running(begun.consumption_id))  # before others can see the claim
+            claim = begun or new_claim(spark, consumption_id, command.text[:TEXT_CHARACTERS_MAX])
+            claimed = _attempt(spark, command, states, intervals, targets, claim)
+            if claimed is not None:
+                at_work.enter_context(unless_claimed.pop_all())
         if claimed is not None:
             if begun is not None:
                 tell_of_resumption(begun)

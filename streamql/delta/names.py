@@ -65,6 +65,12 @@ def schema_location(spark: SparkSession, schema: str) -> str | None:
     return None if location is None else str(location)
 
 
+def view_text(spark: SparkSession, schema: str, view: str) -> str | None:
+    """The text of a view of the session catalog; None: there is none of the name."""
+    text = scala(spark).Names.viewText(session_of(spark), schema, view)
+    return None if text is None else str(text)
+
+
 def tables_of(spark: SparkSession, catalog: str, schema: str) -> list[str]:
     """Names of the tables in a schema."""
     return list(scala(spark).Names.tables(session_of(spark), catalog, schema))

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from streamql.delta.jvm import JavaObject, scala, session_of
-from streamql.delta.log import CommitMissing
+from streamql.delta.log import CommitMissing, Json
 from streamql.delta.table import DeltaTable, Snapshot
 
 REPLAY_COMMITS_MAX = 200
@@ -69,6 +69,7 @@ class EventState:
 
     version: int
     table_id: str
+    schema: Json
     configuration: Mapping[str, str]
     domains: Mapping[str, str]
     transactions: Mapping[str, int]
@@ -96,6 +97,7 @@ class EventLog:
         return EventState(
             text["version"],
             text.get("tableId", ""),
+            text.get("schema", {}),
             text.get("configuration", {}),
             text.get("domains", {}),
             text.get("txns", {}),

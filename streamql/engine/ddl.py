@@ -155,7 +155,9 @@ def _check_free(spark: SparkSession, name: Name, span: Span | None) -> None:
 
 
 def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
-    """Drops a stream; its rows in the ledger stay. Raises STREAM_NOT_FOUND, STREAM_BUSY."""
+    """Drops a stream, or what is left of one whose entry is damaged; its rows in the ledger stay. Raises STREAM_NOT_FOUND, STREAM_BUSY."""
+    if _discarded(spark, statement.name):
+        return
     if statement.if_exists and find_stream(spark, statement.name) is None:
         return
     for _ in range(ATTEMPTS_MAX):
@@ -166,6 +168,15 @@ def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
         if _commit(spark, last, found, None, [stream_event("dropped", gone, now_ms(), user_of(spark), text)]):
             return
     raise _contended(found.name)
+
+
+def _discarded(spark: SparkSession, parts: tuple[str, ...]) -> bool:
+    """Whether a name stood for what is no stream that can be read, and is gone now."""
+    try:
+        name = qualify(spark, parts)
+    except StreamqlError:  # no name at all
+        return False
+    return catalog_of(spark).discard(spark, name)
 
 
 def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None:

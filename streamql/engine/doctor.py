@@ -14,8 +14,9 @@ from streamql.catalog.events import stream_event
 from streamql.catalog.rows import sources_of_dropped, told_wrongly
 from streamql.catalog.states import Claim, StreamState
 from streamql.catalog.store import catalog_of, user_of
-from streamql.consume.claims import is_abandoned, recover, watch
-from streamql.consume.owner import is_of_this_host
+from streamql.consume.claims import check_moved_on, recover
+from streamql.consume.liveness import is_abandoned, watch
+from streamql.consume.owner import is_of_this_host, is_suspended
 from streamql.delta.jvm import sentence
 from streamql.delta.names import qualify
 from streamql.engine.reads import table_source
@@ -74,14 +75,15 @@ def examine(spark: SparkSession, *, fix: bool = False) -> list[Finding]:
             "error",
             "CATALOG_UNREADABLE",
             what,
-            "CREATE OR REPLACE the stream, from the offset that its ledger shows",
+            "DROP STREAM takes such a name away; CREATE OR REPLACE the stream, from the offset that its ledger shows",
         )
         for what in catalog_of(spark).contradictions()
     ]
+    findings += [_finding("(catalog)", e) for e in catalog_of(spark).unreadable()]
     findings += _views(spark, fix)
     findings += _rows(spark, states, fix)
     if fix:
-        watch(spark, [s.claim for s in states if s.claim is not None and _is_out_of_sight(s.claim)])
+        watch(spark, [s.claim for s in states if s.claim is not None and not s.claim.is_unfinished])
     for state in states:
         findings += _claim(spark, state, fix)
     states = catalog_of(spark).all(spark)  # some may stand elsewhere now
@@ -162,7 +164,7 @@ def _claim(spark: SparkSession, state: StreamState, fix: bool) -> list[Finding]:
     name = str(state.name)
     now = None if state.claim is None else catalog_of(spark).by_uuid(spark, state.stream.uuid)
     claim = None if now is None else now.claim
-    if claim is None:  # or it has ended meanwhile
+    if now is None or claim is None:  # or it has ended meanwhile
         return []
     if claim.is_unfinished:
         what = f"a transaction of {_owner(claim)} stopped half way: it has written {claim.where_done}"
@@ -170,9 +172,10 @@ def _claim(spark: SparkSession, state: StreamState, fix: bool) -> list[Finding]:
         return [Finding(name, "error", "CONSUMPTION_UNFINISHED", what, remedy)]
     why = is_abandoned(spark, claim)
     if why is None:
-        if fix or not _is_out_of_sight(claim):
+        if fix or not (is_suspended(claim.owner) or not is_of_this_host(claim.owner)):
             return []
-        what = f"a consumption of {_owner(claim)} is under way elsewhere: whether it lives cannot be seen from here"
+        seen = "its process is suspended" if is_suspended(claim.owner) else "whether it lives cannot be seen from here"
+        what = f"a consumption of {_owner(claim)} is under way: {seen}"
         remedy = f"streamql doctor --fix watches it for its lease of {claim.lease_seconds:g} s, and ends it if there is no sign of life"
         return [Finding(name, "warning", "STREAM_BUSY", what, remedy)]
     what = f"a consumption of {_owner(claim)} was left behind: {why}"
@@ -181,6 +184,7 @@ def _claim(spark: SparkSession, state: StreamState, fix: bool) -> list[Finding]:
         return [Finding(name, "warning", "STREAM_BUSY", what, remedy)]
     try:
         recover(spark, claim, why)
+        check_moved_on(spark, now)
     except StreamqlError as e:
         return [_finding(name, e)]
     except Exception as e:  # the catalog's storage
@@ -197,11 +201,6 @@ def _claim(spark: SparkSession, state: StreamState, fix: bool) -> list[Finding]:
     if after is not None and after.claim is not None and after.claim.is_unfinished:
         return _claim(spark, after, fix=False)
     return [Finding(name, "warning", "STREAM_BUSY", what, "decided by its target's log, and ended", is_fixed=True)]
-
-
-def _is_out_of_sight(claim: Claim) -> bool:
-    """Whether it cannot be seen from here if the claim's owner lives."""
-    return not claim.is_unfinished and not is_of_this_host(claim.owner)
 
 
 def _owner(claim: Claim) -> str:

@@ -175,7 +175,10 @@ def by_consumption(ledger: DataFrame) -> DataFrame:
     rows = F.aggregate(F.map_values(counted), F.lit(0).cast("bigint"), lambda total, n: total + n)
     changes = F.max_by(counted, rows)
     outcome = F.when(F.bool_or(F.col("outcome") == "CONSUMED"), F.lit("CONSUMED"))
-    return ledger.groupBy("stream_id", "consumption_id").agg(
+    whole = ledger.dropna(
+        subset=["stream_id", "consumption_id", "started_at", "ended_at", "outcome"]
+    )  # somebody may edit it
+    return whole.groupBy("stream_id", "consumption_id").agg(
         F.unix_millis(F.min("started_at")).alias("started_ms"),
         F.unix_millis(F.max("ended_at")).alias("ended_ms"),
         F.coalesce(outcome, F.max_by("outcome", "ended_at")).alias("outcome"),

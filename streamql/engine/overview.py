@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,10 +11,14 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, StreamState
 from streamql.catalog.store import catalog_of
-from streamql.consume.claims import is_abandoned
+from streamql.consume.liveness import is_abandoned
+from streamql.delta.jvm import sentence
 from streamql.engine.ledger import Consumption, Newest, newest
 from streamql.engine.status import StreamStatus, statuses
+from streamql.errors import StreamqlError
 from streamql.times import now_ms
+
+log = logging.getLogger("streamql")
 
 Condition = Literal["stale", "invalid", "unfinished", "busy", "data", "empty"]
 
@@ -78,10 +83,20 @@ def overview(spark: SparkSession, chosen: Sequence[StreamState] | None = None) -
     states = catalog_of(spark).all(spark) if chosen is None else list(chosen)
     if not states:
         return Overview(now_ms(), ())
-    ledger = newest(spark)
+    ledger = _newest(spark)
     found = statuses(spark, states)
     facts = tuple(_facts(spark, s, status, ledger.get(s.stream.uuid)) for s, status in zip(states, found, strict=True))
     return Overview(now_ms(), facts)
+
+
+def _newest(spark: SparkSession) -> dict[str, Newest]:
+    try:
+        return newest(spark)
+    except StreamqlError:
+        raise
+    except Exception as e:  # a file of it is gone: streams do not need it
+        log.warning("the ledger cannot be read, so that no last consumption is shown: %s", sentence(e))
+        return {}
 
 
 def _facts(spark: SparkSession, state: StreamState, status: StreamStatus, said: Newest | None) -> StreamFacts:

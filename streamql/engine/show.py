@@ -13,7 +13,7 @@ from streamql.delta.names import qualify, schema_exists
 from streamql.delta.rows import Value, small_frame
 from streamql.dialect.statements import DescribeStream, ShowCreateStream, ShowStreams
 from streamql.engine.reads import need_stream
-from streamql.engine.status import StreamStatus, status_of, statuses
+from streamql.engine.status import StreamStatus, status_of, statuses, tell_of_unreadable
 from streamql.errors import StreamqlError
 
 SHOW_COLUMNS = (
@@ -28,6 +28,7 @@ CREATE_COLUMNS = "createtab_stmt STRING"
 def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
     """The streams of a schema, the current one unless named: one row each, SHOW_COLUMNS."""
     catalog, schema = _schema(spark, statement)
+    tell_of_unreadable(spark)
     states = [
         s for s in catalog_of(spark).all(spark) if (s.name.catalog, s.name.schema.lower()) == (catalog, schema.lower())
     ]

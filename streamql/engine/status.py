@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from streamql.errors import StreamqlError
 from streamql.reading import interval_now, is_due
 from streamql.sources.table import Backlog, backlog, history_ms, is_stale_soon, open_source
 from streamql.times import now_ms
+
+log = logging.getLogger("streamql")
 
 LOOKS_AT_ONCE = 8
 
@@ -96,6 +99,14 @@ def _current(time_ms: int | None, source: str, state: StreamState) -> StreamStat
     initial = state.offset.initial
     has_data = initial or state.claim is not None
     return StreamStatus(time_ms, 0, 0, has_data, source_name=source, backlog=None if initial else NO_BACKLOG)
+
+
+def tell_of_unreadable(spark: SparkSession) -> None:
+    """Warns of streams that cannot be listed, since their entries in the catalog cannot be read."""
+    catalog = catalog_of(spark)
+    catalog.refresh(spark)
+    for e in catalog.unreadable():
+        log.warning("%s", e)
 
 
 def _reason(e: Exception) -> str:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from streamql import StreamqlError
+from streamql.catalog import store
+from streamql.catalog.contents import NAME_DOMAIN, STREAM_DOMAIN
 from streamql.catalog.store import catalog_of
+from streamql.delta.txns import EventLog
 from streamql.engine.doctor import examine
+from streamql.engine.overview import overview
 from streamql.names import Name
 from streamql.reading import read_stream
-from tests.consume.support import data_of, fresh_schema, run, tracked_table
+from tests.consume.support import data_of, fresh_schema, run, start_child, tracked_table
 
 Damage = Callable[[SparkSession, str, Path], object]
 
@@ -104,10 +110,19 @@ def test_what_a_session_gives_new_tables_is_not_for_the_catalog(spark: SparkSess
     assert row.asDict() == {"stream": f"{schema}.s", "outcome": "CONSUMED", "rows_written": 1000}
 
 
+def as_a_new_process(own: SparkSession) -> None:
+    """Nothing is known of what was there."""
+    store._catalogs.clear()
+    own._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["known", "new process"])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_catalog_is_an_error_and_never_an_empty_one(own: SparkSession, damage: str) -> None:
+def test_a_damaged_catalog_is_an_error_and_never_an_empty_one(own: SparkSession, damage: str, is_new: bool) -> None:
     schema, events = catalog(own)
     DAMAGES[damage](own, schema, events)
+    if is_new:
+        as_a_new_process(own)
     for text in (
         "SELECT * FROM s",
         "SHOW STREAMS",
@@ -122,6 +137,7 @@ def test_a_damaged_catalog_is_an_error_and_never_an_empty_one(own: SparkSession,
     assert run(own, "SELECT id FROM t") == [(1,)]
     assert run(own, "SELECT * FROM target") == []
     run(own, "CREATE TABLE unrelated (id INT)")
+    run(own, "VACUUM unrelated")
     run(own, "DROP TABLE unrelated")
     (finding,) = examine(own)
     assert (finding.subject, finding.code, finding.severity) == ("(catalog)", "CATALOG_UNREADABLE", "error")
@@ -170,3 +186,159 @@ def test_views_that_are_missing_are_made_again(own: SparkSession) -> None:
     assert [f.is_fixed for f in examine(own, fix=True)] == [True]
     assert [r["rows_written"] for r in run(own, f"SELECT rows_written FROM {schema}.consumptions")] == [1]
     assert examine(own) == []
+
+
+def test_a_catalog_by_path_that_is_gone_is_not_made_again(spark: SparkSession, tmp_path: Path) -> None:
+    """As where its storage is not mounted: a stream that a script makes where there is none would skip what it had still to read."""
+    session = spark.newSession()
+    schema = fresh_schema(session, "unmounted")
+    session.conf.set("spark.streamql.catalog", f"catalog_of_{schema}")
+    session.conf.set("spark.streamql.catalogLocation", str(tmp_path / "shared"))
+    tracked_table(session, 1000)
+    (tmp_path / "shared").rename(tmp_path / "away")
+    as_a_new_process(session)
+    for _ in range(2):
+        for text in ("CREATE STREAM IF NOT EXISTS s ON TABLE t", "SELECT * FROM s", "SHOW STREAMS"):
+            with pytest.raises(StreamqlError, match=r"CATALOG_UNREADABLE.*not there any more"):
+                run(session, text)
+    (tmp_path / "away").rename(tmp_path / "shared")
+    assert run(session, "SELECT count(*) AS n FROM s")[0]["n"] == 1000
+    session.conf.set("spark.streamql.catalogLocation", str(tmp_path / "another"))
+    assert run(session, "SHOW STREAMS") == []
+
+
+def entries(own: SparkSession) -> tuple[EventLog, dict[str, dict[str, object]]]:
+    """The table of events, and the streams in it by name, as somebody sees them who edits the log."""
+    _, events = catalog(own)
+    log = EventLog(own, str(events))
+    domains = log.state(log.update()).domains
+    states = [json.loads(text) for domain, text in domains.items() if domain.startswith(STREAM_DOMAIN)]
+    return log, {state["name"][2]: state for state in states}
+
+
+def edit(own: SparkSession, *states: dict[str, object] | str, **names: str) -> None:
+    """Writes entries of streams, and of names, past streamql."""
+    log, known = entries(own)
+    texts = [s if isinstance(s, str) else json.dumps(s) for s in states]
+    domains: dict[str, str | None] = {
+        STREAM_DOMAIN + str(known["s"]["uuid"] if isinstance(s, str) else s["uuid"]): text
+        for s, text in zip(states, texts, strict=True)
+    }
+    schema = own.catalog.currentDatabase()
+    domains |= {f"{NAME_DOMAIN}{Name('spark_catalog', schema, n).key}": uuid for n, uuid in names.items()}
+    assert log.commit(log.update(), domains, {}, []) is not None
+
+
+@pytest.mark.parametrize("text", ['{"format": 1, "uui', '{"format": 2}', "[]"])
+def test_a_damaged_entry_is_no_harm_to_other_streams(
+    own: SparkSession, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
+    run(own, "CREATE STREAM other ON TABLE t AT (STREAM => 's')")
+    edit(own, text)
+    assert [r["name"] for r in run(own, "SHOW STREAMS")] == ["other"]
+    assert "cannot be read" in caplog.text
+    run(own, "INSERT INTO target SELECT id FROM other")
+    assert run(own, "SELECT id FROM target") == [(1,)]
+    for statement in ("SELECT * FROM s", "ALTER STREAM s RELEASE", "CREATE OR REPLACE STREAM s ON TABLE t"):
+        with pytest.raises(StreamqlError, match=r"CATALOG_UNREADABLE.*\.s .*cannot be read"):
+            run(own, statement)
+    (finding,) = examine(own)
+    assert (finding.code, finding.severity) == ("CATALOG_UNREADABLE", "error")
+    if "2" in text:
+        assert "upgrade streamql" in finding.remedy
+        return
+    assert "DROP STREAM" in finding.remedy
+    run(own, "DROP STREAM s")
+    run(own, "CREATE STREAM s ON TABLE t")
+    assert examine(own) == []
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [{"sequence": "5"}, {"offset": {"version": None, "initial": False}}, {"offset": {"version": -5, "initial": False}}],
+    ids=str,
+)
+def test_values_that_make_no_sense_are_damage(own: SparkSession, edited: dict[str, object]) -> None:
+    _, known = entries(own)
+    edit(own, known["s"] | edited)
+    assert run(own, "SHOW STREAMS") == []
+    with pytest.raises(StreamqlError, match="CATALOG_UNREADABLE"):
+        run(own, "SELECT * FROM s")
+
+
+def test_a_name_that_stands_for_another_stream_consumes_nothing(own: SparkSession) -> None:
+    run(own, "CREATE STREAM b ON TABLE t")
+    _, known = entries(own)
+    edit(own, b=str(known["s"]["uuid"]))
+    with pytest.raises(StreamqlError, match=r"CATALOG_UNREADABLE.*stands for stream"):
+        run(own, "INSERT INTO target SELECT id FROM b")
+    assert any("stands for stream" in f.what for f in examine(own))
+    run(own, "DROP STREAM b")
+    assert run(own, "SELECT id FROM s") == [(1,)]
+
+
+def claimed(own: SparkSession) -> None:
+    """A claim on streams s and s2 whose process is dead before its statement did anything."""
+    run(own, "CREATE STREAM s2 ON TABLE t AT (STREAM => 's')")
+    schema, _ = catalog(own)
+    place = own.catalog.currentDatabase()
+    statement = f"INSERT INTO {place}.target SELECT id FROM {place}.s UNION ALL SELECT id FROM {place}.s2"
+    child = start_child(own, "after:claim", statement, conf={"spark.streamql.catalog": schema})
+    _, errors = child.communicate(timeout=120)
+    assert child.returncode == -9, errors
+    assert all(entries(own)[1][name]["claim"] for name in ("s", "s2"))
+
+
+@pytest.mark.parametrize("text", ["ALTER STREAM s2 RELEASE", "DROP STREAM s2", "INSERT INTO target SELECT id FROM s2"])
+def test_a_claim_that_only_some_of_its_streams_have_ends(own: SparkSession, text: str) -> None:
+    claimed(own)
+    edit(own, entries(own)[1]["s"] | {"claim": None})
+    run(own, text)
+    assert entries(own)[1].get("s2", {"claim": None})["claim"] is None
+    run(own, "INSERT INTO target SELECT id FROM s")
+
+
+def test_an_offset_that_was_moved_under_a_claim_has_a_way_out(own: SparkSession) -> None:
+    claimed(own)
+    edit(own, entries(own)[1]["s2"] | {"offset": {"version": 0, "initial": False}})
+    run(own, "ALTER STREAM s2 SET OFFSET TO LATEST")
+    run(own, "INSERT INTO target SELECT id FROM s")
+    assert run(own, "SELECT id FROM target") == [(1,)]
+
+
+def test_rows_of_null_in_the_ledger_are_no_harm(own: SparkSession) -> None:
+    schema, _ = catalog(own)
+    run(own, "INSERT INTO target SELECT id FROM s")
+    for name in ("x", "y"):
+        run(own, f"CREATE STREAM {name} ON TABLE t")
+        run(own, f"DROP STREAM {name}")
+    own.sql(f"UPDATE {schema}.events SET source = NULL WHERE stream LIKE '%.x'")
+    own.sql(f"UPDATE {schema}.events SET sequence = NULL, ended_at = NULL WHERE stream LIKE '%.s'")
+    own.sql(f"INSERT INTO {schema}.events (event, ended_at) VALUES ('consumed', TIMESTAMP '2001-01-01')")
+    assert [f.is_fixed for f in examine(own)] == [False]
+    assert [f.is_fixed for f in examine(own, fix=True)] == [True]
+    assert [s.name for s in overview(own).streams] == [f"{own.catalog.currentDatabase()}.s"]
+
+
+def test_columns_of_others_in_the_ledger_are_no_harm(own: SparkSession) -> None:
+    schema, _ = catalog(own)
+    own.sql(f"ALTER TABLE {schema}.events ADD COLUMNS (reviewed BOOLEAN, note STRING)")
+    run(own, "INSERT INTO target SELECT id FROM s")
+    assert run(own, "SELECT id FROM target") == [(1,)]
+    assert run(own, f"SELECT outcome FROM {schema}.consumptions") == [("CONSUMED",)]
+
+
+def test_a_ledger_that_cannot_take_an_event_is_told_before_anything_is_written(own: SparkSession) -> None:
+    schema, _ = catalog(own)
+    events = own.table(f"{schema}.events").withColumn("pid", F.col("pid").cast("double"))
+    events.write.mode("overwrite").option("overwriteSchema", "true").saveAsTable(f"{schema}.events")
+    for _ in range(2):
+        with pytest.raises(StreamqlError, match=r"CATALOG_UNREADABLE.*column pid is no BIGINT"):
+            run(own, "INSERT INTO target SELECT id FROM s")
+    assert run(own, "SELECT * FROM target") == []
+    (finding,) = examine(own)
+    assert finding.code == "CATALOG_UNREADABLE"
+    good = own.table(f"{schema}.events").withColumn("pid", F.col("pid").cast("bigint"))
+    good.write.mode("overwrite").option("overwriteSchema", "true").saveAsTable(f"{schema}.events")
+    run(own, "INSERT INTO target SELECT id FROM s")
+    assert run(own, "SELECT id FROM target") == [(1,)]

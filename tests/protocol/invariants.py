@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from py4j.protocol import Py4JError
 
+from streamql.catalog.contents import STREAM_DOMAIN
 from streamql.catalog.states import Claim, StreamState, decode
-from streamql.catalog.store import STREAM_DOMAIN
 from streamql.errors import StreamqlError
 from tests.protocol.logs import Commit, Conflict, DeltaError, Json
 from tests.protocol.scheduler import LostAnswer, StatementFailed

@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from streamql.catalog.tables import EVENT_COLUMNS
 from tests.protocol.logs import Commit, Conflict, DeltaError, Json, Snapshot, as_json
 from tests.protocol.scheduler import CRASH, LOST, ORPHAN, REFUSED, Process, Step
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 BEFORE = (CRASH, ORPHAN)
 AFTER = (CRASH, LOST)
 AFTER_CAS = (CRASH, LOST, REFUSED)
+
+
+EVENT_SCHEMA = {"fields": [{"name": n, "type": "long" if t == "BIGINT" else t.lower()} for n, t in EVENT_COLUMNS]}
 
 
 class Package:
@@ -108,6 +112,7 @@ class EventLog:
         about = {
             "version": snapshot.number,
             "tableId": snapshot.id(),
+            "schema": EVENT_SCHEMA,
             "configuration": snapshot.about()["configuration"],
             "domains": snapshot.domains(),
             "txns": snapshot.numbers(),

@@ -16,8 +16,9 @@ import streamql.consume.decide as deciding
 import streamql.consume.run as run
 import streamql.consume.targets as targets
 import streamql.engine.ddl as ddl
+from streamql.catalog.contents import STREAM_DOMAIN
 from streamql.catalog.states import Claim, ClaimedStatement, StatementOutcome, StreamState, encode
-from streamql.catalog.store import STREAM_DOMAIN, Catalog, catalog_of
+from streamql.catalog.store import Catalog, catalog_of
 from streamql.consume import execute as executing
 from streamql.delta.command import Numbered
 from streamql.delta.table import DeltaTable
@@ -219,7 +220,7 @@ def looks_at_the_state_alone(on: Stage, patch: Patch) -> None:
     """A commit that was answered as a conflict counts as written only while its streams are still as it left them."""
 
     def is_written(self: Catalog, spark: SparkSession, base: int, domains: Mapping[str, str | None]) -> bool:
-        now = {STREAM_DOMAIN + uuid: encode(state) for uuid, state in self._streams.items()}
+        now = {STREAM_DOMAIN + uuid: encode(state) for uuid, state in self._contents.streams.items()}
         return all(now.get(d) == text for d, text in domains.items() if d.startswith(STREAM_DOMAIN))
 
     patch.setattr(Catalog, "_is_written", is_written)

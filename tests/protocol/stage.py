@@ -15,6 +15,7 @@ import pytest
 import streamql.catalog.store as store
 import streamql.consume.blocks as blocks
 import streamql.consume.claims as claims
+import streamql.consume.liveness as liveness
 import streamql.consume.owner as owner
 import streamql.consume.run as run
 import streamql.consume.targets as targets
@@ -202,7 +203,7 @@ def _patch_clocks(on: Stage, patch: pytest.MonkeyPatch) -> None:
         time=lambda: on.process.clock,
         sleep=lambda seconds: on.world.scheduler.sleep(seconds),
     )
-    for module in (blocks, claims, run, targets, store):
+    for module in (blocks, claims, liveness, run, targets, store):
         patch.setattr(module, "time", clock)
     beating = Node(
         Thread=lambda target, name, daemon: Thread(on, target, name, daemon),
@@ -227,7 +228,7 @@ def _patch_processes(on: Stage, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(owner, "_host", lambda: on.process.host)
     patch.setattr(owner, "_started", started)
     patch.setattr(owner, "os", Node(getpid=lambda: on.process.pid))
-    patch.setattr(claims, "_watched", OwnDict(on, "watched"))
+    patch.setattr(liveness, "_watched", OwnDict(on, "watched"))
     patch.setattr(claims, "is_cancelled", lambda spark: False)
     patch.setattr(transactions, "_blocks", OwnDict(on, "blocks"))
 

@@ -11,7 +11,7 @@ from tests.protocol.mutations import MUTATIONS, Mutation
 from tests.protocol.scenarios import SCENARIOS
 from tests.protocol.stage import Stage
 
-SCHEDULES_MAX = 2000
+SCHEDULES_MAX = 6000
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m.name)

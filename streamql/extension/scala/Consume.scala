@@ -9,11 +9,10 @@ import org.apache.spark.sql.catalyst.analysis.{NamedRelation, NoSuchDatabaseExce
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.trees.Origin
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
-import org.apache.spark.sql.delta.{DeltaLog, TransactionExecutionObserver}
+import org.apache.spark.sql.delta.{DeltaDynamicPartitionOverwriteCommand, DeltaLog, TransactionExecutionObserver}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
@@ -55,8 +54,8 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
 
   /** The tokens of the streams that are read, each once, one a line; a token is JSON. */
   def tokens: String = reads.map(_.binding.token).distinct.mkString("\n")
-  def text: String = written(statements.head)
-  def key: String = place(statements.head)
+  def text: String = Fingerprint.text(statements.head)
+  def key: String = Fingerprint.place(statements.head)
   def statementCount: Int = statements.size
   def askedFor: String = asked.mkString("\n")
 
@@ -70,31 +69,8 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   /** Where statement `i` writes, as JSON of Target. */
   def target(session: SparkSession, i: Int): String = JsonUtils.toJson(Targets.of(session, statements(i)))
 
-  /** Equal for equal statements, in any process: of the text; of a DataFrame writer, whose texts are its queries' at most, also of its
-   * analysed query. */
-  def fingerprint(session: SparkSession, i: Int): String = {
-    val plan = statements(i)
-    val queries = plan.innerChildren.collect { case p: LogicalPlan => p } ++ plan.children
-    val analysed = if (plan.origin.sqlText.isDefined) Nil else queries.map(StreamLeaf.digestible)
-    val digest = java.security.MessageDigest.getInstance("SHA-256")
-    val all = Seq(i.toString, plan.nodeName, Targets.of(session, plan).name, place(plan)) ++ analysed
-    digest.digest(all.mkString("\u0000").getBytes("UTF-8")).map(b => f"$b%02x").mkString
-  }
-
-  /** Where the statement was written: the first origin in it that a parser gave; none for a DataFrame writer. */
-  private def origin(plan: LogicalPlan): Option[Origin] = {
-    val held = plan.innerChildren.collect { case p: LogicalPlan => p } // CREATE TABLE AS has no children once it is analysed
-    (plan +: held).flatMap(_.collectFirst { case p if p.origin.sqlText.isDefined && p.origin.objectType.isEmpty => p.origin }).headOption
-  }
-
-  private def written(plan: LogicalPlan): String = origin(plan).flatMap(_.sqlText).getOrElse("")
-
-  /** The text, and where in it: all statements of a BEGIN … END script have the script's text. */
-  private def place(plan: LogicalPlan): String = {
-    val text = written(plan)
-    val lead = text.indexWhere(!_.isWhitespace).max(0)
-    (text.trim +: origin(plan).toSeq.flatMap(o => o.startIndex ++ o.stopIndex).map(_ - lead)).mkString("\u0000")
-  }
+  /** Equal for equal statements, in any process. */
+  def fingerprint(session: SparkSession, i: Int): String = Fingerprint.of(statements(i), i, Targets.of(session, statements(i)).name)
 
   /**
    * Runs statement `i`, as it was analysed, in a session of its own; with an app id its commit carries (app id, number), into the log at
@@ -146,18 +122,27 @@ object Targets {
     found(session, plan)
   }
 
-  /** A writer's own transaction would take the place of the one that decides the consumption. */
+  /** A writer's own transaction would take the place of the one that decides the consumption, wherever it is asked for: Delta takes its
+   * options from the writer, from the target (`INSERT INTO t WITH (…)`) and from what a new table is to have. */
   private def refuseTransactions(plan: LogicalPlan): Unit = {
-    val options: Map[String, String] = plan match {
-      case w: AppendData => w.writeOptions
-      case w: OverwriteByExpression => w.writeOptions
-      case w: OverwritePartitionsDynamic => w.writeOptions
-      case c: CreateTableAsSelect => c.writeOptions
-      case c: ReplaceTableAsSelect => c.writeOptions
-      case s: SaveIntoDataSourceCommand => s.options
-      case _ => Map.empty
+    def table(t: LogicalPlan): Iterable[String] = t.collect { case r: DataSourceV2Relation => r.options.keySet.asScala }.flatten
+    def wanted(s: TableSpecBase): Iterable[String] = s match {
+      case t: TableSpec => t.options.keys ++ t.properties.keys
+      case _ => Nil
     }
-    options.keys.find(k => k.equalsIgnoreCase("txnAppId") || k.equalsIgnoreCase("txnVersion")).foreach(Refusals.transaction)
+    val keys: Iterable[String] = plan match {
+      case w: DeltaDynamicPartitionOverwriteCommand => w.writeOptions.keys ++ w.deltaTable.options.keys ++ table(w.table)
+      case w: AppendData => w.writeOptions.keys ++ table(w.table)
+      case w: OverwriteByExpression => w.writeOptions.keys ++ table(w.table)
+      case w: OverwritePartitionsDynamic => w.writeOptions.keys ++ table(w.table)
+      case w: V2WriteCommand => table(w.table)
+      case c: CreateTableAsSelect => c.writeOptions.keys ++ wanted(c.tableSpec)
+      case r: ReplaceTableAsSelect => r.writeOptions.keys ++ wanted(r.tableSpec)
+      case s: SaveIntoDataSourceCommand => s.options.keys
+      case _ => Nil
+    }
+    // Spark keeps a new table's OPTIONS as properties that begin with `option.`
+    keys.find(k => Seq("txnappid", "txnversion").contains(k.toLowerCase.stripPrefix("option."))).foreach(Refusals.transaction)
   }
 
   private def found(session: SparkSession, plan: LogicalPlan): Target = plan match {

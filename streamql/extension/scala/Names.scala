@@ -5,6 +5,7 @@ import scala.util.Try
 import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.{NoSuchDatabaseException, NoSuchNamespaceException, NoSuchTableException}
 import org.apache.spark.sql.catalyst.catalog.CatalogTableType
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
@@ -63,6 +64,12 @@ object Names {
   def tables(session: SparkSession, catalog: String, schema: String): Array[String] =
     session.asInstanceOf[ClassicSession].sessionState.catalogManager.catalog(catalog).asTableCatalog
       .listTables(Array(schema)).map(_.name)
+
+  /** The text of a view of the session catalog; null where there is none of the name. */
+  def viewText(session: SparkSession, schema: String, view: String): String = {
+    val (catalog, name) = (session.asInstanceOf[ClassicSession].sessionState.catalog, TableIdentifier(view, Some(schema)))
+    if (catalog.databaseExists(schema) && catalog.tableExists(name)) catalog.getTableMetadata(name).viewText.orNull else null
+  }
 
   /** Where a schema's tables lie. */
   def schemaLocation(session: SparkSession, schema: String): String = {

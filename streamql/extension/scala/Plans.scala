@@ -8,10 +8,10 @@ import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, AttributeReference, Expression, MetadataAttribute, PlanExpression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.delta.GenerateRowIDs
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
-import org.apache.spark.sql.delta.util.JsonUtils
 
 /**
  * What a read of a stream stands for: the plan of its change set, and in `token` (JSON, Python's) which stream and interval that is.
@@ -90,22 +90,6 @@ object StreamRead {
   }
 }
 
-/** What stands for a stream where a plan is only to be told from others: the stream, whatever its interval is. */
-case class StreamLeaf(stream: String, columns: Seq[String]) extends LeafNode {
-  override def output: Seq[Attribute] = Nil
-}
-
-object StreamLeaf {
-  /** A plan as text that is the same in any process and for any interval: without the ids in it. */
-  def digestible(plan: LogicalPlan): String = {
-    val named = plan.transformUpWithSubqueries { case read: StreamRead =>
-      val stream = JsonUtils.fromJson[Map[String, Any]](read.binding.token).apply("uuid").toString
-      StreamLeaf(stream, read.output.map(_.name))
-    }
-    named.treeString(verbose = true, addSuffix = false, maxFields = Int.MaxValue).replaceAll("#\\d+L?", "")
-  }
-}
-
 /** The root of a query that asked to be consumed by reading it (WITH CONSUME), and the ids of the streams it asked that for. */
 case class ConsumeQuery(child: LogicalPlan, asked: Seq[String]) extends UnaryNode {
   override def output: Seq[Attribute] = child.output
@@ -151,7 +135,8 @@ object Plans {
     if (!usable || aboutSource.exists(_.isEmpty)) merge
     else {
       val canAct = aboutSource.map(_.reduce(And)).map(c => Coalesce(Seq(c, Literal.FalseLiteral)): Expression).reduce(Or)
-      merge.copy(source = Filter(canAct, merge.source))
+      // A copy has the origin of whoever makes it, and by the origin the statement is known again.
+      CurrentOrigin.withOrigin(merge.origin) { merge.copy(source = Filter(canAct, merge.source)) }
     }
   }
 }

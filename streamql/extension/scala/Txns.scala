@@ -103,12 +103,13 @@ class EventLog(session: SparkSession, path: String) {
 
   def update(): Snapshot = Newest.of(log)
 
-  /** {version, tableId, configuration, domains: {domain: configuration}, txns: {appId: version}} of a snapshot, whole. */
+  /** {version, tableId, schema, configuration, domains: {domain: configuration}, txns: {appId: version}} of a snapshot, whole. */
   def state(s: Snapshot): String = {
     val node = mapper.createObjectNode()
     node.put("version", s.version)
     if (s.version >= 0) {
       node.put("tableId", s.metadata.id)
+      node.set[JsonNode]("schema", mapper.readTree(s.metadata.schemaString))
       val configuration = node.putObject("configuration")
       s.metadata.configuration.foreach { case (k, v) => configuration.put(k, v) }
       val domains = node.putObject("domains")
@@ -131,7 +132,9 @@ class EventLog(session: SparkSession, path: String) {
     val now = Some(System.currentTimeMillis())
     val txns = node.get("txns").properties().asScala.toSeq.map(e => SetTransaction(e.getKey, e.getValue.asLong, now))
     val rows = node.get("rows").elements().asScala.toSeq
-    val files = if (rows.isEmpty) Nil else Seq(write(base.metadata.schema, rows))
+    // Columns of others' making stay NULL, by not being in the file.
+    val ours = StructType(base.metadata.schema.fields.filter(f => Seq(LongType, StringType, TimestampType).contains(f.dataType)))
+    val files = if (rows.isEmpty) Nil else Seq(write(ours, rows))
     val txn = log.startTransaction(None, Some(base))
     // Not ManualUpdate: after one, Delta reconstructs the table's whole state for its checksum, by four jobs.
     try txn.commit(txns ++ domains ++ files, DeltaOperations.Write(SaveMode.Append))
@@ -173,8 +176,7 @@ object EventLog {
         case LongType => Types.optional(PrimitiveType.PrimitiveTypeName.INT64).named(f.name)
         case TimestampType => Types.optional(PrimitiveType.PrimitiveTypeName.INT64)
           .as(LogicalTypeAnnotation.timestampType(true, LogicalTypeAnnotation.TimeUnit.MICROS)).named(f.name)
-        case StringType => Types.optional(PrimitiveType.PrimitiveTypeName.BINARY).as(LogicalTypeAnnotation.stringType()).named(f.name)
-        case other => throw new IllegalArgumentException(s"no events of type $other")
+        case _ => Types.optional(PrimitiveType.PrimitiveTypeName.BINARY).as(LogicalTypeAnnotation.stringType()).named(f.name)
       }
     }
     new MessageType("event", fields: _*)

@@ -1,0 +1,56 @@
+"""Whether who made a claim is still at work on it: seen on this host, or by the heartbeat that the claim shows."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.states import Claim
+from streamql.catalog.store import catalog_of
+from streamql.consume.owner import is_dead, is_running_here
+from streamql.settings import LEASE, seconds
+
+log = logging.getLogger("streamql")
+
+POLL_SECONDS_MIN = 0.05
+POLL_SECONDS_MAX = 1.0
+
+_watched: dict[str, tuple[int, float]] = {}
+"""consumption id → (heartbeat, when this process first saw it, on its monotonic clock)."""
+_watched_lock = threading.Lock()
+
+
+def is_abandoned(spark: SparkSession, claim: Claim) -> str | None:
+    """Why others may decide the claim: its process is dead, or its heartbeat stood still for the lease; None: they may not (yet)."""
+    here = is_running_here(claim.owner, claim.consumption_id)
+    if here is not None:
+        return None if here else "its statement ended without being decided"
+    if is_dead(claim.owner):
+        return f"process {claim.owner.pid} ended before its statement did"
+    lease = max(seconds(spark, LEASE), claim.lease_seconds)
+    with _watched_lock:
+        beat, since = _watched.get(claim.consumption_id, (-1, 0.0))
+        if beat != claim.heartbeat:
+            _watched[claim.consumption_id] = (claim.heartbeat, time.monotonic())
+            return None
+        still = time.monotonic() - since
+    return f"no sign of life from {claim.owner.host}:{claim.owner.pid} for {still:.0f} s" if still > lease else None
+
+
+def watch(spark: SparkSession, claims: Sequence[Claim]) -> None:
+    """Waits for a lease, behind which `is_abandoned` knows also of owners of which it cannot be seen whether they live; no longer than
+    until all have shown a sign of life, or ended."""
+    silent = [c for c in claims if not is_abandoned(spark, c) and is_running_here(c.owner, c.consumption_id) is None]
+    if not silent:
+        return
+    lease = max(max(seconds(spark, LEASE), c.lease_seconds) for c in silent)
+    log.warning("%d consumption(s) under way are watched for a sign of life, up to %.0f s", len(silent), lease)
+    deadline = time.monotonic() + lease + POLL_SECONDS_MIN
+    while silent and time.monotonic() < deadline:
+        time.sleep(min(POLL_SECONDS_MAX, lease / 8))
+        held = {s.claim.consumption_id: s.claim for s in catalog_of(spark).all(spark) if s.claim is not None}
+        silent = [c for c in silent if c.consumption_id in held and held[c.consumption_id].heartbeat == c.heartbeat]
