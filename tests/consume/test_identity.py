@@ -122,12 +122,10 @@ def test_a_statement_is_known_again_in_the_next_run_and_another_is_not_taken_for
         run(spark, "ROLLBACK")
     run(spark, "ALTER TABLE a DROP CONSTRAINT odd")
     run(spark, "BEGIN TRANSACTION")
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(Exception, match="CONSUMPTION_UNFINISHED"):
         write(0)
     write(1)
-    with pytest.raises(
-        StreamqlError, match="STATEMENT_COMMITTED"
-    ):  # it writes where one is in that it may be in other words
+    with pytest.raises(Exception, match="STATEMENT_COMMITTED"):  # one is in that it may be in other words
         write(0)
     write(0)
     run(spark, "COMMIT")
