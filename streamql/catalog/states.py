@@ -186,7 +186,7 @@ def decode(text: str) -> StreamState:
             )
         stream = Stream(
             uuid=data["uuid"],
-            name=Name(*data["name"]),
+            name=_read_name(data["name"]),
             source=read_source(data["source"]),
             mode=StreamMode(data["mode"]),
             show_initial_rows=data["show_initial_rows"],
@@ -203,7 +203,7 @@ def decode(text: str) -> StreamState:
             None if claim is None else _read_claim(claim),
             data["last_consumed_ms"],
         )
-    except (KeyError, TypeError, ValueError) as e:
+    except (LookupError, TypeError, ValueError, AttributeError) as e:
         raise StreamqlError(
             "CATALOG_UNREADABLE",
             f"it is damaged, or was written by another program: {e!r}",
@@ -219,12 +219,18 @@ def read_source(data: Mapping[str, Any]) -> TableSource:
     """The source that `source_json` wrote."""
     seen = data.get("seen")
     return TableSource(
-        Name(*data["name"]), data["path"], data["table_id"], None if seen is None else (seen[0], seen[1])
+        _read_name(data["name"]), data["path"], data["table_id"], None if seen is None else (seen[0], seen[1])
     )
 
 
 def _name(name: Name) -> list[str]:
     return [name.catalog, name.schema, name.object]
+
+
+def _read_name(parts: list[object]) -> Name:
+    if not all(isinstance(p, str) for p in parts):
+        raise ValueError(f"{parts!r} is no name")
+    return Name(*map(str, parts))
 
 
 def _claim(claim: Claim) -> dict[str, Any]:

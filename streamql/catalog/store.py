@@ -74,7 +74,7 @@ class Catalog:
                 raise StreamqlError(
                     "CATALOG_UNREADABLE",
                     f"the log of the table {self._schema}.{tables.EVENTS} cannot be read: {sentence(e)}",
-                    hint=f"look at the newest files of {path or 'the table, in'}/_delta_log",
+                    hint=f"look at the newest files of {path or 'the table'}/_delta_log",
                     path=path,
                 ) from e
 
