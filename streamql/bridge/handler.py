@@ -39,10 +39,12 @@ log = logging.getLogger("streamql")
 F = TypeVar("F", bound=Callable[..., Any])
 
 NO_STREAM = ""
-"""The token of a change query, which reads no stream and moves none."""
+"""The token of what reads no stream and moves none: a change query, or a stream that is asked for its columns."""
 
 STREAMING_OPTION = "\0streaming"
 SHAPE_OPTION = "\0shape"
+WRITES_OPTION = "\0writes"
+"""Where a relation is read by a statement that writes: by what a transaction knows the statement again."""
 WRITING_OPTION = "__required_write_privileges__"
 """Spark's own mark of a relation that a statement writes."""
 
@@ -124,10 +126,14 @@ class Handler:
     def resolve(self, jsession: JavaObject, name: Sequence[str], options: str, pin: str) -> JavaObject:
         """The node that stands for a stream's change set; None: no stream has the name."""
         spark = self._session(jsession)
+        given: dict[str, str] = json.loads(options)
+        with transactions.owed(spark, given.pop(WRITES_OPTION, None)):
+            return self._resolved(spark, name, given, pin)
+
+    def _resolved(self, spark: SparkSession, name: Sequence[str], given: dict[str, str], pin: str) -> JavaObject:
         state = find_stream(spark, tuple(name))
         if state is None:
             return None
-        given: dict[str, str] = json.loads(options)
         if given.pop(STREAMING_OPTION, None):
             raise StreamqlError(
                 "UNSUPPORTED_STATEMENT",
@@ -143,7 +149,7 @@ class Handler:
         if given.pop(SHAPE_OPTION, None):
             latest = open_source(spark, state.stream.source).latest.version
             reading = read_stream(spark, state, Interval(latest, latest))
-            return scala(spark).Plans.streamRead(analyzed(reading.frame), reading.token, reading.visible)
+            return scala(spark).Plans.streamRead(analyzed(reading.frame), NO_STREAM, reading.visible)
         block = transactions.current(spark)
         seen = None if block is None else block.interval(state)
         reading = read_stream(spark, state, seen or self._pins.get(pin, state.stream.uuid), batch_size(given))

@@ -121,10 +121,10 @@ class Block:
 
     def _run_one(self, command: Command, i: int) -> tuple[JavaObject, ClaimedStatement | None]:
         """Runs or skips statement `i`: its rows, and what the claim has of it. None: it ran outside of the claim."""
-        with self._owed_unless_begun(command.key):
+        with self.owed_unless_begun(command.key):
             fingerprint = command.fingerprint(i)
         while True:
-            with self._owed_unless_begun(fingerprint):
+            with self.owed_unless_begun(fingerprint):
                 self._settle()
                 if (skipped := self._skipped(command, i, fingerprint)) is not None:
                     log.info("this statement was done by an earlier run of the transaction, and is skipped")
@@ -169,7 +169,7 @@ class Block:
         return rows, decided
 
     @contextmanager
-    def _owed_unless_begun(self, fingerprint: str) -> Iterator[None]:
+    def owed_unless_begun(self, fingerprint: str) -> Iterator[None]:
         """A statement that could not begin (STREAM_BUSY, Ctrl-C) must be run again before COMMIT: the others would move the stream
         without it. One that is refused for what it says need not; one that has begun, `_settle` settles."""
         try:

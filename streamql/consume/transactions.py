@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import AbstractContextManager, nullcontext
 
 from pyspark.sql import SparkSession
 
@@ -48,6 +49,13 @@ def current(spark: SparkSession) -> Block | None:
 def is_open(spark: SparkSession) -> bool:
     """Whether a session has a transaction that nobody has ended."""
     return _find(spark) is not None or session_id(spark) in _lost
+
+
+def owed(spark: SparkSession, statement: str | None) -> AbstractContextManager[None]:
+    """While a stream is looked up that `statement` of the session's transaction reads (what `Command.key` is; None: a query): where that
+    fails, COMMIT waits for the statement, as for one that could not begin."""
+    block = _find(spark)
+    return nullcontext() if block is None or statement is None else block.owed_unless_begun(statement)
 
 
 def refuse_own(spark: SparkSession, state: StreamState) -> None:

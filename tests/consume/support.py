@@ -36,6 +36,13 @@ def tracked_table(spark: SparkSession, rows: int, files: int = 4) -> None:
     spark.range(0, rows, 1, files).selectExpr("id", "id * 10 AS v").writeTo("t").append()
 
 
+def checkpoint(spark: SparkSession, path: Path) -> None:
+    """Makes Delta write down the state of the table at `path`."""
+    log = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+    log.clearCache()
+    log.forTable(spark._jsparkSession, str(path)).checkpoint()
+
+
 def run(spark: SparkSession, text: str) -> list[Row]:
     """Runs a statement; its rows."""
     return streamql.sql(text, spark).collect()

@@ -65,3 +65,31 @@ def test_create_table_as_select_killed_after_its_reservation(spark: SparkSession
     row = run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM target")[0]
     assert (row["n"], row["d"]) == (ROWS, ROWS)
     assert "streamql.reserved" not in [r["key"] for r in run(spark, "SHOW TBLPROPERTIES target")]
+
+
+@pytest.mark.parametrize(
+    ("point", "calls"),
+    [("before:execute", 1), ("after:execute", 1), ("before:execute", 2), ("after:execute", 3), ("before:end", 1)],
+)
+def test_tables_made_in_a_transaction_arrive_once(spark: SparkSession, point: str, calls: int) -> None:
+    schema = fresh_schema(spark, "crash")
+    tracked_table(spark, ROWS)
+    run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
+    run(spark, "CREATE TABLE again AS SELECT -1 AS id, -1 AS v")
+    block = [
+        "BEGIN TRANSACTION",
+        f"CREATE TABLE {schema}.made AS SELECT id, v FROM {schema}.s",
+        f"CREATE OR REPLACE TABLE {schema}.again AS SELECT id, v FROM {schema}.s",
+        f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s",
+        "COMMIT",
+    ]
+    with start_child(spark, f"{point}:{calls}", *block) as child:
+        _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
+    assert child.returncode == -signal.SIGKILL, errors
+    for statement in block:
+        run(spark, statement)
+    for table in ("made", "again", "target"):
+        row = run(spark, f"SELECT count(*) AS n, count(DISTINCT id) AS d, sum(v) AS v FROM {table}")[0]
+        assert (row["n"], row["d"], row["v"]) == (ROWS, ROWS, 10 * sum(range(ROWS))), table
+        assert "streamql.reserved" not in [r["key"] for r in run(spark, f"SHOW TBLPROPERTIES {table}")]
+    assert run(spark, "SELECT * FROM s") == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from streamql.catalog import upkeep
 from streamql.catalog.store import catalog_of
 from streamql.engine.doctor import Finding, examine
 from streamql.errors import StreamqlError
-from tests.consume.support import fresh_schema, run, start_child, tracked_table
+from tests.consume.support import assert_arrived_once, fresh_schema, run, start_child, tracked_table, two_targets
 
 ROWS = 2_000
 TIMEOUT_SECONDS = 240
@@ -41,6 +43,30 @@ def test_a_claim_of_a_dead_process_is_decided(spark: SparkSession) -> None:
     arrived = run(spark, "SELECT count(*) AS n FROM target")[0]["n"]
     assert arrived in (0, ROWS)  # whether its JVM came to the commit; the stream tells the same
     assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS - arrived
+
+
+def test_a_suspended_owner_is_told_and_its_claim_decided_after_the_lease(spark: SparkSession) -> None:
+    """Ctrl-Z in another terminal: the process lives and will never say anything."""
+    schema, block = two_targets(spark, "doctor")
+    long = ["DECLARE VARIABLE x BIGINT", "SET VAR x = (SELECT sum(hash(id)) FROM range(1000000000000))"]
+    with start_child(spark, "never", *block[:2], *long, conf={"spark.streamql.lease": "3s"}) as child:
+        assert child.stdout is not None
+        for _ in block[:2]:
+            assert child.stdout.readline() == "done\n"
+        try:
+            assert found(spark, schema) == {}  # at work
+            os.kill(child.pid, signal.SIGSTOP)
+            assert "suspended" in found(spark, schema)["STREAM_BUSY"].what
+            spark.conf.set("spark.streamql.busyTimeout", "1s")  # shorter than the lease: nobody takes over on the way
+            with pytest.raises(StreamqlError, match=r"STREAM_BUSY.*\n.*suspended"):
+                run(spark, block[2])
+            assert found(spark, schema, fix=True)["CONSUMPTION_UNFINISHED"].severity == "error"
+        finally:
+            spark.conf.unset("spark.streamql.busyTimeout")
+            child.kill()
+    for statement in block:
+        run(spark, statement)
+    assert_arrived_once(spark, schema)
 
 
 def test_what_cannot_be_read_is_explained(spark: SparkSession) -> None:

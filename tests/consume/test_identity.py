@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 import streamql
 from streamql.errors import StreamqlError
-from tests.consume.support import fresh_schema, run, tracked_table
+from tests.consume.support import checkpoint, fresh_schema, run, tracked_table
 
 ROWS = 1000
 
@@ -188,3 +188,49 @@ def test_a_writers_own_transaction_is_refused_wherever_it_is_asked_for(
     assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
     assert run(spark, "SELECT (SELECT count(*) FROM b) + (SELECT count(*) FROM p) AS n")[0]["n"] == 0
     assert not spark.catalog.tableExists("c")
+
+
+READERS = {
+    "INSERT": "INSERT INTO b SELECT id, v FROM s",
+    "WITH … INSERT": "WITH new AS (SELECT id, v FROM s) INSERT INTO b SELECT * FROM new",
+    "INSERT WITH": "INSERT INTO b WITH new AS (SELECT id, v FROM s) SELECT * FROM new",
+    "several INSERTs": "FROM s INSERT INTO b SELECT id, v WHERE id < 500 INSERT INTO b SELECT id, v WHERE id >= 500",
+    "WITH … several INSERTs": "WITH new AS (SELECT id, v FROM s) "
+    "FROM new INSERT INTO b SELECT id, v WHERE id < 500 INSERT INTO b SELECT id, v WHERE id >= 500",
+    "MERGE": "MERGE INTO b USING s ON b.id = s.id WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)",
+    "CTAS": "CREATE TABLE c AS SELECT id, v FROM s",
+    "EXECUTE IMMEDIATE": "EXECUTE IMMEDIATE 'INSERT INTO b SELECT id, v FROM s'",
+    "parameters": "INSERT INTO b SELECT id, v FROM s WHERE id >= :least",
+}
+
+
+@pytest.mark.parametrize("form", READERS)
+def test_a_statement_whose_stream_cannot_be_read_is_owed(spark: SparkSession, schema: str, form: str) -> None:
+    """With --continue-on-error a script comes to its COMMIT all the same, which would move the stream without the statement."""
+    path = Path(spark.sql("DESCRIBE DETAIL t").first()["location"].removeprefix("file:"))  # type: ignore[index]
+    commit = max((path / "_delta_log").glob("*.json"))
+    spark.range(ROWS, ROWS + 2).selectExpr("id", "id * 10 AS v").writeTo("t").append()
+    checkpoint(spark, path)
+
+    def read() -> None:
+        streamql.sql(READERS[form], spark, {"least": 0} if form == "parameters" else None).collect()
+
+    run(spark, "BEGIN TRANSACTION")
+    run(spark, "INSERT INTO a SELECT id, v FROM s WHERE id % 2 = 1")
+    commit.rename(path / "aside")
+    with pytest.raises(StreamqlError) as query:
+        run(spark, "SELECT count(*) FROM s")  # a query is not owed
+    with pytest.raises(StreamqlError) as stale:
+        read()
+    assert query.value.code == stale.value.code == "STREAM_STALE"
+    with pytest.raises(StreamqlError, match="1 statement"):
+        run(spark, "COMMIT")
+    (path / "aside").rename(commit)
+    read()
+    run(spark, "COMMIT")
+    arrived = "c" if form == "CTAS" else "b"
+    assert run(spark, f"SELECT count(*) AS n, count(DISTINCT id) AS d FROM {arrived}")[0].asDict() == {
+        "n": ROWS + 2,
+        "d": ROWS + 2,
+    }
+    assert run(spark, "SELECT * FROM s") == []

@@ -16,7 +16,7 @@ from streamql.delta.table import duration_ms
 from streamql.engine.doctor import Finding, examine
 from streamql.engine.status import statuses
 from streamql.errors import StreamqlError
-from tests.consume.support import fresh_schema, run, tracked_table
+from tests.consume.support import checkpoint, fresh_schema, run, tracked_table
 
 ROWS = 1_000
 HOUR_MS = 3_600_000
@@ -63,12 +63,6 @@ def settings(spark: SparkSession, **values: str) -> Iterator[None]:
     finally:
         for key in values:
             spark.conf.unset(names[key])
-
-
-def checkpoint(spark: SparkSession, path: Path) -> None:
-    log = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
-    log.clearCache()
-    log.forTable(spark._jsparkSession, str(path)).checkpoint()
 
 
 @pytest.mark.parametrize(

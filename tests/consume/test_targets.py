@@ -153,6 +153,30 @@ def test_a_writers_own_transaction_is_refused(spark: SparkSession, schema: str) 
     assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
 
 
+@pytest.mark.parametrize("create", ["CREATE TABLE", "CREATE TABLE IF NOT EXISTS", "CREATE OR REPLACE TABLE"])
+def test_a_table_is_made_at_a_path(spark: SparkSession, schema: str, tmp_path: Path, create: str) -> None:
+    made = f"delta.`{tmp_path}/made`"
+    run(spark, f"{create} {made} AS SELECT id, v FROM s")
+    assert run(spark, f"SELECT count(*) AS n FROM {made}")[0]["n"] == ROWS
+    assert run(spark, "SELECT * FROM s") == []
+    assert outcomes(spark, schema) == ["CONSUMED"]
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "error"])
+def test_a_table_that_a_writer_makes_is_as_it_asked(spark: SparkSession, schema: str, mode: str) -> None:
+    """Its name was reserved by an empty table, of which nothing must stay: else the table, once emptied, would pass for a reservation."""
+    rows = spark.table("s").select("id", "v")
+    rows.write.mode(mode).option("delta.logRetentionDuration", "interval 99 days").saveAsTable("made")
+    shown = {row["key"]: row["value"] for row in run(spark, "SHOW TBLPROPERTIES made")}
+    assert "streamql.reserved" not in shown
+    assert shown["delta.logRetentionDuration"] == "interval 99 days"
+    run(spark, "DELETE FROM made")
+    run(spark, "INSERT INTO t VALUES (-1, -1)")
+    run(spark, "CREATE TABLE IF NOT EXISTS made AS SELECT id, v FROM s")
+    assert run(spark, "SELECT * FROM made") == []
+    assert len(run(spark, "SELECT * FROM s")) == 1
+
+
 def test_threads_that_share_a_data_frame(spark: SparkSession, schema: str) -> None:
     """Both write what their DataFrame stands for when they run: the first all there is, the second what came since."""
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")

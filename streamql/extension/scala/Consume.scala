@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
+import org.apache.spark.sql.connector.catalog.SupportsV1OverwriteWithSaveAsTable
 import org.apache.spark.sql.delta.{DeltaDynamicPartitionOverwriteCommand, DeltaLog, TransactionExecutionObserver}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
@@ -112,7 +113,7 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   def reserve(session: SparkSession, i: Int, mark: String): Unit = {
     val own = session.asInstanceOf[ClassicSession]
     val plan = Targets.reservation(statements(i), mark)
-    own.withActive { Dataset.ofRows(own, plan).collect() }
+    GuardAndConsume.nested(own.withActive { Dataset.ofRows(own, plan).collect() }) // the statement itself was let pass
   }
 }
 
@@ -177,18 +178,16 @@ object Targets {
   private def created(session: SparkSession, c: V2CreateTableAsSelectPlan): Target = c.name match {
     case ResolvedIdentifier(catalog, identifier) =>
       val name = (catalog.name +: identifier.namespace.toSeq :+ identifier.name).map(quoteIfNeeded).mkString(".")
-      val wanted = c match {
-        case t: CreateTableAsSelect => t.tableSpec
-        case t: ReplaceTableAsSelect => t.tableSpec
-      }
-      val provider = wanted.provider.getOrElse(session.conf.get("spark.sql.sources.default"))
+      val provider = wanted(c).provider.getOrElse(session.conf.get("spark.sql.sources.default"))
       val operation = c match {
         case _: CreateTableAsSelect => "CTAS"
         case r: ReplaceTableAsSelect => if (r.orCreate) "RTAS" else "REPLACE"
       }
       val table =
-        try Some(catalog.asTableCatalog.loadTable(identifier))
-        catch { case _: NoSuchTableException | _: NoSuchNamespaceException | _: NoSuchDatabaseException => None }
+        try Some(catalog.asTableCatalog.loadTable(identifier)).filter {
+          case t: DeltaTableV2 => t.initialSnapshot.version >= 0 || t.catalogTable.isDefined // of a path, Delta loads what is not there
+          case _ => true
+        } catch { case _: NoSuchTableException | _: NoSuchNamespaceException | _: NoSuchDatabaseException => None }
       table match {
         case Some(t: DeltaTableV2) =>
           val mark = t.initialSnapshot.metadata.configuration.getOrElse(reservedKey, "")
@@ -204,15 +203,24 @@ object Targets {
 
   val reservedKey = "streamql.reserved"
 
+  /** What the table that a statement makes is to be like. */
+  def wanted(plan: V2CreateTableAsSelectPlan): TableSpecBase = plan match {
+    case c: CreateTableAsSelect => c.tableSpec
+    case r: ReplaceTableAsSelect => r.tableSpec
+  }
+
   private def spec(s: TableSpecBase, more: Map[String, String]): TableSpec = s match {
     case t: TableSpec => t.copy(properties = t.properties ++ more)
     case other => throw new IllegalStateException(s"unresolved table specification: $other")
   }
 
-  /** The statement as it runs over its reservation: CREATE TABLE AS becomes CREATE OR REPLACE TABLE AS. */
+  /** The statement as it runs over its reservation: CREATE TABLE AS becomes CREATE OR REPLACE TABLE AS, and a writer's overwriting
+   * saveAsTable too, which would leave the reservation's properties, and its mark, to a table that is there. */
   def replacing(plan: LogicalPlan): LogicalPlan = plan match {
     case c: CreateTableAsSelect =>
       ReplaceTableAsSelect(c.name, c.partitioning, c.query, c.tableSpec, c.writeOptions, orCreate = true, isAnalyzed = true)
+    case r: ReplaceTableAsSelect =>
+      r.copy(writeOptions = r.writeOptions.filterNot(_._1.equalsIgnoreCase(SupportsV1OverwriteWithSaveAsTable.OPTION_NAME)))
     case other => other
   }
 

@@ -3,8 +3,12 @@ package org.apache.spark.sql.streamql
 import java.security.MessageDigest
 import java.util.UUID
 
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, PythonUDF, ScalaUDF, UnsafeProjection}
-import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LocalRelation, LogicalPlan}
+import scala.collection.mutable
+
+import org.apache.spark.sql.SaveMode
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, ExpressionWithRandomSeed, Literal, NamedExpression, NamedLambdaVariable,
+  PythonUDF, ScalaUDF, UnsafeProjection}
+import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.Origin
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.delta.files.TahoeLogFileIndex
@@ -12,6 +16,7 @@ import org.apache.spark.sql.delta.util.JsonUtils
 import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.internal.SQLConf
 
 /** What stands for a stream where a plan is only to be told from others: the stream, whatever its interval is. */
 case class StreamLeaf(stream: String, columns: Seq[String]) extends LeafNode {
@@ -28,10 +33,17 @@ object Fingerprint {
 
   /** Of statement `number` of a command, into a target. */
   def of(plan: LogicalPlan, number: Int, target: String): String = {
-    val isText = plan.origin.sqlText.isDefined && plan.origin.objectType.isEmpty
-    val all = Seq(number.toString, plan.nodeName, target, place(plan)) ++ (if (isText) Nil else analysed(plan))
-    hash(all.mkString("\u0000").getBytes("UTF-8"))
+    val isText = written(plan).exists(_.objectType.isEmpty)
+    val more = if (isText) "" else inFull(numbered(analysed(plan).mkString("\u0000")))
+    hash(Seq(number.toString, plan.nodeName, target, place(plan), more).mkString("\u0000").getBytes("UTF-8"))
   }
+
+  /** Spark numbers the columns, subqueries and WITH names of a process; here they are numbered as they come. */
+  private def numbered(text: String): String = {
+    val seen = mutable.Map.empty[String, Int]
+    ID.replaceAllIn(text, m => s"#${seen.getOrElseUpdate(m.group(1), seen.size)}")
+  }
+  private val ID = "#(c?\\d+)L?".r
 
   /** The text that a statement was written in; none of a DataFrame writer. */
   def text(plan: LogicalPlan): String = origin(plan).flatMap(_.sqlText).getOrElse("")
@@ -52,22 +64,63 @@ object Fingerprint {
   private def held(plan: LogicalPlan): Seq[LogicalPlan] = // CREATE TABLE AS has no children once it is analysed
     plan.innerChildren.collect { case p: LogicalPlan => p }
 
+  /** The origin of a statement that was written as text; none of a DataFrame writer, also where its query was. */
+  private def written(plan: LogicalPlan): Option[Origin] = plan match {
+    case p if p.origin.sqlText.isDefined => Some(p.origin)
+    case c: V2CreateTableAsSelectPlan => Some(c.name.origin).filter(_.sqlText.isDefined) // its own is lost in the analysis
+    case WithCTE(c: V2CreateTableAsSelectPlan, _) => written(c)
+    case _ => None
+  }
+
+  /** All that a statement says beside its target: what it reads, and how it writes. */
   private def analysed(plan: LogicalPlan): Seq[String] = plan match {
-    case m: MergeIntoCommand => digestible(m.source) +: m.expressions.map(said) // neither its children nor its inner ones
-    case _ => (held(plan) ++ plan.children).map(digestible)
+    case WithCTE(command, names) => names.map(digestible) ++ analysed(command)
+    case m: MergeIntoCommand => digestible(m.source) +: how(m) // neither among its children nor its inner ones
+    case c: V2CreateTableAsSelectPlan => digestible(c.query) +: (how(c) ++ c.partitioning.map(_.toString) ++ made(c)) // its name is the target's
+    case other => (held(other) ++ other.children).map(digestible) ++ how(other)
   }
 
-  private def said(e: Expression): String = (e.toString +: functions(e)).mkString("\u0000").replaceAll("#\\d+L?", "")
+  /** What is said in a command's own arguments: conditions, options, modes. */
+  private def how(plan: LogicalPlan): Seq[String] = plan.expressions.map(said) ++ plan.productIterator.collect {
+    case options: Map[_, _] => sorted(options)
+    case said @ (_: Boolean | _: String | _: SaveMode) => said.toString
+  }
 
-  /** A plan as text that is the same in any process and for any interval: without the ids in it, and with what its nodes do not print. */
+  private def made(plan: V2CreateTableAsSelectPlan): Seq[String] = Targets.wanted(plan) match {
+    case t: TableSpec =>
+      t.productIterator.collect {
+        case options: Map[_, _] => sorted(options)
+        case said @ (_: Boolean | _: Some[_] | None) => said.toString
+      }.toSeq
+    case other => Seq(other.toString)
+  }
+
+  private def sorted(options: Map[_, _]): String = options.toSeq.map { case (k, v) => s"$k=$v" }.sorted.mkString("\u0000")
+
+  private def said(e: Expression): String = {
+    val same = unseeded(e)
+    (printed(same.toString) +: parts(same)).mkString("\u0000")
+  }
+
+  /** A plan as text that is the same in any process and for any interval, but for the ids in it; with what its nodes do not print. */
   private def digestible(plan: LogicalPlan): String = {
-    val named = plan.transformUpWithSubqueries { case read: StreamRead =>
-      val stream = JsonUtils.fromJson[Map[String, Any]](read.binding.token).apply("uuid").toString
-      StreamLeaf(stream, read.output.map(_.name))
-    }
-    val printed = named.treeString(verbose = true, addSuffix = false, maxFields = Int.MaxValue).replaceAll("#\\d+L?", "")
-    (printed +: named.collectWithSubqueries { case p => unprinted(p) ++ p.expressions.flatMap(functions) }.flatten).mkString("\u0000")
+    val named = plan.transformUpWithSubqueries {
+      case read: StreamRead if read.binding.token.isEmpty => read.binding.plan // CHANGES (…): what it shows is in its plan
+      case read: StreamRead =>
+        val stream = JsonUtils.fromJson[Map[String, Any]](read.binding.token).apply("uuid").toString
+        StreamLeaf(stream, read.output.map(_.toString))
+      case s: Sample => s.copy(seed = None)
+    }.transformAllExpressionsWithSubqueries { case e => unseeded(e) }
+    val tree = printed(named.treeString(verbose = true, addSuffix = false, maxFields = Int.MaxValue))
+    (tree +: named.collectWithSubqueries { case p => unprinted(p) ++ p.expressions.flatMap(parts) }.flatten).mkString("\u0000")
   }
+
+  /** As it is printed, with ids where Spark prints a counter of the process without saying so. */
+  private def printed(text: String): String = COUNTERS.foldLeft(text) { case (t, (counter, as)) => counter.replaceAllIn(t, as) }
+  private val COUNTERS = Seq("(CTERelation(?:Def|Ref)|UnionLoop(?:Ref)?) (\\d+)".r -> "$1 #c$2", "lambda (\\w+?)_\\d+#".r -> "lambda $1#")
+
+  /** Spark draws a seed where none is given. */
+  private def unseeded(e: Expression): Expression = e.transformUp { case r: ExpressionWithRandomSeed => r.withNewSeed(0) }
 
   private def unprinted(plan: LogicalPlan): Seq[String] = plan match {
     case LogicalRelation(files: HadoopFsRelation, _, _, _, _) =>
@@ -87,9 +140,20 @@ object Fingerprint {
 
   private val PROCESS = UUID.randomUUID().toString
 
-  private def functions(e: Expression): Seq[String] = e.collect {
+  /** What an expression's text does not say, or what could be taken for an id in it. */
+  private def parts(e: Expression): Seq[String] = e.collect {
     case f: PythonUDF => hash(f.func.command.toArray)
     case f: ScalaUDF => f.function.getClass.getName.replaceAll("Lambda.*", "")
+    case l: Literal => hash(s"${l.dataType.sql}\u0000$l".getBytes("UTF-8"))
+    case n: NamedExpression if !n.isInstanceOf[NamedLambdaVariable] && n.resolved => hash(n.name.getBytes("UTF-8"))
+  }
+
+  /** Spark leaves the 26th argument of a function out of its text, and all behind it; so it cuts long plans, where it is told to. */
+  private def inFull[T](work: => T): T = {
+    val conf = SQLConf.get.clone()
+    conf.setConf(SQLConf.MAX_TO_STRING_FIELDS, Int.MaxValue)
+    conf.unsetConf(SQLConf.MAX_PLAN_STRING_LENGTH)
+    SQLConf.withExistingConf(conf)(work)
   }
 
   private def hash(bytes: Array[Byte]): String = MessageDigest.getInstance("SHA-256").digest(bytes).map(b => f"$b%02x").mkString

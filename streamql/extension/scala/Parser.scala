@@ -21,7 +21,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
  */
 class Parser(session: SparkSession, delegate: ParserInterface) extends ParserInterface {
   override def parsePlan(sql: String): LogicalPlan = {
-    val next: Delegate = text => delegate.parsePlan(text)
+    val next: Delegate = text => Immediates.guarded(text, delegate.parsePlan(text), this)
     val ours = if (Parser.mightBeOurs(sql)) Option(Bridge.get.plan(session, next, sql)) else None
     ours.getOrElse {
       try next.parse(sql)

@@ -98,18 +98,34 @@ case class ConsumeQuery(child: LogicalPlan, asked: Seq[String]) extends UnaryNod
 
 object Plans {
   /** All stream reads of an analysed plan: in children, in plans that commands hold as arguments, in subqueries. */
-  def reads(plan: LogicalPlan): Seq[StreamRead] = {
-    def inside(x: Any): Seq[StreamRead] = x match {
-      case r: StreamRead => if (r.binding.token.isEmpty) Nil else Seq(r) // a change query moves nothing
+  def reads(plan: LogicalPlan): Seq[StreamRead] = within(plan) {
+    case r: StreamRead => if (r.binding.token.isEmpty) Nil else Seq(r) // a change query moves nothing
+  }.distinct
+
+  /** Statements that write, or consume, below the root of another one: of a DataFrame that is their result, where its plan is run again. */
+  def writes(plan: LogicalPlan): Seq[LogicalPlan] = within(plan) {
+    case c @ (_: ConsumeCommand | _: ConsumeQuery) => Seq(c.asInstanceOf[LogicalPlan])
+    case p: LogicalPlan if (p ne plan) && isWrite(p) => Seq(p)
+  }
+
+  /** Whether a plan is, by itself, a statement that writes a table, analysed or not. */
+  def isWrite(plan: LogicalPlan): Boolean = plan match {
+    case _: InsertIntoStatement | _: V2WriteCommand | _: V2CreateTableAsSelectPlan | _: MergeIntoTable | _: MergeIntoCommand => true
+    case _ => false
+  }
+
+  private def within[T](plan: LogicalPlan)(pick: PartialFunction[Any, Seq[T]]): Seq[T] = {
+    def inside(x: Any): Seq[T] = pick.applyOrElse(x, (_: Any) match {
+      case _: CommandResult => Nil // the rows of a command that has run; what it read is done with
       case p: LogicalPlan =>
         (p.productIterator.toSeq ++ p.children ++ p.innerChildren.collect { case c: LogicalPlan => c }).distinct.flatMap(inside)
       case e: PlanExpression[_] => inside(e.plan) ++ e.children.flatMap(inside)
-      case e: Expression => e.children.flatMap(inside) 
+      case e: Expression => e.children.flatMap(inside)
       case items: Iterable[_] => items.toSeq.flatMap(inside)
       case Some(item) => inside(item)
       case _ => Nil
-    }
-    inside(plan).distinct
+    })
+    inside(plan)
   }
 
   /** Python's way to make the node that stands for a stream. */

@@ -27,8 +27,10 @@ object Pins {
 /** A relation that Spark could not resolve becomes the stream of that name, so temp views and tables come first; the same for what DESCRIBE and SHOW COLUMNS name. */
 class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = {
+    // By what a transaction knows a statement again that writes, should its streams not let themselves be read.
+    lazy val writes = if (Blocks.isOpen(session) && plan.exists(Plans.isWrite)) Seq("\u0000writes" -> Fingerprint.place(first(plan))) else Nil
     val resolved = plan.resolveOperatorsUp {
-      case r: UnresolvedRelation => stream(r).getOrElse(r)
+      case r: UnresolvedRelation => stream(r, writes).getOrElse(r)
       case d @ DescribeRelation(u: UnresolvedTableOrView, _, _) => shape(u).map(DescribeQueryCommand("", _)).getOrElse(d)
       case c @ ShowColumns(u: UnresolvedTableOrView, in, output) if in.forall(_ == u.multipartIdentifier.init) =>
         shape(u).map(s => LocalRelation.fromExternalRows(output, s.output.map(a => Row(a.name)))).getOrElse(c)
@@ -48,6 +50,13 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
       case _ =>
     }
     resolved
+  }
+
+  /** Of several INSERTs in one statement, the one that the statement's key is of. */
+  private def first(plan: LogicalPlan): LogicalPlan = plan match {
+    case u: Union => u.children.head
+    case WithCTE(u: Union, names) => WithCTE(u.children.head, names)
+    case other => other
   }
 
   /** Of a stream that is asked for its columns alone: nothing is read for it, and no interval is pinned. */
@@ -128,12 +137,20 @@ object Refusals {
     "several INSERTs in one statement cannot read a stream behind WITH RECURSIVE",
     "BEGIN TRANSACTION, an INSERT for each target, COMMIT")
 
+  def again(): Nothing = refuse("UNSUPPORTED_STATEMENT",
+    "the rows of this DataFrame are those of a statement that has consumed a stream, or written: this way to write them would run it again",
+    "df.select('*') stands for its rows: write that")
+
   def materializedView(): Nothing = refuse("UNSUPPORTED_STATEMENT", "materialized views are not supported yet",
     "CREATE TABLE v AS SELECT …, kept current by a stream and MERGE")
 
   def flatTable(): Nothing = refuse("UNSUPPORTED_TARGET",
     "CREATE TABLE AS would make what is no Delta table: what is written there cannot be told from what is not",
     "CREATE TABLE … USING delta AS SELECT …; or make the table, and INSERT after SET spark.streamql.nonDeltaTargets = at_least_once")
+
+  def intoVariables(): Nothing = refuse("UNSUPPORTED_STATEMENT",
+    "EXECUTE IMMEDIATE … INTO cannot take the rows of WITH CONSUME: Spark runs the statement, and then refuses it; the rows would be lost",
+    "take them without INTO; or INSERT them INTO a table, and read that")
 
   def command(name: String): Nothing = refuse("UNSUPPORTED_STATEMENT",
     s"$name may not read a stream: it would copy the rows and leave the offset where it is",
@@ -173,14 +190,15 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
       case _ => None
     }
 
-    def bare(command: LogicalPlan): Command = command match {
+    def bare(plan: LogicalPlan): LogicalPlan = plan match {
       case WithCTE(inner, _) => bare(inner)
-      case c: Command => c
+      case other => other
     }
   }
 
   /** Inside the command the statement is out of the analyzer's sight, so its last rules and checks are run on it here. */
   private def wrap(statements: Seq[LogicalPlan], isQuery: Boolean, asked: Seq[String] = Nil): LogicalPlan = {
+    if (statements.exists(s => Plans.writes(Commands.bare(s)).nonEmpty)) Refusals.again()
     val analyzer = session.asInstanceOf[ClassicSession].sessionState.analyzer
     val checked = GuardAndConsume.nested(statements.map(s => analyzer.executeAndCheck(s, new QueryPlanningTracker)))
     ConsumeCommand(checked, isQuery, asked, Pins.current)
@@ -255,6 +273,14 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     case _ =>
   }
   private def named(kind: String, parts: Seq[String]): Unit = Bridge.get.guard(session, kind, parts.toArray)
+}
+
+/** DeltaTable.merge gives Spark a command that is analysed already, past every rule of analysis: it is met where it is about to run. */
+class GuardMerges(session: SparkSession) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case m: MergeIntoCommand => new GuardAndConsume(session)(m)
+    case other => other
+  }
 }
 
 object GuardAndConsume {

@@ -8,7 +8,7 @@ import scala.util.control.NonFatal
 import org.apache.spark.SparkContext
 import org.apache.spark.scheduler.{SparkListener, SparkListenerApplicationEnd, SparkListenerEvent}
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.plans.logical.Command
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.command.CreateViewCommand
 
@@ -46,7 +46,7 @@ object Blocks {
   /** Commands that an open transaction lets pass: those that look, and those that set something of the session. A block that is run
    * again skips what it has done: nothing may have taken that away in between. */
   private val harmless = Seq("Show", "Describe", "Explain", "List", "Set", "Reset", "StreamCommand", "CreateVariable", "DropVariable", "AddJar")
-  def allows(c: Command): Boolean = harmless.exists(c.getClass.getSimpleName.startsWith) || (c match {
+  def allows(c: LogicalPlan): Boolean = harmless.exists(c.getClass.getSimpleName.startsWith) || (c match {
     case v: CreateViewCommand => v.viewType != org.apache.spark.sql.catalyst.analysis.PersistedView
     case _ => false
   })

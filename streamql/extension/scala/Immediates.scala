@@ -1,0 +1,56 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.analysis.UnresolvedExecuteImmediate
+import org.apache.spark.sql.catalyst.expressions.{Expression, UnaryExpression}
+import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
+import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.trees.CurrentOrigin
+import org.apache.spark.sql.types.DataType
+
+/** EXECUTE IMMEDIATE … INTO runs a command, and refuses it then; one whose rows are the result (WITH CONSUME) must not get so far. */
+object Immediates {
+  private val NAME = "(?i)IMMEDIATE".r
+
+  /** What was parsed, alone or within a script, with a look at the text that is going to be run. */
+  def guarded(text: String, parsed: LogicalPlan, parser: ParserInterface): LogicalPlan =
+    if (NAME.findFirstIn(text).isEmpty) parsed else new Immediates(parser).guarded(parsed)
+}
+
+private class Immediates(parser: ParserInterface) {
+  /** Spark's own way to change a script loses its handlers, so each of its nodes is named. */
+  def guarded[T <: LogicalPlan](plan: T): T = CurrentOrigin.withOrigin(plan.origin) {
+    (plan match {
+      case i: UnresolvedExecuteImmediate if i.targetVariables.nonEmpty && !i.sqlStmtStr.isInstanceOf[IntoVariables] =>
+        i.copy(sqlStmtStr = CurrentOrigin.withOrigin(i.sqlStmtStr.origin)(IntoVariables(i.sqlStmtStr, parser)))
+      case s: SingleStatement => s.copy(parsedPlan = guarded(s.parsedPlan))
+      case c: CompoundBody => c.copy(collection = c.collection.map(guarded(_)), handlers = c.handlers.map(guarded(_)))
+      case h: ExceptionHandler => h.copy(body = guarded(h.body))
+      case i: IfElseStatement => i.copy(conditionalBodies = i.conditionalBodies.map(guarded(_)), elseBody = i.elseBody.map(guarded(_)))
+      case c: SearchedCaseStatement => c.copy(conditionalBodies = c.conditionalBodies.map(guarded(_)), elseBody = c.elseBody.map(guarded(_)))
+      case c: SimpleCaseStatement => c.copy(conditionalBodies = c.conditionalBodies.map(guarded(_)), elseBody = c.elseBody.map(guarded(_)))
+      case w: WhileStatement => w.copy(body = guarded(w.body))
+      case r: RepeatStatement => r.copy(body = guarded(r.body))
+      case l: LoopStatement => l.copy(body = guarded(l.body))
+      case f: ForStatement => f.copy(body = guarded(f.body))
+      case other => other
+    }).asInstanceOf[T]
+  }
+}
+
+/** The text of a statement whose row is for variables; what it is, is known where it is evaluated. */
+case class IntoVariables(child: Expression, parser: ParserInterface) extends UnaryExpression with CodegenFallback {
+  override def dataType: DataType = child.dataType
+  override def sql: String = child.sql
+  override def eval(input: InternalRow): Any = {
+    val text = child.eval(input)
+    if (text != null && consumes(text.toString)) Refusals.intoVariables()
+    text
+  }
+  override protected def withNewChildInternal(newChild: Expression): IntoVariables = copy(child = newChild)
+
+  private def consumes(text: String): Boolean =
+    try parser.parsePlan(text).exists(_.isInstanceOf[ConsumeQuery])
+    catch { case _: ParseException => false } // which Spark says itself
+}
