@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.small import FEW_TASKS
+
 LONGEST_FIRST = (
     "histories/test_histories",
     "transcripts/test_transcripts",
@@ -41,8 +43,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     conf = {
         "spark.master": "local[2]",
         "spark.driver.memory": os.environ.get("STREAMQL_TEST_MEMORY", "2g"),
-        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+        **FEW_TASKS,
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.codegen.cache.maxEntries": "5000",  # of 100, as for one job, Delta's own plans are forgotten all the time
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM makes as many tasks, thousands else
     }
     made = session(tmp_path_factory.mktemp("streamql") / "data", conf)

@@ -17,8 +17,9 @@ from streamql.extension import jvm
 from streamql.extension.build import extension_jar
 from streamql.extension.settings import joined
 from streamql.sessions import configure, session
+from tests.small import SHORT_LIVED
 
-CONF = {"spark.driver.memory": "1g", "spark.master": "local[2]"}
+CONF = {**SHORT_LIVED, "spark.master": "local[2]"}
 SECONDS_MAX = 300
 ROOT = Path(__file__).resolve().parent.parent
 

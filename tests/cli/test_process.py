@@ -14,13 +14,14 @@ import pytest
 
 from streamql.extension.build import extension_jar
 from streamql.extension.metastore import prepare
+from tests.small import SHORT_LIVED_ARGUMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 300
 
 
 def command(*argv: str) -> list[str]:
-    return [sys.executable, "-m", "streamql", "--conf", "spark.driver.memory=1g", *argv]
+    return [sys.executable, "-m", "streamql", *SHORT_LIVED_ARGUMENTS, *argv]
 
 
 def environment() -> dict[str, str]:

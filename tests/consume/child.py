@@ -19,7 +19,7 @@ from typing import Any
 from streamql.consume import blocks, claims, run
 from streamql.delta.command import Command
 from streamql.errors import StreamqlError
-from streamql.extension.host import QUICK_JVM
+from tests.small import SHORT_LIVED
 
 POINTS: dict[str, list[tuple[Any, str]]] = {
     "claim": [(run, "claim_streams"), (blocks, "claim_streams")],
@@ -61,9 +61,7 @@ def main(data: str, point: str, *statements: str) -> None:
 
     conf = {
         "spark.master": "local[1]",
-        "spark.driver.memory": "1g",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.driver.extraJavaOptions": " ".join(QUICK_JVM),
+        **SHORT_LIVED,
     }
     conf |= json.loads(os.environ.get("CHILD_CONF", "{}"))
     spark = session(data, conf)

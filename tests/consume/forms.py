@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 import streamql
 from streamql.consume.blocks import Block
 from streamql.delta.command import Command
+from tests.small import SHORT_LIVED
 
 TEXTS = (
     "INSERT INTO b SELECT id, v FROM s",
@@ -131,7 +132,7 @@ def fingerprints(spark: SparkSession, schema: str) -> dict[str, list[str]]:
 if __name__ == "__main__":
     from streamql.sessions import session
 
-    own = session(sys.argv[1], {"spark.master": "local[2]", "spark.sql.shuffle.partitions": "2"})
+    own = session(sys.argv[1], {**SHORT_LIVED, "spark.master": "local[2]"})
     for _ in range(7):  # Spark names by counting: in no other process it has come as far
         own.sql("WITH n AS (SELECT array(1) AS v) SELECT * FROM n").select(F.transform("v", lambda x: x))
     print(json.dumps(fingerprints(own, sys.argv[2])))

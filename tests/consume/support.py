@@ -17,6 +17,12 @@ import streamql
 
 ROOT = Path(__file__).parents[2]
 BLOCK_ROWS = 20_000
+TRACKED = "TBLPROPERTIES ({})".format(
+    ", ".join(f"'delta.enable{name}' = 'true'" for name in ("RowTracking", "InCommitTimestamps", "DeletionVectors"))
+)
+"""What change_tracking sets; from its first version on, a table needs no commits for it."""
+IS_LONG = "STREAMQL_LONG" in os.environ
+"""Every point of every matrix of kills; else a sample of them: each is a process of its own."""
 _numbers = itertools.count()
 
 
@@ -30,8 +36,7 @@ def fresh_schema(spark: SparkSession, prefix: str) -> str:
 
 def tracked_table(spark: SparkSession, rows: int, files: int = 4) -> None:
     """Table t (id, v) of several files with change tracking on, and a STANDARD stream s on it that shows all its rows as new."""
-    run(spark, "CREATE TABLE t (id BIGINT, v BIGINT)")
-    run(spark, "ALTER TABLE t SET PROPERTIES ('change_tracking' = 'true')")
+    run(spark, f"CREATE TABLE t (id BIGINT, v BIGINT) {TRACKED}")
     run(spark, "CREATE STREAM s ON TABLE t")
     spark.range(0, rows, 1, files).selectExpr("id", "id * 10 AS v").writeTo("t").append()
 

@@ -1,4 +1,8 @@
-"""kill -9 of a consumer at each step: afterwards the next consumer brings every change over, once."""
+"""kill -9 of a consumer at each step: afterwards the next consumer brings every change over, once.
+
+pytest tests/consume/test_crashes.py                     # a sample of the steps
+STREAMQL_LONG=1 pytest tests/consume/test_crashes.py     # all
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,15 @@ import time
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.consume.support import assert_ledger_tiles, fresh_schema, run, start_child, tracked_table
+from tests.consume.support import IS_LONG, assert_ledger_tiles, fresh_schema, run, start_child, tracked_table
 
 ROWS = 20_000
 TIMEOUT_SECONDS = 240
 
 
-@pytest.mark.parametrize("point", ["before:claim", "after:claim", "after:execute", "before:end", "after:end"])
+@pytest.mark.parametrize(
+    "point", ["after:claim", "after:execute", "before:end", *["before:claim", "after:end"] * IS_LONG]
+)
 def test_insert_arrives_once(spark: SparkSession, point: str) -> None:
     schema = fresh_schema(spark, "crash")
     tracked_table(spark, ROWS)
@@ -42,7 +48,7 @@ def test_killed_at_some_instant_of_a_merge(spark: SparkSession) -> None:
         "WHEN MATCHED AND s.__change_type = 'UPDATE_AFTER' THEN UPDATE SET r.v = s.v "
         "WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT (id, v) VALUES (s.id, s.v)"
     )
-    for pause in (0.3, 1.5):
+    for pause in (1.0, *[0.3, 1.5, 2.0] * IS_LONG):
         run(spark, "UPDATE t SET v = v + 1 WHERE id % 7 = 0")
         with start_child(spark, "never", f"SELECT count(*) FROM {schema}.s", merge) as child:
             assert child.stdout is not None
@@ -67,10 +73,11 @@ def test_create_table_as_select_killed_after_its_reservation(spark: SparkSession
     assert "streamql.reserved" not in [r["key"] for r in run(spark, "SHOW TBLPROPERTIES target")]
 
 
-@pytest.mark.parametrize(
-    ("point", "calls"),
-    [("before:execute", 1), ("after:execute", 1), ("before:execute", 2), ("after:execute", 3), ("before:end", 1)],
-)
+KILLS = [("after:execute", 1), ("before:execute", 2), ("after:execute", 3)]
+KILLS_TOO = [("before:execute", 1), ("before:end", 1)]
+
+
+@pytest.mark.parametrize(("point", "calls"), KILLS + KILLS_TOO * IS_LONG)
 def test_tables_made_in_a_transaction_arrive_once(spark: SparkSession, point: str, calls: int) -> None:
     schema = fresh_schema(spark, "crash")
     tracked_table(spark, ROWS)

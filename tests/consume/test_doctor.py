@@ -48,7 +48,8 @@ def test_a_claim_of_a_dead_process_is_decided(spark: SparkSession) -> None:
 def test_a_suspended_owner_is_told_and_its_claim_decided_after_the_lease(spark: SparkSession) -> None:
     """Ctrl-Z in another terminal: the process lives and will never say anything."""
     schema, block = two_targets(spark, "doctor")
-    long = ["DECLARE VARIABLE x BIGINT", "SET VAR x = (SELECT sum(hash(id)) FROM range(1000000000000))"]
+    sleep = "SELECT max(m) FROM (SELECT java_method('java.lang.Thread', 'sleep', id % 1 + 300000) AS m FROM range(2))"
+    long = ["DECLARE VARIABLE x STRING", f"SET VAR x = ({sleep})"]
     with start_child(spark, "never", *block[:2], *long, conf={"spark.streamql.lease": "3s"}) as child:
         assert child.stdout is not None
         for _ in block[:2]:
@@ -57,12 +58,14 @@ def test_a_suspended_owner_is_told_and_its_claim_decided_after_the_lease(spark: 
             assert found(spark, schema) == {}  # at work
             os.kill(child.pid, signal.SIGSTOP)
             assert "suspended" in found(spark, schema)["STREAM_BUSY"].what
+            spark.conf.set("spark.streamql.lease", "3s")  # the longer of this and the owner's is waited for
             spark.conf.set("spark.streamql.busyTimeout", "1s")  # shorter than the lease: nobody takes over on the way
             with pytest.raises(StreamqlError, match=r"STREAM_BUSY.*\n.*suspended"):
                 run(spark, block[2])
             assert found(spark, schema, fix=True)["CONSUMPTION_UNFINISHED"].severity == "error"
         finally:
             spark.conf.unset("spark.streamql.busyTimeout")
+            spark.conf.unset("spark.streamql.lease")
             child.kill()
     for statement in block:
         run(spark, statement)

@@ -189,7 +189,7 @@ def test_what_is_given_up_undecided_can_write_nowhere_else(spark: SparkSession) 
 
 
 @pytest.mark.parametrize(
-    "refused", ["ALTER STREAM s SET OFFSET VERSION 0", "CREATE OR REPLACE STREAM s ON TABLE no_such_table"]
+    "refused", ["ALTER STREAM s SET OFFSET TIMESTAMP '2001-01-01'", "CREATE OR REPLACE STREAM s ON TABLE no_such_table"]
 )
 def test_a_statement_that_is_refused_gives_no_unfinished_transaction_up(spark: SparkSession, refused: str) -> None:
     schema, block = two_targets(spark, "block")

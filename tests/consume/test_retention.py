@@ -296,7 +296,7 @@ def test_an_extension_that_others_made_is_held_by_all_who_need_it(spark: SparkSe
     other = spark.newSession()
     other.conf.set("spark.streamql.catalog", f"{schema}_other")
     run(other, f"USE {schema}")
-    run(other, "CREATE STREAM late ON TABLE t AT (VERSION => 2)")
+    run(other, "CREATE STREAM late ON TABLE t AT (VERSION => 0)")
     assert doctor(spark, schema, fix=True)["STREAM_STALE"].is_fixed
     assert doctor(other, schema, fix=True)["RETENTION_EXTENDED"].is_fixed
     run(spark, "ALTER STREAM s SET OFFSET TO LATEST")

@@ -18,17 +18,11 @@ from pyhive import hive
 
 from streamql.extension.build import extension_jar
 from streamql.extension.host import spark_home
+from tests.small import SHORT_LIVED_ARGUMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 240
-SMALL = (
-    "--conf",
-    "spark.driver.memory=1g",
-    "--conf",
-    "spark.master=local[2]",
-    "--conf",
-    "spark.sql.shuffle.partitions=2",
-)
+SMALL = ("--conf", "spark.master=local[2]", *SHORT_LIVED_ARGUMENTS)
 
 SEED = """
 CREATE TABLE t (id INT, v STRING);

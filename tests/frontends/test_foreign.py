@@ -11,6 +11,7 @@ import pytest
 from streamql.extension.host import spark_home
 from streamql.extension.settings import conf_lines
 from tests.frontends.support import environment, finished, running, said
+from tests.small import SHORT_LIVED
 
 pytestmark = pytest.mark.slow
 
@@ -55,9 +56,7 @@ def lines_of(extra: dict[str, str]) -> str:
 def settings(directory: Path) -> dict[str, str]:
     return {
         "spark.ui.enabled": "false",
-        "spark.driver.memory": "1g",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.databricks.delta.snapshotPartitions": "2",
+        **SHORT_LIVED,
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
     }
 

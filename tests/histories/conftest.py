@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
+
+from .recording import SEVERAL_TASKS, conf
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Known only where pytest is given this directory; STREAMQL_LONG works everywhere."""
     parser.addoption("--long", type=int, default=0, metavar="WINDOWS", help="histories: check at least so many windows")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def several_tasks(spark: SparkSession) -> Iterator[None]:
+    """Shuffles are real ones here."""
+    with conf(spark, SEVERAL_TASKS):
+        yield
 
 
 @pytest.fixture

@@ -158,6 +158,10 @@ INTERPRETED = (("spark.sql.codegen.wholeStage", "false"), ("spark.sql.codegen.fa
 """Compiling a plan takes longer than running it on these tables."""
 
 
+SEVERAL_TASKS = (("spark.sql.shuffle.partitions", "2"),)
+"""Rows that belong together may be in different tasks, and a write makes several files."""
+
+
 def record(spark: SparkSession, history: History, path: str) -> Recording:
     """Runs a history at `path` in a session of its own, and reads it back."""
     writer = spark.newSession()
@@ -173,7 +177,7 @@ def record(spark: SparkSession, history: History, path: str) -> Recording:
                 raise AssertionError(f"seed {history.seed} cannot run: {text}\n{str(error)[:1500]}") from error
         step_versions.append(tuple(range(first, latest_version(path) + 1)))
 
-    with conf(writer, (*INTERPRETED, *history.shape.write_conf)):
+    with conf(writer, (*INTERPRETED, *SEVERAL_TASKS, *history.shape.write_conf)):
         run(history.shape.create(table))
         for step, operation in enumerate(history.operations, start=1):
             if isinstance(operation, Restore):

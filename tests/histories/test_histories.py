@@ -26,7 +26,7 @@ from streamql.model import Interval, StreamMode
 from . import oracles, subject
 from .histories import make_history
 from .oracles import Bag, Change
-from .recording import INTERPRETED, READERS, Recording, record
+from .recording import INTERPRETED, READERS, SEVERAL_TASKS, Recording, record
 from .spark_oracles import changelog
 
 FIRST_SEED = int(os.environ.get("STREAMQL_SEED", "0"))
@@ -138,7 +138,7 @@ class Checker:
     def __init__(self, spark: SparkSession, recording: Recording, run: Run) -> None:
         self.spark, self.recording, self.run = spark, recording, run
         self.interpreted = spark.newSession()
-        for key, value in INTERPRETED:
+        for key, value in (*INTERPRETED, *SEVERAL_TASKS):
             self.interpreted.conf.set(key, value)
         self.rng = random.Random(recording.history.seed)
 

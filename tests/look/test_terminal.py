@@ -19,6 +19,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.consume.support import ROOT, data_of, fresh_schema, run, tracked_table
+from tests.small import SHORT_LIVED_ARGUMENTS
 
 SECONDS_MAX = 300
 
@@ -30,7 +31,7 @@ def test_watch_at_80_columns(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql("USE default")
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    argv = [sys.executable, "-m", "streamql", "--data", data_of(spark), "--conf", "spark.driver.memory=1g"]
+    argv = [sys.executable, "-m", "streamql", "--data", data_of(spark), *SHORT_LIVED_ARGUMENTS]
     process = subprocess.Popen(
         [*argv, "--conf", "spark.master=local[1]", "--database", schema, "watch", "--every", "500ms"],
         cwd=ROOT,

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.shell.terminal import CTRL_C, CTRL_D, CTRL_R, PROMPT, TAB, UP, Terminal
+from tests.small import SHORT_LIVED_ARGUMENTS
 
 
 def embedded(directory: Path, *argv: str) -> Terminal:
     """A shell with a session of its own."""
-    return Terminal(directory, "--data", str(directory / "lake"), "--conf", "spark.driver.memory=1g", *argv)
+    return Terminal(directory, "--data", str(directory / "lake"), *SHORT_LIVED_ARGUMENTS, *argv)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamql
 from tests.histories.recording import INTERPRETED, conf
+from tests.small import SHORT_LIVED_ARGUMENTS
 from tests.transcripts.__main__ import transcripts
 from tests.transcripts.masks import Bindings, match_table
 from tests.transcripts.running import RunSql, plain_sql, run
@@ -51,7 +52,7 @@ def test_seed_through_streamql_sql(path: Path, spark: SparkSession) -> None:
 
 def test_seeds_through_the_command(tmp_path: Path) -> None:
     arguments = [sys.executable, "-m", "streamql", "-S", "--data", str(tmp_path / "data")]
-    arguments += ["--conf", "spark.driver.memory=1g", "--conf", "spark.sql.session.timeZone=UTC"]
+    arguments += [*SHORT_LIVED_ARGUMENTS, "--conf", "spark.sql.session.timeZone=UTC"]
     for path in SEEDS:
         script = tmp_path / f"{path.stem}.sql"
         script.write_text("".join(f"{step.text};\n" for step in read(path).steps), encoding="utf-8")
