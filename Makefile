@@ -20,11 +20,15 @@ help: ## Show this list
 	@echo "  TESTS=path and WORKERS=n narrow make test; BENCH=names make bench; PYTHON=python3.12 chooses the Python of make setup."
 
 setup: $(STAMP) ## Make .venv, install streamql into it (editable), fetch Delta Lake's jars, compile the extension, write a class data archive
+	@echo "ready; next, type: $(BIN)/streamql --data my-data"
 
 $(STAMP): pyproject.toml setup.py
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,demo]'
-	$(BIN)/streamql prepare --silent
+	@echo "[1/3] the virtual environment $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "[2/3] streamql, PySpark and the other dependencies: minutes the first time"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,demo]'
+	@echo "[3/3] Delta Lake's jars, the extension, and class data for quick starts: a minute"
+	@$(BIN)/streamql prepare
 	@touch $@
 
 lint: $(STAMP) ## Style, types, layers, house rules

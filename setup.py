@@ -5,11 +5,15 @@ In a source checkout (an editable install) nothing is built here: the jar is com
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import sys
+import tempfile
 import types
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.build import build
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
@@ -20,6 +24,15 @@ def load_package_without_running_it() -> None:
     package = types.ModuleType("streamql")
     package.__path__ = [str(ROOT / "streamql")]
     sys.modules["streamql"] = package
+
+
+class BuildElsewhere(build):
+    """A build in a temporary directory: one in the checkout stays there, and its old files get into later wheels."""
+
+    def initialize_options(self) -> None:
+        super().initialize_options()
+        self.build_base = tempfile.mkdtemp(prefix="streamql-build-")
+        atexit.register(shutil.rmtree, self.build_base, ignore_errors=True)
 
 
 class BuildWithJar(build_py):
@@ -38,4 +51,4 @@ class BuildWithJar(build_py):
         build_jar(jar, delta_jars())
 
 
-setup(cmdclass={"build_py": BuildWithJar})
+setup(cmdclass={"build": BuildElsewhere, "build_py": BuildWithJar})

@@ -70,6 +70,11 @@ SPARK_WRAPPERS = ("[TASK_WRITE_FAILED]", "Job aborted", "Exception thrown in awa
 """How messages of Spark's begin that say no more than that something failed; their causes say what."""
 
 
+def counted(number: int, what: str) -> str:
+    """A number and what it counts: 1 row, 2 rows."""
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
 class StreamqlError(Exception):
     """The root of all errors.
 

@@ -10,7 +10,7 @@ from streamql.names import Name
 METADATA_COLUMNS = ("__change_type", "__commit_version", "__commit_timestamp")
 """The columns every stream shows before its source's columns (seed grammar: change type, version, time)."""
 
-METADATA_DDL = "__change_type STRING, __commit_version BIGINT, __commit_timestamp TIMESTAMP"
+METADATA_DDL = "__change_type STRING, __commit_version BIGINT, __commit_timestamp TIMESTAMP_LTZ"
 
 
 class StreamMode(Enum):

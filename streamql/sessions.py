@@ -12,14 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from py4j.java_gateway import JavaGateway
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from streamql.delta.jvm import has_classes
 from streamql.errors import StreamqlError
 from streamql.extension import metastore
 from streamql.extension.host import java
-from streamql.extension.settings import conf_lines, joined, not_installed
+from streamql.extension.settings import EXTENSIONS, conf_lines, joined, not_installed
 
 DATA_DEFAULT = "streamql-data"
 DRIVER_MEMORY_SHARE = 0.5
@@ -172,13 +174,14 @@ def _driver_memory_mb() -> int:
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Add the extension, Delta Lake and their jars to a builder: `streamql.configure(SparkSession.builder).getOrCreate()`.
 
-    Extensions and jars that the builder names already stay, before ours. Raises EXTENSION_NOT_INSTALLED if this process's JVM runs
-    already without them, JAVA_NOT_FOUND, JAR_BUILD_FAILED.
+    Extensions and jars that the builder names already stay, before ours. A JVM that runs already takes the extension, but no jars: under
+    `spark-submit`, its settings must name them. Raises EXTENSION_NOT_INSTALLED if such a JVM lacks the jars, JAVA_NOT_FOUND,
+    JAR_BUILD_FAILED.
     """
     java()
-    gateway = SparkContext._gateway
-    if gateway is not None and _EMBEDDED_MARK not in _class_path(gateway):
-        raise not_installed("this process's Spark runs already, without streamql's jars")
+    gateway = _running_gateway()
+    if gateway is not None and not has_classes(gateway.jvm, EXTENSIONS):
+        raise not_installed("the JVM of this process runs already, without streamql's jars")
     options: Mapping[str, str] = builder._options
     for key, value in conf_lines().items():
         builder.config(key, joined(key, options.get(key), value))
@@ -193,6 +196,17 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
 
     builder.getOrCreate = make_and_install  # type: ignore[method-assign]
     return builder
+
+
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Environment variable: the port of the JVM that has started this process, as spark-submit does."""
+
+
+def _running_gateway() -> JavaGateway | None:
+    """The gateway to this process's JVM; None: there is no JVM yet."""
+    if SparkContext._gateway is None and _SUBMITTED in os.environ:
+        SparkContext._ensure_initialized()  # it attaches, as the first session would
+    return SparkContext._gateway
 
 
 def run_sql(

@@ -64,6 +64,13 @@ PYTHON = Setting(
     "spark.streamql.python", None, "the Python of the sidecar; `streamql conf` prints it, `configure()` sets it"
 )
 
+INTERNAL = "spark.streamql.internal"
+"""What the keys begin with that are not for users: streamql's clients and servers speak by them."""
+
+WANTS_EFFECTS = f"{INTERNAL}.wantsEffects"
+EFFECTS = f"{INTERNAL}.effects"
+"""A client of a server asks by the first one; the server leaves by the second what the client's statements consumed."""
+
 ALL = (
     CATALOG,
     CATALOG_LOCATION,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -14,7 +14,18 @@ def now_ms() -> int:
     return int(time.time() * 1000)
 
 
+def now_us() -> int:
+    """Return the time, in microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
 def iso(time_ms: int) -> str:
     """A time in milliseconds since 1970 for people to read, in UTC."""
-    text = datetime.fromtimestamp(time_ms / 1000, timezone.utc).isoformat(sep=" ", timespec="milliseconds")
+    try:
+        text = (_EPOCH + timedelta(milliseconds=time_ms)).isoformat(sep=" ", timespec="milliseconds")
+    except OverflowError:  # Spark's times reach farther than Python's
+        return f"{time_ms} ms since 1970"
     return text.replace("+00:00", "Z")

@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 
 from streamql import dialect, engine
 from streamql.consume import consume, transactions
+from streamql.consume.effects import told_to_client
 from streamql.delta.command import Command
-from streamql.delta.jvm import JavaObject, analyzed, java_frame, java_list, scala
+from streamql.delta.jvm import JavaObject, analyzed, has_classes, java_frame, java_list, jvm, scala, session_of
 from streamql.delta.names import look_up, qualify
 from streamql.dialect.statements import NameParts
 from streamql.engine.ddl import guard
@@ -28,8 +29,9 @@ from streamql.engine.reads import (
     table_time_micros,
 )
 from streamql.engine.retention import check_vacuum
+from streamql.engine.suggestions import hint_for
 from streamql.errors import StreamqlError
-from streamql.extension.settings import not_installed
+from streamql.extension.settings import EXTENSIONS, not_installed
 from streamql.model import Interval
 from streamql.reading import Pins, has_data, read_stream, visible_columns
 from streamql.sources.table import open_source
@@ -91,13 +93,21 @@ class Handler:
         asked = [need_stream(spark, parts).stream.uuid for parts in rewrite.consumed]
         for warning in rewrite.warnings:
             log.warning("%s", warning)
-        plan = self._parsed(spark, delegate, rewrite.text)
+        try:
+            plan = self._parsed(spark, delegate, sql, rewrite.text)
+        except Exception:
+            error = dialect.explain_rejected(sql)
+            if error is not None:
+                raise error from None
+            raise
         return plans.consumeQuery(plan, java_list(spark, asked)) if rewrite.consume else plan
 
-    def _parsed(self, spark: SparkSession, delegate: JavaObject, text: str) -> JavaObject:
+    def _parsed(self, spark: SparkSession, delegate: JavaObject, sql: str, text: str) -> JavaObject:
         """Spark's plan of a spliced statement, which may need mending besides."""
         try:
-            return delegate.parse(text)
+            if "`" in sql:  # the user's own may be patterns of names
+                return delegate.parse(text)
+            return scala(spark).Neutral.parseNames(session_of(spark), delegate, text)
         except Exception:
             mended = dialect.mend(text, lambda parts: _columns(spark, parts))
             if mended is None:
@@ -184,14 +194,16 @@ class Handler:
     def run(self, jsession: JavaObject, sql: str) -> JavaObject:
         """Runs one of our own statements; its rows."""
         spark = self._session(jsession)
-        frame = engine.run(spark, sql)
+        with told_to_client(spark):
+            frame = engine.run(spark, sql)
         return java_list(spark, []) if frame is None else java_frame(frame).collectAsList()
 
     @guarded
     def consume(self, jsession: JavaObject, command: JavaObject) -> JavaObject:
         """Runs a statement that consumes streams; its rows."""
         spark = self._session(jsession)
-        return consume(spark, Command(spark, command))
+        with told_to_client(spark):
+            return consume(spark, Command(spark, command))
 
     @guarded
     def guard(self, jsession: JavaObject, kind: str, name: Sequence[str]) -> None:
@@ -201,6 +213,11 @@ class Handler:
             check_vacuum(self._session(jsession), path, float(hours) if hours else None)
         else:
             guard(self._session(jsession), kind, tuple(name))
+
+    @guarded
+    def hint(self, jsession: JavaObject, kind: str, name: Sequence[str], known: Sequence[str]) -> str | None:
+        """What to type in place of what Spark refuses; None: nothing to say."""
+        return hint_for(self._session(jsession), kind, list(name), list(known))
 
     @guarded
     def closed(self, jsession: JavaObject) -> None:
@@ -289,5 +306,7 @@ def answering(spark: SparkSession) -> Handler:
 
 def _check_extension(spark: SparkSession) -> None:
     extensions = spark.sparkContext.getConf().get("spark.sql.extensions", "") or ""
-    if "streamql.Extensions" not in [e.strip() for e in extensions.split(",")]:
+    if EXTENSIONS[-1] not in [e.strip() for e in extensions.split(",")]:
         raise not_installed("this Spark session was made without the streamql extension")
+    if not has_classes(jvm(spark), EXTENSIONS):  # Spark logs that it cannot load an extension, and starts without it
+        raise not_installed("the JVM of this Spark session has no streamql jars")

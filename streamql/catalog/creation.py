@@ -5,36 +5,49 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from streamql.catalog import tables
-from streamql.delta.jvm import session_of
-from streamql.delta.names import schema_exists, tables_of
+from streamql.delta.names import schema_exists, view_text
+from streamql.delta.neutral import neutral_clone
 from streamql.names import quote
-
-TABLE_DEFAULTS = "spark.databricks.delta.properties.defaults."
-"""Settings that give new tables properties."""
 
 
 def create(spark: SparkSession, schema: str, path: str | None) -> None:
     """All that is not there yet; `path`: of a catalog that is shared by it. Raises Spark's own errors, also where two do so at once."""
-    own = quiet_clone(spark)
-    for default in [key for key in own.conf.getAll if key.startswith(TABLE_DEFAULTS)]:
-        own.conf.unset(default)  # they are for people's tables; events are written by the columns' plain names, for one
+    own = neutral_clone(spark)
     _create_schema(own, schema)
     own.sql(tables.create_events(schema, path))
     _create_views(own, schema, path)
 
 
-def create_views(spark: SparkSession, schema: str, path: str | None) -> None:
-    """The views alone, in the session's metastore."""
-    own = quiet_clone(spark)
+def create_views(spark: SparkSession, schema: str, path: str | None, *, replace: bool = False) -> None:
+    """The views alone, in the session's metastore: those that are missing or outdated. `replace`: all of them."""
+    own = neutral_clone(spark)
     _create_schema(own, schema)
-    _create_views(own, schema, path)
+    _create_views(own, schema, path, replace)
 
 
-def lacks_views(spark: SparkSession, schema: str) -> bool:
-    """Whether the session's metastore has not both of the views."""
+def replace_outdated_views(spark: SparkSession, schema: str, path: str | None) -> None:
+    """Replaces views of an earlier streamql; one that is missing stays so, since an operator may have dropped it."""
+    outdated = [view for view, is_outdated in _wanting(spark, schema, path).items() if is_outdated]
+    own = neutral_clone(spark) if outdated else spark
+    for view in outdated:
+        own.sql(tables.create_view(schema, path, view, replace=True))
+
+
+def lacks_views(spark: SparkSession, schema: str, path: str | None) -> bool:
+    """Whether one of the views is missing from the session's metastore, or is that of an earlier streamql."""
     if not schema_exists(spark, "spark_catalog", schema):
         return True
-    return not {tables.STREAMS, tables.CONSUMPTIONS} <= set(tables_of(spark, "spark_catalog", schema))
+    return bool(_wanting(spark, schema, path))
+
+
+def _wanting(spark: SparkSession, schema: str, path: str | None) -> dict[str, bool]:
+    """The views to make, and whether there is an outdated one. A view over the events of another catalog is left as it is."""
+    events, wanting = tables.events_name(schema, path), {}
+    for view, (_, query) in tables.views(schema, path).items():
+        text = view_text(spark, schema, view)
+        if text is None or (text != query and events in text):
+            wanting[view] = text is not None
+    return wanting
 
 
 def _create_schema(own: SparkSession, schema: str) -> None:
@@ -42,11 +55,7 @@ def _create_schema(own: SparkSession, schema: str) -> None:
         own.sql(f"CREATE SCHEMA IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}")
 
 
-def _create_views(own: SparkSession, schema: str, path: str | None) -> None:
-    own.sql(tables.create_streams_view(schema, path))
-    own.sql(tables.create_consumptions_view(schema, path))
-
-
-def quiet_clone(spark: SparkSession) -> SparkSession:
-    """A session of the same settings whose changes nobody sees."""
-    return SparkSession(spark.sparkContext, session_of(spark).cloneSession())
+def _create_views(own: SparkSession, schema: str, path: str | None, replace: bool = False) -> None:
+    wanting = dict.fromkeys(tables.views(schema, path), True) if replace else _wanting(own, schema, path)
+    for view, is_there in wanting.items():
+        own.sql(tables.create_view(schema, path, view, replace=is_there))

@@ -40,7 +40,8 @@ class ClaimedStatement:
     `seen`: the target's version when the claim was made. `fingerprint`: equal for equal statements. Of one that is done:
     `target_version`, the version that its commit made, and the commit's metrics, where they are known; `changes`: the rows it took of
     each stream (by id), by change type, known where its own process lived to say so. `streams`: ids of those that it reads; none: all
-    of its claim. `entered`: in a block, the number of the claim by then, which is another one in each run of the block.
+    of its claim. `entered`: in a block, the number of the claim by then, which is another one in each run of the block. `withdrawn`:
+    it failed, and ROLLBACK STATEMENT said that COMMIT need not wait for it.
     """
 
     ordinal: int
@@ -58,6 +59,7 @@ class ClaimedStatement:
     streams: tuple[str, ...] = ()
     changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     entered: int = 0
+    withdrawn: bool = False
 
     def writes_where(self, path: str, target: str) -> bool:
         """Whether it writes into the target at a path, which has many names, or that has a name and, being no Delta table, no path."""
@@ -238,7 +240,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "consumption_id": claim.consumption_id,
         "number": claim.number,
         "intervals": {u: [i.after, i.through, i.initial] for u, i in claim.intervals.items()},
-        "statements": [{**vars(s), "metrics": dict(s.metrics)} for s in claim.statements],
+        "statements": [_statement(s) for s in claim.statements],
         "owner": vars(claim.owner),
         "heartbeat": claim.heartbeat,
         "started_at_ms": claim.started_at_ms,
@@ -248,6 +250,13 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "is_unfinished": claim.is_unfinished,
         "revision": claim.revision,
     }
+
+
+def _statement(statement: ClaimedStatement) -> dict[str, Any]:
+    data = {**vars(statement), "metrics": dict(statement.metrics)}
+    if not statement.withdrawn:  # versions of streamql that do not know the field can read all other claims
+        del data["withdrawn"]
+    return data
 
 
 def _read_claim(data: Mapping[str, Any]) -> Claim:

@@ -20,13 +20,13 @@ from pyspark.sql import DataFrame, SparkSession
 from streamql import settings
 from streamql.catalog import creation, tables, upkeep
 from streamql.catalog.contents import Contents
-from streamql.catalog.creation import quiet_clone
 from streamql.catalog.states import StreamState
 from streamql.delta.jvm import JavaObject, sentence
 from streamql.delta.log import CommitMissing
 from streamql.delta.names import schema_location, view_text
+from streamql.delta.neutral import neutral, neutral_clone
 from streamql.delta.table import DeltaTable
-from streamql.delta.txns import EventLog
+from streamql.delta.txns import EventLog, EventState
 from streamql.errors import StreamqlError
 from streamql.names import Name, quote
 
@@ -59,6 +59,11 @@ class Catalog:
     def table_id(self) -> str:
         """The id of the table that the catalog was last seen in."""
         return self._table_id
+
+    @property
+    def path(self) -> str:
+        """Where the table of events was last seen; empty: it was not looked for yet, or is not there."""
+        return self._path or ""
 
     # -- reading
 
@@ -154,7 +159,7 @@ class Catalog:
     def events(self, spark: SparkSession) -> DataFrame | None:
         """All rows. None: there is no catalog yet."""
         self.refresh(spark)
-        return spark.read.format("delta").load(self._path) if self._is_loaded() and self._path else None
+        return neutral(spark).read.format("delta").load(self._path) if self._is_loaded() and self._path else None
 
     # -- writing
 
@@ -183,7 +188,7 @@ class Catalog:
             if version is None:
                 return self._is_written(spark, base, domains)
             if upkeep.is_due(version):
-                upkeep.tend_later(lambda: quiet_clone(spark), self._table)
+                upkeep.tend_later(lambda: neutral_clone(spark), self._table)
             return True
 
     def discard(self, spark: SparkSession, name: Name) -> bool:
@@ -204,7 +209,7 @@ class Catalog:
         """One round of upkeep, now; nothing where there is no catalog."""
         self.refresh(spark)
         if self._is_loaded():
-            upkeep.tend(quiet_clone(spark), self._table)
+            upkeep.tend(neutral_clone(spark), self._table)
 
     def _is_written(self, spark: SparkSession, base: int, domains: Mapping[str, str | None]) -> bool:
         """Whether a refused commit is in the log all the same, after version `base`: storage may take one and not say so, and Delta's retry
@@ -247,6 +252,7 @@ class Catalog:
         if self._is_loaded():
             return
         try:
+            self._repair(spark)
             creation.create(spark, self._schema, self._configured_path)
         except Exception:  # two at once: the metastore, or Delta, refuses one, which finds what the other makes
             if not self._appears(spark):
@@ -259,6 +265,16 @@ class Catalog:
                 schema=self._schema,
             )
 
+    def _repair(self, spark: SparkSession) -> None:
+        """Gives a table of events that has never been used, and has times without a time zone, the right columns."""
+        path = self._locate(spark)
+        if path is None:
+            return
+        events = EventLog(spark, path)
+        state = events.state(events.update())
+        if _is_unused(state) and events.replace_columns(state.handle, tables.columns_ddl()):
+            creation.create_views(spark, self._schema, self._configured_path, replace=True)
+
     def _appears(self, spark: SparkSession) -> bool:
         """Whether the catalog is there, now or in a moment."""
         deadline = time.monotonic() + CREATION_SECONDS_MAX
@@ -269,19 +285,23 @@ class Catalog:
             time.sleep(0.1)
 
     def _show_here(self, spark: SparkSession) -> None:
-        """Of a catalog that is shared by path: its views in this process's metastore, too, the first time that it writes."""
-        if self._configured_path is None or self._is_shown or not self._is_loaded():
+        """The first time that this process writes, replaces views of an earlier streamql; of a catalog that is shared by path, also makes
+        those that its metastore lacks."""
+        if self._is_shown or not self._is_loaded():
             return
         self._is_shown = True
         try:
-            self.lacks_views(spark, fix=True)
+            if self._configured_path is None:
+                creation.replace_outdated_views(spark, self._schema, None)
+            else:
+                self.lacks_views(spark, fix=True)
         except Exception as e:  # who may not make views consumes all the same
             log.debug("no views of the catalog: %s", e)
 
     def lacks_views(self, spark: SparkSession, *, fix: bool) -> bool:
-        """Whether the views for people are missing: their maker died first, or somebody dropped them. `fix`: they are made."""
+        """Whether views are missing or outdated: their maker died first, or was an earlier streamql. `fix`: they are made."""
         self.refresh(spark)
-        if not self._is_loaded() or not creation.lacks_views(spark, self._schema):
+        if not self._is_loaded() or not creation.lacks_views(spark, self._schema, self._configured_path):
             return False
         if fix:  # without the lock: the extension looks at the catalog meanwhile, in another thread
             creation.create_views(spark, self._schema, self._configured_path)
@@ -305,6 +325,8 @@ class Catalog:
                 + (f": its version is {version}" if version else ""),
                 hint=("upgrade streamql, or " if version else "") + f"set {settings.CATALOG.key} to another schema",
             )
+        if _is_unused(state):
+            return  # the first event repairs it
         wrong = tables.misfit(state.schema)
         if wrong is not None:
             raise StreamqlError(
@@ -336,6 +358,11 @@ class Catalog:
     def _clear(self) -> None:
         self._version, self._table_id, self._base = -1, "", None
         self._contents = Contents()
+
+
+def _is_unused(state: EventState) -> bool:
+    """Whether a table of events is as an earlier streamql left it that could not write it: with times that have no time zone."""
+    return state.version == 0 and tables.has_local_times(state.schema)
 
 
 _catalogs: dict[tuple[str, str, str | None], Catalog] = {}

@@ -41,20 +41,45 @@ EVENT_COLUMNS = (
     ("user_name", "STRING"),
     ("host", "STRING"),
     ("pid", "BIGINT"),
-    ("started_at", "TIMESTAMP"),
-    ("ended_at", "TIMESTAMP"),
+    ("started_at", "TIMESTAMP_LTZ"),
+    ("ended_at", "TIMESTAMP_LTZ"),
     ("outcome", "STRING"),
     ("error", "STRING"),
 )
 """One row an event and stream. `from_version` and `through_version`: the interval (from, through] that a consumption took."""
 
 
+def columns_ddl() -> str:
+    """The columns of the table of events."""
+    return ", ".join(f"{name} {kind}" for name, kind in EVENT_COLUMNS)
+
+
+JSON_TYPES = {"STRING": "string", "BIGINT": "long", "TIMESTAMP_LTZ": "timestamp"}
+"""What Delta's JSON calls the types of EVENT_COLUMNS."""
+_LOCAL_TIME = "timestamp_ntz"
+
+
 def misfit(schema: Mapping[str, Any]) -> str | None:
     """What is not in a table's schema (as Delta's JSON) that events need: a column of another type, or none. Others' columns do no harm."""
-    json_types = {"STRING": "string", "BIGINT": "long", "TIMESTAMP": "timestamp"}
-    there = {field["name"]: field["type"] for field in schema["fields"]}
-    wrong = [(name, kind) for name, kind in EVENT_COLUMNS if there.get(name) != json_types[kind]]
+    wrong = _wrong(schema)
     return f"column {wrong[0][0]} is no {wrong[0][1]}" if wrong else None
+
+
+def has_local_times(schema: Mapping[str, Any]) -> bool:
+    """Whether a table's schema fits but for its times, which have no time zone: an earlier streamql made it in a session whose
+    spark.sql.timestampType was TIMESTAMP_NTZ, and could not use it."""
+    there = _types(schema)
+    wrong = _wrong(schema)
+    return bool(wrong) and all(kind == "TIMESTAMP_LTZ" and there.get(name) == _LOCAL_TIME for name, kind in wrong)
+
+
+def _types(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {field["name"]: field["type"] for field in schema["fields"]}
+
+
+def _wrong(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
+    there = _types(schema)
+    return [(name, kind) for name, kind in EVENT_COLUMNS if there.get(name) != JSON_TYPES[kind]]
 
 
 def events_name(schema: str, path: str | None) -> str:
@@ -64,10 +89,9 @@ def events_name(schema: str, path: str | None) -> str:
 
 def create_events(schema: str, path: str | None) -> str:
     """The statement that makes the table of events; nothing happens where it is there already."""
-    columns = ", ".join(f"{name} {kind}" for name, kind in EVENT_COLUMNS)
     # A checkpoint each 100 commits: events are small and many, and state is read from the newest checksum or checkpoint.
     return (
-        f"CREATE TABLE IF NOT EXISTS {events_name(schema, path)} ({columns}) USING delta "
+        f"CREATE TABLE IF NOT EXISTS {events_name(schema, path)} ({columns_ddl()}) USING delta "
         "COMMENT 'streamql: what happened to streams; written by streamql only' TBLPROPERTIES ("
         f"'{VERSION_KEY}' = '{VERSION}', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '100', "
         # What upkeep compacts may go soon: nobody but a person who RESTOREs looks back, each day of files is in every checkpoint, and on a
@@ -77,21 +101,34 @@ def create_events(schema: str, path: str | None) -> str:
     )
 
 
-def create_streams_view(schema: str, path: str | None) -> str:
-    """The view of the streams there are, each with its offset."""
+def create_view(schema: str, path: str | None, view: str, *, replace: bool) -> str:
+    """The statement that makes a view; `replace`: in the place of the one of that name, else nothing happens if there is one."""
+    comment, query = views(schema, path)[view]
+    name = f"{quote('spark_catalog')}.{quote(schema)}.{view}"
+    create = "CREATE OR REPLACE VIEW" if replace else "CREATE VIEW IF NOT EXISTS"
+    return f"{create} {name} COMMENT 'streamql: {comment}' AS {query}"
+
+
+def views(schema: str, path: str | None) -> dict[str, tuple[str, str]]:
+    """The views, by name: what each shows, and its query."""
+    return {
+        STREAMS: ("the streams there are", _streams_query(schema, path)),
+        CONSUMPTIONS: ("the ledger of consumptions", _consumptions_query(schema, path)),
+    }
+
+
+def _streams_query(schema: str, path: str | None) -> str:
+    """The streams there are, each with its offset."""
     return (
-        f"CREATE VIEW IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.{STREAMS} COMMENT 'streamql: the streams there are' AS "
-        "SELECT stream_id, stream, mode, source, source_id, offset_version, comment, definition, sequence, ended_at AS changed_at "
+        "SELECT stream_id, stream AS name, mode, source, source_id, offset_version, comment, definition, sequence, ended_at AS changed_at "
         f"FROM (SELECT *, row_number() OVER (PARTITION BY stream_id ORDER BY sequence DESC) AS newest FROM {events_name(schema, path)}) "
         "WHERE newest = 1 AND event <> 'dropped'"
     )
 
 
-def create_consumptions_view(schema: str, path: str | None) -> str:
+def _consumptions_query(schema: str, path: str | None) -> str:
     """The ledger: which statement took which versions of which stream into which version of which target."""
     return (
-        f"CREATE VIEW IF NOT EXISTS {quote('spark_catalog')}.{quote(schema)}.{CONSUMPTIONS} "
-        "COMMENT 'streamql: the ledger of consumptions' AS "
         "SELECT stream, sequence, from_version, through_version, outcome, operation, target, target_version, guarantee, "
         "from_json(changes, 'MAP<STRING, BIGINT>') AS changes, rows_written, metrics, "
         "statement, user_name, host, pid, started_at, ended_at, error, stream_id, consumption_id, target_path "

@@ -32,9 +32,10 @@ def is_due(version: int) -> bool:
 
 
 def tend(spark: SparkSession, table: str) -> None:
-    """One round on the table (its name in SQL): small files become large, files nobody needs go, old entries of the ledger go."""
-    for key in ("txnAppId", "txnVersion"):  # a user's own would make Delta skip the DELETE
-        spark.conf.unset(f"spark.databricks.delta.write.{key}")
+    """One round on the table (its name in SQL): small files become large, files nobody needs go, old entries of the ledger go.
+
+    `spark`: a neutral clone, which this may alter.
+    """
     old = f"ended_at < current_timestamp() - make_dt_interval(0, 0, 0, {int(seconds(spark, LEDGER_RETENTION))})"
     # First what no consumption disturbs: the DELETE loses to each one that ends while it runs.
     spark.sql(f"OPTIMIZE {table}").collect()

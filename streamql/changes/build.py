@@ -11,11 +11,10 @@ from pyspark.sql import functions as F
 
 from streamql.changes.plan import ChangePlan, PlanKind
 from streamql.changes.scan import Reading, check_readable_at_end, in_final_columns, scan
-from streamql.changes.values import equal
 from streamql.delta.images import ACTION, IS_UPDATE, TIME, TYPE, among, compared, select, shown, unfold
 from streamql.delta.jvm import JavaObject
 from streamql.delta.table import BASE_ROW_ID, FILE_VERSION, ROW_ID, ROW_VERSION
-from streamql.errors import StreamqlError
+from streamql.errors import StreamqlError, counted
 from streamql.model import METADATA_DDL
 from streamql.names import quote
 
@@ -55,7 +54,7 @@ def _check_files_exist(reading: Reading, plan: ChangePlan) -> None:
         error = reading.table.stale(plan.interval.after)
         raise StreamqlError(
             "STREAM_STALE",
-            f"{len(missing)} data file(s) that changes since version {plan.interval.after} need were removed by VACUUM, e.g. {missing[0]}",
+            f"VACUUM removed {counted(len(missing), 'data file')} that changes since version {plan.interval.after} need, e.g. {missing[0]}",
             hint=error.hint,
             files=missing[:10],
             version=plan.interval.after,
@@ -119,17 +118,12 @@ def _minimize(reading: Reading, plan: ChangePlan) -> list[Part]:
         added = added.where(F.col(ROW_VERSION) > plan.interval.after)
     if plan.meets_in_one_task:
         removed, added = removed.coalesce(1), added.coalesce(1)
-    changed = compared(removed, added, _names(reading), _same(reading))
+    changed = compared(removed, added, _names(reading))
     return [Part(changed), *([Part(scan(reading, plan.inserted), INSERT)] if plan.inserted else [])]
 
 
 def _names(reading: Reading) -> list[str]:
     return [_TYPE, ROW_ID, ROW_VERSION, *reading.columns]
-
-
-def _same(reading: Reading) -> str:
-    fields = reading.table.schema(reading.end).fields
-    return " AND ".join(["true", *(equal(f"b{i}", f"a{i}", f.dataType) for i, f in enumerate(fields))])
 
 
 def _minimize_moved(reading: Reading, plan: ChangePlan) -> list[Part]:
@@ -163,7 +157,7 @@ def _minimize_moved(reading: Reading, plan: ChangePlan) -> list[Part]:
             *(f"{side}.c{i} AS {side}{i}" for i in range(len(columns))),
         )
     ]
-    return [Part(unfold(select(summed, sides), _names(reading), _same(reading)))]
+    return [Part(unfold(select(summed, sides), _names(reading)))]
 
 
 _BUILDERS: dict[PlanKind, Callable[[Reading, ChangePlan], list[Part]]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -36,6 +37,14 @@ class Reading:
     changed: Mapping[int, FileRows] = field(default_factory=dict)
     """By weight: the rows of files in another state that the deletion vectors lost (-1), or gave back (+1)."""
 
+    @cached_property
+    def changed_types(self) -> frozenset[str]:
+        """The identities of columns whose type changed in the interval. Rows of it may hold NULLs that the last type excludes.
+
+        Other columns keep NOT NULL inside their types: Delta's MERGE into such a type takes no type without it.
+        """
+        return schema.changed_types(self.epochs)
+
     @property
     def columns(self) -> list[str]:
         """The table's columns at the end of the interval."""
@@ -47,6 +56,7 @@ def scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> Da
     parts = []
     for epoch, group in _by_partitioning(reading, pieces):
         descriptor = _descriptor(reading, epoch)
+        loose = [f["name"] for f in schema.fields(epoch.metadata) if schema.identity(f) in reading.changed_types]
         groups: list[tuple[FileRows | None, list[FileState]]] = [(None, [p.file for p in group if p.other is None])]
         groups += [
             (rows, [p.file for p in group if p.other is not None and p.weight == w])
@@ -54,7 +64,7 @@ def scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> Da
         ]
         for chosen, files in groups:
             if files:
-                rows = reading.table.scan(descriptor, files, chosen, origins)
+                rows = reading.table.scan(descriptor, files, chosen, origins, loose)
                 parts.append(in_final_columns(reading, rows, epoch, origins))
     if not parts:
         return reading.table.scan(reading.end.handle, (), None, origins)
@@ -148,13 +158,21 @@ def in_final_columns(reading: Reading, rows: DataFrame, epoch: schema.Epoch, ori
 
 
 def followed(get: Callable[[str], Column], old: Sequence[Json], new: Sequence[Json], kinds: StructType) -> list[Column]:
-    """Fields in their final order, names and types, followed by identity from those that `get` finds by their old name."""
+    """Fields in their final order, names and types, followed by identity from those that `get` finds by their old name.
+
+    `kinds`: the final types, all nullable. A field that had its final type before keeps NOT NULL inside that type.
+    """
     before = {schema.identity(f): f for f in old}
     shown = []
     for now, kind in zip(new, kinds.fields, strict=True):
         was = before.get(schema.identity(now))
-        value = F.lit(None) if was is None else _reshaped(get(was["name"]), was["type"], now["type"], kind.dataType)
-        shown.append(value.cast(kind.dataType).alias(now["name"]))
+        if was is None:
+            value = F.lit(None).cast(kind.dataType)
+        elif schema.has_type_of(was, now):
+            value = get(was["name"])  # no cast: it would drop NOT NULL inside the type
+        else:
+            value = _reshaped(get(was["name"]), was["type"], now["type"], kind.dataType).cast(kind.dataType)
+        shown.append(value.alias(now["name"]))
     return shown
 
 

@@ -45,6 +45,17 @@ def epochs(start: Json, after: int, commits: Sequence[Commit]) -> list[Epoch]:
     return [Epoch(after, start), *(Epoch(c.version, c.metadata) for c in commits if c.metadata is not None)]
 
 
+def changed_types(epochs: Sequence[Epoch]) -> frozenset[str]:
+    """The identities of columns whose type is not the same in all epochs that have them, be it by a NOT NULL inside the type."""
+    types: dict[str, Any] = {}
+    changed = set()
+    for epoch in epochs if len(epochs) > 1 else ():
+        for field in fields(epoch.metadata):
+            if types.setdefault(identity(field), field["type"]) != field["type"]:
+                changed.add(identity(field))
+    return frozenset(changed)
+
+
 def fields(metadata: Json) -> list[Json]:
     """The columns of a table, as Spark's JSON schema has them."""
     return list(json.loads(metadata["schemaString"])["fields"])
@@ -77,6 +88,12 @@ def physical_partition_columns(metadata: Json) -> frozenset[str]:
     """The partition columns as the log's partitionValues name them."""
     names = {f["name"]: identity(f) for f in fields(metadata)}
     return frozenset(names.get(c, c) for c in metadata.get("partitionColumns") or ())
+
+
+def has_type_of(was: Json, now: Json) -> bool:
+    """Whether two fields have the same type, collations included: JSON has those beside the type."""
+    collations = [(field.get("metadata") or {}).get("__COLLATIONS") for field in (was, now)]
+    return bool(was["type"] == now["type"] and collations[0] == collations[1])
 
 
 def _check_mapping(old: Epoch, new: Json, new_version: int) -> None:

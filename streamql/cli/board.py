@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from streamql.cli import words
 from streamql.engine.ledger import Consumption
 from streamql.engine.overview import Overview, StreamFacts
+from streamql.errors import counted
 
 HEADER = ("stream", "source", "lag", "backlog", "state", "stale", "last consumption")
 
@@ -20,7 +21,7 @@ class Line:
     """A stream in short: one cell a column of HEADER; `trouble`: what is wrong, in a sentence, empty if nothing is."""
 
     cells: tuple[str, ...]
-    condition: str
+    state: str
     stale_soon: bool
     failed: bool
     trouble: str
@@ -28,7 +29,7 @@ class Line:
     @property
     def rank(self) -> int:
         """Its place among others: lower needs a person sooner."""
-        own = RANKS[self.condition]
+        own = RANKS[self.state]
         return min(own, 2) if self.stale_soon or self.failed else own
 
 
@@ -46,12 +47,12 @@ def line_of(facts: StreamFacts, now_ms: int) -> Line:
         facts.source,
         lag_text(facts),
         backlog_text(facts),
-        facts.condition,
+        facts.state,
         "" if status.stale_after_ms is None else words.until(status.stale_after_ms, now_ms),
         "never" if last is None else consumption_text(last, now_ms),
     )
     failed = last is not None and not last.is_consumed
-    return Line(cells, facts.condition, status.stale_soon, failed, trouble_of(facts, now_ms))
+    return Line(cells, facts.state, status.stale_soon, failed, trouble_of(facts, now_ms))
 
 
 def lag_text(facts: StreamFacts) -> str:
@@ -72,7 +73,11 @@ def backlog_text(facts: StreamFacts) -> str:
     if not backlog.has_data:
         return "0"
     rows = backlog_rows(facts)
-    return words.size(backlog.bytes) if rows is None else f"{words.count(rows)} rows, {words.size(backlog.bytes)}"
+    return (
+        words.size(backlog.bytes)
+        if rows is None
+        else f"{words.count(rows)} row{'' if rows == 1 else 's'}, {words.size(backlog.bytes)}"
+    )
 
 
 def backlog_rows(facts: StreamFacts) -> int | None:
@@ -112,13 +117,13 @@ def summary(overview: Overview) -> str:
     names = {"data": "with data"}
     counts: dict[str, int] = {}
     for facts in overview.streams:
-        counts[facts.condition] = counts.get(facts.condition, 0) + 1
+        counts[facts.state] = counts.get(facts.state, 0) + 1
     parts = [f"{n} {names.get(c, c)}" for c, n in sorted(counts.items(), key=lambda item: (RANKS[item[0]], item[0]))]
-    return words.counted(len(overview.streams), "stream") + (f": {', '.join(parts)}" if parts else "")
+    return counted(len(overview.streams), "stream") + (f": {', '.join(parts)}" if parts else "")
 
 
 RECORD = (
-    "name", "source", "mode", "condition", "offset_version", "lag_versions", "lag_seconds", "backlog_rows", "backlog_bytes",
+    "name", "source", "mode", "state", "offset_version", "lag_versions", "lag_seconds", "backlog_rows", "backlog_bytes",
     "has_data", "stale", "stale_after", "stale_soon", "invalid_reason", "consumed_by", "consuming_since", "last_consumption",
     "last_outcome", "last_target", "last_rows_written", "last_error", "last_error_at",
 )  # fmt: skip
@@ -136,7 +141,7 @@ def record(facts: StreamFacts) -> Mapping[str, object]:
         facts.name,
         facts.source,
         facts.mode,
-        facts.condition,
+        facts.state,
         facts.offset_version,
         status.lag_versions,
         status.lag_seconds,

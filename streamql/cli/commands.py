@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
+from streamql.cli.usage import Parser
+
 
 @dataclass(frozen=True)
 class Command:
@@ -103,7 +105,7 @@ def parse(command: Command, argv: Sequence[str], options: argparse.ArgumentParse
         given.rest = list(argv)
         return
     module = command.module
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"streamql {command.name}",
         description=module.__doc__,
         parents=[options],

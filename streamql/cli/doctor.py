@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from streamql.cli import listing
 from streamql.cli.options import Options
+from streamql.errors import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,5 +63,7 @@ def _lines(findings: Sequence[Finding]) -> list[str]:
         lines += [f"  {f.what}", f"  {'done' if f.is_fixed else 'to do'}: {f.remedy}"]
     left = [f for f in findings if not f.is_fixed]
     errors = sum(f.severity == "error" for f in left)
-    lines.append(f"{errors} error(s), {len(left) - errors} warning(s), {len(findings) - len(left)} fixed")
+    lines.append(
+        f"{counted(errors, 'error')}, {counted(len(left) - errors, 'warning')}, {len(findings) - len(left)} fixed"
+    )
     return lines

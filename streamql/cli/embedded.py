@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from streamql.cli.session import Stages
+from streamql.cli.kinds import shape_of
+from streamql.cli.session import Done, Stages
 from streamql.consume import cancel_waiting, transactions
+from streamql.consume.effects import observed
+from streamql.delta.written import RowCount, counting_rows
 from streamql.sessions import run_sql
 
 if TYPE_CHECKING:
@@ -20,10 +24,20 @@ class EmbeddedSession:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._tracker = spark.sparkContext.statusTracker()
+        self._done = Done()
 
     def sql(self, text: str) -> DataFrame:
         """Runs one statement."""
-        return run_sql(text, self._spark)
+        self._done = Done()
+        inserts = shape_of(text).verb == "INSERT"
+        with observed() as effects, counting_rows(self._spark) if inserts else nullcontext(RowCount()) as count:
+            frame = run_sql(text, self._spark)
+        self._done = Done(effects, count.rows)
+        return frame
+
+    def done(self) -> Done:
+        """By what this process and its Delta transactions counted."""
+        return self._done
 
     def cancel(self) -> None:
         """Cancels all jobs of this process, and its waiting for streams."""

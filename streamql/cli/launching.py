@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from streamql.cli import listing
 from streamql.cli.options import Options
 from streamql.errors import StreamqlError
 
@@ -17,6 +18,7 @@ def settings(options: Options) -> dict[str, str]:
     from streamql.sessions import embedded_conf
 
     data = options.data.expanduser().resolve()
+    is_made = listing.is_new(data)
     try:
         data.mkdir(parents=True, exist_ok=True)
     except OSError as e:
@@ -25,7 +27,10 @@ def settings(options: Options) -> dict[str, str]:
             f"the data directory {data} cannot be used: {e.strerror}",
             hint="name another with --data",
         ) from e
-    return embedded_conf(data, options.conf)
+    conf = embedded_conf(data, options.conf)
+    if is_made and not options.silent:
+        print(listing.made(data), file=sys.stderr, flush=True)
+    return conf
 
 
 def joined_settings(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:

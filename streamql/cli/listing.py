@@ -18,11 +18,24 @@ if TYPE_CHECKING:
     from streamql.catalog.states import StreamState
 
 
-def no_data(directory: Path) -> str | None:
-    """What to say where there is no data directory to look at; None where there is one. Nothing is made."""
+def is_new(directory: Path) -> bool:
+    """Whether a session over the directory makes a lakehouse there. Nothing is made here."""
     from streamql.extension.metastore import file_of
 
-    if file_of(directory.expanduser()).is_file():
+    try:
+        return not file_of(directory.expanduser()).is_file()
+    except OSError:  # it cannot be read: the session's start says why
+        return False
+
+
+def made(directory: Path) -> str:
+    """What to say after that."""
+    return f"made a new lakehouse in {directory.expanduser().absolute()}"
+
+
+def no_data(directory: Path) -> str | None:
+    """What to say if there is no data directory to look at; None if there is one. Nothing is made."""
+    if not is_new(directory):
         return None
     what = "is no data directory" if directory.expanduser().exists() else "does not exist"
     return (

@@ -68,7 +68,7 @@ def _table(lines: Sequence[Line], width: int) -> Table:
         cells = [
             Text(stream),
             *([Text(source, style="dim")] if wide else []),
-            Text(state, style=STYLES[line.condition]),
+            Text(state, style=STYLES[line.state]),
             Text(lag),
             Text(backlog if wide else backlog.rpartition(", ")[0] or backlog),
             Text(stale.removeprefix("in "), style="bold yellow" if line.stale_soon else ""),
@@ -81,8 +81,8 @@ def _table(lines: Sequence[Line], width: int) -> Table:
 def _rest(lines: Sequence[Line]) -> str:
     counts: dict[str, int] = {}
     for line in lines:
-        counts[line.condition] = counts.get(line.condition, 0) + 1
-    return ", ".join(f"{n} {condition}" for condition, n in counts.items())
+        counts[line.state] = counts.get(line.state, 0) + 1
+    return ", ".join(f"{n} {state}" for state, n in counts.items())
 
 
 def _trouble(line: Line, width: int) -> Text:

@@ -10,8 +10,10 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from streamql.cli import listing
 from streamql.cli.commands import Command
 from streamql.cli.options import Input, Options, parse, short_help
 
@@ -35,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = parse(argv)
     except SystemExit as e:
         return e.code if isinstance(e.code, int) else USAGE
+    if not options.connect:
+        options = replace(options, is_new=listing.is_new(options.data))
     try:
         return _main(options) if options.command is None else _command(options, options.command)
     except KeyboardInterrupt:
@@ -91,7 +95,7 @@ def _shell(options: Options, init: Sequence[Text]) -> int:
         listen()  # PySpark puts no handler of its own in place where it does not start in the main thread
         try:
             server = server_of(options.connect) if options.connect else ""
-            return App(options, screen, lambda: _open(options), server).run(init)
+            return App(options, screen, lambda: _open(options, screen), server).run(init)
         except Exception as e:
             return _start_failed(e, options)
 
@@ -119,19 +123,14 @@ def _command(options: Options, command: Command) -> int:
 
 def _refusal(options: Options, command: Command) -> str | None:
     """Why the command is not even tried: said at once, before Spark starts."""
-    if command.only_looks:
-        from streamql.cli.listing import no_data
-
-        if (missing := no_data(options.data)) is not None:
-            return missing
+    if command.only_looks and (missing := listing.no_data(options.data)) is not None:
+        return missing
     check: Callable[[Options], str | None] | None = getattr(command.module, "check", None)
     wrong = None if check is None else check(options)
     return None if wrong is None else f"error: {wrong}"
 
 
 def _with_stdin(options: Options) -> Options:
-    from dataclasses import replace
-
     return replace(options, inputs=(Input("stdin"),))
 
 
@@ -145,7 +144,7 @@ def _run(options: Options, work: Callable[[Session, Screen], int]) -> int:
 
         is_ours = SparkContext._active_spark_context is None
         try:
-            session = _open(options)
+            session = _open(options, screen)
             listen()
             return work(session, screen)
         except KeyboardInterrupt:
@@ -175,7 +174,7 @@ def _statements(session: Session, options: Options, screen: Screen, found: Seque
         session.close()
 
 
-def _open(options: Options) -> Session:
+def _open(options: Options, screen: Screen) -> Session:
     """The session that runs statements: over the data directory, or on a server."""
     if options.connect:
         from streamql.cli.remote import RemoteSession
@@ -183,7 +182,12 @@ def _open(options: Options) -> Session:
         return RemoteSession(options.connect)
     from streamql.cli.embedded import EmbeddedSession
 
-    return EmbeddedSession(_spark(options))
+    session = EmbeddedSession(_spark(options))
+    if options.is_new and not (
+        options.command is not None and options.command.name == "run"
+    ):  # that one tells it by an event
+        screen.note(listing.made(options.data))
+    return session
 
 
 def _spark(options: Options) -> SparkSession:

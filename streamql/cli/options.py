@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,10 +13,13 @@ from typing import Any, Literal
 
 from streamql.cli import commands
 from streamql.cli.commands import COMMANDS, Command
+from streamql.cli.usage import Parser, unexpected
 
 FORMATS = ("table", "csv", "tsv", "json", "markdown")
 MAX_ROWS_DEFAULT = 1000
 DATA_DEFAULT = "streamql-data"
+DATA_VARIABLE, DATABASE_VARIABLE = "STREAMQL_DATA", "STREAMQL_DATABASE"
+"""Environment variables: what --data and --database are if they are not given. An empty one counts as unset."""
 
 DESCRIPTION = """\
 Table streams over Delta Lake, in SQL: SELECT shows the net row changes of a table since
@@ -47,6 +51,10 @@ All but table are written row by row, without limit. Structs, arrays and maps ar
 json, {{a, b}} in the others. Binary is hexadecimal, except in json. Counts of DML statements, warnings
 and errors go to stderr: stdout holds rows of queries (SELECT, SHOW, DESC, EXPLAIN ...) and nothing else.
 
+environment:
+  {DATA_VARIABLE}      what --data is if it is not given
+  {DATABASE_VARIABLE}  what --database is if it is not given
+
 exit codes:
   0    all statements succeeded
   1    a statement failed, or Spark did not start; the error names the statement's number and line
@@ -67,7 +75,8 @@ class Input:
 @dataclass(frozen=True)
 class Options:
     """What the command line says. `command` None: SQL; `arguments`: all that was given, a command's own options among them;
-    `max_rows` 0: all. `init`: what runs before `inputs`, or before the shell; `connect`: the URL of a server, empty for a session here."""
+    `max_rows` 0: all. `is_new`: there is no lakehouse in `data` yet, so a session makes one. `init`: what runs before `inputs`, or before
+    the shell; `connect`: the URL of a server, empty for a session here."""
 
     command: Command | None = None
     init: tuple[Input, ...] = ()
@@ -75,6 +84,7 @@ class Options:
     connect: str = ""
     data: Path = Path(DATA_DEFAULT)
     database: str | None = None
+    is_new: bool = False
     output: str = "table"
     silent: bool = False
     verbose: bool = False
@@ -92,10 +102,14 @@ def parse(argv: Sequence[str] | None = None) -> Options:
     if given.version:
         print(version_line())
         parser.exit()
+    if name == "help":  # as other programs have it
+        if not tail:
+            parser.print_help()
+            parser.exit()
+        name, tail = tail[0], ["--help"]
     command = None if name is None else COMMANDS.get(name)
     if name is not None and command is None:
-        hint = f" (a script is given with -f {name})" if _looks_like_file(name) else ""
-        parser.error(f"unexpected argument {name!r}{hint}; the commands are {', '.join(COMMANDS)}")
+        parser.error(unexpected(name, COMMANDS))
     inputs: list[Input] = given.inputs or []
     if command is not None:
         if inputs or given.init:
@@ -171,10 +185,15 @@ def _common(*, suppressed: bool, without: Sequence[str] = ()) -> argparse.Argume
         "--data",
         metavar="DIR",
         type=path_text,
-        default=default(DATA_DEFAULT),
-        help=f"where tables and streams live (./{DATA_DEFAULT})",
+        default=default(os.environ.get(DATA_VARIABLE) or DATA_DEFAULT),
+        help=f"where tables and streams live (${DATA_VARIABLE}, else ./{DATA_DEFAULT})",
     )
-    add("--database", metavar="DB", default=default(None), help="USE this database first")
+    add(
+        "--database",
+        metavar="DB",
+        default=default(os.environ.get(DATABASE_VARIABLE) or None),
+        help=f"USE this database first (${DATABASE_VARIABLE})",
+    )
     add("--output", choices=FORMATS, default=default("table"), help="the format of rows (table)", metavar="FORMAT")
     add("-S", "--silent", action="store_true", default=default(False), help="nothing but rows of queries, and errors")
     add(
@@ -215,7 +234,7 @@ _VALUED = frozenset(
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="streamql",
         usage="streamql [options] [-i FILE]\n       streamql [options] (-e SQL | -f FILE | < FILE)\n       streamql [options] COMMAND …",
         description=DESCRIPTION,
@@ -290,7 +309,3 @@ def _count(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows")
     return int(text)
-
-
-def _looks_like_file(text: str) -> bool:
-    return text.endswith((".sql", ".hql")) or Path(text).is_file()

@@ -12,10 +12,10 @@ from streamql.cli import grid
 from streamql.cli.formats import WRITERS, text_of
 from streamql.cli.kinds import Kind, is_plain_text, kind_of_columns, shape_of
 from streamql.cli.output import Display, Output, terminal_width
-from streamql.cli.reports import report
+from streamql.cli.reports import moved, report
 from streamql.cli.results import Result, result_of
 from streamql.cli.screen import Screen, Stopwatch
-from streamql.cli.words import counted
+from streamql.errors import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -51,7 +51,9 @@ class Printer:
         if kind is Kind.QUERY:
             self._show(statement, frame, shape.verb, watch)
             return
-        said = report(shape.verb, kind, frame)
+        done = self._session.done()
+        database = self._session.database() if done.effects else ""
+        said = report(shape.verb, kind, frame, done, database)
         if said:
             self._screen.note(f"{said}{self._time(watch)}" if self._screen.is_terminal else said)
         else:
@@ -77,7 +79,12 @@ class Printer:
             self._screen.mute(False)
         if is_cut:
             self._screen.error(f"there are more rows than the {self.display.max_rows} shown; {self.display.more}")
-        self._screen.aside(f"{counted(count, 'row')}{time}")
+        said = counted(count, "row")
+        if effects := self._session.done().effects:
+            said += f"; {moved(effects, self._session.database())}"
+            self._screen.note(f"{said}{time}" if self._screen.is_terminal else said)
+        else:
+            self._screen.aside(f"{said}{time}")
 
     def _table(self, result: Result) -> tuple[list[Row], bool]:
         """The rows to show, and whether there are more."""

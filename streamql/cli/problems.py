@@ -58,7 +58,7 @@ def from_exception(e: BaseException) -> Problem:
 
 def from_spark(text: str, sqlstate: str | None = None) -> Problem:
     """What Spark's exception says, cut to the message."""
-    text = _root(text.strip())
+    text, _, given = _root(text.strip()).partition("\nHint: ")
     line, column = None, None
     if m := _RAN.search(text):
         line, column = int(m.group(1)), int(m.group(2))
@@ -75,7 +75,7 @@ def from_spark(text: str, sqlstate: str | None = None) -> Problem:
     if m := _STATE.search(text):
         sqlstate = m.group(1)
         text = text[: m.start()] + text[m.end() :]
-    hint = ""
+    hint = given.strip()
     if "OutOfMemoryError" in text or "Java heap space" in text:
         hint = "give Spark more memory: --conf spark.driver.memory=8g"
     return Problem(text.strip() or "Spark gave no reason", hint, line, column, sqlstate)

@@ -11,15 +11,20 @@ from pyspark.errors import PySparkException
 
 from streamql.bridge.errors import as_streamql_error, silence
 from streamql.cli import server_url
-from streamql.cli.session import Stages
+from streamql.cli.kinds import Kind, kind_of
+from streamql.cli.session import Done, Stages
+from streamql.consume.effects import from_json
 from streamql.dialect import parse
 from streamql.dialect.statements import BeginTransaction, CommitTransaction, RollbackTransaction
 from streamql.errors import StreamqlError
+from streamql.settings import EFFECTS, WANTS_EFFECTS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.shell.progress import StageInfo
+
+    from streamql.consume.effects import Effect
 
 
 RETRIES_MAX = 5
@@ -48,6 +53,8 @@ class RemoteSession:
         silence()
         self._spark = SparkSession.builder.remote(url).getOrCreate()
         self._spark.client.set_retry_policies([_retries()])
+        self._spark.conf.set(WANTS_EFFECTS, "true")
+        self._done = Done()
         self._is_in_transaction = False
         self._lock = threading.Lock()
         self._stages = Stages()
@@ -55,6 +62,7 @@ class RemoteSession:
 
     def sql(self, text: str) -> DataFrame:
         """Runs one statement on the server."""
+        self._done = Done()
         try:
             frame: DataFrame = self._spark.sql(text)
         except PySparkException as e:
@@ -63,7 +71,20 @@ class RemoteSession:
                 raise
             raise ours from None
         self._note_transaction(text)
+        if kind_of(text) is not Kind.QUERY or "CONSUME" in text.upper():
+            self._done = Done(self._effects())
         return frame
+
+    def done(self) -> Done:
+        """By what the server left in the session's settings. It does not say how many rows an INSERT wrote that consumes nothing."""
+        return self._done
+
+    def _effects(self) -> list[Effect]:
+        left = self._spark.conf.get(EFFECTS, "")
+        if not left:
+            return []
+        self._spark.conf.unset(EFFECTS)
+        return from_json(left)
 
     def cancel(self) -> None:
         """Interrupts what this session runs on the server."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from streamql.cli.options import Options, path_text
 from streamql.cli.watch import seconds
+from streamql.errors import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,7 +47,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="where the page goes, in the place of what is there; - is stdout",
     )
     add("names", nargs="*", metavar="STREAM", help="those to show (all, or all of --database)")
-    add("--since", metavar="TIME", type=seconds, help="how far back charts go: 12h, 7d (all that the ledger has)")
+    add(
+        "--since",
+        metavar="TIME",
+        type=seconds,
+        help="how far back charts go at most: 12h, 7d (all that the ledger has)",
+    )
 
 
 def check(options: Options) -> str | None:
@@ -69,7 +75,8 @@ def run(spark: SparkSession, options: Options) -> int:
 
     seen = look(spark, options)
     since = options.arguments.since
-    window = window_of(ledger.first_ms(spark), seen.at_ms, None if since is None else int(since * 1000))
+    first = ledger.first_ms(spark, [stream.uuid for stream in seen.streams])
+    window = window_of(first, seen.at_ms, None if since is None else int(since * 1000))
     history = ledger.history(spark, window.since_ms, window.until_ms, PARTS)
     page = render(Report(seen, window, history, ledger.flows(spark))).encode("utf-8", "replace")
     name = options.arguments.file
@@ -83,7 +90,7 @@ def run(spark: SparkSession, options: Options) -> int:
         print(f"error: cannot write {name}: {e.strerror}", file=sys.stderr)
         return USAGE
     if not options.silent:
-        print(f"{name}: {len(seen.streams)} stream(s), {len(page) / 1024:.0f} KB", file=sys.stderr)
+        print(f"{name}: {counted(len(seen.streams), 'stream')}, {len(page) / 1024:.0f} KB", file=sys.stderr)
     return 0
 
 

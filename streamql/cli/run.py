@@ -7,6 +7,10 @@ left, which may be nothing, or is told STREAM_BUSY: its run is skipped, and no f
 transaction that a runner left half way is gone on with by the next run of the same script, in
 whichever process.
 
+--when-has-data without a name takes the streams that the script reads: those that its text names
+behind FROM, JOIN, USING, TABLE, a comma or a parenthesis. It does not see a stream behind a view.
+With names, a stream that the script reads besides them is warned of.
+
 The script is read once, at the start. Each run has a session of its own: temporary views,
 variables and USE do not outlive it.
 
@@ -31,7 +35,6 @@ All have at, event, job, host, pid. Rows of queries go to stdout, as those of st
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import logging
@@ -39,13 +42,15 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from streamql.cli import listing
 from streamql.cli.journal import Journal, Stop
 from streamql.cli.options import Input, Options, path_text
 from streamql.cli.schedule import Ending, Plan, code_of, ending_of
+from streamql.cli.usage import Parser
 from streamql.cli.watch import number, seconds
 from streamql.times import now_ms
 
@@ -56,13 +61,18 @@ if TYPE_CHECKING:
     from streamql.cli.runner import Runner
     from streamql.cli.script import Statement
 
+log = logging.getLogger("streamql")
+
 USAGE, FAILED = 2, 1
 BACKOFF_MAX_DEFAULT = "10min"
+OF_SCRIPT = ""
+"""Stands for the streams that the script reads, where --when-has-data names none."""
 
 EPILOG = """\
 examples:
   streamql run nightly.sql --events runs.jsonl                   one run, from cron
   streamql run merge.sql --when-has-data sales.orders_st         one run, unless nothing is to do
+  streamql run merge.sql --when-has-data                         the same, of the streams it reads
   streamql run merge.sql --every 30s --when-has-data orders_st   until somebody stops it
   streamql run merge.sql --max-failures 5                        one run, tried five times
   streamql run merge.sql --every 5min --runs 12                  an hour of them
@@ -80,9 +90,10 @@ beside it.
 """
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def arguments(parser: Parser) -> None:
     """Its own options."""
     parser.epilog = EPILOG
+    parser.on_missing = " (it stands before a --when-has-data that names no stream)"
     add = parser.add_argument
     add("script", metavar="FILE", help="SQL statements; - is stdin")
     add("--every", metavar="TIME", type=seconds, help="run again and again, this far apart: 30s, 5min, 1h")
@@ -90,9 +101,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--when-has-data",
         metavar="STREAM",
+        nargs="?",
+        const=OF_SCRIPT,
         action="append",
         default=[],
-        help="skip runs while none of these has data; may be repeated",
+        help="skip runs while none of these has data; may be repeated; without a name: the streams that the script reads",
     )
     add("--max-failures", metavar="N", type=number, help="end after N failures in a row (1; with --every: never)")
     add(
@@ -107,11 +120,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a run. `facts`: those of its event; `is_fatal`: there can be no other in this process."""
+    """What became of a run. `facts`: those of its event; `is_fatal`: there can be no other in this process.
+
+    `seconds`: how long it took, without the start of its session, in which a process's first run waits for Spark.
+    """
 
     ending: Ending
     facts: dict[str, object]
     is_fatal: bool = False
+    seconds: float = 0.0
 
 
 def run(spark: SparkSession, options: Options) -> int:
@@ -129,6 +146,8 @@ def run(spark: SparkSession, options: Options) -> int:
     single = given.every is None
     plan = Plan(given.every, given.runs, given.max_failures or (1 if single else None), given.backoff_max)
     with Stop() as stop, _warnings(journal, for_people=_is_for_people(options)):
+        if options.is_new:
+            log.warning("%s", listing.made(options.data))
         return _series(Job(spark, options, found, journal, stop), plan, journal, stop)
 
 
@@ -168,15 +187,15 @@ def _series(job: Job, plan: Plan, journal: Journal, stop: Stop) -> int:
         began = time.monotonic()
         runs += 1
         result = job.once(runs)
-        elapsed = time.monotonic() - began
+        whole = time.monotonic() - began
         if result.ending != "skipped":
             failures = failures + 1 if result.ending == "failed" else 0
         goes_on = not result.is_fatal and not stop.is_asked and plan.goes_on(result.ending, runs, failures)
-        pause = plan.pause(failures, elapsed)
+        pause = plan.pause(failures, whole)
         facts = dict(result.facts)
         if result.ending == "failed":
             facts |= {"failures": failures, "next_seconds": round(pause, 3) if goes_on else None}
-        journal.tell(result.ending, now_ms(), run=runs, seconds=round(elapsed, 3), **facts)
+        journal.tell(result.ending, now_ms(), run=runs, seconds=round(result.seconds, 3), **facts)
         if result.ending in ("stopped", "cancelled"):
             return stop.exit_code
         if not goes_on or stop.wait(pause):
@@ -194,15 +213,24 @@ class Job:
         self._statements = found
         self._journal = journal
         self._stop = stop
+        self._has_warned = False
 
     def once(self, number_of_run: int) -> Result:
         """One run: waits for nothing but consumers of its streams. Never raises but for a reader of the output that went away."""
-        from streamql.bridge import as_streamql_error
-        from streamql.cli.output import OutputClosedError
-        from streamql.cli.problems import from_exception
-
         try:
             own = self._session()
+        except KeyboardInterrupt:
+            return Result("cancelled", {"signal": self._stop.signal})
+        except Exception as e:
+            return _failed(e)
+        began = time.monotonic()
+        result = self._once(own, number_of_run)
+        return replace(result, seconds=time.monotonic() - began)
+
+    def _once(self, own: SparkSession, number_of_run: int) -> Result:
+        from streamql.cli.output import OutputClosedError
+
+        try:
             if not self._has_data(own):
                 return Result("skipped", {"reason": "NO_DATA"})
             self._journal.tell("started", now_ms(), run=number_of_run)
@@ -212,15 +240,10 @@ class Job:
         except OutputClosedError as e:
             raise BrokenPipeError from e
         except Exception as e:
-            problem = from_exception(as_streamql_error(e) or e)
-            code, error = code_of(problem.message)
-            facts: dict[str, object] = {"code": code, "error": error, "sqlstate": problem.sqlstate}
-            facts["hint"] = problem.hint or None
-            return Result("failed", facts, problem.is_fatal)
+            return _failed(e)
 
     def _session(self) -> SparkSession:
         from streamql import bridge
-        from streamql.cli import listing
 
         own = self._spark.newSession()
         bridge.install(own)
@@ -230,14 +253,30 @@ class Job:
             ):  # Spark says no of keys that it does not know
                 own.conf.set(key, value)
         listing.use(own, self._options.database)
+        own.catalog.currentDatabase()  # Spark opens its metastore with the first session that asks
         return own
 
     def _has_data(self, own: SparkSession) -> bool:
         """Whether there is something to do: from the log alone, never a false no."""
-        from streamql.cli.listing import streams_named
+        from streamql.cli.script_streams import streams_read
         from streamql.reading import has_data
 
-        states: list[StreamState] = streams_named(own, self._options.arguments.when_has_data)
+        given = self._options.arguments.when_has_data
+        if not given:
+            return True
+        states: list[StreamState] = listing.streams_named(own, [name for name in given if name != OF_SCRIPT])
+        read = streams_read(own, [statement.text for statement in self._statements])
+        if OF_SCRIPT in given:
+            states += read
+            problem = "" if states else "--when-has-data finds no stream that the script reads, so the script runs"
+        else:
+            named = {state.stream.uuid for state in states}
+            left = ", ".join(str(state.name) for state in read if state.stream.uuid not in named)
+            problem = f"the script reads {left}, which --when-has-data does not name: its changes start no run"
+            problem = problem if left else ""
+        if problem and not self._has_warned:
+            self._has_warned = True
+            log.warning("%s", problem)
         return not states or any(has_data(own, state) for state in states)
 
     def _run(self, own: SparkSession) -> Result:
@@ -260,6 +299,22 @@ class Job:
         if ending == "finished":
             return Result(ending, facts | {"rows_written": rows_written_by(own, host_name(), os.getpid(), began_ms)})
         return Result(ending, facts | _failure(runner, ending), any(f.problem.is_fatal for f in runner.failures))
+
+
+def _failed(e: Exception) -> Result:
+    """A run that did not come to its statements."""
+    from streamql.bridge import as_streamql_error
+    from streamql.cli.problems import from_exception
+
+    problem = from_exception(as_streamql_error(e) or e)
+    code, error = code_of(problem.message)
+    facts: dict[str, object] = {
+        "code": code,
+        "error": error,
+        "sqlstate": problem.sqlstate,
+        "hint": problem.hint or None,
+    }
+    return Result("failed", facts, problem.is_fatal)
 
 
 def _failure(runner: Runner, ending: Ending) -> dict[str, object]:

@@ -17,7 +17,7 @@ from streamql.cli.screen import Screen, Stopwatch
 from streamql.cli.script import Statement, open_end
 from streamql.cli.session import use_statement
 from streamql.cli.worker import Worker
-from streamql.errors import StreamqlError
+from streamql.errors import StreamqlError, counted
 
 if TYPE_CHECKING:
     from streamql.cli.session import Session
@@ -100,7 +100,7 @@ class Runner:
     ) -> list[Statement]:
         """Some statements; those that failed, of which the person was told. Raises KeyboardInterrupt after Ctrl-C, OutputClosedError."""
         failed: list[Statement] = []
-        for statement in statements:
+        for position, statement in enumerate(statements):
             if stops() and not self._session.in_transaction():
                 break
             problem = open_end(statement) or self._attempt(statement)
@@ -112,6 +112,10 @@ class Runner:
             self._screen.error(describe(problem, statement.place(problem.line), statement.line, statement.text))
             self.is_dead = self.is_dead or problem.is_fatal
             if not continue_on_error or problem.is_fatal:
+                if left := len(statements) - position - 1:
+                    self._screen.error(
+                        f"{counted(left, 'statement')} after it {'was' if left == 1 else 'were'} not run"
+                    )
                 break
         return failed
 

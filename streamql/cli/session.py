@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from streamql.consume.effects import Effect
+
 
 class Stages(NamedTuple):
     """The stages that run: how many they are, their tasks done, and all their tasks."""
@@ -17,11 +19,21 @@ class Stages(NamedTuple):
     tasks: int = 0
 
 
+class Done(NamedTuple):
+    """What the last statement did beside its result. `rows`: how many an INSERT wrote; None: not known."""
+
+    effects: Sequence[Effect] = ()
+    rows: int | None = None
+
+
 class Session(Protocol):
     """A Spark session with the extension. Each method may be called in any thread; it raises what Spark raises, or StreamqlError."""
 
     def sql(self, text: str) -> DataFrame:
         """Runs one statement; a query's rows are computed when the frame is asked for them."""
+
+    def done(self) -> Done:
+        """What the last statement of `sql` did; nothing if it failed."""
 
     def cancel(self) -> None:
         """Cancels what runs now. Never raises."""

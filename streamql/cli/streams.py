@@ -11,7 +11,7 @@ ledger (streamql.consumptions).
   stale    when what it has still to read may be removed by VACUUM and log cleanup
 
 --output json, csv, tsv and markdown show one record a stream, under these names: name, source,
-mode, condition, offset_version, lag_versions, lag_seconds, backlog_rows, backlog_bytes, has_data,
+mode, state, offset_version, lag_versions, lag_seconds, backlog_rows, backlog_bytes, has_data,
 stale, stale_after, stale_soon, invalid_reason, consumed_by, consuming_since, last_consumption,
 last_outcome, last_target, last_rows_written, last_error, last_error_at. Times are UTC.
 """

@@ -45,11 +45,6 @@ def size(byte_count: int) -> str:
     return _scaled(byte_count, 1024, ("B", "KB", "MB", "GB", "TB", "PB"), " ")
 
 
-def counted(number: int, what: str) -> str:
-    """A number and what it counts: 1 row, 2 rows."""
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
-
-
 def clock(at_ms: int) -> str:
     """A time to the second, in UTC, as ISO 8601 has it."""
     return datetime.fromtimestamp(at_ms / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,8 +1,7 @@
 """Transaction blocks: BEGIN TRANSACTION, statements that consume, COMMIT or ROLLBACK. One claim, one interval a stream, moved at COMMIT.
 
-Delta commits to one table at a time, so that a block is not atomic over its targets: it is exactly once. Each statement enters the
-claim before it runs; what became of it, its target's log says. A block that ended half way stays unfinished: run again, it skips the
-statements that are done, by the record, and does the others.
+Delta commits to one table at a time, so a block is exactly once over its targets, not atomic. Each statement enters the claim before it
+runs, and its target's log resolves it. A block that ended half way stays unfinished: its next run skips the statements that are done.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState, lowest
 from streamql.catalog.store import catalog_of
-from streamql.consume import errors
+from streamql.consume import effects, errors
 from streamql.consume.binding import bind, nothing_bound, sources_of, streams_of
 from streamql.consume.claims import (
     Heartbeat,
@@ -40,6 +39,7 @@ from streamql.consume.execute import counted, execute, tell_of_reservation
 from streamql.consume.liveness import POLL_SECONDS_MIN
 from streamql.consume.met import Met
 from streamql.consume.owner import Work, running, stop_running
+from streamql.consume.pending import Pending, left_out_of, without
 from streamql.consume.pins import Pins
 from streamql.consume.targets import TEXT_CHARACTERS_MAX, claimed_statement, find_target, lead_of, prepare, runs_plain
 from streamql.delta.command import Command, Target
@@ -65,7 +65,7 @@ class Block:
         self._timeout = seconds(spark, TRANSACTION_TIMEOUT)
         self._is_busy = False
         self._is_closed = False
-        self._failed: set[str] = set()
+        self._pending = Pending(self._met)
         self._lock = threading.RLock()
 
     # -- what statements see
@@ -105,6 +105,7 @@ class Block:
             self._refuse_if_closed()
             self._is_busy = True
             done: list[ClaimedStatement] = []
+            before = self._pending.last
             try:
                 rows: JavaObject = command.no_rows()
                 for i in range(command.count):
@@ -114,6 +115,8 @@ class Block:
             except BaseException:
                 # Of several INSERTs in one statement, those that are done are met again when it is run again.
                 self._met.ahead = done + self._met.ahead
+                if self._pending.last is not before:
+                    self._pending.belongs(done)
                 raise
             finally:
                 self._used = time.monotonic()
@@ -121,14 +124,15 @@ class Block:
 
     def _run_one(self, command: Command, i: int) -> tuple[JavaObject, ClaimedStatement | None]:
         """Runs or skips statement `i`: its rows, and what the claim has of it. None: it ran outside of the claim."""
-        with self.owed_unless_begun(command.key):
+        with self._pending.unless_begun(command.key):
             fingerprint = command.fingerprint(i)
         while True:
-            with self.owed_unless_begun(fingerprint):
+            with self._pending.unless_begun(fingerprint, command.text):
                 self._settle()
                 if (skipped := self._skipped(command, i, fingerprint)) is not None:
                     log.info("this statement was done by an earlier run of the transaction, and is skipped")
-                    self._failed -= {fingerprint, command.key}
+                    effects.tell_skipped()
+                    self._pending.discard(fingerprint, command.key)
                     return command.no_rows(), skipped
                 if self._claim is None and self._takes_over(command, fingerprint):
                     continue
@@ -140,7 +144,7 @@ class Block:
             if entered is not None:
                 break
             with nothing_bound(self._spark, command):
-                self._failed -= {fingerprint, command.key}
+                self._pending.discard(fingerprint, command.key)
                 return command.execute(i), None
         statement, target = entered
         claim = self._claim
@@ -159,27 +163,19 @@ class Block:
         self._claim = replace(claim, statements=(*claim.statements[:-1], decided))
         if decided.outcome == "fenced":
             tell_of_reservation(claim, target)
-            self._failed.add(fingerprint)
+            self._pending.add_claimed(decided)
             if failure is None or (isinstance(failure, Exception) and not is_held(self._spark, claim)):
                 raise errors.fenced(claim, failure) from failure
             raise failure
-        self._failed -= {fingerprint, command.key}
+        self._pending.discard(fingerprint, command.key)
         if failure is not None:
             log.warning("the statement committed although it reported an error: %s", sentence(failure))
+        effects.tell(self._spark, self._claim, [decided], is_open=True)
         return rows, decided
 
-    @contextmanager
-    def owed_unless_begun(self, fingerprint: str) -> Iterator[None]:
-        """A statement that could not begin (STREAM_BUSY, Ctrl-C) must be run again before COMMIT: the others would move the stream
-        without it. One that is refused for what it says need not; one that has begun, `_settle` settles."""
-        try:
-            yield
-        except BaseException as e:
-            if not errors.is_refusal(e):
-                self._failed.add(fingerprint)
-            if isinstance(e, StreamqlError) and e.code == "CONSUMPTION_UNFINISHED":
-                self._met.strange.add(fingerprint)
-            raise
+    def owed_unless_begun(self, key: str) -> AbstractContextManager[None]:
+        """While a statement is looked at that is known by its key only: if that fails, COMMIT waits for the statement."""
+        return self._pending.unless_begun(key)
 
     def _settle(self) -> None:
         """Decides statements that began and of which nobody has heard (Ctrl-C, a storage that failed twice): one that is not in is owed;
@@ -187,25 +183,16 @@ class Block:
         if self._claim is None or all(s.outcome != "open" for s in self._claim.statements):
             return
         before, self._claim = self._claim, judge(self._spark, self._claim)
-        for was, now in zip(before.statements, self._claim.statements, strict=True):
-            if was.outcome == "open" and now.outcome == "fenced":
-                self._failed.add(now.fingerprint)
-            elif was.outcome == "open":
-                self._met.unheard.append(now)
-                log.warning(
-                    "the statement into %s committed (version %s), though it reported an error",
-                    now.target,
-                    now.target_version,
-                )
+        self._pending.note_decided(before, self._claim)
 
     def _skipped(self, command: Command, i: int, fingerprint: str) -> ClaimedStatement | None:
-        if self._claim is None or self._met.knows_nothing_of(fingerprint):
+        if self._claim is None or self._met.knows_nothing_of(self._claim, fingerprint):
             return None
         try:
             return self._met.skipped(self._spark, self._claim, find_target(self._spark, command, i), fingerprint)
         except StreamqlError as e:
             if e.code == "STATEMENT_COMMITTED":  # the caller knows, and says whether it is to run all the same
-                self._failed.discard(fingerprint)
+                self._pending.discard(fingerprint)
             raise
 
     def _takes_over(self, command: Command, fingerprint: str) -> bool:
@@ -270,7 +257,7 @@ class Block:
         self, command: Command, states: Sequence[StreamState], joining: Sequence[StreamState]
     ) -> dict[str, Interval]:
         """The intervals of the statement's streams: those of the block; for a stream that nobody has read here yet, from its offset."""
-        fixed = {} if self._claim is None else dict(self._claim.intervals)
+        fixed = {} if self._claim is None else {**self._claim.intervals}
         for state in joining:
             seen = self._pins.seen(state.stream.uuid, command.pin)
             if seen is None:
@@ -338,8 +325,8 @@ class Block:
         with self._lock:
             self._refuse_if_closed()
             self._settle()
-            if self._failed:
-                raise errors.not_whole(len(self._failed))
+            if (last := self._pending.last) is not None:
+                raise errors.not_whole(len(self._pending), last.shown)
             if self._claim is None:
                 return
             if self._met.ahead:
@@ -352,6 +339,37 @@ class Block:
                 said = catalog_of(self._spark).outcome_of(self._spark, self._claim.consumption_id)
                 if said != "CONSUMED" and self._claim.done:
                     raise errors.lost_without_commit(self._claim, said)
+            effects.tell(self._spark, self._claim, ())
+
+    def withdraw(self) -> None:
+        """Has COMMIT no longer wait for the statement that failed last, in this run or an earlier one; the claim records it. Raises
+        INVALID_TRANSACTION_STATE if there is none, STATEMENT_COMMITTED if a statement that reported an error is in, CLAIM_LOST."""
+        with self._lock:
+            self._refuse_if_closed()
+            unheard = len(self._met.unheard)
+            if self._claim is not None:
+                self._is_written_after_all()  # the statement may have entered without an answer: the claim must record it as withdrawn
+            self._settle()
+            if len(self._met.unheard) > unheard:
+                raise errors.not_withdrawn(self._met.unheard[-1])
+            last = self._pending.last or left_out_of(self._claim)
+            if last is None:
+                raise errors.nothing_failed()
+            self._record(without(self._claim, last.fingerprint))
+            self._pending.discard(last.fingerprint)
+            self._met.ahead = [s for s in self._met.ahead if s not in last.done]
+            self._used = time.monotonic()
+            log.warning("withdrawn: the statement %s. COMMIT moves its streams without it", last.shown)
+
+    def _record(self, changed: Claim | None) -> None:
+        """Writes the claim anew, for a change of its statements. None: nothing changed."""
+        if self._claim is None or changed is None:
+            return
+        written = write(self._spark, self._claim, changed)
+        if isinstance(written, Claim):
+            self._claim = written
+        elif not self._is_written_after_all():
+            raise errors.lost(self._claim, "another process took this one for dead")
 
     def rollback(self) -> None:
         """Gives the streams back. Raises CONSUMPTION_UNFINISHED where statements have committed: Delta cannot take that back."""
@@ -379,6 +397,4 @@ class Block:
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
-            raise StreamqlError(
-                "INVALID_TRANSACTION_STATE", "the transaction was ended meanwhile", hint="run it again from BEGIN"
-            )
+            raise errors.ended()

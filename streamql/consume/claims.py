@@ -20,6 +20,7 @@ from streamql.consume.liveness import POLL_SECONDS_MAX, POLL_SECONDS_MIN, is_aba
 from streamql.consume.owner import this_owner
 from streamql.delta.command import Target
 from streamql.delta.jvm import is_cancelled
+from streamql.delta.storage import warn_of_unsafe_store
 from streamql.delta.table import DeltaTable
 from streamql.errors import StreamqlError
 from streamql.model import Offset, TableSource
@@ -52,6 +53,7 @@ def write(
     lost: the claim is not there any more, or not as it is known here. moved: a stream that should join changed since it was read.
     `sources`: where the sources of those are now.
     """
+    _warn_of_storage(spark, changed, sources)
     while True:
         held = _held(spark, claim)
         if held is None:
@@ -62,6 +64,12 @@ def write(
             return written
         if any(catalog_of(spark).by_uuid(spark, s.stream.uuid) != s for s in joining):
             return "moved"
+
+
+def _warn_of_storage(spark: SparkSession, claim: Claim, sources: Sources) -> None:
+    """Warns if the log of the catalog, a source or a target is where several drivers can lose commits."""
+    paths = [catalog_of(spark).path, *(s.path for s in sources.values()), *(s.path for s in claim.statements)]
+    warn_of_unsafe_store(spark, paths)
 
 
 def _heartbeat(held: Sequence[StreamState]) -> int:
@@ -126,7 +134,7 @@ def _holds(state: StreamState, claim: Claim) -> bool:
 
 
 def _ended(state: StreamState, claim: Claim, outcome: str, ended_ms: int) -> StreamState:
-    if outcome != "CONSUMED" or not _has_data_of(claim, state.stream.uuid):
+    if outcome != "CONSUMED" or not moves(claim, state.stream.uuid):
         return state.next(claim=None)
     interval = claim.intervals[state.stream.uuid]
     if state.offset != Offset(interval.after, interval.initial):
@@ -134,18 +142,19 @@ def _ended(state: StreamState, claim: Claim, outcome: str, ended_ms: int) -> Str
     return state.next(claim=None, offset=Offset(interval.through), last_consumed_ms=ended_ms)
 
 
-def _has_data_of(claim: Claim, uuid: str) -> bool:
-    """Whether a statement that read the stream is done: one that failed does not move it."""
+def moves(claim: Claim, uuid: str) -> bool:
+    """Whether a statement that read the stream is done: one that failed does not move it. Pure."""
     return not claim.statements or any(claim.reads(s, uuid) and s.outcome != "fenced" for s in claim.statements)
 
 
 def left_out(claim: Claim) -> ClaimedStatement | None:
     """Of a block that goes on with earlier runs: a statement that failed in one and reads a stream that the others move, and for which
-    nothing was done since, neither itself nor, in a later run (the script was mended), another one into the same target. Pure."""
+    nothing was done since, neither itself nor, in a later run (the script was mended), another one into the same target; and that was not
+    withdrawn. Pure."""
     done = {s.fingerprint for s in claim.done}
     moves = [uuid for uuid in claim.intervals if any(claim.reads(s, uuid) for s in claim.done)]
     for s in claim.statements:
-        if s.outcome != "fenced" or s.entered >= claim.number or s.fingerprint in done:
+        if s.outcome != "fenced" or s.withdrawn or s.entered >= claim.number or s.fingerprint in done:
             continue
         is_mended = any(d.writes_where(s.path, s.target) and d.entered > s.entered for d in claim.done)
         if not is_mended and any(claim.reads(s, uuid) for uuid in moves):
@@ -363,4 +372,5 @@ def owned(spark: SparkSession, begun: Claim, states: Sequence[StreamState], lead
 def claim_streams(spark: SparkSession, states: Sequence[StreamState], claim: Claim, sources: Sources) -> bool:
     """Makes a claim on all its streams by one commit: free ones, or such that are under the unfinished claim that this one goes on
     with. False: one of them changed since it was read."""
+    _warn_of_storage(spark, claim, sources)
     return catalog_of(spark).commit(spark, states, [_claimed(s, claim, sources) for s in states], [])

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.consume.owner import is_of_this_host, is_suspended
 from streamql.delta.jvm import sentence
-from streamql.errors import StreamqlError
+from streamql.errors import StreamqlError, counted
 from streamql.settings import BUSY_TIMEOUT
 from streamql.times import now_ms
 
@@ -90,12 +90,39 @@ def is_refusal(e: BaseException) -> bool:
     return e.sqlstate[:2] in ("0A", "22", "42") or e.code == "STATEMENT_COMMITTED"
 
 
-def not_whole(failed: int) -> StreamqlError:
-    """The error for a COMMIT after statements that failed and were not run again."""
+def not_whole(failed: int, last: str) -> StreamqlError:
+    """The error for a COMMIT after statements that failed and were not run again; `last`: the one that failed last."""
     return StreamqlError(
         "INVALID_TRANSACTION_STATE",
-        f"COMMIT: {failed} statement(s) of the transaction failed",
-        hint="run them again, or ROLLBACK",
+        f"COMMIT: {counted(failed, 'statement')} of the transaction failed, the last one {last}",
+        hint="run it again. If another statement stands for it, or its rows are not wanted: ROLLBACK STATEMENT withdraws it, then COMMIT. "
+        "Or ROLLBACK",
+    )
+
+
+def ended() -> StreamqlError:
+    """The error for a statement of a transaction that has ended."""
+    return StreamqlError(
+        "INVALID_TRANSACTION_STATE", "the transaction was ended meanwhile", hint="run it again from BEGIN"
+    )
+
+
+def nothing_failed() -> StreamqlError:
+    """The error for a ROLLBACK STATEMENT in a transaction without a statement that failed."""
+    return StreamqlError(
+        "INVALID_TRANSACTION_STATE",
+        "ROLLBACK STATEMENT: COMMIT waits for no statement of the transaction",
+        hint="COMMIT, or ROLLBACK",
+    )
+
+
+def not_withdrawn(done: ClaimedStatement) -> StreamqlError:
+    """The error for a ROLLBACK STATEMENT after a statement that reported an error and is in."""
+    return StreamqlError(
+        "STATEMENT_COMMITTED",
+        f"ROLLBACK STATEMENT: the statement into {done.target} reported an error, and committed (version {done.target_version})",
+        hint=f"do not run it again: its rows are in. Or ROLLBACK, and RESTORE {done.target}",
+        statement=done.text,
     )
 
 
@@ -116,7 +143,7 @@ def not_run_again(failed: ClaimedStatement) -> StreamqlError:
     return StreamqlError(
         "INVALID_TRANSACTION_STATE",
         f"COMMIT: the statement into {failed.target} failed in an earlier run of the transaction, and was not run in this one",
-        hint="run it, or another one into the same table; or ROLLBACK, and ALTER STREAM … SET OFFSET goes on without it",
+        hint="run it, or another one into the same table; or withdraw it by ROLLBACK STATEMENT, then COMMIT",
     )
 
 

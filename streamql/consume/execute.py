@@ -53,4 +53,7 @@ def tell_of_reservation(claim: Claim, target: Target) -> None:
     """Says that a failed statement leaves an empty table. It is never dropped: with it would go the log that keeps the statement from
     committing after all, and whoever has taken the name over meanwhile would lose a table."""
     if target.mark == claim.consumption_id:
-        log.warning("%s stays, empty: run the statement again, which fills it, or DROP TABLE it", target.name)
+        log.warning(
+            "%s stays, empty: run the statement again, or a corrected one, which fills it; or DROP TABLE it",
+            target.name,
+        )

@@ -20,16 +20,16 @@ class Met:
         self.strange: set[str] = set()
         self._told: list[ClaimedStatement] = []
 
-    def knows_nothing_of(self, fingerprint: str) -> bool:
+    def knows_nothing_of(self, claim: Claim, fingerprint: str) -> bool:
         """Whether a statement can only be new."""
-        return not (self.unheard or self.ahead or fingerprint in self.strange)
+        return not (self.unheard or self.ahead or fingerprint in self.strange or _is_withdrawn(claim, fingerprint))
 
     def skipped(self, spark: SparkSession, claim: Claim, target: Target, fingerprint: str) -> ClaimedStatement | None:
         """The record of a statement that is done; None: it is to run.
 
         Raises CONSUMPTION_UNFINISHED where its target was replaced since, and for a statement that is neither one that is done nor one
-        that failed; STATEMENT_COMMITTED, once, where it writes where one went unheard, or one that it was refused for: it may be the same
-        in other words."""
+        that failed; STATEMENT_COMMITTED, once, where it writes where one went unheard, or one that it was refused for, or one that was
+        done when this one was withdrawn: it may be the same in other words."""
         for records in (self.unheard, self.ahead):
             found = next((s for s in records if s.fingerprint == fingerprint), None)
             if found is not None:
@@ -43,6 +43,8 @@ class Met:
             )
         if fingerprint in self.strange:
             self._tell(claim.done, target, "was done by an earlier run")
+        if _is_withdrawn(claim, fingerprint):
+            self._tell(claim.done, target, "is done, and this one was withdrawn by ROLLBACK STATEMENT")
         return None
 
     def _tell(self, records: list[ClaimedStatement] | tuple[ClaimedStatement, ...], target: Target, what: str) -> None:
@@ -50,3 +52,7 @@ class Met:
             if done.writes_where(target.path, target.name) and done not in self._told:
                 self._told.append(done)
                 raise errors.arrived(done, what)
+
+
+def _is_withdrawn(claim: Claim, fingerprint: str) -> bool:
+    return any(s.withdrawn and s.fingerprint == fingerprint for s in claim.statements)

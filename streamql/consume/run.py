@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState, lowest
 from streamql.catalog.store import catalog_of
-from streamql.consume import transactions
+from streamql.consume import effects, transactions
 from streamql.consume.binding import bind, changes_of, nothing_bound, sources_of, streams_of, tokens_of
 from streamql.consume.claims import (
     READING,
@@ -82,7 +82,9 @@ def consume(spark: SparkSession, command: Command) -> JavaObject:
             with nothing_bound(spark, command):
                 return _run_unclaimed(command)
         if claimed is None:
-            return _run_unclaimed(command)
+            rows = _run_unclaimed(command)
+            effects.tell_of_nothing(command)
+            return rows
         return _run(spark, command, claimed)
 
 
@@ -209,6 +211,7 @@ def _run(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObject:
     if outcome == "CONSUMED":
         if failure is not None:
             _tell_of_success(failure)
+        effects.tell(spark, judged, judged.statements)
         return rows
     for target in claimed.targets:
         tell_of_reservation(claim, target)
@@ -248,4 +251,5 @@ def _end_query(
         raise failure
     if not held and not is_consumed(spark, claim):
         raise lost(claim, "another process took the claim over")
+    effects.tell(spark, claim, ())
     return rows

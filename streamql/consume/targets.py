@@ -71,8 +71,13 @@ def runs_plain(target: Target) -> bool:
 def prepare(spark: SparkSession, command: Command, i: int, target: Target, consumption_id: str) -> Target | None:
     """The target with a table in place that can be fenced: CREATE TABLE AS reserves its name by an empty marked table.
 
-    None: somebody else made, filled or dropped a table of the name at the same time; look again.
+    None: somebody else made, filled or dropped a table of the name at the same time; look again. Raises UNSUPPORTED_TARGET, before it
+    makes anything, if the new table would forget transactions.
     """
+    if target.forgets:
+        default = f"spark.databricks.delta.properties.defaults.{SET_TRANSACTION_RETENTION.removeprefix('delta.')}"
+        hint = f"leave {SET_TRANSACTION_RETENTION} out of the table's properties, and RESET {default} if it is set"
+        raise _forgetful(target, target.forgets, hint)
     if target.is_reserved:
         if target.mark != consumption_id:  # an earlier attempt of our own, or of the block we go on with
             _wait_for_reservation(spark, target)
@@ -119,14 +124,19 @@ def claimed_statement(
         return None
     retention = seen.configuration.get(SET_TRANSACTION_RETENTION)
     if retention is not None:
-        raise StreamqlError(
-            "UNSUPPORTED_TARGET",
-            f"{target.name} forgets transactions after {retention} ({SET_TRANSACTION_RETENTION}): "
-            "a consumption could not be told from one that never was",
-            hint=f"ALTER TABLE {target.name} UNSET TBLPROPERTIES ('{SET_TRANSACTION_RETENTION}')",
-            target=target.name,
-        )
+        hint = f"ALTER TABLE {target.name} UNSET TBLPROPERTIES ('{SET_TRANSACTION_RETENTION}')"
+        raise _forgetful(target, retention, hint)
     return _statement(command, i, target, lead, ordinal, seen.table_id, seen.version)
+
+
+def _forgetful(target: Target, retention: str, hint: str) -> StreamqlError:
+    return StreamqlError(
+        "UNSUPPORTED_TARGET",
+        f"{target.name} forgets transactions after {retention} ({SET_TRANSACTION_RETENTION}): "
+        "a consumption could not be told from one that never was",
+        hint=hint,
+        target=target.name,
+    )
 
 
 def _statement(

@@ -1,4 +1,4 @@
-"""BEGIN, COMMIT and ROLLBACK: which session has a transaction block open."""
+"""BEGIN, COMMIT, ROLLBACK and ROLLBACK STATEMENT: which session has a transaction block open."""
 
 from __future__ import annotations
 
@@ -114,6 +114,17 @@ def rollback(spark: SparkSession) -> None:
         block.rollback()
     finally:
         _forget(spark, block)
+
+
+def rollback_statement(spark: SparkSession) -> None:
+    """Withdraws the statement of the open transaction that failed last: COMMIT no longer waits for it. The transaction stays open."""
+    block = current(spark) or _none("ROLLBACK STATEMENT")
+    try:
+        block.withdraw()
+    except StreamqlError as e:
+        if e.code == "CLAIM_LOST":
+            _forget(spark, block)
+        raise
 
 
 def abandon(spark: SparkSession) -> None:

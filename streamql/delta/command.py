@@ -17,7 +17,8 @@ class Target:
     """Where a statement writes. `kind`: delta or other. `operation`: Spark's name of the write; CTAS, RTAS, REPLACE, with _RESERVED
     where an empty marked table stands there already, whose mark is `mark`; EXISTS: a write by path that a table there keeps from
     writing (mode ignore, error). `table_id`, `path`: of a Delta table that `exists`. `managed`:
-    whether DROP TABLE removes its files."""
+    whether DROP TABLE removes its files. `forgets`: after how long the table that the statement makes would forget transactions; empty:
+    it would not."""
 
     kind: str
     operation: str
@@ -27,6 +28,7 @@ class Target:
     exists: bool
     mark: str = ""
     managed: bool = False
+    forgets: str = ""
 
     @property
     def is_reserved(self) -> bool:
@@ -90,7 +92,7 @@ class Command:
         """Where statement `i` writes, looked up now."""
         t = json.loads(self._handle.target(session_of(self._spark), i))
         where = (t["name"], t["path"], t["tableId"], t["exists"], t.get("mark", ""), t.get("managed", False))
-        return Target(t["kind"], t["operation"], *where)
+        return Target(t["kind"], t["operation"], *where, t.get("forgets", ""))
 
     @property
     def pin(self) -> str:

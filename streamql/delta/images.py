@@ -37,22 +37,19 @@ def shown(
     return frame(df.sparkSession, made)
 
 
-def compared(before: DataFrame, after: DataFrame, names: Sequence[str], same: str) -> DataFrame:
+def compared(before: DataFrame, after: DataFrame, names: Sequence[str]) -> DataFrame:
     """Rows of two sides, both (row id, version, columns …), met by row id: from each pair the rows of the change set.
 
-    `names`: of the change type, row id, version and columns. `same`: SQL over b0 … and a0 … that says whether a pair's values are the
-    same; a pair of the same values, or of one version, is no change.
+    `names`: of the change type, row id, version and columns. A pair of the same values (`Values.scala`), or of one version, is no change.
     """
     images = scala(before.sparkSession).Images
-    return frame(
-        before.sparkSession, images.compared(java_frame(before), java_frame(after), json.dumps(list(names)), same)
-    )
+    return frame(before.sparkSession, images.compared(java_frame(before), java_frame(after), json.dumps(list(names))))
 
 
-def unfold(pairs: DataFrame, names: Sequence[str], same: str) -> DataFrame:
+def unfold(pairs: DataFrame, names: Sequence[str]) -> DataFrame:
     """`compared` for pairs made elsewhere: the columns of the row before, then of the row after, NULLs where there is none."""
     return frame(
-        pairs.sparkSession, scala(pairs.sparkSession).Images.unfold(java_frame(pairs), json.dumps(list(names)), same)
+        pairs.sparkSession, scala(pairs.sparkSession).Images.unfold(java_frame(pairs), json.dumps(list(names)))
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -47,6 +48,17 @@ def scala(spark: SparkSession) -> JavaObject:
 def jvm(spark: SparkSession) -> JavaObject:
     """Py4J's view of the JVM."""
     return spark.sparkContext._jvm
+
+
+def has_classes(view: JavaObject, names: Iterable[str]) -> bool:
+    """Whether the JVM behind a Py4J view can load classes: from its class path, or from what spark-submit has added to it (--jars)."""
+    loader = view.java.lang.Thread.currentThread().getContextClassLoader()
+    try:
+        for name in names:
+            loader.loadClass(name)
+    except Py4JJavaError:  # ClassNotFoundException
+        return False
+    return True
 
 
 def session_of(spark: SparkSession) -> JavaObject:

@@ -39,6 +39,17 @@ class FileState:
         return None if value is None else int(value)
 
     @property
+    def deleted_rows(self) -> int:
+        """Number of rows that the deletion vector marks as deleted."""
+        return int((self.action.get("deletionVector") or {}).get("cardinality", 0))
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows in this state, without deleted ones; None if the action has no statistics."""
+        records = self.action.get("numRecords")
+        return None if records is None else int(records) - self.deleted_rows
+
+    @property
     def has_metadata(self) -> bool:
         """Whether the action says enough to read the file by (removes may leave it out)."""
         return "size" in self.action and "partitionValues" in self.action

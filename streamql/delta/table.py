@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
@@ -118,8 +119,8 @@ class DeltaTable:
         )
 
     def schema(self, snapshot: Snapshot) -> StructType:
-        """The columns of a version, as Spark types."""
-        return StructType.fromJson(json.loads(snapshot.metadata["schemaString"]))
+        """The columns of a version, as Spark types in which all is nullable, nested fields too."""
+        return StructType.fromJson(_nullable(json.loads(snapshot.metadata["schemaString"])))
 
     def commits(self, snapshot: Snapshot, after: int, through: int, *, files: bool = True) -> list[Commit]:
         """The commits of (after, through], with or without their actions on files. Raises CommitMissing."""
@@ -205,14 +206,20 @@ class DeltaTable:
         return self._reader.descriptor(base.handle, version, json.dumps({"metaData": metadata}))
 
     def scan(
-        self, descriptor: JavaObject, files: Iterable[FileState], chosen: FileRows | None = None, origins: bool = False
+        self,
+        descriptor: JavaObject,
+        files: Iterable[FileState],
+        chosen: FileRows | None = None,
+        origins: bool = False,
+        loose: Iterable[str] = (),
     ) -> DataFrame:
         """The rows of exactly these files, with ROW_ID and ROW_VERSION before the columns (`origins`: BASE_ROW_ID, FILE_VERSION too).
 
-        `chosen`: only the rows it names. Lazy.
+        `chosen`: only the rows it names. All columns are nullable; those of `loose` in their nested fields, elements and values too. Lazy.
         """
         adds = "\n".join(f.as_add() for f in files)
-        return frame(self._spark, self._reader.scan(descriptor, adds, chosen.handle if chosen else None, origins))
+        only = chosen.handle if chosen else None
+        return frame(self._spark, self._reader.scan(descriptor, adds, only, origins, "\n".join(loose)))
 
     def nothing(self, snapshot: Snapshot, before: str, after: str) -> DataFrame:
         """No rows, of a version's columns between others, which are given as DDL."""
@@ -227,6 +234,18 @@ class DeltaTable:
         has them."""
         known = "\n".join(f"{c.version} {c.time_ms}" for c in commits)
         return scala(self._spark).CommitTimes.of(self._reader, snapshot.handle, known)
+
+
+def _nullable(kind: Json) -> dict[str, Any]:
+    """A type, or a field, as JSON has it: without NOT NULL anywhere in it."""
+    made = dict(kind)
+    for part in ("type", "elementType", "keyType", "valueType"):
+        if isinstance(kind.get(part), dict):
+            made[part] = _nullable(kind[part])
+    if "fields" in kind:
+        made["fields"] = [_nullable(field) for field in kind["fields"]]
+    made.update(dict.fromkeys(kind.keys() & {"nullable", "containsNull", "valueContainsNull"}, True))
+    return made
 
 
 _durations: dict[str, int] = {}

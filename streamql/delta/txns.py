@@ -118,3 +118,7 @@ class EventLog:
         event = json.dumps({"domains": domains, "txns": transactions, "rows": rows})
         version = self._log.commit(base, event)
         return None if version is None else int(version)
+
+    def replace_columns(self, base: JavaObject, ddl: str) -> bool:
+        """Gives the table other columns, on top of `base`; its rows stay. False: a commit came in between, nothing was changed."""
+        return bool(self._log.replaceColumns(base, ddl))

@@ -9,12 +9,14 @@ from streamql.dialect.rewriter import rewrite
 from streamql.dialect.splitting import split
 from streamql.dialect.suggest import explain_rejected
 from streamql.dialect.tokens import quote_string
+from streamql.dialect.words import nearest
 
 __all__ = [
     "bind",
     "explain_rejected",
     "mend",
     "might_be_ours",
+    "nearest",
     "parse",
     "parse_name",
     "quote_string",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.points import point_in_parentheses, version_number
 from streamql.dialect.statements import CreateStream, PointInTime, Span
-from streamql.dialect.tokens import Token, name_part, span, string_value
+from streamql.dialect.tokens import Kind, Token, name_part, span, string_value
 from streamql.dialect.words import nearest
 from streamql.errors import StreamqlError
 from streamql.model import SourceKind, StreamMode
@@ -23,6 +23,7 @@ _SOURCES: tuple[tuple[tuple[str, ...], SourceKind], ...] = (
     (("MATERIALIZED", "VIEW"), SourceKind.MATERIALIZED_VIEW),
     (("EXTERNAL", "TABLE"), SourceKind.EXTERNAL_TABLE),
 )
+_NAMES = (Kind.WORD, Kind.BACKQUOTED, Kind.DOUBLE_QUOTED)
 _REFUSED_SOURCES = ("STAGE", "DIRECTORY", "EVENT", "ICEBERG", "HYBRID")
 _KINDS = "TABLE, VIEW, DYNAMIC TABLE, MATERIALIZED VIEW or EXTERNAL TABLE"
 
@@ -81,6 +82,9 @@ def _source_kind(cursor: Cursor) -> SourceKind:
             return kind
     if cursor.at_any(_REFUSED_SOURCES):
         raise cursor.refused(f"a stream ON {cursor.key()}", f"the source is a {_KINDS}")
+    guess = nearest(cursor.key(), ("TABLE", "VIEW", "DYNAMIC", "MATERIALIZED", "EXTERNAL"), 2)
+    if guess is not None and name_part(cursor.token) is not None and cursor.tokens[cursor.index + 1].kind in _NAMES:
+        raise cursor.expected(_KINDS, f"did you mean {guess}?")
     named = name_part(cursor.token) is not None or cursor.at_string()
     raise cursor.expected(
         _KINDS, f"write ON TABLE {cursor.token.text}" if named else "write ON TABLE and the source's name"

@@ -11,6 +11,7 @@ from streamql.dialect.shape import chain, key_at, outermost
 from streamql.dialect.splices import Splice
 from streamql.dialect.statements import NameParts
 from streamql.dialect.tokens import Token, name_part
+from streamql.errors import counted
 from streamql.names import quote
 
 ColumnsOf = Callable[[NameParts], Sequence[str]]
@@ -115,7 +116,7 @@ def name_columns(cursor: Cursor, merge: Merge, columns_of: ColumnsOf) -> list[Sp
         commas = sum(tokens[i].key == "," for i in outermost(tokens, values + 2, last))
         count = commas + 1 if last > values + 2 else 0
         if count != len(columns):
-            message = f"{'.'.join(merge.target)} has {len(columns)} columns, VALUES has {count}"
+            message = f"{'.'.join(merge.target)} has {counted(len(columns), 'column')}, VALUES has {count}"
             hint = f"give a value for each of {', '.join(columns)}; or name the columns: INSERT (column, …) VALUES (…)"
             raise cursor.error(message, hint=hint, token=tokens[values])
         at = tokens[insertion.insert].end

@@ -27,6 +27,7 @@ from streamql.dialect.statements import (
     ShowStreams,
     Statement,
 )
+from streamql.dialect.tasks import task_refused
 from streamql.dialect.tokens import Kind, head, scan, span, unterminated
 from streamql.dialect.transactions import recognize_transaction
 
@@ -71,6 +72,8 @@ def parse(text: str) -> Statement | None:
     first = next(scan(text), None)
     if first is None or first.key not in _RECOGNIZERS:
         return None
+    if (refused := task_refused(text)) is not None:
+        raise refused
     # ALTER TABLE … SET PROPERTIES is known by its keys; of all others the first words are enough.
     cursor = Cursor(text) if first.key == "ALTER" else Cursor(text, head(text, _HEAD))
     rule = _RECOGNIZERS[first.key](cursor)
@@ -243,11 +246,12 @@ def _parse_offset(cursor: Cursor) -> PointInTime | None:
 def _parse_show(cursor: Cursor) -> ShowStreams:
     cursor.grammar = SHOW_GRAMMAR
     cursor.expect("SHOW")
-    if cursor.at_any(("FULL", "TERSE")):
-        cursor.advance()
+    terse = cursor.take("TERSE")
+    if not terse:
+        cursor.take("FULL")
     cursor.take("TABLE")
     cursor.expect("STREAMS")
-    show = ShowStreams()
+    show = ShowStreams(terse=bool(terse))
     while not cursor.at_end() and not cursor.at(";"):
         show = _show_clause(cursor, show)
     return show

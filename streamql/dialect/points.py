@@ -6,7 +6,7 @@ from typing import Literal
 
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.statements import NameParts, PointInTime
-from streamql.dialect.tokens import Token, span
+from streamql.dialect.tokens import Token, quote_string, span
 from streamql.dialect.words import nearest
 from streamql.errors import StreamqlError
 
@@ -94,14 +94,19 @@ def quoted_name(cursor: Cursor) -> NameParts:
     try:
         return parse_name(text)
     except StreamqlError as problem:
-        raise cursor.error(
-            f"{token.text} does not hold a name: {problem.message}", hint=problem.hint, token=token
-        ) from None
+        raise cursor.error(problem.message, hint=problem.hint, token=token) from None
 
 
 def parse_name(text: str) -> NameParts:
-    """The parts of a name, as SQL text spells it: `db.s`, `` `a b`.s ``. Raises SYNTAX_ERROR."""
+    """The parts of a name, as SQL text spells it: `db.s`, `` `a b`.s ``.
+
+    Raises SYNTAX_ERROR without line and column: those within a name are none of the statement that holds it.
+    """
     cursor = Cursor(text, grammar="[[catalog.]schema.]name")
-    parts, _ = cursor.name("a name")
-    cursor.expect_end()
+    try:
+        parts, _ = cursor.name("a name")
+        cursor.expect_end()
+    except StreamqlError as problem:
+        message = f"{quote_string(text)} does not hold a name: {problem.message}"
+        raise StreamqlError(problem.code, message, hint=problem.hint) from None
     return parts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.statements import SetTableProperties
 from streamql.dialect.tokens import Kind, Token, name_part, string_value
+from streamql.dialect.words import nearest
 from streamql.errors import StreamqlError
 
 PROPERTIES_GRAMMAR = "ALTER TABLE name SET PROPERTIES ('change_tracking' = 'true' [, 'data_retention_days' = 'n'])"
@@ -12,6 +13,9 @@ TRACKING_GRAMMAR = "ALTER TABLE name SET CHANGE_TRACKING = TRUE"
 
 _OURS = ("change_tracking", "data_retention_days")
 _LISTS = ("PROPERTIES", "TBLPROPERTIES")
+_TYPOS_MAX = 2
+_PARTS = ("change", "trac", "king", "data_", "reten", "tion_", "_day")
+"""Parts of our keys, by which the prefilter knows a misspelt one: one of them is left whole by two mistakes."""
 
 
 def skip_name(cursor: Cursor) -> bool:
@@ -35,13 +39,22 @@ def is_set_table_properties(cursor: Cursor) -> bool:
 
 
 def _has_our_key(cursor: Cursor) -> bool:
-    """Whether one of our keys stands at a key's place in the list that follows."""
+    """Whether one of our keys, or a misspelling of one, stands at a key's place in the list that follows."""
     tokens, start = cursor.tokens, cursor.index + 1
     return any(
-        _written(tokens[index + 1]) in _OURS
+        _written(tokens[index + 1]) in _OURS or _meant(tokens, index + 1) is not None
         for index in range(start, len(tokens) - 1)
         if index == start or tokens[index].key == ","
     )
+
+
+def _meant(tokens: list[Token], index: int) -> str | None:
+    """The key of ours that a key is a misspelling of; None: it is ours, or the user's own. Keys with dots are Delta's or the user's."""
+    written = _written(tokens[index])
+    is_bare = index + 1 < len(tokens) and tokens[index + 1].key == "."
+    if written in _OURS or is_bare or "." in written or not any(part in written for part in _PARTS):
+        return None
+    return nearest(written, _OURS, _TYPOS_MAX)
 
 
 def _written(token: Token) -> str:
@@ -101,6 +114,10 @@ class _Properties:
     def _key(self) -> str:
         """A key: a string, or parts with dots between them (delta.appendOnly); ours in lower case."""
         cursor = self.cursor
+        meant = _meant(cursor.tokens, cursor.index)
+        if meant is not None:
+            message = f"{_written(cursor.token)} is not a property of streamql"
+            raise cursor.error(message, hint=f"did you mean '{meant}'?", code="INVALID_PROPERTY")
         if _written(cursor.token) in _OURS and cursor.key(1) != ".":
             return _written(cursor.advance())
         if cursor.at_string():

@@ -20,12 +20,12 @@ IsStream = Callable[[NameParts], bool]
 _MAY_CHANGE = re.compile(
     r"CHANGES|CONSUME|MERGE|MAX_BATCH_SIZE|SYSTEM\$STREAM_|METADATA\$|CHANGE\$", re.IGNORECASE | re.ASCII
 )
-_FUNCTIONS = {
+FUNCTIONS = {
     "SYSTEM$STREAM_HAS_DATA": "stream_has_data",
     "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": "stream_table_timestamp",
 }
 # fmt: off
-_COLUMNS = {name.upper(): name for name in (
+COLUMNS = {name.upper(): name for name in (
     "METADATA$ACTION", "METADATA$ISUPDATE", "METADATA$ROW_ID", "change$action", "change$is_update", "change$row_id",
 )}
 # fmt: on
@@ -76,10 +76,10 @@ def dollar_names(tokens: list[Token]) -> list[Splice]:
     for index, token in enumerate(tokens):
         if token.kind is not Kind.WORD or "$" not in token.text:
             continue
-        if token.key in _FUNCTIONS and key_at(tokens, index + 1) == "(":
-            splices.append(Splice(token.start, token.end, _FUNCTIONS[token.key]))
-        elif token.key in _COLUMNS:
-            splices.append(Splice(token.start, token.end, quote(_COLUMNS[token.key])))
+        if token.key in FUNCTIONS and key_at(tokens, index + 1) == "(":
+            splices.append(Splice(token.start, token.end, FUNCTIONS[token.key]))
+        elif token.key in COLUMNS:
+            splices.append(Splice(token.start, token.end, quote(COLUMNS[token.key])))
     return splices
 
 

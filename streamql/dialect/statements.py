@@ -106,6 +106,7 @@ class ShowStreams:
     like: str | None = None
     where: str | None = None
     limit: int | None = None
+    terse: bool = False
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,11 @@ class RollbackTransaction:
     """ROLLBACK [TRANSACTION | TRAN | WORK]."""
 
 
+@dataclass(frozen=True)
+class RollbackStatement:
+    """ROLLBACK STATEMENT."""
+
+
 Statement = (
     CreateStream
     | DropStream
@@ -164,6 +170,7 @@ Statement = (
     | BeginTransaction
     | CommitTransaction
     | RollbackTransaction
+    | RollbackStatement
 )
 
 

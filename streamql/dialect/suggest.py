@@ -6,9 +6,11 @@ from collections.abc import Collection
 
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.parser import AFTER_TABLE_NAME
+from streamql.dialect.rewriter import COLUMNS, FUNCTIONS
 from streamql.dialect.shape import key_at
+from streamql.dialect.tasks import task_refused
 from streamql.dialect.tokens import Kind, Token, name_part
-from streamql.dialect.words import distance
+from streamql.dialect.words import distance, nearest
 from streamql.errors import StreamqlError
 
 _VERBS = ("CREATE", "DROP", "ALTER", "SHOW", "DESC", "DESCRIBE")
@@ -17,10 +19,7 @@ _WORDS_MAX = 7  # CREATE OR REPLACE TABLE STREAM, CREATE TABLE IF NOT EXISTS STR
 # Words between the verb and STREAM that leave no doubt about the statement.
 _BETWEEN = frozenset(("OR", "REPLACE", "TABLE", "FULL", "TERSE", "CREATE", "IF", "NOT", "EXISTS", "TEMPORARY", "TEMP"))
 
-_SCHEDULE = "call the statement from a scheduler of your own, such as cron or Airflow"
 _NOT_HERE: tuple[tuple[frozenset[str], tuple[str, ...], str, str], ...] = (
-    (frozenset((*_VERBS, "EXECUTE")), ("TASK",), "tasks", _SCHEDULE),
-    (frozenset(("SHOW",)), ("TASKS",), "tasks", _SCHEDULE),
     (
         frozenset((*_VERBS, "REFRESH")),
         ("DYNAMIC", "TABLE"),
@@ -47,7 +46,20 @@ def explain_rejected(text: str) -> StreamqlError | None:
     cursor = Cursor(text)
     if cursor.at_end() or cursor.token.kind is not Kind.WORD:
         return None
-    return _not_here(cursor) or _misspelt(cursor)
+    return task_refused(text) or _not_here(cursor) or _misspelt(cursor) or _dollar_name(cursor)
+
+
+def _dollar_name(cursor: Cursor) -> StreamqlError | None:
+    """The error for a misspelt METADATA$… or SYSTEM$STREAM_…, which Spark cannot read."""
+    for index, token in enumerate(cursor.tokens):
+        if token.kind is not Kind.WORD or "$" not in token.text or token.key in COLUMNS:
+            continue
+        known = FUNCTIONS if key_at(cursor.tokens, index + 1) == "(" else COLUMNS
+        guess = None if token.key in FUNCTIONS else nearest(token.text, known)
+        if guess is not None:
+            meant = COLUMNS.get(guess, guess)
+            return cursor.error(f"there is no {token.text}", hint=f"did you mean {meant}?", token=token)
+    return None
 
 
 def _not_here(cursor: Cursor) -> StreamqlError | None:

@@ -16,6 +16,7 @@ from streamql.dialect.statements import (
     CreateStream,
     DescribeStream,
     DropStream,
+    RollbackStatement,
     RollbackTransaction,
     SetTableProperties,
     ShowCreateStream,
@@ -27,6 +28,7 @@ from streamql.engine.show import (
     CREATE_COLUMNS,
     DESCRIBE_COLUMNS,
     SHOW_COLUMNS,
+    TERSE_COLUMNS,
     describe_stream,
     show_create_stream,
     show_streams,
@@ -49,11 +51,14 @@ _EVENTS: dict[type, Callable[[SparkSession, Any, str], None]] = {
     BeginTransaction: lambda spark, *_: transactions.begin(spark),
     CommitTransaction: lambda spark, *_: transactions.commit(spark),
     RollbackTransaction: lambda spark, *_: transactions.rollback(spark),
+    RollbackStatement: lambda spark, *_: transactions.rollback_statement(spark),
 }
 
 
 def columns_of(statement: Statement) -> str:
     """The columns of a statement's result, as DDL; empty: it has none."""
+    if isinstance(statement, ShowStreams) and statement.terse:
+        return TERSE_COLUMNS
     return _RESULTS[type(statement)][0] if type(statement) in _RESULTS else ""
 
 

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from streamql.catalog.events import stream_event
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of, user_of
-from streamql.changes.plan import check_row_tracking
 from streamql.changes.schema import check_reserved
 from streamql.consume import Ending, give_way, moving_along, tell_of_freed, transactions, wait_until_free
+from streamql.delta import neutral
 from streamql.delta.names import look_up, qualify, schema_exists
 from streamql.dialect import quote_string
 from streamql.dialect.statements import (
@@ -30,10 +30,11 @@ from streamql.dialect.statements import (
     SetTableProperties,
     Span,
 )
+from streamql.engine.offsets import check_start, describe_move
 from streamql.engine.points import offset_at
 from streamql.engine.reads import find_stream, need_stream, table_source
-from streamql.errors import StreamqlError
-from streamql.model import Interval, Offset, SourceKind, Stream, StreamMode
+from streamql.errors import StreamqlError, counted
+from streamql.model import Offset, SourceKind, Stream, StreamMode
 from streamql.names import Name
 from streamql.sources.table import OpenSource, open_source
 from streamql.times import now_ms
@@ -81,7 +82,7 @@ def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> No
 def _new_state(spark: SparkSession, statement: CreateStream, name: Name, text: str) -> StreamState:
     source = _trackable(spark, statement)
     offset = Offset(source.latest.version) if statement.point is None else offset_at(spark, source, statement.point)
-    _check_history(source, offset)
+    check_start(source, offset)
     copied_initial = statement.point is not None and statement.point.kind == "STREAM" and offset.initial
     stream = Stream(
         uuid=str(uuid.uuid4()),
@@ -103,7 +104,7 @@ def _trackable(spark: SparkSession, statement: CreateStream) -> OpenSource:
     if statement.source_kind is not SourceKind.TABLE:
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
-            f"streams on a {statement.source_kind.value} are not supported, only on a TABLE",
+            f"streams on {_with_article(statement.source_kind.value)} are not supported, only on a TABLE",
             hint="CREATE STREAM s ON TABLE t",
             **where,
         )
@@ -121,22 +122,8 @@ def _trackable(spark: SparkSession, statement: CreateStream) -> OpenSource:
     return source
 
 
-def _check_history(source: OpenSource, offset: Offset) -> None:
-    """Whether all that was committed since can be read as changes: a stream must not be born invalid."""
-    try:
-        commits = source.commits(Interval(offset.version, source.latest.version))
-        check_row_tracking(commits)
-        start = source.latest if offset.version == source.latest.version else source.table.at(offset.version)
-    except StreamqlError as e:
-        raise StreamqlError(
-            "INVALID_POINT_IN_TIME", f"a stream cannot start at version {offset.version}: {e.message}", hint=e.hint
-        ) from e
-    if start.configuration.get("delta.enableRowTracking") != "true":
-        raise StreamqlError(
-            "INVALID_POINT_IN_TIME",
-            f"a stream cannot start at version {offset.version}: change tracking was switched on later",
-            hint="leave the point out to start from now",
-        )
+def _with_article(kind: str) -> str:
+    return f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
 
 
 def _check_free(spark: SparkSession, name: Name, span: Span | None) -> None:
@@ -198,9 +185,17 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
             freed, last = last, moving_along(last, altered)
             changed += [(event, s) for s in last.after if s not in freed.after]
         events = [stream_event(e, s, now_ms(), user_of(spark), text) for e, s in changed]
+        moved = _moved(spark, _of(last, found), altered) if isinstance(statement.action, SetOffset) else None
         if _commit(spark, last, found, altered, events):
+            if moved is not None:
+                log.warning("%s", moved)
             return
     raise _contended(found.name)
+
+
+def _moved(spark: SparkSession, before: StreamState, after: StreamState) -> str | None:
+    """What SET OFFSET skips, or shows again; None if that is nothing."""
+    return describe_move(open_source(spark, after.stream.source), before, after.offset)
 
 
 def is_version(point: PointInTime | None) -> bool:
@@ -245,7 +240,7 @@ def _altered(spark: SparkSession, state: StreamState, statement: AlterStream) ->
     assert isinstance(action, SetOffset)
     source = open_source(spark, state.stream.source)
     offset = Offset(source.latest.version) if action.point is None else offset_at(spark, source, action.point)
-    _check_history(source, offset)
+    check_start(source, offset)
     sequence = catalog_of(spark).number_of(state)
     stream = replace(state.stream, source=source.source)
     return "set_offset", replace(state, stream=stream, offset=offset, sequence=sequence + 1)
@@ -278,7 +273,7 @@ def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> 
     properties = {k: v for k, v in properties.items() if current.get(k) != v}
     if properties:
         listed = ", ".join(f"{quote_string(k)} = {quote_string(v)}" for k, v in properties.items())
-        spark.sql(f"ALTER TABLE {name.sql} SET TBLPROPERTIES ({listed})")
+        neutral.run(spark, f"ALTER TABLE {name.sql} SET TBLPROPERTIES ({listed})")
 
 
 def guard(spark: SparkSession, kind: str, parts: tuple[str, ...]) -> None:
@@ -300,7 +295,7 @@ def _guard(spark: SparkSession, kind: str, parts: tuple[str, ...]) -> None:
         if inside:
             raise StreamqlError(
                 "NAME_ALREADY_IN_USE",
-                f"schema {parts[-1]} holds {len(inside)} stream(s), e.g. {inside[0]}",
+                f"schema {parts[-1]} holds {counted(len(inside), 'stream')}, e.g. {inside[0]}",
                 hint="; ".join(f"DROP STREAM {n}" for n in inside[:3]) + (" …" if len(inside) > 3 else ""),
                 streams=inside,
             )

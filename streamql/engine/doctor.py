@@ -93,8 +93,8 @@ def examine(spark: SparkSession, *, fix: bool = False) -> list[Finding]:
 
 
 def _views(spark: SparkSession, fix: bool) -> list[Finding]:
-    """The views for people, where they are missing. `fix`: they are made."""
-    what = "the views of the catalog, which people read, are missing"
+    """The views of the catalog, if they are missing or outdated. `fix`: they are made."""
+    what = "the views of the catalog are missing or outdated"
     try:
         if not catalog_of(spark).lacks_views(spark, fix=fix):
             return []

@@ -5,7 +5,7 @@ However many consumptions there are, what leaves Spark is bounded: a row a strea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
@@ -84,10 +84,11 @@ def newest(spark: SparkSession) -> dict[str, Newest]:
     return {r["stream_id"]: Newest(_consumption(r["last"]), _optional(r["failure"])) for r in found.collect()}
 
 
-def first_ms(spark: SparkSession) -> int | None:
-    """When the first consumption ended that the ledger still has."""
+def first_ms(spark: SparkSession, uuids: Sequence[str]) -> int | None:
+    """When the first consumption of one of the streams ended that the ledger still has. None: it has none."""
     ledger = catalog_of(spark).ledger(spark)
-    row = None if ledger is None else ledger.agg(F.unix_millis(F.min("ended_at"))).first()
+    found = None if ledger is None else ledger.where(F.col("stream_id").isin(list(uuids)))
+    row = None if found is None else found.agg(F.unix_millis(F.min("ended_at"))).first()
     return None if row is None else row[0]
 
 

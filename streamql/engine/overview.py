@@ -20,7 +20,7 @@ from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
 
-Condition = Literal["stale", "invalid", "unfinished", "busy", "data", "empty"]
+State = Literal["stale", "invalid", "unfinished", "busy", "data", "empty"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class StreamFacts:
     failure: Consumption | None = None
 
     @property
-    def condition(self) -> Condition:
+    def state(self) -> State:
         """The one word for it: what needs a person comes before what passes."""
         if self.status.stale:
             return "stale"

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import math
+
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampType
 
 from streamql.catalog.store import catalog_of
 from streamql.delta.names import qualify
 from streamql.dialect.statements import PointInTime
+from streamql.engine.offsets import earliest_start
+from streamql.engine.suggestions import missing_stream
 from streamql.errors import StreamqlError
 from streamql.model import Offset
 from streamql.reading import check_history
 from streamql.sources.table import OpenSource
-from streamql.times import iso, now_ms
+from streamql.times import iso, now_ms, now_us
+
+_SECONDS_MAX = 100_000 * 365 * 86_400
+"""More than any table's history; a double of seconds that is larger, infinite or NaN is a mistake."""
 
 
 def offset_at(spark: SparkSession, source: OpenSource, point: PointInTime) -> Offset:
-    """The offset that a point names: the last version at or before it; BEFORE, the version before that one; later than the latest, the
-    latest. Raises INVALID_POINT_IN_TIME, naming what can be read, and STREAM_NOT_FOUND."""
+    """Return the offset that a point in time names.
+
+    AT a version is that version; AT a time is the last version committed at or before it. BEFORE is one version earlier, or the last
+    version committed before the time. Raises INVALID_POINT_IN_TIME if the point is not in the history of the source, or is later than
+    it, and STREAM_NOT_FOUND.
+    """
     if point.kind == "STREAM":
         return _of_stream(spark, source, point)
-    version = _version(spark, source, point)
-    return Offset(_checked(source, version - 1 if point.before else version, point))
+    if point.kind == "VERSION":
+        return Offset(_checked(source, _existing_version(source, point), point))
+    return Offset(_checked(source, _version_at_time(spark, source, point), point))
 
 
 def _of_stream(spark: SparkSession, source: OpenSource, point: PointInTime) -> Offset:
@@ -29,9 +42,7 @@ def _of_stream(spark: SparkSession, source: OpenSource, point: PointInTime) -> O
     name = qualify(spark, point.stream)
     state = catalog_of(spark).find(spark, name)
     if state is None:
-        raise StreamqlError(
-            "STREAM_NOT_FOUND", f"there is no stream {name}", hint="SHOW STREAMS lists those there are", **_where(point)
-        )
+        raise missing_stream(spark, point.stream, **_where(point))
     if state.stream.source.table_id != source.source.table_id:
         raise StreamqlError(
             "INVALID_POINT_IN_TIME",
@@ -45,29 +56,40 @@ def _of_stream(spark: SparkSession, source: OpenSource, point: PointInTime) -> O
     return Offset(_checked(source, state.offset.version - 1, point))
 
 
-def _version(spark: SparkSession, source: OpenSource, point: PointInTime) -> int:
-    if point.kind == "VERSION":
-        assert point.version is not None
-        return min(point.version, source.latest.version)
-    time_ms = time_of(spark, point)
-    version = source.table.version_at(time_ms)
+def _existing_version(source: OpenSource, point: PointInTime) -> int:
+    assert point.version is not None
+    latest = source.latest
+    if point.version > latest.version:
+        raise _later(source, f"version {point.version} of {source.source.name} does not exist yet", point)
+    return point.version - 1 if point.before else point.version
+
+
+def _version_at_time(spark: SparkSession, source: OpenSource, point: PointInTime) -> int:
+    time_us = time_of(spark, point)
+    time_ms = time_us // 1000
+    # The clock of the writer of the latest commit may be ahead of this one.
+    if time_ms > max(now_ms(), source.latest.time_ms):
+        raise _later(source, f"{iso(time_ms)} lies in the future", point)
+    # Commits have whole milliseconds. The last one before a time is at least a microsecond earlier, so the time is rounded up.
+    version = source.table.version_at(-(-time_us // 1000) - 1 if point.before else time_ms)
     if version < 0:
         raise _outside(source, f"{iso(time_ms)} lies before the history of {source.source.name}", point)
     return version
 
 
 def time_of(spark: SparkSession, point: PointInTime) -> int:
-    """The time that TIMESTAMP => or OFFSET => names, in milliseconds since 1970. Raises INVALID_POINT_IN_TIME."""
+    """Return the time that TIMESTAMP => or OFFSET => names, in microseconds since 1970. Raises INVALID_POINT_IN_TIME."""
     assert point.expression is not None
-    kind = "timestamp" if point.kind == "TIMESTAMP" else "double"
+    is_time = point.kind == "TIMESTAMP"
     try:
         value = F.expr(point.expression)
-        number = value.cast("timestamp").cast("double") if kind == "timestamp" else value.cast("double")
+        # Exact: a double cannot hold each microsecond of a time.
+        number = F.unix_micros(value.cast(TimestampType())) if is_time else value.cast("double")
         row = spark.range(1).select(number.alias("v")).first()
     except Exception as e:
         raise StreamqlError(
             "INVALID_POINT_IN_TIME",
-            f"{point.expression} is no constant {'time' if kind == 'timestamp' else 'number of seconds'}: {_first_line(e)}",
+            f"{point.expression} is not a constant {'time' if is_time else 'number of seconds'}: {_first_line(e)}",
             hint="TIMESTAMP => '2026-01-31 12:00:00', or OFFSET => -3600 for an hour ago",
             **_where(point),
         ) from e
@@ -78,17 +100,17 @@ def time_of(spark: SparkSession, point: PointInTime) -> int:
             hint="TIMESTAMP => '2026-01-31 12:00:00'",
             **_where(point),
         )
-    value_seconds = float(row["v"])
-    if point.kind == "TIMESTAMP":
-        return round(value_seconds * 1000)
-    if value_seconds > 0:
+    if is_time:
+        return int(row["v"])
+    seconds = float(row["v"])
+    if not (-_SECONDS_MAX <= seconds <= 0):
         raise StreamqlError(
             "INVALID_POINT_IN_TIME",
-            f"OFFSET => {point.expression} lies in the future",
+            f"OFFSET => {point.expression} {'lies in the future' if seconds > 0 else 'is not a number of seconds ago'}",
             hint="OFFSET counts seconds back: OFFSET => -3600",
             **_where(point),
         )
-    return round(now_ms() + value_seconds * 1000)
+    return now_us() + math.floor(seconds * 1_000_000)
 
 
 def _checked(source: OpenSource, version: int, point: PointInTime) -> int:
@@ -99,8 +121,20 @@ def _checked(source: OpenSource, version: int, point: PointInTime) -> int:
     return version
 
 
+def _later(source: OpenSource, what: str, point: PointInTime) -> StreamqlError:
+    latest = source.latest
+    return StreamqlError(
+        "INVALID_POINT_IN_TIME",
+        f"{what}: the latest version is {latest.version} ({iso(latest.time_ms)})",
+        hint=f"VERSION => {latest.version} names the latest version",
+        latest_version=latest.version,
+        latest_time_ms=latest.time_ms,
+        **_where(point),
+    )
+
+
 def _outside(source: OpenSource, what: str, point: PointInTime) -> StreamqlError:
-    first, time_ms = source.table.earliest()
+    first, time_ms = earliest_start(source) or source.table.earliest()
     return StreamqlError(
         "INVALID_POINT_IN_TIME",
         f"{what}: the earliest that can be read is version {first} ({iso(time_ms)})",

@@ -13,6 +13,7 @@ from streamql.delta.rows import small_frame
 from streamql.dialect import parse_name, quote_string
 from streamql.dialect.statements import PointInTime
 from streamql.engine.points import offset_at
+from streamql.engine.suggestions import missing_stream, missing_table
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode, TableSource
 from streamql.names import Name
@@ -36,15 +37,7 @@ def need_stream(
     state = find_stream(spark, parts)
     if state is not None:
         return state
-    import difflib
-
-    names = [str(s.name) for s in catalog_of(spark).all(spark)]
-    wanted = ".".join(parts)
-    close = difflib.get_close_matches(wanted, names + [n.split(".")[-1] for n in names], 1, 0.6)
-    hint = f"did you mean {close[0]}?" if close else "SHOW STREAMS lists those there are"
-    raise StreamqlError(
-        "STREAM_NOT_FOUND", f"there is no stream {wanted}", hint=hint, line=line, column=column, name=wanted
-    )
+    raise missing_stream(spark, parts, line, column)
 
 
 def batch_size(options: Mapping[str, str]) -> int | None:
@@ -100,11 +93,12 @@ def table_source(spark: SparkSession, name: Name, line: int | None = None, colum
         )
     if catalog_of(spark).find(spark, name) is not None:
         raise StreamqlError(
-            "UNSUPPORTED_SOURCE", f"{name} is a stream itself", hint="make the stream on the table behind it", **where
+            "UNSUPPORTED_SOURCE",
+            f"{name} is a stream, and this statement takes a table",
+            hint="name the table that the stream is on; DESCRIBE STREAM shows it",
+            **where,
         )
-    raise StreamqlError(
-        "TABLE_NOT_FOUND", f"there is no table {name}", hint="SHOW TABLES lists those there are", **where
-    )
+    raise missing_table(spark, name, line, column)
 
 
 def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
+from streamql.delta import neutral
 from streamql.delta.log import Commit, FileState
 from streamql.delta.table import DeltaTable
 from streamql.dialect import quote_string
@@ -231,16 +232,16 @@ def revert(spark: SparkSession, source: OpenSource, extension: Extension) -> boo
     before = extension.before
     _set(spark, source, {key: value for key, value in before.items() if value is not None})
     gone = ", ".join(quote_string(key) for key in (*(k for k, v in before.items() if v is None), EXTENDED))
-    spark.sql(f"ALTER TABLE {_sql(source)} UNSET TBLPROPERTIES ({gone})")
+    neutral.run(spark, f"ALTER TABLE {_sql(source)} UNSET TBLPROPERTIES ({gone})")
     return True
 
 
 def _sql(source: OpenSource) -> str:
     """The very table, whatever has its name by now, here or in another metastore."""
-    return f"delta.{quote(source.table.path)}"
+    return f"spark_catalog.delta.{quote(source.table.path)}"
 
 
 def _set(spark: SparkSession, source: OpenSource, properties: dict[str, str]) -> None:
     if properties:
         listed = ", ".join(f"{quote_string(k)} = {quote_string(v)}" for k, v in properties.items())
-        spark.sql(f"ALTER TABLE {_sql(source)} SET TBLPROPERTIES ({listed})")
+        neutral.run(spark, f"ALTER TABLE {_sql(source)} SET TBLPROPERTIES ({listed})")

@@ -18,22 +18,26 @@ from streamql.errors import StreamqlError
 
 SHOW_COLUMNS = (
     "name STRING, schema_name STRING, table_name STRING, source_type STRING, mode STRING, offset_version BIGINT, "
-    "offset_timestamp TIMESTAMP, lag_versions BIGINT, lag_seconds BIGINT, has_data BOOLEAN, stale BOOLEAN, stale_after TIMESTAMP, "
-    "invalid_reason STRING, comment STRING, create_time TIMESTAMP, last_consumed TIMESTAMP"
+    "offset_timestamp TIMESTAMP_LTZ, lag_versions BIGINT, lag_seconds BIGINT, has_data BOOLEAN, stale BOOLEAN, stale_after TIMESTAMP_LTZ, "
+    "invalid_reason STRING, comment STRING, create_time TIMESTAMP_LTZ, last_consumed TIMESTAMP_LTZ"
 )
+TERSE_COLUMNS = "name STRING, schema_name STRING, table_name STRING, mode STRING, create_time TIMESTAMP"
 DESCRIBE_COLUMNS = "info_name STRING, info_value STRING"
 CREATE_COLUMNS = "createtab_stmt STRING"
 
 
 def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
-    """The streams of a schema, the current one unless named: one row each, SHOW_COLUMNS."""
+    """The streams of a schema, the current one unless named: one row each, SHOW_COLUMNS. TERSE: TERSE_COLUMNS, by the catalog alone."""
     catalog, schema = _schema(spark, statement)
     tell_of_unreadable(spark)
     states = [
         s for s in catalog_of(spark).all(spark) if (s.name.catalog, s.name.schema.lower()) == (catalog, schema.lower())
     ]
-    rows = [_row(state, status) for state, status in zip(states, statuses(spark, states), strict=True)]
-    frame = small_frame(spark, SHOW_COLUMNS, rows)
+    if statement.terse:
+        frame = small_frame(spark, TERSE_COLUMNS, [_terse_row(state) for state in states])
+    else:
+        rows = [_row(state, status) for state, status in zip(states, statuses(spark, states), strict=True)]
+        frame = small_frame(spark, SHOW_COLUMNS, rows)
     if statement.like is not None:
         frame = frame.where(F.col("name").rlike(_pattern(statement.like)))
     if statement.where is not None:
@@ -58,6 +62,12 @@ def _pattern(like: str) -> str:
     special = {"%": ".*", "_": ".", "*": ".*", "|": "|"}
     tokens = re.findall(r"\\.|.", like, re.DOTALL)
     return "(?i)^(" + "".join(special.get(t) or re.escape(t[-1]) for t in tokens) + ")$"
+
+
+def _terse_row(state: StreamState) -> list[Value]:
+    """The table's name is the one that streamql saw last: to find a renamed table takes a look at it."""
+    stream = state.stream
+    return [stream.name.object, stream.name.schema, str(stream.source.name), stream.mode.value, stream.created_at_ms]
 
 
 def _row(state: StreamState, status: StreamStatus) -> list[Value]:
@@ -87,7 +97,7 @@ def describe_stream(spark: SparkSession, statement: DescribeStream) -> DataFrame
     state = _need(spark, statement)
     names = [c.split(" ")[0] for c in SHOW_COLUMNS.split(", ")]
     values = _row(state, status_of(spark, state))
-    times = {n for n, c in zip(names, SHOW_COLUMNS.split(", "), strict=True) if c.endswith("TIMESTAMP")}
+    times = {n for n, c in zip(names, SHOW_COLUMNS.split(", "), strict=True) if c.endswith("TIMESTAMP_LTZ")}
     facts: list[list[Value]] = [[n, _text(spark, v, n in times)] for n, v in zip(names, values, strict=True)]
     stream = state.stream
     more = {
@@ -113,7 +123,7 @@ def _text(spark: SparkSession, value: Value, is_time: bool) -> str | None:
     if isinstance(value, bool):
         return _boolean(value)
     if is_time:
-        row = small_frame(spark, "t TIMESTAMP", [[value]]).select(F.col("t").cast("string")).first()
+        row = small_frame(spark, "t TIMESTAMP_LTZ", [[value]]).select(F.col("t").cast("string")).first()
         return None if row is None else str(row[0])
     return str(value)
 

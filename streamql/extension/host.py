@@ -21,11 +21,13 @@ if sys.platform != "win32":
     import fcntl
 
 JAVA_MAJOR_MIN = 17
+JAVA_NEEDED = f"Java {JAVA_MAJOR_MIN} or newer (Spark 4.2 supports 17, 21 and 25; streamql is tested with 17)"
+"""What the pages and the error say. Spark's own documentation names the releases that it supports."""
 QUICK_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xss8m")
 """Flags for JVMs that live for seconds: C2 and G1 never pay off, and scalac recurses deeply."""
 
 _JAVA_HINT = (
-    "install a Java runtime, 17 or 21: `apt-get install openjdk-17-jre-headless` (Debian, Ubuntu), "
+    f"install {JAVA_NEEDED}: `apt-get install openjdk-17-jre-headless` (Debian, Ubuntu), "
     "`dnf install java-17-openjdk-headless` (Fedora, RHEL) or `brew install openjdk@17` (macOS); "
     "or point JAVA_HOME at one you have"
 )

@@ -51,6 +51,7 @@ def not_installed(why: str) -> StreamqlError:
     return StreamqlError(
         "EXTENSION_NOT_INSTALLED",
         why,
-        hint="make it with streamql.session() or streamql.configure(SparkSession.builder).getOrCreate(), in a new process; "
-        f"or start Spark with these settings, as lines of spark-defaults.conf or each behind --conf as key=value:\n{lines}",
+        hint="in a new Python process, call streamql.session() or streamql.configure(SparkSession.builder).getOrCreate() first; "
+        "or start Spark (spark-submit, bin/pyspark, bin/spark-shell) with these settings, as lines of spark-defaults.conf "
+        f"or each as --conf key=value:\n{lines}",
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.changes import HIDDEN_COLUMNS, change_set, read_commits
-from streamql.changes.plan import ChangePlan, PlanKind, plan_changes
+from streamql.changes.plan import ChangePlan, Piece, PlanKind, plan_changes
 from streamql.changes.scan import followed
 from streamql.changes.schema import Epoch, check_compatible, fields
 from streamql.delta.log import Commit, CommitMissing
@@ -223,8 +223,8 @@ def backlog(source: OpenSource, interval: Interval, mode: StreamMode) -> Backlog
     """Counts rows, files and bytes that reading the interval would touch; no job runs."""
     plan = source.plan(interval, mode)
     pieces = plan.inserted + plan.pieces
-    added = _rows([(p.file.action, p.other.action if p.other else None) for p in pieces if p.weight > 0])
-    removed = _rows([(p.file.action, p.other.action if p.other else None) for p in pieces if p.weight < 0])
+    added = _rows(p for p in pieces if p.weight > 0)
+    removed = _rows(p for p in pieces if p.weight < 0)
     size = sum(int(p.file.action.get("size", 0)) for p in pieces)
     versions = interval.through - interval.after
     return Backlog(
@@ -232,27 +232,17 @@ def backlog(source: OpenSource, interval: Interval, mode: StreamMode) -> Backlog
     )
 
 
-def _rows(pieces: Sequence[tuple[object, object]]) -> int | None:
+def _rows(pieces: Iterable[Piece]) -> int | None:
+    """Count the rows of pieces of files, by their statistics; None if one has none."""
     total = 0
-    for file, other in pieces:
-        rows = _live(file)
-        if other is not None:
-            rows = max(0, _vector(other) - _vector(file))
+    for piece in pieces:
+        rows = piece.file.rows
+        if piece.other is not None:
+            rows = max(0, piece.other.deleted_rows - piece.file.deleted_rows)
         if rows is None:
             return None
         total += rows
     return total
-
-
-def _live(action: object) -> int | None:
-    assert isinstance(action, dict)
-    records = action.get("numRecords")
-    return None if records is None else int(records) - _vector(action)
-
-
-def _vector(action: object) -> int:
-    assert isinstance(action, dict)
-    return int((action.get("deletionVector") or {}).get("cardinality", 0))
 
 
 def is_stale_soon(first_ms: int, retention: int) -> bool:

@@ -13,6 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.cli.main import main
+from streamql.consume.effects import Effect, Move, Write, from_json
+from streamql.settings import EFFECTS, WANTS_EFFECTS
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -88,7 +90,7 @@ def test_a_script(run: Run, database: str, tmp_path: Path) -> None:
     code, out, err = run("--database", database, "-f", str(script))
     assert code == 0
     assert err == (
-        "MERGE: 2 rows affected (0 updated, 1 deleted, 1 inserted)\n"
+        "INSERT: 2 rows inserted\nMERGE: 2 rows affected (0 updated, 1 deleted, 1 inserted)\nINSERT: 1 row inserted\n"
         "EXECUTE: 3 rows affected\nDELETE: 1 row affected\n" + err[err.index("OPTIMIZE") :]
     )
     lines = out.splitlines()
@@ -107,7 +109,7 @@ def test_a_script(run: Run, database: str, tmp_path: Path) -> None:
 def test_streams(run: Run, database: str) -> None:
     setup = """CREATE TABLE src (id INT, v STRING); ALTER TABLE src SET PROPERTIES ('change_tracking' = 'true');
         CREATE STREAM st ON TABLE src; INSERT INTO src VALUES (1, 'a'); CREATE TABLE copy (id INT, v STRING)"""
-    assert run("--database", database, "-e", setup) == (0, "", "")
+    assert run("--database", database, "-e", setup) == (0, "", "INSERT: 1 row inserted\n")
     code, out, err = run("--output", "tsv", "-e", "SELECT __change_type, id, v FROM st", "-e", "SHOW STREAMS")
     assert (code, err) == (0, "")
     assert out.startswith("__change_type\tid\tv\nINSERT\t1\ta\nname\tschema_name\t")
@@ -116,7 +118,76 @@ def test_streams(run: Run, database: str) -> None:
         WHEN NOT MATCHED AND st.__change_type = 'INSERT' THEN INSERT (id, v) VALUES (st.id, st.v)"""
     code, out, err = run("--output", "json", "-e", merge, "-e", "SELECT count(*) AS left FROM st; SELECT * FROM copy")
     assert (code, out) == (0, '{"left": 0}\n{"id": 1, "v": "a"}\n')
-    assert err == "MERGE: 1 row affected (0 updated, 0 deleted, 1 inserted)\n"
+    assert err == "MERGE: 1 row into copy (0 updated, 0 deleted, 1 inserted); st 2 → 3\n"
+
+
+def test_what_consumptions_did(run: Run, database: str, spark: SparkSession) -> None:
+    setup = """CREATE TABLE src (id INT); ALTER TABLE src SET PROPERTIES ('change_tracking' = 'true');
+        INSERT INTO src VALUES (0); CREATE STREAM st ON TABLE src; CREATE STREAM all_of_it ON TABLE src SHOW_INITIAL_ROWS = TRUE;
+        CREATE TABLE a (id INT); CREATE TABLE b (id INT)"""
+    assert run("-S", "--database", database, "-e", setup) == (0, "", "")
+
+    def said(*statements: str) -> list[str]:
+        code, _, err = run("-e", "; ".join(statements))
+        assert code == 0, err
+        return err.splitlines()
+
+    more, into_a, into_b = ("INSERT INTO src VALUES (1), (2)", *(f"INSERT INTO {t} SELECT id FROM st" for t in "ab"))
+    assert said(into_a, more, into_a) == [
+        "INSERT: 0 rows inserted; st stays at 3",
+        "INSERT: 2 rows inserted",
+        "INSERT: 2 rows into a; st 3 → 4",
+    ]
+    assert said(more, "FROM st INSERT INTO a SELECT id INSERT INTO b SELECT id WHERE id > 1") == [
+        "INSERT: 2 rows inserted",
+        "INSERT: 2 rows into a, 1 row into b; st 4 → 5",
+    ]
+    assert said("CREATE TABLE c AS SELECT id FROM all_of_it") == [
+        "CREATE: 5 rows into c; all_of_it 3 → 5 with its initial rows"
+    ]
+    assert said(more, "BEGIN TRANSACTION", into_a, into_b, "COMMIT")[1:] == [
+        "INSERT: 2 rows into a; st 5 → 6 at COMMIT",
+        "INSERT: 2 rows into b; st 5 → 6 at COMMIT",
+        "COMMIT: st 5 → 6",
+    ]
+    assert said(more, f"BEGIN {into_a}; INSERT INTO b SELECT id FROM all_of_it; END")[1:] == [
+        "INSERT: 2 rows into a; st 6 → 7",
+        "INSERT: 4 rows into b; all_of_it 5 → 7",
+    ]
+    assert said(more, "SELECT id FROM st WITH CONSUME")[1:] == ["2 rows; st 7 → 8"]
+    assert run("-S", "-e", f"{more}; {into_a}") == (0, "", "")
+    assert said(more, f"EXECUTE IMMEDIATE '{into_a}'")[1:] == ["INSERT: 2 rows into a; st 9 → 10"]
+    half = ("INSERT INTO src VALUES (3)", "BEGIN TRANSACTION", into_a, "INSERT INTO b SELECT raise_error('no') FROM st")
+    assert run("-S", "-e", "; ".join(half))[0] == 1
+    assert said("BEGIN TRANSACTION", into_a, into_b, "COMMIT")[1:] == [
+        "INSERT: skipped, since an earlier run of the transaction did it",
+        "INSERT: 1 row into b; st 10 → 11 at COMMIT",
+        "COMMIT: st 10 → 11",
+    ]
+    plain = "CREATE TABLE p (id INT) USING parquet; SET spark.streamql.nonDeltaTargets = at_least_once; INSERT INTO src VALUES (4)"
+    try:
+        assert said(plain, "INSERT INTO p SELECT id FROM st")[1:] == ["INSERT: rows into p; st 11 → 12"]
+    finally:
+        spark.conf.unset("spark.streamql.nonDeltaTargets")
+
+
+def test_a_server_s_session_tells_its_client(run: Run, database: str, spark: SparkSession) -> None:
+    """By settings that it leaves only if the client asks for them."""
+    setup = """CREATE TABLE src (id INT); ALTER TABLE src SET PROPERTIES ('change_tracking' = 'true');
+        CREATE STREAM st ON TABLE src; CREATE TABLE a (id INT); INSERT INTO src VALUES (0)"""
+    assert run("-S", "--database", database, "-e", setup) == (0, "", "")
+    own = spark.newSession()
+    own.sql(f"USE {database}")
+    own.sql("INSERT INTO a SELECT id FROM st")
+    assert own.conf.get(EFFECTS, "") == ""
+    own.conf.set(WANTS_EFFECTS, "true")
+    own.sql("INSERT INTO src VALUES (1)")
+    own.sql("BEGIN TRANSACTION")
+    own.sql("INSERT INTO a SELECT id FROM st")
+    own.sql("COMMIT")
+    written = (Write("INSERT", f"spark_catalog.{database}.a", 1),)
+    move = (Move(f"{database}.st", 3, 4),)
+    assert from_json(own.conf.get(EFFECTS) or "") == [Effect(move, written, is_open=True), Effect(move)]
 
 
 def test_warnings(run: Run, database: str) -> None:
@@ -150,7 +221,9 @@ def test_errors(run: Run, tmp_path: Path) -> None:
     code, out, err = run("--output", "json", "-f", str(script))
     assert (code, out) == (1, '{"one": 1}\n')
     assert err.startswith(f"error in statement 2, line 4 of {script}: [UNRESOLVED_COLUMN.WITHOUT_SUGGESTION] ")
-    assert err.endswith("    4 |   nope\n      |   ^\nSQLSTATE: 42703\n")
+    assert err.endswith("    4 |   nope\n      |   ^\nSQLSTATE: 42703\n4 statements after it were not run\n")
+    assert run("-e", "SELECT nope; SELECT 1")[2].endswith("\n1 statement after it was not run\n")
+    assert "not run" not in run("-e", "SELECT 1; SELECT nope")[2]
 
 
 def test_all_errors(run: Run) -> None:

@@ -16,7 +16,9 @@ from streamql.cli.options import Input, parse
 from streamql.cli.script import open_end, statements
 
 
-def test_defaults() -> None:
+def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STREAMQL_DATA", raising=False)
+    monkeypatch.setenv("STREAMQL_DATABASE", "")
     options = parse([])
     assert (options.command, options.inputs, options.output, options.max_rows) == (None, (), "table", 1000)
     assert (options.data, options.database, options.conf) == (Path("streamql-data"), None, {})
@@ -31,6 +33,25 @@ def test_commands() -> None:
     ):
         options = parse(argv)
         assert (options.data, options.arguments.fix, options.conf) == (Path("d"), True, {"a": "b", "c": "d"})
+
+
+def test_the_environment_s_defaults(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("STREAMQL_DATA", "here")
+    monkeypatch.setenv("STREAMQL_DATABASE", "db")
+    for argv in ([], ["streams"], ["run", "f.sql"]):
+        assert (parse(argv).data, parse(argv).database) == (Path("here"), "db")
+    for argv in (["--data", "d", "--database", "o"], ["streams", "--data", "d", "--database", "o"]):
+        assert (parse(argv).data, parse(argv).database) == (Path("d"), "o")
+    # They are no options given: what takes no --data and no --database leaves them alone.
+    assert parse(["--connect", "sc://localhost:1"]).database == "db"
+    assert parse(["conf"]).command == COMMANDS["conf"]
+    assert parse(["doctor"]).command == COMMANDS["doctor"]
+    with pytest.raises(SystemExit):
+        parse(["--connect", "sc://localhost:1", "--data", "d"])
+    monkeypatch.setenv("STREAMQL_DATA", "~nosuchuser/x")
+    with pytest.raises(SystemExit):
+        parse([])
+    assert "nosuchuser" in capsys.readouterr().err
 
 
 def test_everything() -> None:
@@ -75,6 +96,16 @@ def test_everything() -> None:
         (["--fix", "-e", "SELECT 1"], "unrecognized"),
         (["-f", "-", "-f", "-"], "more than once"),
         (["--outp", "csv"], "unrecognized"),
+        (["--outptu", "csv", "-e", "SELECT 1"], "unrecognized arguments: --outptu (did you mean --output?)"),
+        (["streams", "--databse=d"], "--databse=d (did you mean --database?)"),
+        (["stream"], "unexpected argument 'stream' (did you mean streams?)"),
+        (["SHOW STREAMS"], "(SQL is given with -e 'SQL')"),
+        (["select", "1"], "(SQL is given with -e 'SQL')"),
+        (["help", "me"], "unexpected argument 'me'"),
+        (
+            ["run", "--when-has-data", "x.sql"],
+            "required: FILE (it stands before a --when-has-data that names no stream)",
+        ),
         (["-e"], "expected one argument"),
         (["--continue-on-error", "--stop-on-error"], "not allowed with"),
     ],
@@ -90,6 +121,9 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
     assert all(word in out for word in ("examples:", "exit codes:", "--max-rows", "markdown", *COMMANDS))
+    assert (main(["help"]), capsys.readouterr().out) == (0, out)
+    assert main(["help", "streams"]) == 0
+    assert capsys.readouterr().out.startswith("usage: streamql streams")
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("streamql ")
 

@@ -51,7 +51,8 @@ def test_a_quiet_start_and_only_rows_on_stdout(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert done.stdout == "id\n1\n"
-    assert done.stderr.startswith("error in statement 5, line 1: [DIVIDE_BY_ZERO]")
+    made = f"made a new lakehouse in {tmp_path}/lake\nINSERT: 1 row inserted\n"
+    assert done.stderr.startswith(f"{made}error in statement 5, line 1: [DIVIDE_BY_ZERO]")
     assert [path.name for path in tmp_path.iterdir()] == ["lake"]
 
 

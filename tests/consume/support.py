@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -14,9 +15,11 @@ from pathlib import Path
 from pyspark.sql import Row, SparkSession
 
 import streamql
+from streamql.engine.doctor import Finding, examine
 
 ROOT = Path(__file__).parents[2]
 BLOCK_ROWS = 20_000
+TIMEOUT_SECONDS = 240
 TRACKED = "TBLPROPERTIES ({})".format(
     ", ".join(f"'delta.enable{name}' = 'true'" for name in ("RowTracking", "InCommitTimestamps", "DeletionVectors"))
 )
@@ -94,6 +97,30 @@ def start_child(
     )
 
 
+def killed(spark: SparkSession, point: str, *statements: str, conf: dict[str, str] | None = None) -> None:
+    """A second process that dies at a point of the statements, and has died."""
+    with start_child(spark, point, *statements, conf=conf) as child:
+        _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
+    assert child.returncode == -signal.SIGKILL, errors
+
+
+def path_of(spark: SparkSession, table: str = "t") -> Path:
+    """Where a table's files are."""
+    return Path(run(spark, f"DESCRIBE DETAIL {table}")[0]["location"].removeprefix("file:"))
+
+
+def findings(spark: SparkSession, subject: str, *, fix: bool = False) -> list[Finding]:
+    """What the doctor finds of what a name is or begins with: `schema.` for all of a schema, streams and tables."""
+    return [f for f in examine(spark, fix=fix) if f".{subject}" in f".{f.subject}"]
+
+
+def offset_of(spark: SparkSession, stream: str) -> int:
+    """The version that a stream, by its schema and name, stands at."""
+    row = spark.table("streamql.streams").where(f"name = '{stream}'").first()
+    assert row is not None
+    return int(row["offset_version"])
+
+
 def assert_ledger_tiles(spark: SparkSession, stream: str, first: int) -> None:
     """The intervals that were consumed follow one another without gap or overlap, from `first` to the stream's offset."""
     ledger = spark.table("streamql.consumptions").where(f"stream = '{stream}' AND outcome = 'CONSUMED'")
@@ -104,15 +131,13 @@ def assert_ledger_tiles(spark: SparkSession, stream: str, first: int) -> None:
     for after, through in intervals:
         assert after == at, intervals
         at = through
-    offset = spark.table("streamql.streams").where(f"stream = '{stream}'").first()
-    assert offset is not None
-    assert offset["offset_version"] == at, intervals
+    assert offset_of(spark, stream) == at, intervals
 
 
-def two_targets(spark: SparkSession, prefix: str) -> tuple[str, list[str]]:
+def two_targets(spark: SparkSession, prefix: str, rows: int = BLOCK_ROWS) -> tuple[str, list[str]]:
     """A schema with a stream, two tables, and the transaction that fills both."""
     schema = fresh_schema(spark, prefix)
-    tracked_table(spark, BLOCK_ROWS)
+    tracked_table(spark, rows)
     for table in ("a", "b"):
         run(spark, f"CREATE TABLE {table} (id BIGINT, v BIGINT)")
     inserts = [f"INSERT INTO {schema}.{table} SELECT id, v FROM {schema}.s" for table in ("a", "b")]

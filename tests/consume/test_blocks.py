@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 from typing import Any
@@ -16,10 +15,7 @@ from streamql.consume.claims import end
 from streamql.consume.owner import is_running_here, running, stop_running, this_owner
 from streamql.errors import StreamqlError
 from tests.consume.support import BLOCK_ROWS as ROWS
-from tests.consume.support import IS_LONG, assert_arrived_once, assert_ledger_tiles, run, start_child, two_targets
-
-TIMEOUT_SECONDS = 240
-
+from tests.consume.support import IS_LONG, assert_arrived_once, assert_ledger_tiles, killed, run, two_targets
 
 KILLS = [("after:execute", 1), ("before:execute", 2), ("before:end", 1)]
 KILLS_TOO = [("after:decide", 1), ("after:execute", 2)]
@@ -28,9 +24,7 @@ KILLS_TOO = [("after:decide", 1), ("after:execute", 2)]
 @pytest.mark.parametrize(("point", "calls"), KILLS + KILLS_TOO * IS_LONG)
 def test_killed_between_statements_and_run_again(spark: SparkSession, point: str, calls: int) -> None:
     schema, block = two_targets(spark, "block")
-    child = start_child(spark, f"{point}:{calls}", *block)
-    _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
-    assert child.returncode == -signal.SIGKILL, errors
+    killed(spark, f"{point}:{calls}", *block)
     for statement in block:
         run(spark, statement)
     assert_arrived_once(spark, schema)
@@ -41,8 +35,7 @@ def test_killed_between_statements_and_run_again(spark: SparkSession, point: str
 
 def test_another_statement_does_not_take_an_unfinished_transaction_over(spark: SparkSession) -> None:
     schema, block = two_targets(spark, "block")
-    child = start_child(spark, "before:execute:2", *block)
-    child.communicate(timeout=TIMEOUT_SECONDS)
+    killed(spark, "before:execute:2", *block)
     with pytest.raises(StreamqlError) as refused:
         run(spark, "INSERT INTO b SELECT id, v + 1 FROM s")
     assert refused.value.code == "CONSUMPTION_UNFINISHED"

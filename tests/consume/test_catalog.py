@@ -188,6 +188,17 @@ def test_views_that_are_missing_are_made_again(own: SparkSession) -> None:
     assert examine(own) == []
 
 
+def test_views_of_an_earlier_streamql_are_replaced_by_the_first_write(own: SparkSession) -> None:
+    schema, _ = catalog(own)
+    own.sql(f"ALTER VIEW {schema}.streams AS SELECT stream_id, stream FROM `spark_catalog`.`{schema}`.events")
+    own.sql(f"ALTER VIEW {schema}.consumptions AS SELECT 1 AS of_another_catalog")
+    as_a_new_process(own)
+    run(own, "INSERT INTO target SELECT id FROM s")
+    names = [r["name"] for r in run(own, f"SELECT name FROM {schema}.streams")]
+    assert names == [f"{own.catalog.currentDatabase()}.s"]
+    assert own.table(f"{schema}.consumptions").columns == ["of_another_catalog"]
+
+
 def test_a_catalog_by_path_that_is_gone_is_not_made_again(spark: SparkSession, tmp_path: Path) -> None:
     """As where its storage is not mounted: a stream that a script makes where there is none would skip what it had still to read."""
     session = spark.newSession()

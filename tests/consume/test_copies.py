@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.errors import StreamqlError
-from tests.consume.support import fresh_schema, run, tracked_table
+from tests.consume.support import fresh_schema, path_of, run, tracked_table
 
 ROWS = 2000
 
@@ -22,7 +22,7 @@ def path(spark: SparkSession) -> str:
     tracked_table(spark, ROWS)
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     run(spark, "INSERT INTO target SELECT id, v FROM s")
-    return str(run(spark, "DESCRIBE DETAIL t")[0]["location"]).removeprefix("file:")
+    return str(path_of(spark))
 
 
 def copied(path: str, to: str) -> str:

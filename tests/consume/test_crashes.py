@@ -6,16 +6,14 @@ STREAMQL_LONG=1 pytest tests/consume/test_crashes.py     # all
 
 from __future__ import annotations
 
-import signal
 import time
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.consume.support import IS_LONG, assert_ledger_tiles, fresh_schema, run, start_child, tracked_table
+from tests.consume.support import IS_LONG, assert_ledger_tiles, fresh_schema, killed, run, start_child, tracked_table
 
 ROWS = 20_000
-TIMEOUT_SECONDS = 240
 
 
 @pytest.mark.parametrize(
@@ -26,9 +24,7 @@ def test_insert_arrives_once(spark: SparkSession, point: str) -> None:
     tracked_table(spark, ROWS)
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     insert = f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s"
-    child = start_child(spark, point, insert)
-    _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
-    assert child.returncode == -signal.SIGKILL, errors
+    killed(spark, point, insert)
     run(spark, insert)
     row = run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d, sum(v) AS v FROM target")[0]
     assert (row["n"], row["d"], row["v"]) == (ROWS, ROWS, 10 * sum(range(ROWS)))
@@ -63,14 +59,15 @@ def test_killed_at_some_instant_of_a_merge(spark: SparkSession) -> None:
 def test_create_table_as_select_killed_after_its_reservation(spark: SparkSession) -> None:
     schema = fresh_schema(spark, "crash")
     tracked_table(spark, ROWS)
-    create = f"CREATE TABLE {schema}.target USING delta AS SELECT id, v FROM {schema}.s"
-    child = start_child(spark, "after:claim", create)
-    _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
-    assert child.returncode == -signal.SIGKILL, errors
+    properties = "TBLPROPERTIES ('delta.appendOnly' = 'true')"  # Delta would not replace a reservation that has it
+    create = f"CREATE TABLE {schema}.target USING delta {properties} AS SELECT id, v FROM {schema}.s"
+    killed(spark, "after:claim", create)
     run(spark, create)
     row = run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM target")[0]
     assert (row["n"], row["d"]) == (ROWS, ROWS)
-    assert "streamql.reserved" not in [r["key"] for r in run(spark, "SHOW TBLPROPERTIES target")]
+    shown = {r["key"]: r["value"] for r in run(spark, "SHOW TBLPROPERTIES target")}
+    assert "streamql.reserved" not in shown
+    assert shown["delta.appendOnly"] == "true"
 
 
 KILLS = [("after:execute", 1), ("before:execute", 2), ("after:execute", 3)]
@@ -90,9 +87,7 @@ def test_tables_made_in_a_transaction_arrive_once(spark: SparkSession, point: st
         f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s",
         "COMMIT",
     ]
-    with start_child(spark, f"{point}:{calls}", *block) as child:
-        _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
-    assert child.returncode == -signal.SIGKILL, errors
+    killed(spark, f"{point}:{calls}", *block)
     for statement in block:
         run(spark, statement)
     for table in ("made", "again", "target"):

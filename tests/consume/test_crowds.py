@@ -53,7 +53,7 @@ def test_a_crowd_loses_and_doubles_nothing(spark: SparkSession) -> None:
     for i in range(CONSUMERS):
         run(spark, f"CREATE TABLE log{i} (change STRING, id BIGINT, v BIGINT)")
     first = run(
-        spark, "SELECT offset_version AS v FROM streamql.streams WHERE stream LIKE '%.s2' ORDER BY changed_at DESC"
+        spark, "SELECT offset_version AS v FROM streamql.streams WHERE name LIKE '%.s2' ORDER BY changed_at DESC"
     )[0]
     children = [start_child(spark, "loop", *consuming(schema, i)) for i in range(CONSUMERS)]
     for child in children:

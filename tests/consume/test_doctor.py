@@ -14,10 +14,18 @@ from streamql.catalog import upkeep
 from streamql.catalog.store import catalog_of
 from streamql.engine.doctor import Finding, examine
 from streamql.errors import StreamqlError
-from tests.consume.support import assert_arrived_once, fresh_schema, run, start_child, tracked_table, two_targets
+from tests.consume.support import (
+    assert_arrived_once,
+    findings,
+    fresh_schema,
+    killed,
+    run,
+    start_child,
+    tracked_table,
+    two_targets,
+)
 
 ROWS = 2_000
-TIMEOUT_SECONDS = 240
 
 
 def found(spark: SparkSession, schema: str, *, fix: bool = False) -> dict[str, Finding]:
@@ -35,8 +43,7 @@ def test_a_claim_of_a_dead_process_is_decided(spark: SparkSession) -> None:
     schema = fresh_schema(spark, "doctor")
     tracked_table(spark, ROWS)
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
-    child = start_child(spark, "after:execute", f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s")
-    child.communicate(timeout=TIMEOUT_SECONDS)
+    killed(spark, "after:execute", f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s")
     assert found(spark, schema)["STREAM_BUSY"].severity == "warning"
     assert found(spark, schema, fix=True)["STREAM_BUSY"].is_fixed
     assert found(spark, schema) == {}
@@ -131,7 +138,7 @@ def test_history_is_kept_for_longer_while_a_stream_lags(spark: SparkSession) -> 
 
 def examine_of(spark: SparkSession, schema: str, *, fix: bool = False) -> dict[str, Finding]:
     """Code → finding, of the streams and tables of a schema."""
-    return {f.code: f for f in examine(spark, fix=fix) if f".{schema}." in f".{f.subject}"}
+    return {f.code: f for f in findings(spark, f"{schema}.", fix=fix)}
 
 
 def test_rows_that_somebody_edited_are_found_and_told_rightly_again(spark: SparkSession) -> None:
@@ -139,9 +146,9 @@ def test_rows_that_somebody_edited_are_found_and_told_rightly_again(spark: Spark
     tracked_table(spark, ROWS)
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     run(spark, "INSERT INTO target SELECT id, v FROM s")
-    offset = f"SELECT offset_version AS v FROM streamql.streams WHERE stream = '{schema}.s'"
+    offset = f"SELECT offset_version AS v FROM streamql.streams WHERE name = '{schema}.s'"
     before = run(spark, offset)
-    spark.sql(f"UPDATE streamql.events SET offset_version = 0 WHERE stream = '{schema}.s'").collect()
+    spark.sql(f"UPDATE streamql.events SET offset_version = 99 WHERE stream = '{schema}.s'").collect()
     assert "somebody edited them" in found(spark, schema)["CATALOG_UNREADABLE"].what
     assert found(spark, schema, fix=True)["CATALOG_UNREADABLE"].is_fixed
     assert run(spark, offset) == before
@@ -157,7 +164,7 @@ def test_upkeep_forgets_old_entries_and_leaves_streams_alone(spark: SparkSession
     run(spark, "INSERT INTO t VALUES (-1, -1)")
     run(spark, "INSERT INTO target SELECT id, v FROM s")
     before = [s for s in catalog_of(spark).all(spark) if s.name.schema == schema]
-    offset = f"SELECT offset_version FROM streamql.streams WHERE stream = '{schema}.s'"
+    offset = f"SELECT offset_version FROM streamql.streams WHERE name = '{schema}.s'"
     shown = run(spark, offset)
     own = spark.newSession()
     own.conf.set("spark.streamql.ledgerRetention", "0 minutes")

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 import streamql
 from streamql.errors import StreamqlError
-from tests.consume.support import checkpoint, fresh_schema, run, tracked_table
+from tests.consume.support import checkpoint, fresh_schema, path_of, run, tracked_table
 
 ROWS = 1000
 
@@ -207,7 +207,7 @@ READERS = {
 @pytest.mark.parametrize("form", READERS)
 def test_a_statement_whose_stream_cannot_be_read_is_owed(spark: SparkSession, schema: str, form: str) -> None:
     """With --continue-on-error a script comes to its COMMIT all the same, which would move the stream without the statement."""
-    path = Path(spark.sql("DESCRIBE DETAIL t").first()["location"].removeprefix("file:"))  # type: ignore[index]
+    path = path_of(spark)
     commit = max((path / "_delta_log").glob("*.json"))
     spark.range(ROWS, ROWS + 2).selectExpr("id", "id * 10 AS v").writeTo("t").append()
     checkpoint(spark, path)

@@ -13,7 +13,7 @@ import subprocess
 
 from pyspark.sql import SparkSession
 
-from tests.consume.support import assert_ledger_tiles, fresh_schema, run, start_child, tracked_table
+from tests.consume.support import assert_ledger_tiles, fresh_schema, offset_of, run, start_child, tracked_table
 
 KILLS = int(os.environ.get("STREAMQL_LONG", "3"))
 SEED = int(os.environ.get("STREAMQL_SEED", "0"))
@@ -81,9 +81,3 @@ def test_whatever_the_instant_all_arrives_once(spark: SparkSession) -> None:
     for stream, start in starts.items():
         assert_ledger_tiles(spark, f"{schema}.{stream}", start)
     spark.conf.unset("spark.streamql.lease")
-
-
-def offset_of(spark: SparkSession, stream: str) -> int:
-    row = spark.table("streamql.streams").where(f"stream = '{stream}'").first()
-    assert row is not None
-    return int(row["offset_version"])

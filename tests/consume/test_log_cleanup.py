@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.engine.doctor import examine
 from streamql.errors import StreamqlError
 from tests.consume.support import (
     assert_arrived_once,
     assert_ledger_tiles,
+    findings,
     fresh_schema,
+    killed,
+    offset_of,
+    path_of,
     run,
-    start_child,
     tracked_table,
+    two_targets,
 )
 
 ROWS = 1_000
-TIMEOUT_SECONDS = 240
 DAYS_OLD = 3
 FILES, LOG = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
-
-
-def path_of(spark: SparkSession, table: str) -> Path:
-    return Path(run(spark, f"DESCRIBE DETAIL {table}")[0]["location"].removeprefix("file:"))
 
 
 def commits(spark: SparkSession, table: str) -> list[int]:
@@ -63,17 +59,12 @@ def rows_of(name: str, first: int, count: int = 6) -> list[str]:
     return [f"INSERT INTO {name} VALUES ({first + n}, 0)" for n in range(count)]
 
 
-def offset(spark: SparkSession, stream: str) -> int:
-    at: int = run(spark, f"SELECT offset_version AS v FROM streamql.streams WHERE stream = '{stream}'")[0]["v"]
-    return at
-
-
 def test_what_cleanup_took_is_said_before_a_job_starts(spark: SparkSession) -> None:
     schema = fresh_schema(spark, "cleaned")
     tracked_table(spark, ROWS)
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     keep(spark, "t", "1 day")
-    before = offset(spark, f"{schema}.s")
+    before = offset_of(spark, f"{schema}.s")
     assert cleaned(spark, "t", *rows_of("t", ROWS))[0] > before + 1, "Delta has taken what the stream has to read"
     context = spark.sparkContext
     context.setJobGroup(schema, schema)
@@ -88,10 +79,10 @@ def test_what_cleanup_took_is_said_before_a_job_starts(spark: SparkSession) -> N
         assert list(context.statusTracker().getJobIdsForGroup(schema)) == []
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)
-    assert offset(spark, f"{schema}.s") == before
+    assert offset_of(spark, f"{schema}.s") == before
     assert not spark.catalog.tableExists(f"{schema}.made")
     assert "STREAM_STALE" in run(spark, "SHOW STREAMS LIKE 's'")[0]["invalid_reason"]
-    assert "STREAM_STALE" in {f.code for f in examine(spark) if f".{schema}.s" in f".{f.subject}"}
+    assert "STREAM_STALE" in {f.code for f in findings(spark, f"{schema}.s")}
     run(spark, "ALTER STREAM s SET OFFSET TO LATEST")
     run(spark, "INSERT INTO t VALUES (-1, 0)")
     run(spark, "INSERT INTO target SELECT id, v FROM s")
@@ -105,8 +96,8 @@ def test_an_extension_keeps_cleanup_off(spark: SparkSession, is_extended: bool) 
     keep(spark, "t", "1 second")
     first = commits(spark, "t")[0]
     if is_extended:
-        (found,) = [f for f in examine(spark, fix=True) if f".{schema}.s" in f".{f.subject}"]
-        assert (found.code, found.is_fixed) == ("STREAM_STALE", True)
+        (finding,) = findings(spark, f"{schema}.s", fix=True)
+        assert (finding.code, finding.is_fixed) == ("STREAM_STALE", True)
     left = cleaned(spark, "t", *rows_of("t", ROWS))
     if is_extended:
         assert left[0] == first
@@ -121,7 +112,7 @@ def test_a_stream_that_is_ahead_of_it_reads_on(spark: SparkSession) -> None:
     tracked_table(spark, ROWS)
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     keep(spark, "t", "1 day")
-    start = offset(spark, f"{schema}.s")
+    start = offset_of(spark, f"{schema}.s")
     consume = "INSERT INTO target SELECT id, v FROM s WHERE __change_type = 'INSERT'"
     assert cleaned(spark, "t", *rows_of("t", ROWS, 3), consume, *rows_of("t", ROWS + 3, 4))[0] > start + 1
     run(spark, "UPDATE t SET v = -1 WHERE id = 0")
@@ -139,11 +130,9 @@ def test_a_target_whose_log_was_cleaned_still_says_what_it_has(spark: SparkSessi
     tracked_table(spark, ROWS)
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     keep(spark, "target", "1 day")
-    start = offset(spark, f"{schema}.s")
+    start = offset_of(spark, f"{schema}.s")
     insert = f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s"
-    with start_child(spark, point, insert) as child:
-        _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
-    assert child.returncode == -signal.SIGKILL, errors
+    killed(spark, point, insert)
     written = commits(spark, "target")[-1]
     assert cleaned(spark, "target", *rows_of("target", -9))[0] > written
     run(spark, insert)
@@ -154,18 +143,8 @@ def test_a_target_whose_log_was_cleaned_still_says_what_it_has(spark: SparkSessi
 
 
 def test_a_transaction_is_gone_on_with_over_a_cleaned_target(spark: SparkSession) -> None:
-    schema = fresh_schema(spark, "half")
-    tracked_table(spark, ROWS)
-    for table in ("a", "b"):
-        run(spark, f"CREATE TABLE {table} (id BIGINT, v BIGINT)")
-    block = [
-        "BEGIN TRANSACTION",
-        *[f"INSERT INTO {schema}.{table} SELECT id, v FROM {schema}.s" for table in ("a", "b")],
-        "COMMIT",
-    ]
-    with start_child(spark, "before:execute:2", *block) as child:
-        _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
-    assert child.returncode == -signal.SIGKILL, errors
+    schema, block = two_targets(spark, "half", ROWS)
+    killed(spark, "before:execute:2", *block)
     keep(spark, "a", "1 day")
     written = commits(spark, "a")[-1]
     assert cleaned(spark, "a", *rows_of("a", -9), "DELETE FROM a WHERE id < 0")[0] > written

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import signal
-
 import pytest
 from pyspark.sql import SparkSession
 
 from streamql.consume import decide
 from streamql.errors import StreamqlError
 from tests.consume.support import BLOCK_ROWS as ROWS
-from tests.consume.support import assert_arrived_once, fresh_schema, run, start_child, two_targets
-
-TIMEOUT_SECONDS = 240
+from tests.consume.support import (
+    assert_arrived_once,
+    fresh_schema,
+    killed,
+    run,
+    two_targets,
+)
 
 MAPPING_MODE = "spark.databricks.delta.properties.defaults.columnMapping.mode"
 
@@ -177,9 +179,7 @@ def test_several_inserts_do_not_go_on_over_a_table_that_was_replaced(spark: Spar
 def test_what_is_given_up_undecided_can_write_nowhere_else(spark: SparkSession) -> None:
     schema, _ = two_targets(spark, "block")
     both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, v INSERT INTO {schema}.b SELECT id, v"
-    child = start_child(spark, "after:execute:1", both)
-    child.communicate(timeout=TIMEOUT_SECONDS)
-    assert child.returncode == -signal.SIGKILL
+    killed(spark, "after:execute:1", both)
     run(spark, "DROP TABLE a")
     run(spark, "ALTER STREAM s RELEASE")
     (latest,) = run(spark, "DESCRIBE HISTORY b LIMIT 1")
@@ -262,8 +262,7 @@ def test_a_mended_run_that_broke_off_as_well_is_gone_on_with(spark: SparkSession
 
 def test_what_cannot_be_looked_at_can_be_given_up(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     schema, block = two_targets(spark, "block")
-    child = start_child(spark, "before:execute:1", *block)
-    child.communicate(timeout=TIMEOUT_SECONDS)
+    killed(spark, "before:execute:1", *block)
     with monkeypatch.context() as patch:
         patch.setattr(decide, "fence", storage_is_gone)
         with pytest.raises(Exception, match="the bucket is gone"):

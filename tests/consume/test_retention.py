@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.store import catalog_of
 from streamql.delta.table import duration_ms
-from streamql.engine.doctor import Finding, examine
+from streamql.engine.doctor import Finding
 from streamql.engine.status import statuses
 from streamql.errors import StreamqlError
-from tests.consume.support import checkpoint, fresh_schema, run, tracked_table
+from tests.consume.support import checkpoint, findings, fresh_schema, path_of, run, tracked_table
 
 ROWS = 1_000
 HOUR_MS = 3_600_000
@@ -24,7 +24,7 @@ FILES, LOG = "delta.deletedFileRetentionDuration", "delta.logRetentionDuration"
 
 
 def doctor(spark: SparkSession, schema: str, *, fix: bool = False) -> dict[str, Finding]:
-    return {f.code: f for f in examine(spark, fix=fix) if f".{schema}." in f".{f.subject}"}
+    return {f.code: f for f in findings(spark, f"{schema}.", fix=fix)}
 
 
 def retention(spark: SparkSession, table: str = "t") -> dict[str, str]:
@@ -37,10 +37,6 @@ def lagging(spark: SparkSession, prefix: str) -> str:
     tracked_table(spark, ROWS)
     run(spark, f"ALTER TABLE t SET TBLPROPERTIES ('{FILES}' = '1 second')")
     return schema
-
-
-def path_of(spark: SparkSession, table: str = "t") -> Path:
-    return Path(run(spark, f"DESCRIBE DETAIL {table}")[0]["location"].removeprefix("file:"))
 
 
 def aged(path: Path) -> None:

@@ -15,10 +15,9 @@ from streamql.consume.errors import busy
 from streamql.engine.doctor import Finding, examine
 from streamql.errors import StreamqlError
 from streamql.names import Name
-from tests.consume.support import fresh_schema, run, start_child, tracked_table, two_targets
+from tests.consume.support import TIMEOUT_SECONDS, fresh_schema, killed, run, start_child, tracked_table, two_targets
 
 ROWS = 5_000
-TIMEOUT_SECONDS = 240
 LEASE = {"spark.streamql.lease": "2s"}
 
 
@@ -34,18 +33,18 @@ def consumer(spark: SparkSession, prefix: str) -> str:
     return schema
 
 
-def killed(spark: SparkSession, point: str, schema: str, *streams: str, conf: dict[str, str] | None = None) -> None:
+def killed_inserting(
+    spark: SparkSession, point: str, schema: str, *streams: str, conf: dict[str, str] | None = None
+) -> None:
     """A process that dies at a point of an INSERT from these streams into the target."""
     rows = " UNION ALL ".join(f"SELECT id, v FROM {schema}.{stream}" for stream in streams)
-    child = start_child(spark, point, f"INSERT INTO {schema}.target {rows}", conf=conf)
-    _, errors = child.communicate(timeout=TIMEOUT_SECONDS)
-    assert child.returncode == -signal.SIGKILL, errors
+    killed(spark, point, f"INSERT INTO {schema}.target {rows}", conf=conf)
 
 
 def left_behind(spark: SparkSession, point: str, prefix: str) -> str:
     """A schema where a process with a short lease died in an INSERT at a point."""
     schema = consumer(spark, prefix)
-    killed(spark, point, schema, "s", conf=LEASE)
+    killed_inserting(spark, point, schema, "s", conf=LEASE)
     return schema
 
 
@@ -117,7 +116,7 @@ def test_a_target_that_was_made_again_and_has_less_history_is_for_a_person(spark
     schema = consumer(spark, "again")
     for n in range(3):
         run(spark, f"INSERT INTO target VALUES (-{n}, 0)")
-    killed(spark, "after:execute", schema, "s")
+    killed_inserting(spark, "after:execute", schema, "s")
     run(spark, "DROP TABLE target")
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     with pytest.raises(StreamqlError, match="CONSUMPTION_UNDECIDED") as undecided:
@@ -131,7 +130,7 @@ def test_a_target_that_was_made_again_and_has_less_history_is_for_a_person(spark
 def test_streams_of_one_statement_move_along_where_a_person_says_that_it_arrived(spark: SparkSession) -> None:
     schema = consumer(spark, "along")
     run(spark, "CREATE STREAM s2 ON TABLE t AT (STREAM => 's')")
-    killed(spark, "after:execute", schema, "s", "s2")
+    killed_inserting(spark, "after:execute", schema, "s", "s2")
     run(spark, "ALTER TABLE target RENAME TO elsewhere")
     run(spark, "CREATE TABLE rest (id BIGINT, v BIGINT)")
     with pytest.raises(StreamqlError, match="CONSUMPTION_UNDECIDED") as undecided:
@@ -150,7 +149,7 @@ def test_the_beginning_of_what_had_nothing_to_deliver_says_nothing_of_what_arriv
     """One of the streams was quiet: its beginning is its end, and a person who names it may mean either."""
     schema = consumer(spark, "quiet")
     run(spark, "CREATE STREAM quiet ON TABLE t")
-    killed(spark, "before:execute", schema, "s", "quiet")
+    killed_inserting(spark, "before:execute", schema, "s", "quiet")
     run(spark, "DROP TABLE target")
     state = catalog_of(spark).find(spark, Name("spark_catalog", schema, "quiet"))
     assert state is not None

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from streamql import StreamqlError
 from streamql.consume import run as protocol
 from streamql.delta.command import Command
-from tests.consume.support import assert_ledger_tiles, fresh_schema, in_threads, run, tracked_table
+from tests.consume.support import TRACKED, assert_ledger_tiles, fresh_schema, in_threads, run, tracked_table
 
 ROWS = 1_000
 
@@ -177,6 +179,87 @@ def test_a_table_that_a_writer_makes_is_as_it_asked(spark: SparkSession, schema:
     assert len(run(spark, "SELECT * FROM s")) == 1
 
 
+DEFAULTS = "spark.databricks.delta.properties.defaults."
+PROPERTIES = "TBLPROPERTIES ('delta.appendOnly' = 'true', 'delta.columnMapping.mode' = 'name')"
+
+
+def looks(spark: SparkSession, table: str) -> tuple[Any, ...]:
+    """What Delta keeps of a table apart from its rows: columns with their ids, partitions, clustering, properties, protocol."""
+    row = run(spark, f"DESCRIBE DETAIL {table}")[0]
+    log = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+    snapshot = log.forTable(spark._jsparkSession, row["location"]).unsafeVolatileSnapshot()
+    schema = re.sub(r"col-[0-9a-f-]+", "col", str(snapshot.metadata().schemaString()))
+    protocol = (row["minReaderVersion"], row["minWriterVersion"], sorted(row["tableFeatures"]))
+    return schema, row["partitionColumns"], row["clusteringColumns"], row["properties"], protocol
+
+
+@pytest.mark.parametrize(
+    ("create", "default"),
+    [
+        (f"CREATE TABLE {{}} {PROPERTIES} AS SELECT id, v FROM {{}}", ""),
+        ("CREATE OR REPLACE TABLE {} TBLPROPERTIES ('DELTA.appendonly' = 'true') AS SELECT id, v FROM {}", ""),
+        ("CREATE TABLE {} CLUSTER BY (id) AS SELECT id, v FROM {}", "appendOnly"),
+    ],
+)
+def test_a_table_that_is_made_of_a_stream_is_as_one_that_is_made_of_a_table(
+    spark: SparkSession, schema: str, create: str, default: str
+) -> None:
+    """Delta does not replace a table that is append-only; the name is reserved by one that is not."""
+    if default:
+        spark.conf.set(DEFAULTS + default, "true")
+    try:
+        run(spark, create.format("of_table", "t"))
+        run(spark, create.format("of_stream", "s"))
+    finally:
+        spark.conf.unset(DEFAULTS + default)
+    assert looks(spark, "of_stream") == looks(spark, "of_table")
+    assert run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM of_stream")[0] == (ROWS, ROWS)
+    assert run(spark, "SELECT * FROM s") == []
+
+
+@pytest.mark.parametrize("properties", [PROPERTIES, TRACKED])
+def test_a_corrected_statement_takes_over_what_a_failed_one_reserved(
+    spark: SparkSession, schema: str, properties: str
+) -> None:
+    """The failed one asked for other columns, partitions and properties. Of a table that it replaces, Delta keeps row tracking, deletion
+    vectors and the features of the protocol."""
+    with pytest.raises(Exception, match="no"):
+        run(spark, f"CREATE TABLE x PARTITIONED BY (k) {properties} AS SELECT id AS k, raise_error('no') AS v FROM s")
+    run(spark, "CREATE TABLE x AS SELECT id, v FROM s")
+    run(spark, "CREATE TABLE y AS SELECT id, v FROM t")
+    assert spark.table("x").schema == spark.table("y").schema
+    (_, *parts, shown, _), (_, *expected, _, _) = looks(spark, "x"), looks(spark, "y")
+    assert parts == expected == [[], []]
+    assert [key for key in shown if not key.startswith(("delta.enable", "delta.rowTracking"))] == []
+    assert run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM x")[0] == (ROWS, ROWS)
+
+
+@pytest.mark.parametrize("way", ["property", "option", "default"])
+def test_a_table_that_would_forget_transactions_is_refused_before_its_name_is_reserved(
+    spark: SparkSession, schema: str, way: str
+) -> None:
+    key = "setTransactionRetentionDuration"
+    property_ = f"TBLPROPERTIES ('delta.{key}' = 'interval 1 day')" if way == "property" else ""
+
+    def create() -> None:
+        if way == "option":
+            rows = spark.table("s").select("id", "v")
+            rows.write.option(f"delta.{key}", "interval 1 day").saveAsTable("x")
+        else:
+            run(spark, f"CREATE TABLE x {property_} AS SELECT id, v FROM s")
+
+    if way == "default":
+        spark.conf.set(DEFAULTS + key, "interval 1 day")
+    try:
+        with pytest.raises(Exception, match=r"(?s)UNSUPPORTED_TARGET.*leave delta.setTransactionRetentionDuration out"):
+            create()
+    finally:
+        spark.conf.unset(DEFAULTS + key)
+    assert not spark.catalog.tableExists(f"{schema}.x")
+    run(spark, "CREATE TABLE x AS SELECT id, v FROM s")
+    assert run(spark, "SELECT count(*) AS n FROM x")[0]["n"] == ROWS
+
+
 def test_threads_that_share_a_data_frame(spark: SparkSession, schema: str) -> None:
     """Both write what their DataFrame stands for when they run: the first all there is, the second what came since."""
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
@@ -221,3 +304,24 @@ def test_a_stream_is_not_joined_to_a_query_that_never_ends(spark: SparkSession, 
         rows.writeStream.option("checkpointLocation", str(tmp_path)).toTable(f"{schema}.endless")
     assert spark.streams.active == []
     assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
+
+
+def test_rows_of_a_dataframe_made_while_the_columns_were_not_null(spark: SparkSession, schema: str) -> None:
+    """Its reads are bound to an interval that came later, of rows with NULLs."""
+    columns = "id BIGINT, n INT NOT NULL, s STRUCT<i: INT NOT NULL>"
+    run(spark, f"CREATE TABLE strict ({columns}) TBLPROPERTIES ('delta.enableRowTracking' = 'true')")
+    run(spark, "CREATE STREAM of_strict ON TABLE strict")
+    run(spark, "INSERT INTO strict VALUES (1, 1, named_struct('i', 1))")
+    run(spark, f"CREATE TABLE target ({columns.replace(' NOT NULL', '')})")
+    rows = spark.table("of_strict").select("id", "n", "s")
+    run(spark, "INSERT INTO target SELECT id, n, s FROM of_strict")
+    run(spark, "ALTER TABLE strict ALTER COLUMN n DROP NOT NULL")
+    run(spark, "INSERT INTO strict VALUES (2, NULL, named_struct('i', 2))")
+    rows.write.mode("append").saveAsTable("target")
+    assert run(spark, "SELECT id FROM target WHERE n IS NULL") == [(2,)]
+    run(spark, "ALTER TABLE strict ALTER COLUMN s.i DROP NOT NULL")
+    run(spark, "INSERT INTO strict VALUES (3, 3, named_struct('i', CAST(NULL AS INT)))")
+    with pytest.raises(AnalysisException, match="STREAM_MOVED"):
+        rows.write.mode("append").saveAsTable("target")
+    run(spark, "INSERT INTO target SELECT id, n, s FROM of_strict")
+    assert run(spark, "SELECT id FROM target WHERE s.i IS NULL") == [(3,)]

@@ -7,15 +7,24 @@ import sys
 import time
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from streamql import StreamqlError
 from streamql.delta import txns
 from streamql.delta.table import DeltaTable
-from tests.consume.support import ROOT, data_of, fresh_schema, in_threads, run, start_child, tracked_table
+from tests.consume.support import (
+    ROOT,
+    TIMEOUT_SECONDS,
+    data_of,
+    fresh_schema,
+    in_threads,
+    killed,
+    run,
+    tracked_table,
+)
 
 ROWS = 5_000
-TIMEOUT_SECONDS = 240
 FILE_KILOBYTES_MAX = 64
 DISTURBANCES = 12
 MERGE = (
@@ -177,8 +186,7 @@ def test_a_crash_may_double_what_is_written_at_least_once_and_loses_nothing(spar
     run(spark, "CREATE TABLE flat (id BIGINT, v BIGINT) USING parquet")
     insert = f"INSERT INTO {schema}.flat SELECT id, v FROM {schema}.s"
     conf = {"spark.streamql.nonDeltaTargets": "at_least_once"}
-    child = start_child(spark, "after:execute", insert, conf=conf)
-    child.communicate(timeout=TIMEOUT_SECONDS)
+    killed(spark, "after:execute", insert, conf=conf)
     assert count(spark, "s") == ROWS
     own = spark.newSession()
     own.conf.set(*next(iter(conf.items())))
@@ -250,3 +258,23 @@ def test_a_number_is_found_behind_many_commits_and_a_later_number(
     assert {n: f.number for n, f in found.items() if f is not None} == {4: 4, 6: 6, 7: 9, 9: 9, 11: 9}
     assert found[4] is not None
     assert found[4].version == start + 1
+
+
+def test_a_misspelt_column_of_the_merge_api_has_deltas_message(spark: SparkSession, schema: str) -> None:
+    """PySpark asks Spark for the message of an error that has a place, also if the condition is Delta's."""
+    from delta.tables import DeltaTable as Api
+
+    target, source = Api.forName(spark, f"{schema}.target").alias("r"), spark.table(f"{schema}.t").alias("t")
+    merge = target.merge(source, "r.id = t.idd").whenMatchedDelete()
+    with pytest.raises(AnalysisException, match=r"DELTA_MERGE_UNRESOLVED_EXPRESSION.*t\.idd") as caught:
+        merge.execute()
+    assert "t.idd" in caught.value.getMessage()
+
+
+def test_a_merge_in_a_script_runs(spark: SparkSession, schema: str) -> None:
+    """The parser lets the source of a MERGE wait, also within BEGIN … END."""
+    run(
+        spark,
+        "BEGIN MERGE INTO target r USING s ON r.id = s.id WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v); END",
+    )
+    assert count(spark, "target") == ROWS

@@ -18,6 +18,7 @@ from streamql.dialect.statements import (
     PointInTime,
     Release,
     RenameTo,
+    RollbackStatement,
     RollbackTransaction,
     SetComment,
     SetOffset,
@@ -79,8 +80,9 @@ shows = st.builds(
     st.none(),
     st.none() | st.sampled_from(["a > 1", "name LIKE 'x'"]),
     st.none() | st.integers(0, 9),
+    st.booleans(),
 )
-likes = st.builds(ShowStreams, schemas, comments, st.none(), st.none() | st.integers(0, 9))
+likes = st.builds(ShowStreams, schemas, comments, st.none(), st.none() | st.integers(0, 9), st.booleans())
 tracked = st.builds(
     SetTableProperties,
     names,
@@ -100,7 +102,7 @@ statements = st.one_of(
     st.builds(DescribeStream, names),
     st.builds(ShowCreateStream, names),
     tracked,
-    st.sampled_from([BeginTransaction(), CommitTransaction(), RollbackTransaction()]),
+    st.sampled_from([BeginTransaction(), CommitTransaction(), RollbackTransaction(), RollbackStatement()]),
 )
 
 # --- rendering: pieces of text between which anything invisible may stand
@@ -215,7 +217,7 @@ class Renderer:
         limit = [] if statement.limit is None else ["LIMIT", str(statement.limit)]
         return [
             "SHOW",
-            *self.one("TERSE", "FULL"),
+            *(["TERSE"] if statement.terse else self.maybe("FULL")),
             *self.maybe("TABLE"),
             "STREAMS",
             *(p for c in clauses for p in c),
@@ -257,6 +259,8 @@ class Renderer:
         if isinstance(statement, CommitTransaction | RollbackTransaction):
             verb = "COMMIT" if isinstance(statement, CommitTransaction) else "ROLLBACK"
             return [verb, *self.draw(st.sampled_from([[], ["TRANSACTION"], ["WORK"]]))]
+        if isinstance(statement, RollbackStatement):
+            return ["ROLLBACK", "STATEMENT"]
         return self.tracked(statement)
 
 
@@ -268,6 +272,7 @@ KEYWORDS = frozenset(
         "START",
         "COMMIT",
         "ROLLBACK",
+        "STATEMENT",
         "TRANSACTION",
         "RELEASE",
         "CREATE",

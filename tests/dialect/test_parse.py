@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from streamql.dialect.statements import (
     PointInTime,
     Release,
     RenameTo,
+    RollbackStatement,
     RollbackTransaction,
     SetComment,
     SetOffset,
@@ -26,12 +28,13 @@ from streamql.dialect.statements import (
     ShowStreams,
     Span,
 )
+from streamql.dialect.tokens import Kind
 from streamql.errors import StreamqlError
 from streamql.model import SourceKind, StreamMode
 
 from .samples import columns_of, is_stream
 
-FIXTURES = {"test_stays_sparks": "sparks.sql", "test_rejected": "rejected.sql"}
+FIXTURES = {"test_carets": "rejected.sql", "test_stays_sparks": "sparks.sql", "test_rejected": "rejected.sql"}
 
 
 def without_spans(statement: Any) -> Any:
@@ -137,9 +140,10 @@ OTHERS: list[tuple[str, object]] = [
     ("/* x */ START TRANSACTION", BeginTransaction()),
     ("COMMIT WORK", CommitTransaction()),
     ("-- y\nROLLBACK", RollbackTransaction()),
+    ("rollback /* x */ statement;", RollbackStatement()),
     ("SHOW STREAMS", ShowStreams()),
     ("SHOW TABLE STREAMS;", ShowStreams()),
-    ("SHOW TERSE STREAMS IN db", ShowStreams(("db",))),
+    ("SHOW TERSE STREAMS IN db", ShowStreams(("db",), terse=True)),
     ("show full table streams from c.db", ShowStreams(("c", "db"))),
     ("SHOW STREAMS IN SCHEMA db", ShowStreams(("db",))),
     ("SHOW STREAMS IN DATABASE `my db`", ShowStreams(("my db",))),
@@ -201,6 +205,26 @@ def test_stays_sparks(before: str) -> None:
     """Statements that Spark has a meaning for, or that are nobody's: neither parsed nor rewritten."""
     assert parse(before) is None
     assert rewrite(before, is_stream, columns_of) is None
+
+
+def test_carets(before: str) -> None:
+    """The place of an error is where the word stands that the message says was found, or refused."""
+    with pytest.raises(StreamqlError) as caught:
+        parse(before) or rewrite(before, is_stream, columns_of)
+    error = caught.value
+    assert error.line is not None
+    assert error.column is not None
+    there = before.split("\n")[error.line - 1][error.column - 1 :]
+    found = re.search(r"found (.+)\Z", error.message)
+    if (
+        found is not None
+        and found.group(1) not in (Kind.END.value, "nothing")
+        and "not hold a name" not in error.message
+    ):
+        assert there.startswith(found.group(1).removesuffix("..."))
+    given_twice = re.match(r"(\S+) is given twice", error.message)
+    if given_twice is not None:
+        assert there.upper().lstrip("'`\"").startswith(given_twice.group(1).upper())
 
 
 def test_rejected(before: str, after: str) -> None:

@@ -201,6 +201,7 @@ ORDINARY = [
     "CREATE TABLE streams_log AS SELECT 1",
     "CREATE OR REPLACE VIEW v AS SELECT * FROM t",
     "ALTER TABLE t SET TBLPROPERTIES ('delta.appendOnly' = 'true')",
+    "ALTER TABLE t SET TBLPROPERTIES ('delta.enableRowTracking' = 'true', 'delta.logRetentionDuration' = '7 days')",
     "DROP TABLE IF EXISTS t",
     "SHOW TABLES IN db",
     "DESCRIBE EXTENDED t",

@@ -8,6 +8,7 @@ from streamql.dialect import quote_string, split
 from streamql.dialect.points import parse_name
 from streamql.dialect.statements import Fragment
 from streamql.dialect.tokens import Kind, scan, string_value
+from streamql.errors import StreamqlError
 
 HANDLER = "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN SELECT 1; END; SELECT 2; END"
 BLOCKS = [
@@ -135,3 +136,6 @@ def test_tokens_are_sparks(text: str, tokens: str) -> None:
 
 def test_parse_name() -> None:
     assert parse_name("a.`b``.c`") == ("a", "b`.c")
+    with pytest.raises(StreamqlError, match=r"'a\.\.b' does not hold a name") as caught:
+        parse_name("a..b")
+    assert caught.value.line is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamql import settings
+from streamql.extension.host import JAVA_NEEDED
 from streamql.extension.settings import EXTENSIONS
 from tests.docs.pages import ROOT
 
@@ -77,7 +78,7 @@ consumption |
 | `STREAMQL_HISTORY` | the shell's history (`history` in the cache) |
 | `STREAMQL_LOG_LEVEL` | the level of the embedded session's log4j (`error`) |
 | `SPARK_HOME` | another Spark than PySpark's own; it must be the same version |
-| `JAVA_HOME` | the Java runtime, 17 or later |
+| `JAVA_HOME` | the Java runtime: {java} |
 | `PAGER` | what the shell shows long results with (`less`) |
 """
 
@@ -88,7 +89,7 @@ def reference() -> str:
     for s in settings.ALL:
         default = "none" if s.default is None else f"`{s.default}`"
         lines.append(f"| `{s.key}` | {default} | {s.meaning} |")
-    return TEXT.format(settings="\n".join(lines), extensions=",".join(EXTENSIONS))
+    return TEXT.format(java=JAVA_NEEDED, settings="\n".join(lines), extensions=",".join(EXTENSIONS))
 
 
 if __name__ == "__main__":

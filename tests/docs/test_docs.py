@@ -18,6 +18,7 @@ from streamql.catalog.store import catalog_of
 from streamql.cli.main import main
 from streamql.cli.options import parse
 from streamql.errors import ERROR_CLASSES
+from streamql.extension.host import JAVA_NEEDED
 from tests.consume.support import data_of
 from tests.docs.pages import ROOT, difference, in_order, invocations, others, pages
 from tests.docs.reference import reference
@@ -129,6 +130,18 @@ def test_the_reference_is_that_of_the_code() -> None:
     assert (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8") == reference(), (
         "python -m tests.docs.reference writes it"
     )
+
+
+def test_pages_agree_on_java() -> None:
+    """On the releases that are needed: a page says the same as the others, or nothing."""
+    saying = set()
+    for page in [*pages(), ROOT / "CONTRIBUTING.md"]:
+        text = " ".join(page.read_text(encoding="utf-8").split())
+        if JAVA_NEEDED in text:
+            saying.add(page.relative_to(ROOT).as_posix())
+        other = re.search(r"\bJava\b[^.|]{0,12}\b[12]\d\b", text.replace(JAVA_NEEDED, ""))
+        assert not other, f"{page.name}: {other.group()}"
+    assert saying == {"README.md", "CONTRIBUTING.md", "docs/configuration.md", "docs/errors.md"}
 
 
 def test_the_commands_of_the_readme_can_be_typed() -> None:

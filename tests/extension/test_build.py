@@ -133,6 +133,26 @@ def test_an_unknown_group_of_jars() -> None:
     assert error.value.code == "INVALID_ARGUMENT"
 
 
+def test_make_setup_says_what_it_does_and_what_to_type_next(tmp_path: Path) -> None:
+    """With programs that do nothing in the place of Python and streamql."""
+    (tmp_path / "bin").mkdir()
+    for name in ("python", "streamql"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    command = ["make", "--silent", "setup", f"VENV={tmp_path}"]
+    first, second = (
+        subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines() for _ in "12"
+    )
+    assert [line[:5] for line in first[:-1]] == ["[1/3]", "[2/3]", "[3/3]"]
+    assert first[-1:] == second == [f"ready; next, type: {tmp_path}/bin/streamql --data my-data"]
+
+
+def test_git_ignores_what_the_docs_make() -> None:
+    command = ["git", "check-ignore", "my-data/x", "lake/x", "demo-data/x", "streamql-data/x", "streams.html"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == command[2:]
+
+
 @pytest.mark.slow
 def test_the_wheel_brings_the_jar(tmp_path: Path) -> None:
     """Built as pip builds it, unpacked where nothing else is, imported from there."""
@@ -156,6 +176,7 @@ def test_the_wheel_brings_the_jar(tmp_path: Path) -> None:
     ]
     done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    assert not (source / "build").exists()
     (wheel,) = wheels.iterdir()
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()

@@ -98,9 +98,19 @@ def eventually(look: Callable[[], object], why: Callable[[], str] = lambda: "") 
 
 def children(pid: int) -> list[int]:
     """The processes that a process has started, and that are alive."""
+    return [child for child, parent in _parents().items() if parent == pid]
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is alive: one that has ended may be listed until its parent asks."""
+    return pid in _parents()
+
+
+def _parents() -> dict[int, int]:
+    """The processes that are alive, with their parents."""
     listed = subprocess.run(["ps", "-eo", "pid=,ppid=,stat="], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in listed.splitlines()]
-    return [int(row[0]) for row in rows if int(row[1]) == pid and not row[2].startswith("Z")]
+    return {int(pid): int(parent) for pid, parent, state in rows if not state.startswith("Z")}
 
 
 class Client:

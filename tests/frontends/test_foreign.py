@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from streamql.extension.build import build_jar
 from streamql.extension.host import spark_home
-from streamql.extension.settings import conf_lines
-from tests.frontends.support import environment, finished, running, said
+from streamql.extension.settings import EXTENSIONS, conf_lines
+from tests.frontends.support import environment, finished, is_running, running, said
 from tests.small import SHORT_LIVED
 
 pytestmark = pytest.mark.slow
@@ -33,8 +36,8 @@ for statement in (
 print(spark.sql("SELECT count(*) AS n FROM x").first().n, spark.table("s").count(), "streamql" in sys.modules)
 import streamql
 print(len(streamql.sql("SHOW STREAMS", spark).collect()))
-spark.stop()
 """
+"""It does not call spark.stop(), as many jobs do not: it ends all the same."""
 
 BARE = """
 import streamql
@@ -47,10 +50,71 @@ except streamql.StreamqlError as e:
     print(e.hint)
 """
 
+SUBMITTED = """
+import streamql
+from pyspark.sql import SparkSession
+def code_of(work):
+    try:
+        work()
+    except streamql.StreamqlError as e:
+        return e
+refused = code_of(lambda: streamql.configure(SparkSession.builder))
+print(refused.code)
+print(refused.hint)
+spark = SparkSession.builder.getOrCreate()
+print(code_of(lambda: streamql.sql("SHOW STREAMS", spark)))
+"""
+"""A job in whose JVM the extension's settings came without the jars."""
 
-def lines_of(extra: dict[str, str]) -> str:
-    """A spark-defaults.conf, as `streamql conf` prints it, with settings of one's own."""
-    return "".join(f"{key} {value}\n" for key, value in {**conf_lines(), **extra}.items())
+PROGRAM = """
+import java.nio.file.{Files, Path}
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+import org.apache.spark.sql.SparkSession
+
+object Program {
+  def main(arguments: Array[String]): Unit = {
+    val spark = SparkSession.builder().getOrCreate()
+    spark.sql("SHOW STREAMS").collect()
+    val keeping = Thread.getAllStackTraces.keySet.asScala.filterNot(_.isDaemon).map(_.getName)
+    ProcessHandle.current.children.forEach(_.destroyForcibly(): Unit)
+    def hangs = Files.exists(Path.of("hangs"))
+    val asking = new Thread(() => while (!hangs) try spark.sql("SHOW STREAMS").collect() catch { case NonFatal(_) => })
+    asking.setDaemon(true)
+    asking.start()
+    while (!hangs) Thread.sleep(50)
+    println(keeping.mkString(" "))
+    println("main ends")
+  }
+}
+"""
+"""It prints the threads that keep its JVM from its end while a sidecar serves. It kills the sidecar, and ends while the next one starts."""
+
+PYTHON = """#!/bin/sh
+echo $$ >> sidecars
+[ $(wc -l < sidecars) = 1 ] && exec {python} "$@"
+sleep 600 & echo $! >> sidecars
+touch hangs
+wait
+"""
+"""A Python that starts once. The second time it hangs, and so does a process that it has started."""
+
+
+def submitted(
+    directory: Path, settings: dict[str, str], program: Path, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """What `spark-submit` of a program prints, with a file of settings, as `streamql conf` prints them."""
+    conf = script("spark.conf", "".join(f"{key} {value}\n" for key, value in settings.items()), directory)
+    submit = [str(spark_home() / "bin" / "spark-submit"), "--properties-file", str(conf), *arguments, str(program)]
+    return finished(submit, cwd=directory)
+
+
+def script(name: str, text: str, directory: Path) -> Path:
+    """A file that can be run."""
+    path = directory / name
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
 
 
 def settings(directory: Path) -> dict[str, str]:
@@ -67,6 +131,30 @@ def test_a_session_without_the_extension(tmp_path: Path) -> None:
     printed = done.stdout.splitlines()
     assert printed[0] == "EXTENSION_NOT_INSTALLED"
     assert {f"  {key} {value}" for key, value in conf_lines().items()} <= set(printed)
+
+
+def test_a_submitted_job_whose_jvm_has_no_jars(tmp_path: Path) -> None:
+    own = {"spark.pyspark.python": sys.executable, "spark.sql.extensions": ",".join(EXTENSIONS)}
+    done = submitted(tmp_path, settings(tmp_path) | own, script("job.py", SUBMITTED, tmp_path))
+    assert done.returncode == 0, done.stderr[-4000:]
+    printed = done.stdout.splitlines()
+    at = printed.index("EXTENSION_NOT_INSTALLED")
+    assert {f"  {key} {value}" for key, value in conf_lines().items()} <= set(printed[at:])
+    assert "[EXTENSION_NOT_INSTALLED] the JVM of this Spark session has no streamql jars" in printed
+
+
+def test_a_scala_program_that_ends_while_a_sidecar_starts(tmp_path: Path) -> None:
+    """Neither the one that served and died, nor the one that does not come up, keeps the JVM from its end, or outlives it."""
+    script("Program.scala", PROGRAM, tmp_path)
+    build_jar(tmp_path / "program.jar", (), tmp_path)
+    python = script("python", PYTHON.format(python=sys.executable), tmp_path)
+    begun = time.monotonic()
+    lines = conf_lines() | settings(tmp_path) | {"spark.streamql.python": str(python)}
+    done = submitted(tmp_path, lines, tmp_path / "program.jar", "--class", "Program")
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.splitlines()[-2:] == ["main", "main ends"]
+    assert time.monotonic() - begun < 120  # the seconds that a sidecar has to start
+    assert [pid for pid in (tmp_path / "sidecars").read_text().split() if is_running(int(pid))] == []
 
 
 def test_a_cluster_whose_executors_are_other_processes(tmp_path: Path) -> None:
@@ -95,19 +183,15 @@ def test_a_cluster_whose_executors_are_other_processes(tmp_path: Path) -> None:
         "2",
     ]
     worker += ["--memory", "1g", "--work-dir", str(tmp_path / "work"), f"spark://127.0.0.1:{port}"]
-    (tmp_path / "job.py").write_text(JOB)
     cluster = {
         "spark.master": f"spark://127.0.0.1:{port}",
         "spark.executor.memory": "512m",
         "spark.driver.host": "127.0.0.1",
     }
-    conf = tmp_path / "spark.conf"
-    conf.write_text(lines_of(settings(tmp_path) | cluster))
     with running(master, tmp_path / "master.log") as m, running(worker, tmp_path / "worker.log") as w:
         said(m, tmp_path / "master.log", "Registering worker")
         said(w, tmp_path / "worker.log", "Successfully registered")
-        submit = [str(spark_home() / "bin" / "spark-submit"), "--properties-file", str(conf), str(tmp_path / "job.py")]
-        done = finished(submit, cwd=tmp_path)
+        done = submitted(tmp_path, conf_lines() | settings(tmp_path) | cluster, script("job.py", JOB, tmp_path))
     # PySpark prints to stdout what it thinks of the version of pandas that is there, if one is.
     assert (done.returncode, done.stdout.splitlines()[-2:]) == (0, ["990 0 False", "1"]), done.stderr[-4000:]
     assert list((tmp_path / "work").glob("app-*/0/stderr")), "no executor ran"

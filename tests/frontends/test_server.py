@@ -252,7 +252,7 @@ def test_the_shell_on_a_server(server: Server, tmp_path: Path) -> None:
         shell.wait(PROMPT)
         shell.do("INSERT INTO t VALUES (9, 'i');", r"OK|row")
         assert re.search(r"\| INSERT +\|.*\| +9 \| i", shell.do("SELECT * FROM s;", "1 row"))
-        shell.do("INSERT INTO x SELECT id, v FROM s;", r"OK|row")
+        shell.do("INSERT INTO x SELECT id, v FROM s;", r"INSERT: 1 row into x; s \d+ → \d+")
         shell.do("SELECT * FROM s;", "0 rows")
         wrong = shell.do("SELECT nosuch FROM s;", r"SQLSTATE: 42703")
         assert "SQLQueryContextLogger" not in wrong

@@ -22,6 +22,10 @@ NEGATIVE_ZERO_DIFFERS: Final = False
 """Whether 0.0 -> -0.0 is a change. Spark's <=> says it is none."""
 
 
+VARIANT_FLOAT: Final = 14 << 2
+"""The first byte of a variant that is a FLOAT."""
+
+
 def canonical(value: object) -> Hashable:
     """A value collected from Spark in a form whose == and hash mean `the same value in SQL, null-safe`, except that
     strings compare by code points whatever their collation."""
@@ -38,10 +42,21 @@ def canonical(value: object) -> Hashable:
     if isinstance(value, tuple):  # a Row too
         return ("struct", tuple(canonical(v) for v in value))
     if isinstance(value, VariantVal):
-        return ("variant", value.toJson())
+        is_float = value.value[0] == VARIANT_FLOAT  # Python has one type for a float and a double
+        return ("variant", is_float, _typed(value.toPython()))
     if isinstance(value, Hashable):
         return value
     raise TypeError(f"no canonical form for {type(value).__name__}: {value!r}")
+
+
+def _typed(value: object) -> Hashable:
+    """A variant's value with the type of each part: a date is not a string, and 1 is neither 1.0 nor true."""
+    if isinstance(value, dict):
+        return ("object", frozenset((k, _typed(v)) for k, v in value.items()))
+    if isinstance(value, list):
+        return ("array", tuple(_typed(v) for v in value))
+    is_local = isinstance(value, dt.datetime) and value.tzinfo is None
+    return (type(value).__name__, is_local, canonical(value))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import VariantVal
 
 from streamql.errors import StreamqlError
 
@@ -11,6 +12,12 @@ from .recording import conf
 from .tables import Table
 
 MAPPED = "'delta.columnMapping.mode' = 'name'"
+
+
+def mixed(value: str) -> str:
+    """A variant: an array of things of several types, of which Spark's schema_of_variant says no more than VARIANT."""
+    return f"to_variant_object(array(CAST({value} AS VARIANT), parse_json('true'), parse_json('{{\"a\": 1}}')))"
+
 
 EQUAL = {
     "NaN": ("DOUBLE", "CAST('NaN' AS DOUBLE)", "sqrt(-1)"),
@@ -27,6 +34,29 @@ EQUAL = {
     "binary": ("BINARY", "X'00FF'", "unhex('00ff')"),
     "variant": ("VARIANT", """parse_json('{"a": 1, "b": [2]}')""", """parse_json('{"b":[2],"a":1}')"""),
     "decimal": ("DECIMAL(10, 2)", "1.5", "1.50"),
+    "variant with a decimal of another scale": (
+        "VARIANT",
+        mixed("CAST(1.5 AS DECIMAL(4, 1))"),
+        mixed("CAST(1.5 AS DECIMAL(20, 7))"),
+    ),
+    "variant with NaN": ("VARIANT", mixed("CAST('NaN' AS DOUBLE)"), mixed("sqrt(-1)")),
+    "variant in a map in another order": (
+        "MAP<STRING, ARRAY<VARIANT>>",
+        f"map('x', array({mixed('date_from_unix_date(1)')}), 'y', NULL)",
+        f"map('y', NULL, 'x', array({mixed('date_from_unix_date(1)')}))",
+    ),
+    "map in a map in another order": (
+        "MAP<INT, MAP<DOUBLE, INT>>",
+        "map(1, map(CAST('NaN' AS DOUBLE), 1, 2, 2), 3, map())",
+        "map(3, map(), 1, map(2, 2, CAST('NaN' AS DOUBLE), 1))",
+    ),
+    "map with collated keys in another order": (
+        "MAP<STRING COLLATE UTF8_LCASE, INT>",
+        "map('B' COLLATE UTF8_LCASE, 1, 'a' COLLATE UTF8_LCASE, 2)",
+        "map('a' COLLATE UTF8_LCASE, 2, 'B' COLLATE UTF8_LCASE, 1)",
+    ),
+    "zero's sign in a map": ("MAP<INT, DOUBLE>", "map(1, CAST('-0.0' AS DOUBLE))", "map(1, 0.0D)"),
+    "interval": ("INTERVAL DAY TO SECOND", "INTERVAL '1' DAY", "INTERVAL '24' HOUR"),
 }
 
 DIFFERENT = {
@@ -58,6 +88,33 @@ DIFFERENT = {
     "binary length": ("BINARY", "X'00'", "X'0000'"),
     "variant": ("VARIANT", """parse_json('{"a": 1}')""", """parse_json('{"a": "1"}')"""),
     "variant null and null": ("VARIANT", "parse_json('null')", "NULL"),
+    "variant with a date and a string": ("VARIANT", mixed("DATE'2024-01-01'"), mixed("'2024-01-01'")),
+    "variant with a local time and a string": (
+        "VARIANT",
+        mixed("TIMESTAMP_NTZ'2024-01-01 00:00:00'"),
+        mixed("'2024-01-01 00:00:00'"),
+    ),
+    "variant with a local time and an instant": (
+        "VARIANT",
+        mixed("TIMESTAMP_NTZ'2024-01-01 00:00:00'"),
+        mixed("TIMESTAMP'2024-01-01 00:00:00 UTC'"),
+    ),
+    "variant with a double and a decimal": ("VARIANT", mixed("1.5D"), mixed("1.5BD")),
+    "variant that is a float and a double": ("VARIANT", "CAST(1.5F AS VARIANT)", "CAST(1.5D AS VARIANT)"),
+    "variant with an integer and a decimal": ("VARIANT", mixed("1"), mixed("1.0BD")),
+    "variant with binary and a string": ("VARIANT", mixed("X'00FF'"), mixed("base64(X'00FF')")),
+    "variant in a struct": (
+        "STRUCT<v: VARIANT>",
+        f"named_struct('v', {mixed('1')})",
+        f"named_struct('v', {mixed('true')})",
+    ),
+    "variant in a map": ("MAP<INT, VARIANT>", f"map(1, {mixed('1.5D')})", f"map(1, {mixed('1.5BD')})"),
+    "letter case in a map's collated keys": (
+        "MAP<STRING COLLATE UTF8_LCASE, INT>",
+        "map('a' COLLATE UTF8_LCASE, 1)",
+        "map('A' COLLATE UTF8_LCASE, 1)",
+    ),
+    "a nested map's value": ("MAP<INT, MAP<INT, INT>>", "map(1, map(1, 1, 2, 2))", "map(1, map(2, 1, 1, 1))"),
     "one microsecond": ("TIMESTAMP", "TIMESTAMP'2024-01-01 00:00:00'", "TIMESTAMP'2024-01-01 00:00:00.000001'"),
 }
 
@@ -99,6 +156,32 @@ def test_equal_values_are_no_change(spark: SparkSession, table_path: str) -> Non
 def test_different_values_are_an_update(spark: SparkSession, table_path: str) -> None:
     table = cases_in_one_table(spark, table_path, DIFFERENT)
     assert changed_cases(table, DIFFERENT) == list(DIFFERENT)
+
+
+WIDE = VariantVal(
+    bytes.fromhex(
+        "1f 04000000 00000000 09000000 0f000000 21000000 2a000000"  # four elements, four bytes for each size and offset
+        "18 0100000000000000"  # 1, in eight bytes
+        "40 01000000 78"  # "x", a long string
+        "28 02 96000000000000000000000000000000"  # 1.50, in sixteen bytes
+        "02 02 02 01 00 02 04 0c 02 0c 03"  # {"a": 2, "b": 3}: keys 2 and 1 of the dictionary
+    ),
+    bytes.fromhex("01 03 00 01 02 03 7a 62 61"),  # the keys z, b and a, not in their order
+)
+"""A variant encoded as other writers do."""
+
+
+def test_a_variant_encoded_in_another_way_is_no_change(spark: SparkSession, table_path: str) -> None:
+    table = Table(spark, table_path)
+    table.create("k BIGINT, v VARIANT")
+    spark.createDataFrame([(k, WIDE) for k in range(3)], "k BIGINT, v VARIANT").coalesce(1).createOrReplaceTempView(
+        "wide"
+    )
+    table.fill("SELECT * FROM wide")
+    narrow = "parse_json('1'), parse_json('\"x\"'), CAST(1.5BD AS VARIANT), parse_json('{{\"b\": {b}, \"a\": 2}}')"
+    same, other = (f"to_variant_object(array({narrow.format(b=b)}))" for b in (3, 4))
+    table.run(f"UPDATE {{t}} SET v = {same} WHERE k = 1", f"UPDATE {{t}} SET v = {other} WHERE k = 2")
+    assert [row[:3] for row in table.net()] == [("UPDATE_AFTER", 2, 2), ("UPDATE_BEFORE", 0, 2)]
 
 
 @pytest.fixture

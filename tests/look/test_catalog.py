@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from streamql.cli.commands import COMMANDS
 from streamql.cli.main import main
-from streamql.engine.ledger import by_consumption, history, newest, rows_written_by, summed
+from streamql.engine.ledger import by_consumption, first_ms, history, newest, rows_written_by, summed
 from streamql.engine.overview import Overview, StreamFacts, overview
 from streamql.errors import StreamqlError
 from tests.consume.support import ROOT, data_of, fresh_schema, run
@@ -98,7 +98,7 @@ def here(seen: Overview, schema: str) -> dict[str, StreamFacts]:
 
 def test_each_state(spark: SparkSession, schema: str) -> None:
     found = here(overview(spark), schema)
-    assert {name: s.condition for name, s in found.items()} == {
+    assert {name: s.state for name, s in found.items()} == {
         "data": "data", "empty": "empty", "busy": "busy", "failed": "data", "half": "unfinished", "stale": "stale",
         "in<b>valid": "invalid",
     }  # fmt: skip
@@ -131,6 +131,11 @@ def test_the_ledger_in_sums(spark: SparkSession, schema: str) -> None:
     assert history(spark, since - 10, since - 1, 10) == {}
     assert found["data"].uuid in newest(spark)
     assert rows_written_by(spark, "no such host", os.getpid(), 0) is None
+    first, of_all = first_ms(spark, [found["data"].uuid]), first_ms(spark, list(newest(spark)))
+    assert first is not None
+    assert of_all is not None
+    assert of_all <= first <= until
+    assert first_ms(spark, ["no such stream"]) is None
 
 
 LEDGER = """
@@ -167,7 +172,7 @@ def test_streams(call: Call, schema: str) -> None:
         "CONSUMED",
     )
     assert (two["last_outcome"], "boom" in two["last_error"]) == ("FAILED", True)
-    assert call("streams", "--output", "csv")[1].startswith("name,source,mode,condition,")
+    assert call("streams", "--output", "csv")[1].startswith("name,source,mode,state,")
     assert len(call("streams", "--output", "tsv")[1].splitlines()) == 8
     assert call("streams", "--output", "markdown", "data")[1].startswith("| name |")
     code, _, err = call("streams", "dat")
@@ -206,7 +211,7 @@ def test_report(call: Call, schema: str, tmp_path: Path) -> None:
     page = tmp_path / "streams.html"
     code, out, err = call("report", str(page))
     assert (code, out) == (0, "")
-    assert "7 stream(s)" in err
+    assert "7 streams" in err
     reader = read(page.read_text())
     assert "script" not in reader.seen
     for said in (

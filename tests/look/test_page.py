@@ -104,6 +104,7 @@ def test_scales_are_round_and_high_enough(largest: int) -> None:
     assert 1 <= len(found.ticks) <= 4
     assert found.ticks[-1] == found.top
     assert found.top <= max(5, 2.5 * largest)
+    assert found.top <= max(6, 1.34 * largest), "it ends where the data does"
 
 
 def test_charts_of_nothing_and_of_much() -> None:
@@ -130,6 +131,8 @@ def test_windows_and_labels() -> None:
     assert window_of(None, NOW, None).span_ms >= 60_000
     assert window_of(NOW - DAY, NOW, None).since_ms < NOW - DAY
     assert window_of(NOW - DAY, NOW, 3000) == Window(NOW - 3000, NOW)
+    assert window_of(NOW - DAY, NOW, 7 * DAY) == window_of(NOW - DAY, NOW, None)
+    assert window_of(None, NOW, 7 * DAY) == WEEK
     assert WEEK.bounds(0)[0] == NOW - 7 * DAY
     assert WEEK.bounds(PARTS - 1)[1] == NOW
     labels = [time_label(NOW, span) for span in (60_000, 3 * 3_600_000, 7 * DAY, 60 * DAY)]

@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.cli.main import main
+from streamql.cli.script_streams import databases_used, names_read
 from tests.consume.support import ROOT, assert_ledger_tiles, data_of, fresh_schema, run, tracked_table
 from tests.small import SHORT_LIVED_ARGUMENTS
 
@@ -59,6 +60,40 @@ def test_when_it_has_data(spark: SparkSession, schema: str, tmp_path: Path) -> N
     assert [e["reason"] for e in events[2:]] == ["NO_DATA", "NO_DATA"]
     assert all(e["job"] == str(tmp_path / "job.sql") and e["pid"] == os.getpid() for e in events)
     assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == 100
+
+
+def test_streams_of_a_script() -> None:
+    texts = (
+        "USE Sales",
+        "-- FROM commented\nINSERT INTO a SELECT x, f(y), 'FROM said' FROM `my s` JOIN db.t USING (id)",
+        "MERGE INTO target USING (SELECT * FROM (m)) s ON true WHEN MATCHED THEN DELETE",
+        "USE DATABASE two; ",
+        "EXECUTE IMMEDIATE 'INSERT INTO b SELECT * FROM hidden'",
+        "BEGIN INSERT INTO c TABLE one, spark_catalog.db.three; END",
+    )
+    names = names_read(texts)
+    for name in (("my s",), ("db", "t"), ("m",), ("hidden",), ("one",), ("spark_catalog", "db", "three")):
+        assert name in names, name
+    assert not {("commented",), ("said",), ("target",), ("s",), ("a",), ("b",), ("c",)} & set(names)
+    assert databases_used(texts) == ["sales", "two"]
+
+
+def test_when_its_streams_have_data(
+    spark: SparkSession, schema: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A stream that no --when-has-data names is warned of; without a name, it is the script's streams."""
+    run(spark, "CREATE STREAM other ON TABLE t")
+    sql = f"USE {schema}; INSERT INTO target SELECT id, v FROM s; INSERT INTO target SELECT id, v FROM other"
+    code, events = call(spark, schema, tmp_path, sql, "--when-has-data", "other", "--every", "10ms", "--runs", "2")
+    assert (code, [e["event"] for e in events]) == (0, ["skipped", "skipped"])
+    message = f"warning: the script reads {schema}.s, which --when-has-data does not name: its changes start no run\n"
+    assert capsys.readouterr().err == message
+    code, events = call(spark, schema, tmp_path, sql, "--when-has-data", "--every", "10ms", "--runs", "2")
+    assert (code, [e["event"] for e in events]) == (0, ["started", "finished", "skipped"])
+    assert "warning" not in capsys.readouterr().err
+    code, events = call(spark, schema, tmp_path, "SELECT 1", "--when-has-data")
+    assert (code, [e["event"] for e in events]) == (0, ["started", "finished"])
+    assert "finds no stream" in capsys.readouterr().err
 
 
 def test_a_failing_job_backs_off(spark: SparkSession, schema: str, tmp_path: Path) -> None:
@@ -202,7 +237,7 @@ def test_two_runners_at_once(spark: SparkSession, schema: str, tmp_path: Path) -
     value = f"CASE WHEN v < 0 THEN {SLOW.format(4000)} ELSE v END"
     script.write_text(f"INSERT INTO {schema}.target SELECT id, {value} FROM {schema}.s")
     first = run(
-        spark, "SELECT offset_version AS v FROM streamql.streams WHERE stream LIKE '%.s' ORDER BY changed_at DESC"
+        spark, "SELECT offset_version AS v FROM streamql.streams WHERE name LIKE '%.s' ORDER BY changed_at DESC"
     )
     runners = [start(spark, script, events) for _ in range(2)]
     try:
@@ -226,3 +261,22 @@ def test_two_runners_at_once(spark: SparkSession, schema: str, tmp_path: Path) -
     run(spark, "INSERT INTO target SELECT id, v FROM s")  # what neither came to
     assert run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM target")[0] == (1101, 1101)
     assert_ledger_tiles(spark, f"{schema}.s", first[0]["v"])
+
+
+def test_seconds_are_those_of_the_statements(
+    spark: SparkSession, schema: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first session of a process opens Spark's metastore: that is Spark's start, and no run's own time."""
+    from streamql.cli.run import Job
+
+    start = Job._session
+
+    def slow(job: Job) -> SparkSession:
+        time.sleep(3)
+        return start(job)
+
+    monkeypatch.setattr(Job, "_session", slow)
+    run(spark, "INSERT INTO target SELECT id, v FROM s")
+    code, events = call(spark, schema, tmp_path, "SELECT 1", "--when-has-data", "s")
+    assert (code, events[-1]["event"]) == (0, "skipped")
+    assert float(str(events[-1]["seconds"])) < 3

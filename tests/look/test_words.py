@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from streamql.cli import words
+from streamql.cli.doctor import _lines
 from streamql.cli.schedule import Plan, code_of, ending_of
+from streamql.consume.errors import not_whole
+from streamql.engine.doctor import Finding
+from streamql.errors import counted
 
 
 @pytest.mark.parametrize(
@@ -101,3 +105,12 @@ def test_what_became_of_a_run() -> None:
     assert ending_of([None], False) == "failed"
     assert code_of("[DIVIDE_BY_ZERO] Division\n  by zero.") == ("DIVIDE_BY_ZERO", "Division by zero.")
     assert code_of("no code here") == (None, "no code here")
+
+
+def test_one_is_not_many() -> None:
+    """The counts of messages agree with what they count."""
+    finding = Finding("s", "error", "STREAM_STALE", "it is stale", "consume it")
+    assert _lines([finding])[-1] == "1 error, 0 warnings, 0 fixed"
+    assert _lines([finding, finding])[-1] == "2 errors, 0 warnings, 0 fixed"
+    assert not_whole(1).message == "COMMIT: 1 statement of the transaction failed"
+    assert (counted(1, "row"), counted(0, "row"), counted(1234, "row")) == ("1 row", "0 rows", "1,234 rows")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tests.protocol.explore import Bounds, Scenario
 from tests.protocol.scheduler import CRASH, FAIL, LOST, ORPHAN, REFUSED, TORN, Process
-from tests.protocol.world import EVENTS, World
+from tests.protocol.world import EVENTS, OnError, World
 
 Act = Callable[[World, Process], None]
 
@@ -45,9 +45,9 @@ def query(*streams: str) -> Act:
     return lambda world, process: world.query(process, *streams)
 
 
-def block(*streams: str) -> Act:
-    """BEGIN TRANSACTION; INSERT INTO x …; INSERT INTO y …; COMMIT. Where something fails, ROLLBACK."""
-    return lambda world, process: world.block(process, ("x", "y"), *streams)
+def block(*streams: str, on_error: OnError = "stop") -> Act:
+    """BEGIN TRANSACTION; INSERT INTO x …; INSERT INTO y …; COMMIT. ROLLBACK if something fails, unless `on_error` says otherwise."""
+    return lambda world, process: world.block(process, ("x", "y"), *streams, on_error=on_error)
 
 
 def inserts(*streams: str) -> Act:

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from streamql.catalog.tables import EVENT_COLUMNS
+from streamql.catalog.tables import EVENT_COLUMNS, JSON_TYPES
 from tests.protocol.logs import Commit, Conflict, DeltaError, Json, Snapshot, as_json
 from tests.protocol.scheduler import CRASH, LOST, ORPHAN, REFUSED, Process, Step
 
@@ -24,7 +24,7 @@ AFTER = (CRASH, LOST)
 AFTER_CAS = (CRASH, LOST, REFUSED)
 
 
-EVENT_SCHEMA = {"fields": [{"name": n, "type": "long" if t == "BIGINT" else t.lower()} for n, t in EVENT_COLUMNS]}
+EVENT_SCHEMA = {"fields": [{"name": name, "type": JSON_TYPES[kind]} for name, kind in EVENT_COLUMNS]}
 
 
 class Package:
@@ -36,6 +36,7 @@ class Package:
         self.Txns = Txns(world)
         self.Names = Names(world)
         self.Blocks = Node(set=lambda session, is_open: None)
+        self.Neutral = Node(other=lambda session: None)
 
     def EventLog(self, session: object, path: str) -> EventLog:  # noqa: N802 (Scala's name)
         """The catalog's table."""

@@ -13,6 +13,8 @@ import streamql.consume.binding as binding
 import streamql.consume.blocks as blocks
 import streamql.consume.claims as claims
 import streamql.consume.decide as deciding
+import streamql.consume.met as met
+import streamql.consume.pending as pending
 import streamql.consume.run as run
 import streamql.consume.targets as targets
 import streamql.engine.ddl as ddl
@@ -199,6 +201,29 @@ def enters_after_it_ran(on: Stage, patch: Patch) -> None:
     patch.setattr(blocks, "write", write)
 
 
+def block_trusts_an_error(on: Stage, patch: Patch) -> None:
+    """A block takes a statement that raised for one that did not commit, so that it may be withdrawn."""
+
+    def decide_own(
+        spark: SparkSession, claim: Claim, statement: ClaimedStatement, failure: BaseException | None
+    ) -> ClaimedStatement:
+        if isinstance(failure, Exception):
+            return replace(statement, outcome="fenced")
+        return deciding.decide_own(spark, claim, statement, failure)
+
+    patch.setattr(blocks, "decide_own", decide_own)
+
+
+def commit_waits_for_no_statement(on: Stage, patch: Patch) -> None:
+    """COMMIT moves the streams though a statement failed."""
+    patch.setattr(pending.Pending, "last", None)
+
+
+def withdrawn_statements_are_forgotten(on: Stage, patch: Patch) -> None:
+    """A statement that was withdrawn and runs again is not told of the one that was done in its place."""
+    patch.setattr(met, "_is_withdrawn", lambda claim, fingerprint: False)
+
+
 def done_statements_run_again(on: Stage, patch: Patch) -> None:
     """Whoever goes on with an unfinished block does all of it."""
     patch.setattr(blocks.Block, "_skipped", lambda block, command, i, fingerprint: None)
@@ -233,6 +258,9 @@ MUTATIONS = (
     ),
     Mutation("a statement enters after it ran", "a block and an insert", enters_after_it_ran),
     Mutation("done statements run again", "one block", done_statements_run_again),
+    Mutation("a block trusts an error", "a block that is corrected", block_trusts_an_error),
+    Mutation("a COMMIT without a failed statement", "a block that continues on errors", commit_waits_for_no_statement),
+    Mutation("withdrawn statements are forgotten", "a block that is corrected", withdrawn_statements_are_forgotten),
     Mutation("decide says fenced without fencing", "one insert", no_fence, frozenset({ORPHAN})),
     Mutation("a fence over whatever is there", "one insert", fence_over_anything, frozenset({ORPHAN})),
     Mutation("a fence with the statement's number", "two inserts", fence_with_data_number),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from streamql import engine
 from streamql.catalog.states import Claim
 from streamql.catalog.store import catalog_of
-from streamql.consume import claims, consume, transactions
+from streamql.consume import blocks, claims, consume, transactions
 from streamql.consume.decide import judge as judge_claim
 from streamql.delta.command import Command
 from streamql.errors import StreamqlError
@@ -23,22 +23,28 @@ from tests.protocol.stage import Stage
 from tests.protocol.statements import ConsumeCommand, Write
 from tests.protocol.world import World, session_of
 
-BEGIN, COMMIT, ROLLBACK = "BEGIN TRANSACTION", "COMMIT", "ROLLBACK"
+BEGIN, COMMIT, ROLLBACK, WITHDRAW = "BEGIN TRANSACTION", "COMMIT", "ROLLBACK", "ROLLBACK STATEMENT"
 FAILED = "StatementFailed"
 
 
 @dataclass(frozen=True)
 class Insert:
-    """INSERTs into targets from streams, as one statement; `fails`: which of them raise. `creates`: CREATE TABLE AS."""
+    """INSERTs into targets from streams, as one statement; `fails`: which of them raise. `creates`: CREATE TABLE AS. `words`: what tells
+    the statement from one that does the same."""
 
     targets: str
     streams: str = "s"
     fails: tuple[int, ...] = ()
     creates: bool = False
+    words: str = ""
 
     def again(self) -> Insert:
         """The same statement, which does not fail any more."""
-        return Insert(self.targets, self.streams, (), self.creates)
+        return replace(self, fails=())
+
+    def corrected(self) -> Insert:
+        """Another statement with the same rows, which does not fail."""
+        return replace(self, fails=(), words=" corrected")
 
 
 Step = str | Insert
@@ -77,7 +83,7 @@ class Play:
 
     def _insert(self, process: Process, step: Insert) -> None:
         spark, names = session_of(process), step.streams.split()
-        text = f"INSERT INTO {step.targets} FROM {step.streams}"
+        text = f"INSERT INTO {step.targets} FROM {step.streams}{step.words}"
         self.world.begin(text)
         writes = [
             Write("CTAS", t, f"/data/{t}") if step.creates else self.world.appends(t) for t in step.targets.split()
@@ -278,3 +284,112 @@ def test_the_heartbeat_is_that_of_the_claim_as_it_is_by_then(on: Stage) -> None:
     for steps in ((BEGIN, X), (Y,), (X,)):
         assert set(play.says(p, *steps)) == {""}
         play.alone(p, beats)
+
+
+BAD = Insert("y", fails=(0,))
+GOOD = BAD.corrected()
+REFUSED = "INVALID_TRANSACTION_STATE"
+
+
+def test_a_corrected_statement_commits_once_the_failed_one_is_withdrawn(on: Stage) -> None:
+    play = Play(on, BOTH)
+    p = play.world.process("P")
+    said = play.says(p, BEGIN, X, BAD, GOOD, COMMIT, WITHDRAW, COMMIT)
+    assert said == ["", "", FAILED, "", REFUSED, "", ""]
+    assert play.rows("x") == play.rows("y") == once(STREAM)
+    assert play.offset(p, "s") == 2
+
+
+def test_each_failed_statement_is_withdrawn_by_itself(on: Stage) -> None:
+    play = Play(on, BOTH)
+    p = play.world.process("P")
+    said = play.says(p, BEGIN, Insert("x", fails=(0,)), BAD, GOOD, WITHDRAW, COMMIT, X, COMMIT)
+    assert said == ["", FAILED, FAILED, "", "", REFUSED, "", ""]
+    assert play.rows("x") == play.rows("y") == once(STREAM)
+
+
+def test_nothing_is_withdrawn_of_a_transaction_without_a_failed_statement(on: Stage) -> None:
+    play = Play(on, BOTH)
+    p = play.world.process("P")
+    assert play.says(p, WITHDRAW, BEGIN, WITHDRAW, X, Y, WITHDRAW, COMMIT) == [
+        REFUSED,
+        "",
+        REFUSED,
+        "",
+        "",
+        REFUSED,
+        "",
+    ]
+    assert play.rows("x") == play.rows("y") == once(STREAM)
+
+
+def test_the_claim_remembers_what_was_withdrawn(on: Stage) -> None:
+    """The process dies before COMMIT: the next run resumes the script as it was corrected."""
+    play = Play(on, BOTH)
+    p = play.world.process("P")
+    play.says(p, BEGIN, X, BAD, GOOD, WITHDRAW)
+    q = play.dies(p)
+    assert play.says(q, BEGIN, X, GOOD, COMMIT) == [""] * 4
+    assert play.rows("x") == play.rows("y") == once(STREAM)
+    assert play.offset(q, "s") == 2
+
+
+def test_the_failed_statement_of_an_earlier_run_is_withdrawn(on: Stage) -> None:
+    play = Play(on, BOTH)
+    p = play.world.process("P")
+    play.says(p, BEGIN, X, BAD, GOOD)
+    q = play.dies(p)
+    assert play.says(q, BEGIN, X, GOOD, COMMIT, WITHDRAW, COMMIT) == ["", "", "", REFUSED, "", ""]
+    assert play.rows("x") == play.rows("y") == once(STREAM)
+
+
+def test_a_withdrawn_statement_that_comes_again_is_told_of_what_is_done(on: Stage) -> None:
+    """The next run is of the script as it was typed, and what failed would succeed now: its rows are in, by the corrected statement."""
+    play = Play(on, BOTH)
+    p = play.world.process("P")
+    play.says(p, BEGIN, X, BAD, GOOD, WITHDRAW)
+    q = play.dies(p)
+    assert play.says(q, BEGIN, X, BAD.again(), GOOD, COMMIT) == ["", "", "STATEMENT_COMMITTED", "", ""]
+    assert play.rows("x") == play.rows("y") == once(STREAM)
+
+
+def test_a_stream_of_a_withdrawn_statement_alone_does_not_move(on: Stage) -> None:
+    play = Play(on, streams("a", "b", targets=("x", "y")))
+    p = play.world.process("P")
+    said = play.says(p, BEGIN, Insert("x", "a"), Insert("y", "b", (0,)), WITHDRAW, COMMIT)
+    assert said == ["", "", FAILED, "", ""]
+    assert (play.offset(p, "a"), play.offset(p, "b")) == (2, 0)
+
+
+def test_of_several_inserts_the_failed_one_is_withdrawn_and_corrected(on: Stage) -> None:
+    play = Play(on, BOTH)
+    p = play.world.process("P")
+    said = play.says(p, BEGIN, Insert("x y", fails=(1,)), WITHDRAW, GOOD, COMMIT)
+    assert said == ["", FAILED, "", "", ""]
+    assert play.rows("x") == play.rows("y") == once(STREAM)
+
+
+def test_of_several_inserts_the_failed_one_is_corrected_first(on: Stage) -> None:
+    """The corrected INSERT is refused: it is not what is done. Both are withdrawn, then it runs."""
+    play = Play(on, BOTH)
+    p = play.world.process("P")
+    play.says(p, BEGIN, Insert("x y", fails=(1,)))
+    said = play.says(p, GOOD, COMMIT, WITHDRAW, WITHDRAW, GOOD, COMMIT)
+    assert said == ["CONSUMPTION_UNFINISHED", REFUSED, "", "", "", ""]
+    assert play.rows("x") == play.rows("y") == once(STREAM)
+
+
+def test_a_statement_that_is_in_is_not_withdrawn(on: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It committed, and deciding it was cut short: ROLLBACK STATEMENT decides it first."""
+    play = Play(on, BOTH)
+    p = play.world.process("P")
+
+    def cut_short(*_: object) -> None:
+        raise StatementFailed("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(blocks, "decide_own", cut_short)
+        assert play.says(p, BEGIN, BAD, X) == ["", FAILED, FAILED]
+    assert play.says(p, WITHDRAW) == ["STATEMENT_COMMITTED"]
+    assert play.says(p, COMMIT, WITHDRAW, GOOD, COMMIT) == [REFUSED, "", "", ""]
+    assert play.rows("x") == play.rows("y") == once(STREAM)

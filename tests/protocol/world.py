@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from typing import Literal, TypeVar, cast
 
 from pyspark.sql import SparkSession
 
@@ -25,6 +25,7 @@ from tests.protocol.scheduler import LOST, Chooser, Process, Scheduler, Step
 from tests.protocol.statements import ConsumeCommand, Read, Write
 
 T = TypeVar("T")
+OnError = Literal["stop", "continue", "correct"]
 
 CATALOG = "/catalog"
 EVENTS = f"{CATALOG}/{tables.EVENTS}"
@@ -210,23 +211,52 @@ class World:
         text = f"FROM {', '.join(streams)} INSERT INTO {', '.join(targets)}"
         self.consume(process, text, streams, lambda: [self.appends(t) for t in targets], is_one=False)
 
-    def block(self, process: Process, targets: Sequence[str], *streams: str) -> None:
-        """A transaction with an INSERT into each of the targets, rolled back where one fails."""
+    def block(self, process: Process, targets: Sequence[str], *streams: str, on_error: OnError = "stop") -> None:
+        """A transaction with an INSERT into each of the targets. A failed INSERT stops it, is skipped by the script (`continue`), or is
+        withdrawn and run in other words (`correct`). Rolled back if it does not come to its COMMIT."""
         spark = session_of(process)
         outcome = self._outcome(f"a block into {', '.join(targets)} FROM {', '.join(streams)}")
         outcome.is_one = False
         try:
             engine.run(spark, "BEGIN TRANSACTION")
             for t in targets:
-                text = f"INSERT INTO {t} FROM {', '.join(streams)}"
-                self._statement(spark, outcome, text, streams, lambda t=t: [self.appends(t)])  # type: ignore[misc]
+                self._into(spark, outcome, t, streams, on_error)
             engine.run(spark, "COMMIT")
         except Exception as e:
-            outcome.error = e
+            if on_error == "continue" and isinstance(e, StreamqlError) and e.code == "INVALID_TRANSACTION_STATE":
+                self.met["COMMIT refused"] += 1
+            else:
+                outcome.error = e
             with suppress(Exception):
                 engine.run(spark, "ROLLBACK")
         outcome.ended = True
         self._tell(outcome)
+
+    def _into(
+        self, spark: SparkSession, outcome: Outcome, target: str, streams: Sequence[str], on_error: OnError
+    ) -> None:
+        """One INSERT of a block."""
+
+        def insert(words: str = "") -> None:
+            text = f"INSERT INTO {target} FROM {', '.join(streams)}{words}"
+            self._statement(spark, outcome, text, streams, lambda: [self.appends(target)])
+
+        try:
+            insert()
+        except Exception as e:
+            code = e.code if isinstance(e, StreamqlError) else ""
+            if on_error == "stop" or code not in ("", "STATEMENT_COMMITTED", "CONSUMPTION_UNFINISHED"):
+                raise
+            if on_error == "continue":
+                return
+            if code != "STATEMENT_COMMITTED":
+                try:
+                    engine.run(spark, "ROLLBACK STATEMENT")
+                except StreamqlError as refused:
+                    if refused.code == "STATEMENT_COMMITTED":
+                        return
+                    raise
+            insert(" corrected")
 
     def appends(self, target: str) -> Write:
         path = self.storage.names.get(target)

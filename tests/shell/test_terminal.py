@@ -79,7 +79,7 @@ def test_a_session_at_a_terminal(terminal: Terminal, tmp_path: Path) -> None:
     terminal.do("CREATE TABLE orders (id INT, amount INT);", "OK")  # it waits for Spark
     terminal.do("ALTER TABLE orders SET PROPERTIES ('change_tracking' = 'true');", "OK")
     terminal.do("CREATE TABLE STREAM orders_stream ON TABLE orders;", "OK")
-    terminal.do("INSERT INTO orders VALUES (1, 10);", "OK")
+    terminal.do("INSERT INTO orders VALUES (1, 10);", "INSERT: 1 row inserted")
     statements(terminal)
     commands(terminal)
     cancelling(terminal)

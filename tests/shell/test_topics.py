@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from contextlib import nullcontext
 from typing import get_args
 
 import pytest
@@ -18,9 +19,17 @@ from streamql.dialect import parse
 from streamql.dialect.statements import Statement
 from streamql.sessions import run_sql
 
+FAILS = " -- fails"
+"""What is written behind the example of a statement that is to fail."""
+
 
 def examples() -> list[str]:
-    return [statement.text for topic in topics.TOPICS for text in topic.examples for statement in typed(text)]
+    return [statement.text for text in written() for statement in typed(text.removesuffix(FAILS))]
+
+
+def written() -> list[str]:
+    """The examples as the topics show them."""
+    return [text for topic in topics.TOPICS for text in topic.examples]
 
 
 def test_every_statement_has_an_example() -> None:
@@ -42,7 +51,7 @@ def test_every_topic_is_whole() -> None:
         assert topic.grammars
         assert topic.text.endswith(".")
         assert topic.examples
-        assert all(text.endswith(";") for text in topic.examples)
+        assert all(text.removesuffix(FAILS).endswith(";") for text in topic.examples)
         for name in (topic.name, *topic.also):
             assert topics.find(name).startswith(f"{topic.name}: ")
     names = [name.upper() for topic in topics.TOPICS for name in (topic.name, *topic.also)]
@@ -69,10 +78,12 @@ def test_the_examples_run(spark: SparkSession) -> None:
     spark.sql("CREATE DATABASE shell_topics")
     spark.sql("USE shell_topics")
     try:
-        for text in examples():
-            frame = run_sql(text, spark)
-            if kind_of(text) is Kind.QUERY:
-                frame.collect()
+        for shown in written():
+            with pytest.raises(Exception, match="USER_RAISED_EXCEPTION") if shown.endswith(FAILS) else nullcontext():
+                for statement in typed(shown.removesuffix(FAILS)):
+                    frame = run_sql(statement.text, spark)
+                    if kind_of(statement.text) is Kind.QUERY:
+                        frame.collect()
         assert {tuple(row) for row in spark.table("copy").collect()} == {(1, 11), (2, 20)}
     finally:
         spark.sql("USE default")

@@ -147,7 +147,8 @@ def _rows(frame: DataFrame) -> Table | None:
 
 def error_lines(e: Exception) -> tuple[str, ...]:
     """ERROR [CODE] message, and the hint in a line of its own; without Spark's plans and stack traces."""
-    text = _TAILS.split(message(e).strip(), maxsplit=1)[0].strip()
+    text, behind, hint = message(e).split("\n\nJVM stacktrace:")[0].strip().partition("\nHint: ")
+    text = _TAILS.split(text, maxsplit=1)[0].strip() + (behind + _TAILS.split(hint, maxsplit=1)[0]).rstrip()
     return tuple(line.rstrip() for line in f"ERROR {text}".splitlines() if line.strip())
 
 

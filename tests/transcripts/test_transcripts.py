@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import streamql
 from tests.histories.recording import INTERPRETED, conf
+from tests.settings.hostile import FOR_TRANSCRIPTS_SET
 from tests.small import SHORT_LIVED_ARGUMENTS
 from tests.transcripts.__main__ import transcripts
 from tests.transcripts.masks import Bindings, match_table
@@ -51,8 +52,10 @@ def test_seed_through_streamql_sql(path: Path, spark: SparkSession) -> None:
 
 
 def test_seeds_through_the_command(tmp_path: Path) -> None:
+    """Also under settings, as of a spark-defaults.conf, that change nothing of what the seeds show."""
     arguments = [sys.executable, "-m", "streamql", "-S", "--data", str(tmp_path / "data")]
     arguments += [*SHORT_LIVED_ARGUMENTS, "--conf", "spark.sql.session.timeZone=UTC"]
+    arguments += [word for key, value in FOR_TRANSCRIPTS_SET.items() for word in ("--conf", f"{key}={value}")]
     for path in SEEDS:
         script = tmp_path / f"{path.stem}.sql"
         script.write_text("".join(f"{step.text};\n" for step in read(path).steps), encoding="utf-8")

@@ -10,6 +10,7 @@ from streamql.cli import words
 from streamql.cli.page.markup import Content, Markup, element, joined, title
 from streamql.cli.page.model import PARTS, Window
 from streamql.engine.ledger import Bucket
+from streamql.errors import counted
 
 WIDTH, HEIGHT = 440, 150
 LEFT, RIGHT, TOP, BOTTOM = 44, 12, 14, 24
@@ -34,17 +35,20 @@ class Scale:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / self.top
 
 
+_ROUND = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50)
+
+
 def scale(largest: int) -> Scale:
-    """A scale of round numbers with two to four steps."""
+    """A scale of round numbers with two to four steps, which ends as close to the largest value as they allow."""
     if largest <= 4:
         top = max(1, largest)
         return Scale(top, tuple(range(1, top + 1)))
     power = 1
-    while power * 10 < largest:
+    while power * 100 < largest:
         power *= 10
-    step = next(s for s in (power // 2 or 1, power, 2 * power, 5 * power) if -(-largest // s) <= 4)
-    count = -(-largest // step)
-    return Scale(step * count, tuple(step * n for n in range(1, count + 1)))
+    ends = [(step * -(-largest // step), step) for step in (power * n for n in _ROUND)]
+    top, step = min((top, step) for top, step in ends if 2 <= top // step <= 4)
+    return Scale(top, tuple(range(step, top + 1, step)))
 
 
 def x(part: float) -> float:
@@ -66,7 +70,7 @@ def lag_chart(buckets: Sequence[Bucket], lag_now: int | None, window: Window) ->
         marks.append(element("path", d=peaks, class_="peak"))
     if lag_now is not None:
         points.append((x(PARTS), levels.y(lag_now)))
-        said = title(f"now: {words.counted(lag_now, 'version')} behind")
+        said = title(f"now: {counted(lag_now, 'version')} behind")
         marks.append(element("circle", said, cx=x(PARTS), cy=levels.y(lag_now), r=3.5, class_="now"))
     shape: list[Content] = []
     if len(points) > 1:
@@ -76,9 +80,7 @@ def lag_chart(buckets: Sequence[Bucket], lag_now: int | None, window: Window) ->
             element("polygon", points=f"{line} {points[-1][0]:.1f},{base:.1f}", class_="area"),
             element("polyline", points=line, class_="line"),
         ]
-    hovers = [
-        _hover(b, window, f"found {words.counted(b.lag_versions_max, 'version')} waiting, at most") for b in buckets
-    ]
+    hovers = [_hover(b, window, f"found {counted(b.lag_versions_max, 'version')} waiting, at most") for b in buckets]
     return _chart("lag in versions over time", levels, window, *shape, *_failures(buckets), *hovers, *marks)
 
 
@@ -118,7 +120,7 @@ def _total(b: Bucket) -> int:
 
 def _said(b: Bucket) -> str:
     known = [f"{b.changes[kind]:,} {kind}" for kind, _ in KINDS if b.changes.get(kind)]
-    other = [f"{words.counted(b.rows_other, 'row')} written"] if b.rows_other or not known else []
+    other = [f"{counted(b.rows_other, 'row')} written"] if b.rows_other or not known else []
     return ", ".join([*known, *other])
 
 
@@ -132,7 +134,7 @@ def _bar(part: int, bottom: float, top: float) -> str:
 def _hover(b: Bucket, window: Window, what: str) -> Markup:
     """An invisible column over a part of the window, that says what was in it."""
     since, until = (words.clock(at).replace("T", " ").rstrip("Z") for at in window.bounds(b.number))
-    lines = [f"{since} to {until[11:]}", words.counted(b.consumed, "consumption")]
+    lines = [f"{since} to {until[11:]}", counted(b.consumed, "consumption")]
     if b.consumed:
         lines[-1] += f": {what}"
     if b.failed:

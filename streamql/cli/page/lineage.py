@@ -10,6 +10,7 @@ from streamql.cli import words
 from streamql.cli.page.markup import Content, Markup, element, joined, title
 from streamql.cli.page.model import Report
 from streamql.engine.overview import StreamFacts
+from streamql.errors import counted
 
 ROW, BOX_WIDTH, BOX_HEIGHT, GAP = 34, 240, 26, 110
 COLUMNS = tuple((BOX_WIDTH + GAP) * n for n in range(3))
@@ -39,11 +40,11 @@ def lineage(report: Report) -> Markup:
     edges = [_in_edge(s, sources[s.source], rows[s.uuid]) for s in streams]
     for s in streams:
         for flow in report.flows.get(s.uuid, ()):
-            written = "" if flow.rows_written is None else f", {words.counted(flow.rows_written, 'row')} written"
-            said = f"{s.name} → {flow.target}\n{words.counted(flow.consumptions, 'consumption')}{written}\nlast {words.clock(flow.last_ms)}"
+            written = "" if flow.rows_written is None else f", {counted(flow.rows_written, 'row')} written"
+            said = f"{s.name} → {flow.target}\n{counted(flow.consumptions, 'consumption')}{written}\nlast {words.clock(flow.last_ms)}"
             edges.append(Edge(rows[s.uuid], targets[flow.target], flow.consumptions, "", said))
     boxes = [_box(0, row, name, "", name) for name, row in sources.items()]
-    boxes += [_box(1, rows[s.uuid], s.name, s.condition, f"{s.name}: {s.condition}, {s.mode}") for s in streams]
+    boxes += [_box(1, rows[s.uuid], s.name, s.state, f"{s.name}: {s.state}, {s.mode}") for s in streams]
     boxes += [_box(2, row, name, "", _target_said(name, sources)) for name, row in targets.items()]
     height = HEAD + ROW * (1 + max([0.0, *rows.values(), *sources.values(), *targets.values()]))
     heads = [
@@ -63,7 +64,7 @@ def _target_said(name: str, sources: Mapping[str, float]) -> str:
 
 
 def _in_edge(stream: StreamFacts, start: float, end: float) -> Edge:
-    css = "broken" if stream.condition in ("stale", "invalid") else ""
+    css = "broken" if stream.state in ("stale", "invalid") else ""
     return Edge(start, end, 0, css, f"{stream.source} → {stream.name}")
 
 

@@ -32,11 +32,14 @@ class Window:
 
 
 def window_of(first_ms: int | None, until_ms: int, span_ms: int | None) -> Window:
-    """The window of a report: as long as was asked, or since the first consumption; a little more, so that it is not on the edge."""
-    if span_ms is not None:
+    """The window of a report: since the first consumption, and a little more, so that it is not on the edge; at most as long as was asked.
+
+    `first_ms` None: there is no consumption; `span_ms` None: nothing was asked."""
+    if first_ms is None and span_ms is not None:
         return Window(until_ms - span_ms, until_ms)
     span = max(SHORTEST_MS, until_ms - (until_ms if first_ms is None else first_ms))
-    return Window(until_ms - span - span // PARTS, until_ms)
+    span += span // PARTS
+    return Window(until_ms - (span if span_ms is None else min(span, span_ms)), until_ms)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from streamql.cli.page.model import Report
 from streamql.cli.page.style import STYLE
 from streamql.engine.ledger import Bucket
 from streamql.engine.overview import StreamFacts
+from streamql.errors import counted
 
 OPEN_MAX = 12
 """How many streams show their charts at once; the others open by a click."""
@@ -92,7 +93,7 @@ def _troubles(report: Report) -> Markup:
             element("b", line.cells[0]),
             ": ",
             words.shortened(line.trouble, 500),
-            class_=None if line.condition in ("stale", "invalid") or line.failed else "warn",
+            class_=None if line.state in ("stale", "invalid") or line.failed else "warn",
         )
         for line in found[:TROUBLES_MAX]
     ]
@@ -116,13 +117,13 @@ def _table(report: Report) -> Markup:
 
 def _row(number: int, facts: StreamFacts, now_ms: int) -> Markup:
     line = board.line_of(facts, now_ms)
-    _, source, lag, backlog, condition, stale, last = line.cells
+    _, source, lag, backlog, state, stale, last = line.cells
     failure = facts.failure
     error = "" if failure is None else f"{words.ago(failure.ended_ms, now_ms)}: {failure.error or failure.outcome}"
     return element(
         "tr",
         element("td", element("a", facts.name, href=f"#s{number}", title=facts.name), class_="name"),
-        element("td", _pill(condition)),
+        element("td", _pill(state)),
         element("td", source + (" (append only)" if facts.mode == "APPEND_ONLY" else ""), class_="into", title=source),
         element("td", lag, class_="num"),
         element("td", backlog.partition(", ")[0], class_="num", title=backlog),
@@ -146,8 +147,8 @@ def _each(report: Report) -> Markup:
 def _stream(report: Report, number: int, facts: StreamFacts, is_open: bool) -> Markup:
     buckets = report.buckets(facts)
     consumed, failed = sum(b.consumed for b in buckets), sum(b.failed for b in buckets)
-    said = words.counted(consumed, "consumption") + (f", {failed} failed" if failed else "")
-    summary = element("summary", element("b", facts.name), _pill(facts.condition), element("span", said, class_="sub"))
+    said = counted(consumed, "consumption") + (f", {failed} failed" if failed else "")
+    summary = element("summary", element("b", facts.name), _pill(facts.state), element("span", said, class_="sub"))
     inside = element("div", *_inside(report, facts, buckets), class_="inside")
     shown = element("details", summary, inside, id=f"s{number}", class_="stream")
     return Markup(shown.replace("<details ", "<details open ", 1)) if is_open else shown

@@ -14,6 +14,7 @@ from streamql.cli.output import Display
 from streamql.cli.shell.snapshot import Snapshot
 from streamql.cli.shell.terminal import echo
 from streamql.dialect.tokens import Kind, name_part, quote_string, tokenize
+from streamql.errors import counted
 from streamql.names import quote
 
 WATCH_SECONDS_DEFAULT = 2.0
@@ -115,7 +116,7 @@ def rows(shell: Shell, argument: str) -> None:
     if argument:
         shell.display = replace(shell.display, max_rows=int(argument))
     limit = shell.display.max_rows
-    shell.say(f"a table shows {limit} rows at most" if limit else "a table shows all rows")
+    shell.say(f"a table shows {counted(limit, 'row')} at most" if limit else "a table shows all rows")
 
 
 def timing(shell: Shell, argument: str) -> None:

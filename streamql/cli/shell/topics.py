@@ -116,24 +116,28 @@ WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT (id, amount) VALUES 
         "BEGIN TRANSACTION",
         "several statements that consume one interval",
         (TRANSACTION_GRAMMAR,),
-        "All statements of the block see the interval that the first one pinned, and the offset moves once, at COMMIT. ROLLBACK leaves "
-        "the offset; what has committed stays, and the same block, run again, skips it. The prompt tells that a block is open, and leaving "
-        "the shell rolls it back.",
+        "All statements of the block see the interval that the first one pinned, and the offset moves once, at COMMIT. COMMIT waits for "
+        "each statement that failed: run it again, or run a corrected one and withdraw the failed one by ROLLBACK STATEMENT, which takes "
+        "the one that failed last. ROLLBACK leaves the offset; what has committed stays, and the same block, run again, skips it. The "
+        "prompt tells that a block is open, and leaving the shell rolls it back.",
         (
             "BEGIN TRANSACTION;",
             "INSERT INTO copy SELECT id, amount FROM orders_st;",
             "COMMIT;",
+            "INSERT INTO orders VALUES (3, 30);",
             "BEGIN TRANSACTION;",
+            "INSERT INTO copy SELECT id, raise_error('no') FROM orders_st; -- fails",
+            "ROLLBACK STATEMENT;",
             "ROLLBACK;",
         ),
-        ("COMMIT", "ROLLBACK", "START TRANSACTION", "transactions"),
+        ("COMMIT", "ROLLBACK", "ROLLBACK STATEMENT", "START TRANSACTION", "transactions"),
     ),
     Topic(
         "SHOW STREAMS",
         "list streams: mode, offset, lag, staleness",
         (SHOW_GRAMMAR,),
-        "\\streams is short for it. A broken stream is listed with its reason.",
-        ("SHOW STREAMS LIKE 'orders%';",),
+        "\\streams is short for it. A broken stream is listed with its reason. SHOW TERSE STREAMS has few columns and looks at no table.",
+        ("SHOW STREAMS LIKE 'orders%';", "SHOW TERSE STREAMS;"),
         ("SHOW TABLE STREAMS",),
     ),
     Topic(

@@ -28,6 +28,8 @@ trait Handler {
   @throws[Throwable] def consume(session: SparkSession, command: ConsumeCommand): JList[Row]
   /** Refuses a command on `name` where a stream has that name; `kind` says what the command would do. */
   @throws[Throwable] def guard(session: SparkSession, kind: String, name: Array[String]): Unit
+  /** The hint for an error of Spark's, null: there is none. `kind` says which error, `name` what it is about, `known` what else is there. */
+  @throws[Throwable] def hint(session: SparkSession, kind: String, name: Array[String], known: Array[String]): String
   /** A server's client has closed the session: its open transaction is given up. */
   @throws[Throwable] def closed(session: SparkSession): Unit
 }

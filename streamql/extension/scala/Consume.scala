@@ -13,7 +13,7 @@ import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.connector.catalog.SupportsV1OverwriteWithSaveAsTable
-import org.apache.spark.sql.delta.{DeltaDynamicPartitionOverwriteCommand, DeltaLog, TransactionExecutionObserver}
+import org.apache.spark.sql.delta.{DeltaConfigs, DeltaDynamicPartitionOverwriteCommand, DeltaLog, TransactionExecutionObserver}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
@@ -25,10 +25,11 @@ import org.apache.spark.sql.types.StructType
 
 /**
  * Where a statement writes: Delta's `path` and table id, or nothing of the kind. `mark`: of a reservation, a marked table without rows.
- * `managed`: whether DROP TABLE removes its files.
+ * `managed`: whether DROP TABLE removes its files. `forgets`: after how long a table that the statement makes would forget transactions,
+ * by its properties or a default of the session; empty: it would not.
  */
 case class Target(kind: String, operation: String, name: String, path: String, tableId: String, exists: Boolean,
-    mark: String = "", managed: Boolean = false)
+    mark: String = "", managed: Boolean = false, forgets: String = "")
 
 /** What reads stood for when this was made. */
 final class KeptReads(kept: Seq[(Binding, LogicalPlan, String)]) {
@@ -154,7 +155,7 @@ object Targets {
       val name = m.catalogTable.map(_.identifier.unquotedString).getOrElse("delta.`" + log.dataPath + "`")
       Target("delta", "MERGE", name, log.dataPath.toString, log.unsafeVolatileSnapshot.metadata.id, exists = true)
     case m: MergeIntoTable => relation("MERGE", m.targetTable)
-    case c: V2CreateTableAsSelectPlan => created(session, c)
+    case c: V2CreateTableAsSelectPlan => created(session, c).copy(forgets = forgets(session, c))
     case s: SaveIntoDataSourceCommand if s.dataSource.getClass.getName.startsWith("org.apache.spark.sql.delta.") && s.options.contains("path") =>
       val log = DeltaLog.forTable(session, s.options("path"))
       val snapshot = log.update()
@@ -174,6 +175,21 @@ object Targets {
       case r: NamedRelation => Target("other", operation, r.name, "", "", exists = true)
       case other => Target("other", operation, other.nodeName, "", "", exists = true)
     }
+
+  /** Delta takes a new table's properties from the statement, from a writer's options, and from defaults of the session. */
+  private def forgets(session: SparkSession, plan: V2CreateTableAsSelectPlan): String = {
+    val retention = DeltaConfigs.TRANSACTION_ID_RETENTION_DURATION
+    val properties = wanted(plan) match {
+      case t: TableSpec => t.properties
+      case _ => Map.empty[String, String]
+    }
+    val options = plan match {
+      case c: CreateTableAsSelect => c.writeOptions
+      case r: ReplaceTableAsSelect => r.writeOptions
+    }
+    val asked = (options ++ properties).collectFirst { case (key, value) if key.equalsIgnoreCase(retention.key) => value }
+    asked.orElse(session.conf.getOption(retention.defaultTablePropertyKey)).getOrElse("")
+  }
 
   private def created(session: SparkSession, c: V2CreateTableAsSelectPlan): Target = c.name match {
     case ResolvedIdentifier(catalog, identifier) =>
@@ -209,8 +225,12 @@ object Targets {
     case r: ReplaceTableAsSelect => r.tableSpec
   }
 
-  private def spec(s: TableSpecBase, more: Map[String, String]): TableSpec = s match {
-    case t: TableSpec => t.copy(properties = t.properties ++ more)
+  /** What a reservation is like: as the table that will replace it, and marked. Delta refuses to replace a table that is append-only, even
+   * an empty one. The explicit `false` also stands against a default of the session. */
+  private def reserving(s: TableSpecBase, mark: String): TableSpec = s match {
+    case t: TableSpec =>
+      val kept = t.properties.filterNot(_._1.equalsIgnoreCase(DeltaConfigs.IS_APPEND_ONLY.key))
+      t.copy(properties = kept ++ Map(reservedKey -> mark, DeltaConfigs.IS_APPEND_ONLY.key -> "false"))
     case other => throw new IllegalStateException(s"unresolved table specification: $other")
   }
 
@@ -245,6 +265,6 @@ object Targets {
     }
     val schema = StructType(query.schema.map(_.copy(nullable = true)))
     val columns = schema.map(f => ColumnDefinition(f.name, f.dataType, f.nullable))
-    CreateTable(name, columns, partitioning, spec(table, Map(reservedKey -> mark)), ignoreIfExists = false)
+    CreateTable(name, columns, partitioning, reserving(table, mark), ignoreIfExists = false)
   }
 }

@@ -1,15 +1,17 @@
 package streamql
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.streamql.{AnswerAtOnce, CountingStrategy, ExpandStreams, FilterBeforeCounting, Functions, GuardAndConsume, GuardMerges, LocalFiles, Parser, ResolveStreams, ServerSessions}
+import org.apache.spark.sql.streamql.{AnswerAtOnce, CountingStrategy, ExpandStreams, FilterBeforeCounting, Functions, GuardAndConsume, GuardMerges, HintTables, Hints, LocalFiles, Parser, ResolveStreams, ServerSessions}
 
 /** What a session names in spark.sql.extensions, after Delta's: the last named parser is the outermost. */
 class Extensions extends (SparkSessionExtensions => Unit) {
   def apply(e: SparkSessionExtensions): Unit = {
     ServerSessions.watch()
     LocalFiles.use()
+    Hints.tellConditions()
     e.injectParser((session, delegate) => new Parser(session, delegate))
     e.injectResolutionRule(session => new ResolveStreams(session))
+    e.injectPostHocResolutionRule(session => new HintTables(session))
     e.injectPostHocResolutionRule(session => new GuardAndConsume(session))
     e.injectPlanNormalizationRule(session => new GuardMerges(session))
     e.injectPlanNormalizationRule(_ => ExpandStreams)

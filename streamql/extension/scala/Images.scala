@@ -25,7 +25,8 @@ object Images {
     if (isName) col(text) else expr(text)
   }
 
-  def select(df: DataFrame, columns: String): DataFrame = df.select(expressions(columns): _*)
+  def select(df: DataFrame, columns: String): DataFrame =
+    df.asInstanceOf[Dataset[Row]].sparkSession.withActive { df.select(expressions(columns): _*) } // its settings, not the user's
 
   /**
    * A change set's rows as they are shown: `columns` is a JSON array of [name, what], where `what` is the name of a column of `df`, or one
@@ -61,29 +62,29 @@ object Images {
 
   /**
    * Rows of two sides, both (row id, version, columns …), by row id: from each pair the rows of the change set, under the `names` (JSON)
-   * of change type, row id, version and columns. `same`: SQL that says whether the values of a pair, b0 … and a0 …, are the same.
+   * of change type, row id, version and columns.
    */
-  def compared(before: DataFrame, after: DataFrame, names: String, same: String): DataFrame = {
+  def compared(before: DataFrame, after: DataFrame, names: String): DataFrame = {
     def side(df: DataFrame, letter: String) = {
       val plan = df.queryExecution.analyzed
       val own = Seq(s"${letter}_id", s"${letter}_version") ++ (0 until plan.output.length - 2).map(letter + _)
       Project(plan.output.zip(own).map { case (a, name) => Alias(a, name)() }, plan)
     }
     val (b, a) = (side(before, "b"), side(after, "a"))
-    unfolded(before, Join(b, a, FullOuter, Some(EqualTo(b.output.head, a.output.head)), JoinHint.NONE), names, same)
+    unfolded(before, Join(b, a, FullOuter, Some(EqualTo(b.output.head, a.output.head)), JoinHint.NONE), names)
   }
 
   /** The same for pairs made elsewhere: (row id, version, columns …) of the row before, then of the row after; NULLs where there is none. */
-  def unfold(pairs: DataFrame, names: String, same: String): DataFrame = unfolded(pairs, pairs.queryExecution.analyzed, names, same)
+  def unfold(pairs: DataFrame, names: String): DataFrame = unfolded(pairs, pairs.queryExecution.analyzed, names)
 
   /**
    * Each pair becomes two rows. Unlike a union, the input is computed once; unlike explode, columns that nobody asks for go. Expressions
-   * are made resolved where they can be: to parse and resolve them takes longer than to compare a few thousand rows.
+   * are made resolved: to parse and resolve them takes longer than to compare a few thousand rows.
    */
-  private def unfolded(df: DataFrame, pairs: LogicalPlan, names: String, same: String): DataFrame = {
+  private def unfolded(df: DataFrame, pairs: LogicalPlan, names: String): DataFrame = {
     val session = df.asInstanceOf[Dataset[Row]].sparkSession
     val (b, a) = pairs.output.splitAt(pairs.output.length / 2)
-    val alike = Or(EqualNullSafe(b(1), a(1)), session.sessionState.sqlParser.parseExpression(same))
+    val alike = Or(EqualNullSafe(b(1), a(1)), Values.same(b.drop(2), a.drop(2)))
     val changes = Or(Or(IsNull(b.head), IsNull(a.head)), Not(alike))
     val kept = Dataset.ofRows(session, Filter(changes, pairs)).queryExecution.analyzed
     val (before, after) = kept.output.splitAt(kept.output.length / 2)

@@ -23,10 +23,10 @@ class Parser(session: SparkSession, delegate: ParserInterface) extends ParserInt
   override def parsePlan(sql: String): LogicalPlan = {
     val next: Delegate = text => Immediates.guarded(text, delegate.parsePlan(text), this)
     val ours = if (Parser.mightBeOurs(sql)) Option(Bridge.get.plan(session, next, sql)) else None
-    ours.getOrElse {
+    MergeSource.hold(ours.getOrElse {
       try next.parse(sql)
       catch { case e: ParseException => rejected(next, sql).getOrElse(throw e) }
-    }
+    })
   }
 
   /** What Spark cannot parse, where it is ours; where nobody can answer for streamql, Spark's own error is the one to show. */
@@ -93,8 +93,7 @@ object Parser {
 
 /** One of our own statements: Spark runs it once, eagerly, in every front end; nothing happens when it is parsed. */
 case class StreamCommand(sql: String, ddl: String) extends LeafRunnableCommand {
-  override val output: Seq[Attribute] =
-    DataTypeUtils.toAttributes(if (ddl.isEmpty) new StructType() else StructType.fromDDL(ddl))
+  override val output: Seq[Attribute] = DataTypeUtils.toAttributes(Neutral.columns(ddl))
   override def run(session: SparkSession): Seq[Row] = {
     import scala.jdk.CollectionConverters._
     // Delta prints what it upgrades, on standard output, which in bin/spark-sql is for rows; nobody asked.

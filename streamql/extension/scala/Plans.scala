@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.delta.GenerateRowIDs
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
+import org.apache.spark.sql.types.DataType
 
 /**
  * What a read of a stream stands for: the plan of its change set, and in `token` (JSON, Python's) which stream and interval that is.
@@ -66,11 +67,11 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
   }
 
   /** Lets this read stand for another interval, with the same columns; their types may differ in what is said of nested fields beside
-   * their types (a comment). */
+   * their types (a comment). Nested fields that the analysed plan takes to be NOT NULL must be so in the other interval. */
   def rebind(plan: LogicalPlan, token: String): Unit = {
-    val wanted = binding.plan.output
-    val isSame = plan.output.size == wanted.size &&
-      plan.output.zip(wanted).forall { case (c, a) => c.name == a.name && DataTypeUtils.sameType(c.dataType, a.dataType) }
+    val isSame = plan.output.size == columns.size && plan.output.zip(columns).forall { case (c, a) =>
+      c.name == a.name && DataTypeUtils.sameType(c.dataType, a.dataType) && DataType.equalsIgnoreCompatibleNullability(c.dataType, a.dataType)
+    }
     if (!isSame) {
       throw Errors.analysis("STREAM_MOVED", "40001",
         "[STREAM_MOVED] the source's columns changed while the statement waited for the stream\nHint: run the statement again", null, null)
@@ -81,10 +82,11 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
 }
 
 object StreamRead {
+  /** All columns are nullable: the read may be rebound to an interval whose rows hold NULLs where this plan's rows have none. */
   def apply(plan: LogicalPlan, token: String, visible: Int): StreamRead = {
     val columns = plan.output.zipWithIndex.map { case (a, i) =>
-      if (i < visible) AttributeReference(a.name, a.dataType, a.nullable, a.metadata)()
-      else MetadataAttribute(a.name, a.dataType, a.nullable)
+      if (i < visible) AttributeReference(a.name, a.dataType, nullable = true, a.metadata)()
+      else MetadataAttribute(a.name, a.dataType, nullable = true)
     }
     StreamRead(new Binding(plan, token), columns, visible)
   }

@@ -12,9 +12,9 @@ import org.apache.spark.sql.types._
 object Rows {
   private val mapper = new ObjectMapper()
 
-  /** `json`: an array of arrays, a value a column; times in milliseconds since 1970. Columns: STRING, BIGINT, BOOLEAN, TIMESTAMP. */
+  /** `json`: an array of arrays, a value a column; times in milliseconds since 1970. Columns: STRING, BIGINT, BOOLEAN, TIMESTAMP_LTZ. */
   def frame(session: SparkSession, ddl: String, json: String): DataFrame = {
-    val schema = StructType.fromDDL(ddl)
+    val schema = Neutral.columns(ddl)
     val rows: JList[Row] = new JArrayList[Row]()
     mapper.readTree(json).elements().asScala.foreach { row =>
       rows.add(Row.fromSeq(schema.fields.toSeq.zipWithIndex.map { case (f, i) =>

@@ -5,7 +5,7 @@ import java.util.{Collections, UUID, WeakHashMap}
 import io.delta.tables.execution.VacuumTableCommand
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.QueryPlanningTracker
-import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, ResolvedIdentifier, ResolvedTable, UnresolvedAttribute, UnresolvedRelation, UnresolvedTableOrView}
+import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, RelationTimeTravel, ResolvedIdentifier, ResolvedTable, UnresolvedAttribute, UnresolvedRelation, UnresolvedTableOrView}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.streaming.{WriteToStream, WriteToStreamStatement}
@@ -39,8 +39,16 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
           case r: UnresolvedRelation => Bridge.get.resolve(session, qualified(r.multipartIdentifier), writing(r), Pins.current)
           case _ =>
         }
+        Hints.checkColumns(session, i)
         i
-      case m: MergeIntoTable if speaksOfHiddenColumns(m) => m.copy(sourceTable = exposed(m.sourceTable))
+      case t: RelationTimeTravel =>
+        Hints.checkVersion(session, t)
+        t
+      case m: MergeIntoTable => m.sourceTable match {
+        case MergeSource(source) if m.targetTable.resolved && source.resolved => Hints.resolved(session, shown(m.copy(sourceTable = source)))
+        case _: MergeSource => m
+        case _ => shown(m)
+      }
     }
     resolved match {
       case u: UpdateTable => refuseSubquery("UPDATE", u)
@@ -83,6 +91,9 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     case r: StreamRead => r.withMetadataColumns()
     case other => other
   }
+
+  private def shown(m: MergeIntoTable): MergeIntoTable =
+    if (speaksOfHiddenColumns(m)) m.copy(sourceTable = exposed(m.sourceTable)) else m
 
   private def speaksOfHiddenColumns(m: MergeIntoTable): Boolean = {
     def hidden(p: LogicalPlan): Set[String] = p match {

@@ -6,7 +6,7 @@ import java.net.InetAddress
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.SecureRandom
 import java.util.{List => JList}
-import java.util.concurrent.{CompletableFuture, ExecutionException, TimeUnit, TimeoutException}
+import java.util.concurrent.{CompletableFuture, ExecutionException, FutureTask, TimeUnit, TimeoutException}
 
 import scala.collection.mutable
 import scala.util.control.NonFatal
@@ -33,6 +33,8 @@ object Sidecar {
     "from streamql.bridge.sidecar import main; main()"
 
   @volatile private var current: Option[Running] = None
+  /** The one whose statement holds the lock of this object. */
+  @volatile private var starting: Option[Running] = None
 
   def isServing: Boolean = peek.nonEmpty
   private def peek: Option[Handler] = current.filter(_.isAlive).map(_.served)
@@ -42,18 +44,27 @@ object Sidecar {
 
   private def startedOnce(): Handler = synchronized { // several statements may find it missing at once: one starts it
     peek.getOrElse {
-      stop()
+      stopCurrent()
       val started = new Running(context)
-      try started.await() catch { case e: Throwable => started.stop(); throw e }
+      starting = Some(started)
+      // A context that stopped before `starting` was set has not seen it: `await` looks at the context after that.
+      try started.await() catch { case e: Throwable => started.stop(); throw e } finally starting = None
       current = Some(started)
       started.served
     }
   }
 
   private def context: SparkContext =
-    SparkContext.getActive.getOrElse(throw Errors.sidecar("this JVM has no SparkContext that runs", "make a new session"))
+    SparkContext.getActive.filterNot(_.isStopped).getOrElse(throw Errors.sidecar("this JVM has no SparkContext that runs", newSession))
 
-  def stop(): Unit = synchronized {
+  /** Ends the sidecar of a context that has ended. One that is starting is stopped first, without the lock: the statement that waits
+   * for it holds the lock for as long as the start takes. */
+  def stop(): Unit = {
+    starting.foreach(_.stop())
+    stopCurrent()
+  }
+
+  private def stopCurrent(): Unit = synchronized {
     current.foreach(_.stop())
     current = None
   }
@@ -87,9 +98,8 @@ object Sidecar {
     }
     // Of this kind, because a call from here is answered, and what the answer asks is run, in one and the same thread: it has the job
     // group by which servers cancel.
-    private val server = new ClientServer.ClientServerBuilder().authToken(secret).javaPort(0)
-      .javaAddress(InetAddress.getLoopbackAddress).build()
-    server.startServer()
+    private val server = inDaemon(new ClientServer.ClientServerBuilder().authToken(secret).javaPort(0)
+      .javaAddress(InetAddress.getLoopbackAddress).build()) // it listens from here on
     private val process = try launch() catch { case e: java.io.IOException =>
       server.shutdown()
       throw Errors.sidecar(s"Python could not be started: ${e.getMessage}", Sidecar.hint)
@@ -101,6 +111,16 @@ object Sidecar {
 
     def isAlive: Boolean = process.isAlive
     def ready(handler: Handler): Unit = answer.complete(handler)
+
+    /** What `make` gives. A thread is a daemon if the thread that creates it is one. Py4J creates threads that serve connections, and a
+     * JVM does not end while threads run that are not daemons: with them a program would run on after the end of its main. */
+    private def inDaemon[T](make: => T): T = {
+      val task = new FutureTask[T](() => make)
+      val thread = new Thread(task, "streamql-sidecar-start")
+      thread.setDaemon(true)
+      thread.start()
+      try task.get() catch { case e: ExecutionException => throw e.getCause }
+    }
 
     /** The secret is in the environment, which nobody else may read, and in no command line. */
     private def launch(): Process = {
@@ -131,7 +151,9 @@ object Sidecar {
       else said.synchronized { said += line; if (said.size > linesKept) said.dequeue() }
 
     def await(): Unit = {
+      if (context.isStopped) throw stopped
       try answer.get(startSecondsMax, TimeUnit.SECONDS) catch {
+        case _: ExecutionException if context.isStopped => throw stopped
         case _: ExecutionException =>
           val code = if (process.waitFor(endSecondsMax, TimeUnit.SECONDS)) s" with exit code ${process.exitValue}" else ""
           throw Errors.sidecar(s"the Python process of streamql, $python, ended$code before it was ready$words", Sidecar.hint)
@@ -142,16 +164,24 @@ object Sidecar {
       said.synchronized { said.foreach(line => System.err.println(line)); said.clear() }
     }
 
+    private def stopped = Errors.sidecar("the SparkContext was stopped while the Python process of streamql started", newSession)
+
     private def words: String = said.synchronized(if (said.isEmpty) "" else said.mkString(":\n", "\n", ""))
 
     def stop(): Unit = {
       try process.getOutputStream.close() catch { case _: java.io.IOException => } // its standard input: it ends
-      if (!process.waitFor(endSecondsMax, TimeUnit.SECONDS)) process.destroyForcibly()
+      if (!process.waitFor(endSecondsMax, TimeUnit.SECONDS)) {
+        val started = process.descendants.toList // spark.streamql.python may be a script that starts Python
+        process.destroyForcibly()
+        started.forEach(_.destroyForcibly(): Unit)
+      }
+      answer.completeExceptionally(new IllegalStateException("stopped"))
       Wire.forget(server.getJavaServer)
       server.shutdown()
     }
   }
 
+  private val newSession = "make a new session"
   private val hint: String = "set spark.streamql.python to a Python that has streamql and this Spark's pyspark: `streamql conf` prints the line"
 
   /** The handler, of whose death a caller is told in a sentence. */
@@ -202,6 +232,8 @@ object Sidecar {
     override def run(session: SparkSession, sql: String): JList[Row] = ask(_.run(session, sql))
     override def consume(session: SparkSession, command: ConsumeCommand): JList[Row] = ask(_.consume(session, command))
     override def guard(session: SparkSession, kind: String, name: Array[String]): Unit = ask(_.guard(session, kind, name))
+    override def hint(session: SparkSession, kind: String, name: Array[String], known: Array[String]): String =
+      ask(_.hint(session, kind, name, known))
     override def closed(session: SparkSession): Unit = ask(_.closed(session))
   }
 }

@@ -83,7 +83,7 @@ class Descriptor(val deltaLog: DeltaLog, val version: Long, val metadata: Metada
 
 /** One Delta table as Python sees it: its log as JSON, its files as DataFrames. Decides nothing. */
 class TableReader(session: SparkSession, val log: DeltaLog) {
-  private val classic = session.asInstanceOf[ClassicSession]
+  private val classic = Neutral.of(session)
   private val mapper = TableReader.mapper
   private lazy val hadoopConf = log.newDeltaHadoopConf()
 
@@ -223,7 +223,7 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
   def nothing(descriptor: SnapshotDescriptor, before: String, after: String): DataFrame = {
     val columns = log.buildHadoopFsRelationWithFileIndex(descriptor, new ChangeFileIndex(session, log, Nil, descriptor, None), None,
       dropNullTypeColumnsFromSchema = false).dataSchema
-    val all = StructType(StructType.fromDDL(before) ++ columns ++ StructType.fromDDL(after))
+    val all = StructType(Neutral.columns(before) ++ columns ++ Neutral.columns(after))
     Dataset.ofRows(classic, LocalRelation(DataTypeUtils.toAttributes(all)))
   }
 
@@ -239,18 +239,24 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
   /**
    * The rows of exactly these file states (add actions, one a line), read with the descriptor's schema, after Delta's row id
    * (__streamql_row_id), row commit version (__streamql_row_version), and with `origins` the file's base row id and default row commit version
-   * (__streamql_base, __streamql_file_version). With `chosen`: only the rows it names.
+   * (__streamql_base, __streamql_file_version). With `chosen`: only the rows it names. A file may hold NULLs that the descriptor's schema
+   * excludes. So each column is nullable, and those named in `loose` (one a line) are nullable throughout their nested types.
    */
-  def scan(descriptor: SnapshotDescriptor, files: String, chosen: FileRows, origins: Boolean): DataFrame = {
+  def scan(descriptor: SnapshotDescriptor, files: String, chosen: FileRows, origins: Boolean, loose: String): DataFrame = {
+    val isLoose = loose.linesIterator.toSet
+    def nullable(columns: StructType) = StructType(columns.map { f =>
+      f.copy(nullable = true, dataType = if (isLoose(f.name)) f.dataType.asNullable else f.dataType)
+    })
     val named = files.linesIterator.map(Action.fromJson(_).asInstanceOf[AddFile]).toSeq
     val adds = if (chosen == null) named else named.filter(f => chosen.of(f.path).nonEmpty)
     val index = new ChangeFileIndex(session, log, adds, descriptor, Option(chosen))
     val relation = log.buildHadoopFsRelationWithFileIndex(descriptor, index, bucketSpec = None, dropNullTypeColumnsFromSchema = false)
-    val schema = StructType(RowImages.schema(origins) ++ relation.dataSchema)
+    val schema = StructType(RowImages.schema(origins) ++ nullable(relation.dataSchema))
     val selects = chosen != null || adds.exists(_.deletionVector != null)
     Dataset.ofRows(classic,
       if (adds.isEmpty) LocalRelation(DataTypeUtils.toAttributes(schema))
-      else LogicalRelation(relation.copy(dataSchema = schema, fileFormat = new RowImageFormat(descriptor, if (selects) Some(broadcastConf) else None))(classic)))
+      else LogicalRelation(relation.copy(dataSchema = schema, partitionSchema = nullable(relation.partitionSchema),
+        fileFormat = new RowImageFormat(descriptor, if (selects) Some(broadcastConf) else None))(classic)))
   }
 }
 

@@ -144,6 +144,16 @@ class EventLog(session: SparkSession, path: String) {
     }
   }
 
+  /** Gives the table of events other columns (as DDL), on top of `base`. False: a commit came in between. */
+  def replaceColumns(base: Snapshot, ddl: String): Boolean = {
+    val txn = log.startTransaction(None, Some(base))
+    try {
+      txn.updateMetadata(base.metadata.copy(schemaString = Neutral.columns(ddl).json))
+      txn.commit(Nil, DeltaOperations.ManualUpdate)
+      true
+    } catch { case _: DeltaConcurrentModificationException => false }
+  }
+
   private def write(schema: StructType, rows: Seq[JsonNode]): AddFile = {
     val name = s"event-${UUID.randomUUID()}.zstd.parquet"
     val file = new Path(log.dataPath, name)

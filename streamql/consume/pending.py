@@ -1,0 +1,119 @@
+"""The statements of a transaction that COMMIT waits for: they failed, or could not begin, and were not run again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from streamql.catalog.states import Claim, ClaimedStatement
+from streamql.consume import errors
+from streamql.consume.claims import left_out
+from streamql.consume.met import Met
+from streamql.errors import StreamqlError
+
+log = logging.getLogger("streamql")
+
+TEXT_CHARACTERS_SHOWN = 200
+"""How much of a statement an error or a warning shows."""
+
+
+@dataclass(frozen=True)
+class PendingStatement:
+    """`fingerprint`: of the statement, or its key if its target is not known. `target`: its name, empty if it is not known. `done`: if it
+    is one of several INSERTs of one command, the records of those that are done."""
+
+    fingerprint: str
+    text: str
+    target: str = ""
+    done: tuple[ClaimedStatement, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The statement as an error or a warning names it."""
+        text = " ".join(self.text.split())
+        text = text if len(text) <= TEXT_CHARACTERS_SHOWN else f"{text[:TEXT_CHARACTERS_SHOWN]}…"
+        into = f"into {self.target}" if self.target else ""
+        return ": ".join(part for part in (into, text) if part) or "of a DataFrame writer"
+
+
+class Pending:
+    """The pending statements of one transaction, in the order in which they failed."""
+
+    def __init__(self, met: Met) -> None:
+        self._met = met
+        self._statements: dict[str, PendingStatement] = {}
+
+    def __len__(self) -> int:
+        return len(self._statements)
+
+    @property
+    def last(self) -> PendingStatement | None:
+        """The statement that failed last; None: no statement is pending."""
+        return next(reversed(self._statements.values()), None)
+
+    def add(self, fingerprint: str, text: str, target: str = "") -> None:
+        """Notes a statement that failed or could not begin."""
+        known = self._statements.pop(fingerprint, None)
+        target = target or ("" if known is None else known.target)
+        self._statements[fingerprint] = PendingStatement(fingerprint, text, target)
+
+    def add_claimed(self, statement: ClaimedStatement) -> None:
+        """Notes a statement of the claim that is fenced."""
+        self.add(statement.fingerprint, statement.text, statement.target)
+
+    def note_decided(self, before: Claim, after: Claim) -> None:
+        """Notes what became of the statements of a claim that were open before it was decided."""
+        for was, now in zip(before.statements, after.statements, strict=True):
+            if was.outcome == "open" and now.outcome == "fenced":
+                self.add_claimed(now)
+            elif was.outcome == "open":
+                self._met.unheard.append(now)
+                log.warning(
+                    "the statement into %s committed (version %s), though it reported an error",
+                    now.target,
+                    now.target_version,
+                )
+
+    def belongs(self, done: Collection[ClaimedStatement]) -> None:
+        """Says of the last statement that it is one of several INSERTs of one command, of which those in `done` are done."""
+        last = self.last
+        if last is not None:
+            self._statements[last.fingerprint] = replace(last, done=tuple(done))
+
+    def discard(self, *fingerprints: str) -> None:
+        """Forgets statements that were run again, or that were withdrawn."""
+        for fingerprint in fingerprints:
+            self._statements.pop(fingerprint, None)
+
+    @contextmanager
+    def unless_begun(self, fingerprint: str, text: str | None = None) -> Iterator[None]:
+        """Notes a statement that could not begin (STREAM_BUSY, Ctrl-C): COMMIT would move its streams without it. A statement that is
+        refused for what it says is not noted; one that has begun is noted when it is decided. `text` None: `fingerprint` is the statement's
+        key, which begins with its text."""
+        try:
+            yield
+        except BaseException as e:
+            if not errors.is_refusal(e):
+                self.add(fingerprint, fingerprint.split("\0", maxsplit=1)[0] if text is None else text)
+            if isinstance(e, StreamqlError) and e.code == "CONSUMPTION_UNFINISHED":
+                self._met.strange.add(fingerprint)
+            raise
+
+
+def left_out_of(claim: Claim | None) -> PendingStatement | None:
+    """The statement of an earlier run that `left_out` finds; None: there is none. Pure."""
+    left = None if claim is None else left_out(claim)
+    return None if left is None else PendingStatement(left.fingerprint, left.text, left.target)
+
+
+def without(claim: Claim | None, fingerprint: str) -> Claim | None:
+    """The claim with its failed statements of a fingerprint withdrawn; None: it has none. Pure."""
+    if claim is None or not any(s.outcome == "fenced" and s.fingerprint == fingerprint for s in claim.statements):
+        return None
+    statements = [
+        replace(s, withdrawn=True) if s.outcome == "fenced" and s.fingerprint == fingerprint else s
+        for s in claim.statements
+    ]
+    return replace(claim, statements=tuple(statements))

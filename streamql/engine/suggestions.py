@@ -1,0 +1,178 @@
+"""Hints for names that nothing has, and for Spark's errors that a stream is the reason of."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.states import StreamState
+from streamql.catalog.store import catalog_of
+from streamql.delta.names import Found, look_up, qualify, tables_of
+from streamql.dialect import nearest
+from streamql.errors import StreamqlError
+from streamql.model import METADATA_COLUMNS
+from streamql.names import Name, quote_if_needed
+
+
+def hint_for(spark: SparkSession, kind: str, name: Sequence[str], known: Sequence[str]) -> str | None:
+    """The hint for an error of Spark's; None: there is none.
+
+    `kind` says what `name` and `known` are:
+    TABLE: a name that nothing has. VERSION: the name behind which time travel stands, and its version, line and column.
+    COLUMN: a column of a MERGE, and those there are. STAR: the target's columns, and the source's, of which `*` lacks one.
+    INSERT: the target's columns, and those of the query.
+    Raises UNSUPPORTED_CLAUSE for VERSION on a stream.
+    """
+    if kind == "COLUMN":
+        return column_hint(name[0], known)
+    if kind == "STAR":
+        return star_hint(name, known)
+    if kind == "INSERT":
+        return insert_hint(spark, name, known)
+    if kind == "VERSION":
+        refuse_version(spark, name, known)
+        return None
+    return table_hint(spark, name)
+
+
+def column_hint(column: str, known: Sequence[str]) -> str | None:
+    """The nearest column to `s.amuont`: with its qualifier if the column has one. All are SQL, in backquotes where they need it."""
+    qualifier, _, last = column.rpartition(".")
+    fits = [k for k in known if not qualifier or k.lower().startswith(f"{qualifier.lower()}.")]
+    bare = {k.rpartition(".")[2]: k for k in reversed(fits or known)}
+    guess = nearest(last, bare, _mistakes(last))
+    if guess is None:
+        return None
+    return f"did you mean {bare[guess] if qualifier else guess}?"
+
+
+def star_hint(target: Sequence[str], source: Sequence[str]) -> str:
+    """What to write in place of `*` if the source does not have all columns of the target. The source's are SQL, with their qualifier."""
+    there = {c.rpartition(".")[2].strip("`").lower(): c for c in source}
+    both = {quote_if_needed(c): there[c.lower()] for c in target if c.lower() in there}
+    if not both:
+        return "name the columns and their values in place of *"
+    pairs = ", ".join(f"{ours} = {theirs}" for ours, theirs in both.items())
+    return (
+        f"name those that both have: UPDATE SET {pairs}; INSERT ({', '.join(both)}) VALUES ({', '.join(both.values())})"
+    )
+
+
+def insert_hint(spark: SparkSession, columns: Sequence[str], written: Sequence[str]) -> str | None:
+    """For an INSERT whose query brings the columns of a stream along, which the table (`columns`) lacks."""
+    if spark.conf.get("spark.databricks.delta.schema.autoMerge.enabled", "false") == "true":
+        return None
+    there, brought = {c.lower() for c in columns}, {c.lower() for c in written}
+    own = brought.intersection(METADATA_COLUMNS)
+    if not own or own & there:
+        return None
+    listed = ", ".join(map(quote_if_needed, columns if there <= brought else _rows(written)))
+    return f"name the columns in place of *: SELECT {listed}; the others are the stream's own"
+
+
+def table_hint(spark: SparkSession, parts: Sequence[str]) -> str | None:
+    """The nearest table, view or stream to a name that is none; what to do with the name of a stream where a table is wanted."""
+    try:
+        name = qualify(spark, tuple(parts))
+    except StreamqlError:
+        return None
+    state = _stream(spark, name)
+    if state is not None:
+        return f"{state.name} is a stream of the table {state.stream.source.name}, which is what this statement takes"
+    guess = nearest_name(spark, name, with_tables=True, with_streams=True)
+    return None if guess is None else f"did you mean {_as_written(parts, guess)}?"
+
+
+def missing_stream(
+    spark: SparkSession, parts: Sequence[str], line: int | None = None, column: int | None = None
+) -> StreamqlError:
+    """STREAM_NOT_FOUND: with the nearest stream, or with what a table of that name can be given."""
+    wanted = ".".join(parts)
+    message, hint = f"there is no stream {wanted}", "SHOW STREAMS lists those there are"
+    try:
+        name = qualify(spark, tuple(parts))
+        found = look_up(spark, name)
+    except StreamqlError:
+        found = Found("missing")
+    else:
+        guess = nearest_name(spark, name, with_streams=True)
+        if found.kind != "missing":
+            message += f": {wanted} is a {'view' if found.kind == 'view' else 'table'}"
+            on_it = [str(s.name) for s in _streams(spark) if s.stream.source.table_id == found.table_id]
+            if on_it:
+                hint = f"its streams: {', '.join(on_it)}"
+            elif found.kind == "delta":
+                hint = f"CREATE STREAM s ON TABLE {wanted} makes one"
+        elif guess is not None:
+            hint = f"did you mean {_as_written(parts, guess)}?"
+    return StreamqlError("STREAM_NOT_FOUND", message, hint=hint, line=line, column=column, name=wanted)
+
+
+def missing_table(spark: SparkSession, name: Name, line: int | None = None, column: int | None = None) -> StreamqlError:
+    """TABLE_NOT_FOUND, with the nearest table."""
+    guess = nearest_name(spark, name, with_tables=True)
+    hint = "SHOW TABLES lists those there are" if guess is None else f"did you mean {guess}?"
+    return StreamqlError("TABLE_NOT_FOUND", f"there is no table {name}", hint=hint, line=line, column=column)
+
+
+def nearest_name(
+    spark: SparkSession, name: Name, *, with_tables: bool = False, with_streams: bool = False
+) -> str | None:
+    """The nearest name in the schema of `name`; None: nothing there is near. What the catalogs cannot list is left out."""
+    known: list[str] = []
+    if with_streams:
+        home = (name.catalog, name.schema.lower())
+        known += [s.name.object for s in _streams(spark) if (s.name.catalog, s.name.schema.lower()) == home]
+    if with_tables:
+        with contextlib.suppress(Exception):  # no such schema, or one that cannot be listed: another error says so
+            known += tables_of(spark, name.catalog, name.schema)
+    return nearest(name.object, known, _mistakes(name.object))
+
+
+def refuse_version(spark: SparkSession, parts: Sequence[str], facts: Sequence[str]) -> None:
+    """UNSUPPORTED_CLAUSE for VERSION | TIMESTAMP AS OF on a stream. `facts`: the version (empty: a time), line and column."""
+    try:
+        state = _stream(spark, qualify(spark, tuple(parts)))
+    except StreamqlError:
+        return
+    if state is None:
+        return
+    version, line, column = facts
+    clause, point = ("VERSION", f"VERSION => {version}") if version else ("TIMESTAMP", "TIMESTAMP => '…'")
+    source = state.stream.source.name
+    raise StreamqlError(
+        "UNSUPPORTED_CLAUSE",
+        f"{clause} AS OF: {state.name} is a stream, which has no versions of its own",
+        hint=f"FROM {source} CHANGES (INFORMATION => DEFAULT) AT ({point}) shows the changes since then",
+        line=int(line) if line else None,
+        column=int(column) if column else None,
+    )
+
+
+def _mistakes(word: str) -> int:
+    """How many mistakes a name may have: amnt is near to amount, and id to no other name of two letters."""
+    return max(len(word) // 3, min(2, len(word) // 2), 1)
+
+
+def _rows(columns: Sequence[str]) -> list[str]:
+    return [c for c in columns if c.lower() not in METADATA_COLUMNS]
+
+
+def _as_written(parts: Sequence[str], guess: str) -> str:
+    return ".".join((*parts[:-1], guess))
+
+
+def _stream(spark: SparkSession, name: Name) -> StreamState | None:
+    try:
+        return catalog_of(spark).find(spark, name)
+    except StreamqlError:  # the catalog cannot be read: Spark's error is the one to show
+        return None
+
+
+def _streams(spark: SparkSession) -> Sequence[StreamState]:
+    try:
+        return catalog_of(spark).all(spark)
+    except StreamqlError:
+        return ()

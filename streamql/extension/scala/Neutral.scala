@@ -1,0 +1,98 @@
+package org.apache.spark.sql.streamql
+
+import java.lang.ref.SoftReference
+import java.util.WeakHashMap
+
+import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.StructType
+
+/**
+ * Sessions in which streamql's own SQL, DDL and expressions mean the same, whatever the user's session has set. A setting that says how
+ * a user's text is understood belongs to the user's text. Settings of storage, speed and access are the user's in both.
+ */
+object Neutral {
+  /** Settings that change what a text, a type, or an operation on a DataFrame means. */
+  private val families = Seq("spark.sql.analyzer.", "spark.sql.ansi.", "spark.sql.collation.", "spark.sql.legacy.", "spark.sql.parser.")
+  private val single = Set("allowNamedFunctionArguments", "caseSensitive", "charAsVarchar", "datetime.java8API.enabled",
+    "decimalOperations.allowPrecisionLoss", "defaultCatalog", "function.concatBinaryAsString", "function.eltOutputAsString",
+    "functionResolution.sessionOrder", "groupByAliases", "groupByOrdinal", "json.enablePartialResults", "jsonGenerator.ignoreNullFields",
+    "lateralColumnAlias.enableImplicitResolution", "mapKeyDedupPolicy", "optimizer.excludedRules", "orderByOrdinal",
+    "preserveCharVarcharTypeInfo", "readSideCharPadding", "retainGroupColumns", "runSQLOnFiles", "selfJoinAutoResolveAmbiguity",
+    "stableDerivedColumnAlias.enabled", "storeAssignmentPolicy", "timestampType", "variable.substitute").map("spark.sql." + _)
+  /** Settings that change what a new table, or a commit, is like. */
+  private val written = Seq("spark.databricks.delta.properties.defaults.", "spark.databricks.delta.write.txn")
+  /** Spark takes the default of this one from an environment variable. */
+  private val pinned = Map(SQLConf.ANSI_ENABLED.key -> "true")
+
+  /** The settings of these kinds that a session has changed. */
+  private def changed(session: ClassicSession): Iterable[String] = session.sessionState.conf.getAllConfs.collect {
+    case (key, value) if (single(key) || families.exists(key.startsWith)) && !isDefault(key, value) => key
+  }
+
+  private def isDefault(key: String, value: String): Boolean =
+    Option(ConfigEntry.findEntry(key)).exists(_.defaultValueString.equalsIgnoreCase(value))
+
+  private def hasPinned(session: ClassicSession): Boolean =
+    pinned.forall { case (key, value) => session.sessionState.conf.getConfString(key).equalsIgnoreCase(value) }
+
+  /** A session of its own with the user's settings but these, in which the current catalog is Spark's. For what is written. */
+  def cloned(session: SparkSession): ClassicSession = {
+    val own = session.asInstanceOf[ClassicSession].cloneSession()
+    val conf = own.sessionState.conf
+    (changed(own) ++ conf.getAllConfs.keys.filter(key => written.exists(key.startsWith))).foreach(conf.unsetConf)
+    pinned.foreach { case (key, value) => conf.setConfString(key, value) }
+    own.withActive(own.sessionState.catalogManager.currentCatalog) // Delta's catalog takes its settings from the session that is active now
+    own
+  }
+
+  private val clones = new WeakHashMap[ClassicSession, (Map[String, String], SoftReference[ClassicSession])]()
+
+  /** For what is only read: the session itself if it has set nothing of the kind, else a clone that is kept for as long as settings stay. */
+  def of(session: SparkSession): ClassicSession = Option(other(session)).getOrElse(session.asInstanceOf[ClassicSession])
+
+  /** The clone that `of` answers; null where that is the session itself. */
+  def other(session: SparkSession): ClassicSession = {
+    val user = session.asInstanceOf[ClassicSession]
+    if (changed(user).isEmpty && hasPinned(user)) null
+    else clones.synchronized {
+      val settings = user.sessionState.conf.getAllConfs
+      Option(clones.get(user)).filter(_._1 == settings).flatMap(c => Option(c._2.get)).getOrElse {
+        val own = cloned(user)
+        clones.put(user, (settings, new SoftReference(own)))
+        own
+      }
+    }
+  }
+
+  /** Runs a statement of streamql's own on a user's table, in the user's session and catalogs. Variables in it are substituted as usual. */
+  def run(session: SparkSession, text: String): Unit = {
+    val user = session.asInstanceOf[ClassicSession]
+    val conf = user.sessionState.conf.clone()
+    changed(user).filter(_ != SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key).foreach(conf.unsetConf)
+    val plan = SQLConf.withExistingConf(conf) { user.sessionState.sqlParser.parsePlan(text) }
+    Dataset.ofRows(user, plan)
+  }
+
+  /**
+   * The plan of a user's statement in which streamql has put backquotes around names with a `$`. A setting that makes patterns of all
+   * backquoted names (quotedRegexColumnNames) would not find them. Everything else is parsed as the session says.
+   */
+  def parseNames(session: SparkSession, delegate: Delegate, text: String): LogicalPlan = {
+    val conf = session.asInstanceOf[ClassicSession].sessionState.conf.clone()
+    conf.setConf(SQLConf.SUPPORT_QUOTED_REGEX_COLUMN_NAME, false)
+    SQLConf.withExistingConf(conf) { delegate.parse(text) }
+  }
+
+  /** Columns written as DDL, which is streamql's own. */
+  def columns(ddl: String): StructType =
+    if (ddl.isEmpty) new StructType() else SQLConf.withExistingConf(plain) { StructType.fromDDL(ddl) }
+  private lazy val plain = {
+    val conf = new SQLConf()
+    pinned.foreach { case (key, value) => conf.setConfString(key, value) }
+    conf
+  }
+}

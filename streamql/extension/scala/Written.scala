@@ -1,0 +1,43 @@
+package org.apache.spark.sql.streamql
+
+import scala.collection.mutable.ArrayBuffer
+
+import org.apache.spark.sql.delta.{OptimisticTransaction, TransactionExecutionObserver}
+
+/** Counts the rows that one thread's Delta transactions write, by Delta's own metrics: Spark answers no count for an INSERT. */
+object Written {
+  def begin(): Unit = TransactionExecutionObserver.setObserver(new WrittenRows(TransactionExecutionObserver.getObserver))
+
+  /** Ends what `begin` began in this thread. The rows written since then; null: no transaction counts rows. */
+  def end(): java.lang.Long = TransactionExecutionObserver.getObserver match {
+    case w: WrittenRows =>
+      TransactionExecutionObserver.setObserver(w.before)
+      w.end()
+    case _ => null
+  }
+}
+
+class WrittenRows(val before: TransactionExecutionObserver) extends TransactionExecutionObserver {
+  private val begun = ArrayBuffer[OptimisticTransaction]()
+  private var isOver = false // threads of Delta's pools inherit this observer and keep it: they must not fill it
+
+  def end(): java.lang.Long = synchronized {
+    isOver = true
+    val counts = begun.flatMap(t => t.getMetric("numOutputRows").map(m => if (t.getCommitted.isEmpty) 0L else m.value))
+    begun.clear()
+    if (counts.isEmpty) null else counts.sum
+  }
+
+  override def startingTransaction(f: => OptimisticTransaction): OptimisticTransaction = {
+    val txn = before.startingTransaction(f)
+    synchronized { if (!isOver) begun += txn }
+    txn
+  }
+  override def createChild(): TransactionExecutionObserver = before.createChild()
+  override def preparingCommit[T](f: => T): T = before.preparingCommit(f)
+  override def beginDoCommit(): Unit = before.beginDoCommit()
+  override def beginBackfill(): Unit = before.beginBackfill()
+  override def beginPostCommit(): Unit = before.beginPostCommit()
+  override def transactionCommitted(): Unit = before.transactionCommitted()
+  override def transactionAborted(): Unit = before.transactionAborted()
+}
