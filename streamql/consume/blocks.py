@@ -359,7 +359,7 @@ class Block:
             self._pending.discard(last.fingerprint)
             self._met.ahead = [s for s in self._met.ahead if s not in last.done]
             self._used = time.monotonic()
-            log.warning("withdrawn: the statement %s. COMMIT moves its streams without it", last.shown)
+            log.warning("withdrawn: %s. COMMIT moves its streams without it", last.shown)
 
     def _record(self, changed: Claim | None) -> None:
         """Writes the claim anew, for a change of its statements. None: nothing changed."""

@@ -92,11 +92,11 @@ def is_refusal(e: BaseException) -> bool:
 
 def not_whole(failed: int, last: str) -> StreamqlError:
     """The error for a COMMIT after statements that failed and were not run again; `last`: the one that failed last."""
+    which = "" if failed == 1 else ", the last one"
     return StreamqlError(
         "INVALID_TRANSACTION_STATE",
-        f"COMMIT: {counted(failed, 'statement')} of the transaction failed, the last one {last}",
-        hint="run it again. If another statement stands for it, or its rows are not wanted: ROLLBACK STATEMENT withdraws it, then COMMIT. "
-        "Or ROLLBACK",
+        f"COMMIT: {counted(failed, 'statement')} of the transaction failed{which}: {last}",
+        hint="run it again; or withdraw it with ROLLBACK STATEMENT, then COMMIT; or end the transaction with ROLLBACK",
     )
 
 

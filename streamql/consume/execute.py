@@ -54,6 +54,6 @@ def tell_of_reservation(claim: Claim, target: Target) -> None:
     committing after all, and whoever has taken the name over meanwhile would lose a table."""
     if target.mark == claim.consumption_id:
         log.warning(
-            "%s stays, empty: run the statement again, or a corrected one, which fills it; or DROP TABLE it",
+            "%s stays, empty: run the statement again, or a corrected one; or DROP TABLE it",
             target.name,
         )

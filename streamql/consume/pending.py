@@ -34,8 +34,7 @@ class PendingStatement:
         """The statement as an error or a warning names it."""
         text = " ".join(self.text.split())
         text = text if len(text) <= TEXT_CHARACTERS_SHOWN else f"{text[:TEXT_CHARACTERS_SHOWN]}…"
-        into = f"into {self.target}" if self.target else ""
-        return ": ".join(part for part in (into, text) if part) or "of a DataFrame writer"
+        return text or (f"a DataFrame write into {self.target}" if self.target else "a DataFrame write")
 
 
 class Pending:

@@ -165,7 +165,7 @@ def test_a_statement_that_found_the_stream_busy_is_owed(spark: SparkSession) -> 
         spark.conf.unset("spark.streamql.busyTimeout")
     run(other, "ROLLBACK")
     run(spark, into_b)
-    with pytest.raises(StreamqlError, match=r"1 statement.s. of the transaction failed"):
+    with pytest.raises(StreamqlError, match="1 statement of the transaction failed: INSERT INTO"):
         run(spark, commit)
     run(spark, into_a)
     run(spark, commit)

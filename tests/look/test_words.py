@@ -112,5 +112,6 @@ def test_one_is_not_many() -> None:
     finding = Finding("s", "error", "STREAM_STALE", "it is stale", "consume it")
     assert _lines([finding])[-1] == "1 error, 0 warnings, 0 fixed"
     assert _lines([finding, finding])[-1] == "2 errors, 0 warnings, 0 fixed"
-    assert not_whole(1).message == "COMMIT: 1 statement of the transaction failed"
+    assert not_whole(1, "INSERT …").message == "COMMIT: 1 statement of the transaction failed: INSERT …"
+    assert not_whole(2, "INSERT …").message == "COMMIT: 2 statements of the transaction failed, the last one: INSERT …"
     assert (counted(1, "row"), counted(0, "row"), counted(1234, "row")) == ("1 row", "0 rows", "1,234 rows")

@@ -82,7 +82,6 @@ TABLE_DEFAULTS = {
         "appendOnly": "true",
         "checkpointPolicy": "v2",
         "columnMapping.mode": "name",
-        "enableChangeDataFeed": "true",
         "enableInCommitTimestamps": "false",
         "enableRowTracking": "true",
         "feature.timestampNtz": "supported",
@@ -90,6 +89,9 @@ TABLE_DEFAULTS = {
         "minWriterVersion": "7",
     }.items()
 }
+
+FEED = {"spark.databricks.delta.properties.defaults.enableChangeDataFeed": "true"}
+"""Not one of TABLE_DEFAULTS: where new tables also have a column mapping, Delta itself refuses CREATE TABLE AS."""
 
 STORAGE = {
     "spark.sql.session.timeZone": "America/St_Johns",
@@ -114,12 +116,12 @@ STORAGE = {
 }
 
 BUNDLES: Mapping[str, Mapping[str, str]] = {
-    "language": {**LANGUAGE, **LEGACY},
+    "language": {**LANGUAGE, **LEGACY, **FEED},
     "tables and storage": {**KEYWORDS, **OTHER_CATALOG, **TABLE_DEFAULTS, **STORAGE},
 }
 """Settings that may be in force together."""
 
-GROUPS = (LANGUAGE, LEGACY, KEYWORDS, TABLE_DEFAULTS, STORAGE)
+GROUPS = (LANGUAGE, LEGACY, KEYWORDS, TABLE_DEFAULTS, FEED, STORAGE)
 SINGLE: Mapping[str, Mapping[str, str]] = {
     **{f"{key}={value}": {key: value} for group in GROUPS for key, value in group.items()},
     "spark.sql.defaultCatalog": OTHER_CATALOG,
@@ -137,6 +139,5 @@ FOR_TRANSCRIPTS_SET = {
         "spark.sql.groupByAliases",
         "spark.sql.mapKeyDedupPolicy",
         "spark.sql.parser.escapedStringLiterals",
-        "spark.sql.retainGroupColumns",
     )
 }

@@ -85,8 +85,8 @@ def local_times(spark: SparkSession) -> SparkSession:
     run(session, f"CREATE TABLE t (id BIGINT) {TRACKED}")
     run(session, f"CREATE SCHEMA {schema}_catalog")
     run(session, tables.create_events(f"{schema}_catalog", None).replace("TIMESTAMP_LTZ", "TIMESTAMP_NTZ"))
-    run(session, tables.create_streams_view(f"{schema}_catalog", None))
-    run(session, tables.create_consumptions_view(f"{schema}_catalog", None))
+    for view in tables.views(f"{schema}_catalog", None):
+        run(session, tables.create_view(f"{schema}_catalog", None, view, replace=False))
     return session
 
 
