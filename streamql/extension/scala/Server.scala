@@ -1,8 +1,11 @@
 // Spark's own packages: the servers' ports are visible there only.
 package org.apache.spark.sql.hive.thriftserver.streamql {
 
+  import java.util.concurrent.atomic.AtomicInteger
+
   import scala.jdk.CollectionConverters._
 
+  import org.apache.hadoop.hive.ql.metadata.Hive
   import org.apache.hive.service.cli.thrift.ThriftCLIService
   import org.apache.spark.sql.SparkSession
   import org.apache.spark.sql.connect.streamql.ConnectServer
@@ -14,6 +17,7 @@ package org.apache.spark.sql.hive.thriftserver.streamql {
       val spark = SparkSession.builder().config("spark.sql.datetime.java8API.enabled", true).getOrCreate()
       val conf = spark.sparkContext.getConf
       val host = conf.get("spark.hadoop.hive.server2.thrift.bind.host")
+      skipHiveFunctions()
       val server = HiveThriftServer2.startWithContext(spark.sqlContext)
       val port = server.getServices.asScala.collectFirst { case s: ThriftCLIService => s.getPortNumber }
       val connect = if (conf.getBoolean("spark.streamql.server.connect", false)) Some(ConnectServer.start(spark.sparkContext)) else None
@@ -21,6 +25,14 @@ package org.apache.spark.sql.hive.thriftserver.streamql {
       println(s"streamql server: ready: ${urls.mkString(" ")}")
       System.out.flush()
       Thread.currentThread.join() // for ever: with the end of main, spark-submit would take the application for done
+    }
+
+    /** Marks Hive's own functions as registered. Spark ships without a jar that they need (hive-llap) and avoids to register them, except
+     * where connections are closed at the same moment: closing one then fails with NoClassDefFoundError. */
+    private def skipHiveFunctions(): Unit = {
+      val state = classOf[Hive].getDeclaredField("didRegisterAllFuncs")
+      state.setAccessible(true)
+      state.get(null).asInstanceOf[AtomicInteger].set(2) // Hive.REG_FUNCS_DONE of Hive 2.3
     }
   }
 }
