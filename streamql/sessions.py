@@ -57,7 +57,6 @@ def session(data: str | os.PathLike[str] = DATA_DEFAULT, conf: Mapping[str, str]
     with _lock:
         running = _running()
         if running is None:
-            directory.mkdir(parents=True, exist_ok=True)
             _embedded = _Embedded(_start(directory, conf or {}), directory)
             return _embedded.spark
         if running.data != directory:
@@ -89,23 +88,24 @@ def _running() -> _Embedded | None:
 
 
 def _start(data: Path, overrides: Mapping[str, str]) -> SparkSession:
+    gateway = SparkContext._gateway
+    if gateway is not None and not has_classes(gateway.jvm, (*EXTENSIONS, metastore.DRIVER)):
+        raise StreamqlError(
+            "EXTENSION_NOT_INSTALLED",
+            "this process started a JVM without the jars of an embedded session, and a process has one JVM",
+            hint="start Python again and call streamql.session() first",
+        )
+    data.mkdir(parents=True, exist_ok=True)
     settings = embedded_conf(data, overrides)
     from streamql import bridge
 
     bridge.silence()
     # Python workers run this Python, not whichever `python3` is first on PATH.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    gateway = SparkContext._gateway
     if gateway is None:
         from streamql.extension.jvm import launch
 
         gateway = launch(settings)
-    elif _EMBEDDED_MARK not in _class_path(gateway):
-        raise StreamqlError(
-            "EXTENSION_NOT_INSTALLED",
-            "this process started a JVM without streamql's jars, and a process has one JVM",
-            hint="start Python again and call streamql.session() first",
-        )
     spark_conf = SparkConf(_jvm=gateway.jvm)
     for key, value in settings.items():
         spark_conf.set(key, value)
@@ -113,14 +113,6 @@ def _start(data: Path, overrides: Mapping[str, str]) -> SparkSession:
     spark = SparkSession(context)
     bridge.install(spark)
     return spark
-
-
-_EMBEDDED_MARK = "streamql-extension"
-
-
-def _class_path(gateway: object) -> str:
-    jvm = gateway.jvm  # type: ignore[attr-defined]  # py4j has no types
-    return str(jvm.java.lang.System.getProperty("java.class.path"))
 
 
 def embedded_conf(data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
@@ -175,9 +167,15 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Add the extension, Delta Lake and their jars to a builder: `streamql.configure(SparkSession.builder).getOrCreate()`.
 
     Extensions and jars that the builder names already stay, before ours. A JVM that runs already takes the extension, but no jars: under
-    `spark-submit`, its settings must name them. Raises EXTENSION_NOT_INSTALLED if such a JVM lacks the jars, JAVA_NOT_FOUND,
-    JAR_BUILD_FAILED.
+    `spark-submit`, its settings must name them. Raises EXTENSION_NOT_INSTALLED if such a JVM lacks the jars, INVALID_ARGUMENT if the
+    builder connects to a server, JAVA_NOT_FOUND, JAR_BUILD_FAILED.
     """
+    if "spark.remote" in builder._options or "SPARK_REMOTE" in os.environ:
+        raise StreamqlError(
+            "INVALID_ARGUMENT",
+            "the builder connects to a server, and a client cannot add the extension to it",
+            hint="start the server with streamql server --connect, or with the settings of streamql conf; and use the builder as it is",
+        )
     java()
     gateway = _running_gateway()
     if gateway is not None and not has_classes(gateway.jvm, EXTENSIONS):

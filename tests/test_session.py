@@ -162,6 +162,11 @@ def test_configure_appends() -> None:
     assert options["spark.driver.extraClassPath"].startswith("/acme.jar" + os.pathsep)
 
 
+def test_configure_refuses_a_client_of_a_server() -> None:
+    with pytest.raises(StreamqlError, match="INVALID_ARGUMENT"):
+        configure(SparkSession.Builder().remote("sc://127.0.0.1:1"))
+
+
 @pytest.mark.parametrize(
     ("key", "given", "ours", "expected"),
     [

@@ -81,9 +81,7 @@ def tell(spark: SparkSession, claim: Claim, statements: Sequence[ClaimedStatemen
         moved = [uuid for uuid in claim.intervals if moves(claim, uuid)]
     try:
         states = [catalog_of(spark).by_uuid(spark, uuid) for uuid in moved]
-    except (
-        Exception
-    ) as e:  # the statement is in, whatever the catalog's storage says now: it must not be reported as failed
+    except Exception as e:  # the statement has committed: a catalog that cannot be read must not make it a failure
         log.warning("the streams that the statement moved cannot be shown: %s", e)
         states = []
     found = tuple(

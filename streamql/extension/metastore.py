@@ -15,6 +15,7 @@ from streamql.extension.jars import optional_jars
 
 SCHEMA_FILE = Path(__file__).with_name("metastore.sql")
 SCHEMA_VERSION = 1
+DRIVER = "org.sqlite.JDBC"
 BUSY_TIMEOUT_MS = 60_000
 """How long a statement waits for another process's metadata change; one holds the file for milliseconds."""
 
@@ -106,7 +107,7 @@ def conf(path: Path) -> dict[str, str]:
     url = f"jdbc:sqlite:{path}?transaction_mode=IMMEDIATE&busy_timeout={BUSY_TIMEOUT_MS}&journal_mode=WAL&synchronous=NORMAL"
     hive = {
         "javax.jdo.option.ConnectionURL": url,
-        "javax.jdo.option.ConnectionDriverName": "org.sqlite.JDBC",
+        "javax.jdo.option.ConnectionDriverName": DRIVER,
         "javax.jdo.option.ConnectionUserName": "",
         "javax.jdo.option.ConnectionPassword": "",
         "datanucleus.schema.autoCreateAll": "false",

@@ -50,6 +50,26 @@ except streamql.StreamqlError as e:
     print(e.hint)
 """
 
+CONFIGURED = """
+import streamql
+from pyspark.sql import SparkSession
+spark = streamql.configure(SparkSession.builder.config("spark.ui.enabled", "false")).getOrCreate()
+for statement in (
+    "CREATE TABLE t (id INT)",
+    "ALTER TABLE t SET PROPERTIES ('change_tracking' = 'true')",
+    "CREATE STREAM s ON TABLE t",
+    "INSERT INTO t VALUES (1), (2)",
+):
+    spark.sql(statement)
+print(spark.table("s").count())
+spark.stop()
+try:
+    streamql.session("lake")
+except streamql.StreamqlError as e:
+    print(e.code)
+"""
+"""A session of `configure`, and after its end an embedded one, for which the JVM lacks a jar."""
+
 SUBMITTED = """
 import streamql
 from pyspark.sql import SparkSession
@@ -131,6 +151,13 @@ def test_a_session_without_the_extension(tmp_path: Path) -> None:
     printed = done.stdout.splitlines()
     assert printed[0] == "EXTENSION_NOT_INSTALLED"
     assert {f"  {key} {value}" for key, value in conf_lines().items()} <= set(printed)
+
+
+def test_a_configured_session_and_then_an_embedded_one(tmp_path: Path) -> None:
+    done = finished([sys.executable, "-W", "ignore", "-c", CONFIGURED], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout.splitlines() == ["2", "EXTENSION_NOT_INSTALLED"]
+    assert not (tmp_path / "lake").exists()
 
 
 def test_a_submitted_job_whose_jvm_has_no_jars(tmp_path: Path) -> None:
