@@ -40,11 +40,11 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     return add(builder)
 
 
-def conf_lines() -> dict[str, str]:
-    """The Spark settings that a session made elsewhere needs."""
+def conf_lines(connectors: str = "") -> dict[str, str]:
+    """The Spark settings that a session made elsewhere needs. `connectors`: names of optional parts, with commas between."""
     from streamql.extension.settings import conf_lines as lines
 
-    return lines()
+    return lines(connectors)
 
 
 def sql(

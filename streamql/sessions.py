@@ -22,6 +22,7 @@ from streamql.errors import StreamqlError
 from streamql.extension import metastore
 from streamql.extension.host import java
 from streamql.extension.settings import EXTENSIONS, conf_lines, joined, not_installed
+from streamql.settings import CONNECTORS
 
 DATA_DEFAULT = "streamql-data"
 DRIVER_MEMORY_SHARE = 0.5
@@ -49,8 +50,8 @@ def session(data: str | os.PathLike[str] = DATA_DEFAULT, conf: Mapping[str, str]
     """The embedded session over the data directory `data`, made if it is not there: tables, views and streams in it persist.
 
     `conf` overrides any setting. A second call for the same directory gives the same session; other processes may use the directory
-    at the same time. Raises INVALID_ARGUMENT if this process has a session over another directory or of another make,
-    JAVA_NOT_FOUND, JAR_BUILD_FAILED.
+    at the same time. Raises INVALID_ARGUMENT if this process has a session over another directory or of another make, and for an unknown
+    connector; JAVA_NOT_FOUND, JAR_BUILD_FAILED.
     """
     global _embedded
     directory = Path(data).expanduser().resolve()
@@ -140,7 +141,7 @@ def embedded_conf(data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
     settings["spark.driver.extraClassPath"] = joined(
         "spark.driver.extraClassPath", settings.get("spark.driver.extraClassPath"), classpath
     )
-    for key, value in conf_lines().items():
+    for key, value in conf_lines(settings.get(CONNECTORS.key, "")).items():
         if key == "spark.jars" and settings["spark.master"].startswith("local"):  # executors are threads of the JVM
             continue
         settings[key] = joined(key, settings.get(key), value)
@@ -168,7 +169,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
 
     Extensions and jars that the builder names already stay, before ours. A JVM that runs already takes the extension, but no jars: under
     `spark-submit`, its settings must name them. Raises EXTENSION_NOT_INSTALLED if such a JVM lacks the jars, INVALID_ARGUMENT if the
-    builder connects to a server, JAVA_NOT_FOUND, JAR_BUILD_FAILED.
+    builder connects to a server or names an unknown connector, JAVA_NOT_FOUND, JAR_BUILD_FAILED.
     """
     if "spark.remote" in builder._options or "SPARK_REMOTE" in os.environ:
         raise StreamqlError(
@@ -181,7 +182,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     if gateway is not None and not has_classes(gateway.jvm, EXTENSIONS):
         raise not_installed("the JVM of this process runs already, without streamql's jars")
     options: Mapping[str, str] = builder._options
-    for key, value in conf_lines().items():
+    for key, value in conf_lines(options.get(CONNECTORS.key, "")).items():
         builder.config(key, joined(key, options.get(key), value))
     make = builder.getOrCreate
 

@@ -64,6 +64,12 @@ PYTHON = Setting(
     "spark.streamql.python", None, "the Python of the sidecar; `streamql conf` prints it, `configure()` sets it"
 )
 
+CONNECTORS = Setting(
+    "spark.streamql.connectors",
+    None,
+    "optional parts whose jars Spark loads when it starts, by name with commas between; `--with` on the command sets it",
+)
+
 INTERNAL = "spark.streamql.internal"
 """What the keys begin with that are not for users: streamql's clients and servers speak by them."""
 
@@ -82,6 +88,7 @@ ALL = (
     VACUUM_GUARD,
     MAX_RETENTION_EXTENSION,
     PYTHON,
+    CONNECTORS,
 )
 """In the order in which people read of them."""
 

@@ -23,10 +23,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options) -> int:
-    """Prints the lines; raises JAVA_NOT_FOUND, JAR_BUILD_FAILED."""
+    """Prints the lines; raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, INVALID_ARGUMENT for an unknown connector."""
     from streamql import conf_lines
+    from streamql.settings import CONNECTORS
 
-    for key, value in conf_lines().items():
+    for key, value in conf_lines(options.conf.get(CONNECTORS.key, "")).items():
         print(f"--conf {shlex.quote(f'{key}={value}')}" if options.arguments.arguments else f"{key} {value}")
     sys.stdout.flush()
     return 0

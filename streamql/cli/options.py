@@ -14,6 +14,7 @@ from typing import Any, Literal
 from streamql.cli import commands
 from streamql.cli.commands import COMMANDS, Command
 from streamql.cli.usage import Parser, unexpected
+from streamql.settings import CONNECTORS
 
 FORMATS = ("table", "csv", "tsv", "json", "markdown")
 MAX_ROWS_DEFAULT = 1000
@@ -119,7 +120,7 @@ def parse(argv: Sequence[str] | None = None) -> Options:
         commands.parse(command, tail, _common(suppressed=True, without=command.refuses), given)
         _refuse(parser, given, f"streamql {command.name}", (*command.refuses, "continue_on_error"))
     elif given.connect:
-        _refuse(parser, given, "--connect, whose data and settings are the server's,", ("data", "conf"))
+        _refuse(parser, given, "--connect, whose data and settings are the server's,", ("data", "conf", "with"))
     if inputs.count(Input("stdin")) > 1:
         parser.error("-f - is given more than once")
     return Options(
@@ -134,9 +135,15 @@ def parse(argv: Sequence[str] | None = None) -> Options:
         verbose=given.verbose,
         continue_on_error=given.continue_on_error,
         max_rows=given.max_rows,
-        conf=dict(given.conf),
+        conf=_conf(given),
         arguments=given,
     )
+
+
+def _conf(given: argparse.Namespace) -> dict[str, str]:
+    """The settings of --conf and --with."""
+    connectors: str = getattr(given, "with")
+    return dict(given.conf) | ({CONNECTORS.key: connectors} if connectors else {})
 
 
 def short_help() -> str:
@@ -211,6 +218,13 @@ def _common(*, suppressed: bool, without: Sequence[str] = ()) -> argparse.Argume
         default=default([]),
         help="a Spark setting; may be repeated",
     )
+    add(
+        "--with",
+        metavar="NAMES",
+        type=_connectors,
+        default=default(""),
+        help="optional parts to load, with commas between (spark.streamql.connectors)",
+    )
     return parser
 
 
@@ -225,6 +239,7 @@ _VALUED = frozenset(
         "--output",
         "--max-rows",
         "--conf",
+        "--with",
         "-i",
         "--init",
         "--connect",
@@ -303,6 +318,16 @@ def _setting(text: str) -> tuple[str, str]:
     if not equals or not key.strip():
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form key=value")
     return key.strip(), value.strip()
+
+
+def _connectors(text: str) -> str:
+    from streamql.errors import StreamqlError
+    from streamql.extension.connectors import parse_connectors
+
+    try:
+        return ",".join(connector.name for connector in parse_connectors(text))
+    except StreamqlError as e:
+        raise argparse.ArgumentTypeError(f"{e.message}: {e.hint}") from None
 
 
 def _count(text: str) -> int:

@@ -10,7 +10,6 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 from xml.sax.saxutils import quoteattr
 
 from streamql.errors import StreamqlError
@@ -25,12 +24,8 @@ DELTA = (
 )
 """Delta Lake, without what Spark has already (listed, not resolved: the closure is 34 jars and 90 MB, most of them Spark's own)."""
 
-OPTIONAL = MappingProxyType(
-    {
-        "metastore": ("org.xerial:sqlite-jdbc:3.50.3.0",),
-    }
-)
-"""Groups of jars for parts that not everyone uses."""
+METASTORE = ("org.xerial:sqlite-jdbc:3.50.3.0",)
+"""The JDBC driver of an embedded session's metastore."""
 
 FETCH_SECONDS_MAX = 600
 
@@ -38,15 +33,6 @@ FETCH_SECONDS_MAX = 600
 def delta_jars() -> list[Path]:
     """Delta Lake's jars, in the order of DELTA. Raises JAR_BUILD_FAILED if they are not cached and cannot be fetched."""
     return fetch(DELTA, "Delta Lake's jars")
-
-
-def optional_jars(group: str) -> list[Path]:
-    """The jars of one group of OPTIONAL. Raises JAR_BUILD_FAILED as delta_jars does, INVALID_ARGUMENT for an unknown group."""
-    if group not in OPTIONAL:
-        raise StreamqlError(
-            "INVALID_ARGUMENT", f"no such group of jars: {group!r}", hint=f"one of {', '.join(OPTIONAL)}", group=group
-        )
-    return fetch(OPTIONAL[group], f"the jars for {group}")
 
 
 def fetch(coordinates: Sequence[str], what: str) -> list[Path]:

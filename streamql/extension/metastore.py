@@ -11,7 +11,7 @@ from pathlib import Path
 
 from streamql.errors import StreamqlError
 from streamql.extension.host import file_locked
-from streamql.extension.jars import optional_jars
+from streamql.extension.jars import METASTORE, fetch
 
 SCHEMA_FILE = Path(__file__).with_name("metastore.sql")
 SCHEMA_VERSION = 1
@@ -98,7 +98,7 @@ def _create(path: Path, warehouse: Path) -> None:
 
 def jars() -> list[Path]:
     """The JDBC driver."""
-    return optional_jars("metastore")
+    return fetch(METASTORE, "the metastore's JDBC driver")
 
 
 def conf(path: Path) -> dict[str, str]:

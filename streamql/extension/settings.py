@@ -7,7 +7,9 @@ import sys
 
 from streamql.errors import StreamqlError
 from streamql.extension.build import extension_jar
+from streamql.extension.connectors import connector_jars, parse_connectors
 from streamql.extension.jars import delta_jars
+from streamql.settings import CONNECTORS, PYTHON
 
 EXTENSIONS = ("io.delta.sql.DeltaSparkSessionExtension", "streamql.Extensions")
 """In this order: the parser of the last named is the outermost."""
@@ -16,20 +18,25 @@ LISTS = {"spark.sql.extensions": ",", "spark.jars": ",", "spark.driver.extraClas
 """Settings that hold several values, and what stands between them."""
 
 
-def conf_lines() -> dict[str, str]:
+def conf_lines(connectors: str = "") -> dict[str, str]:
     """The settings that give any Spark the extension, as `streamql conf` prints them for spark-defaults.conf or --conf.
 
+    `connectors`: the value of `spark.streamql.connectors`.
+
     The jars are on the driver's class path, because those in spark.jars are not seen by the threads of the Thrift and Connect servers,
-    and in spark.jars, which takes them to the executors of a cluster. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED.
+    and in spark.jars, which takes them to the executors of a cluster. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, INVALID_ARGUMENT for an
+    unknown connector.
     """
-    jars = [str(jar) for jar in (*delta_jars(), extension_jar())]
+    names = ",".join(connector.name for connector in parse_connectors(connectors))
+    jars = [str(jar) for jar in (*delta_jars(), extension_jar(), *connector_jars(names))]
     return {
         "spark.sql.extensions": ",".join(EXTENSIONS),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.sources.default": "delta",
         "spark.driver.extraClassPath": os.pathsep.join(jars),
         "spark.jars": ",".join(jars),
-        "spark.streamql.python": sys.executable,
+        PYTHON.key: sys.executable,
+        **({CONNECTORS.key: names} if names else {}),
     }
 
 

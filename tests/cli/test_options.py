@@ -14,6 +14,7 @@ from streamql.cli.inputs import Text, UsageError, read
 from streamql.cli.main import main
 from streamql.cli.options import Input, parse
 from streamql.cli.script import open_end, statements
+from streamql.extension import connectors
 
 
 def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,6 +34,16 @@ def test_commands() -> None:
     ):
         options = parse(argv)
         assert (options.data, options.arguments.fix, options.conf) == (Path("d"), True, {"a": "b", "c": "d"})
+
+
+def test_connectors(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        parse(["--with", "floppy"])
+    assert "no such connector: floppy: this version has no connectors" in capsys.readouterr().err
+    monkeypatch.setattr(connectors, "CONNECTORS", {"toy": connectors.Connector("toy", "toys", ())})
+    assert parse(["prepare", "--with", " Toy,"]).conf == {"spark.streamql.connectors": "toy"}
+    with pytest.raises(SystemExit, match="2"):
+        parse(["--connect", "sc://h", "--with", "toy"])
 
 
 def test_the_environment_s_defaults(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

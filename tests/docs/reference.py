@@ -25,7 +25,8 @@ RESET spark.streamql.busyTimeout;
 ```
 
 `spark.streamql.catalog` and `spark.streamql.catalogLocation` say where all streams are: set in the middle of a session, they make it look
-elsewhere from the next statement on. `spark.streamql.python` is read when the JVM first needs it.
+elsewhere from the next statement on. `spark.streamql.python` is read when the JVM first needs it, and `spark.streamql.connectors` when
+Spark starts.
 
 ## What gives a Spark the extension
 

@@ -127,12 +127,6 @@ def test_settings_that_lead_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert list((tmp_path / "cache" / "jars").glob("*")) == []
 
 
-def test_an_unknown_group_of_jars() -> None:
-    with pytest.raises(StreamqlError, match="metastore") as error:
-        jars.optional_jars("floppy")
-    assert error.value.code == "INVALID_ARGUMENT"
-
-
 def test_make_setup_says_what_it_does_and_what_to_type_next(tmp_path: Path) -> None:
     """With programs that do nothing in the place of Python and streamql."""
     (tmp_path / "bin").mkdir()

@@ -1,0 +1,42 @@
+"""Connectors: optional parts of streamql, each with its own jars. `spark.streamql.connectors` names those that a session loads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from streamql.errors import StreamqlError
+from streamql.extension.jars import fetch
+
+
+@dataclass(frozen=True)
+class Connector:
+    """An optional part. `coordinates`: Maven coordinates (group:artifact:version) of all of its jars, which Spark does not ship."""
+
+    name: str
+    purpose: str
+    coordinates: tuple[str, ...]
+
+
+CONNECTORS: Mapping[str, Connector] = MappingProxyType({})
+"""All connectors, by name. There is none yet."""
+
+
+def parse_connectors(text: str) -> tuple[Connector, ...]:
+    """The connectors of a value of `spark.streamql.connectors` or `--with`: names with commas between, each once, in their order. Raises
+    INVALID_ARGUMENT for an unknown name. Pure."""
+    names = dict.fromkeys(name for part in text.split(",") if (name := part.strip().lower()))
+    unknown = [name for name in names if name not in CONNECTORS]
+    if unknown:
+        known = f"the connectors are {', '.join(CONNECTORS)}" if CONNECTORS else "this version has no connectors"
+        raise StreamqlError("INVALID_ARGUMENT", f"no such connector: {unknown[0]}", hint=known, connector=unknown[0])
+    return tuple(CONNECTORS[name] for name in names)
+
+
+def connector_jars(text: str) -> list[Path]:
+    """The jars of the named connectors, each once, fetched if they are not cached. Raises INVALID_ARGUMENT for an unknown name,
+    JAR_BUILD_FAILED if they cannot be fetched."""
+    jars = [jar for c in parse_connectors(text) for jar in fetch(c.coordinates, f"the jars of the connector {c.name}")]
+    return list(dict.fromkeys(jars))

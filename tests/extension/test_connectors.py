@@ -1,0 +1,51 @@
+"""Connectors: the jars and settings that one switch adds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamql.errors import StreamqlError
+from streamql.extension import connectors, settings
+from streamql.extension.connectors import Connector, connector_jars, parse_connectors
+from streamql.extension.jars import METASTORE
+from streamql.sessions import configure, embedded_conf
+
+
+@pytest.fixture
+def toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two connectors of one jar, which is in the cache: the embedded session's own."""
+    made = {name: Connector(name, "for a test", METASTORE) for name in ("toy", "other")}
+    monkeypatch.setattr(connectors, "CONNECTORS", made)
+
+
+def test_an_unknown_connector() -> None:
+    with pytest.raises(StreamqlError, match="no such connector: floppy") as error:
+        settings.conf_lines("floppy")
+    assert error.value.code == "INVALID_ARGUMENT"
+
+
+@pytest.mark.usefixtures("toys")
+def test_names() -> None:
+    assert [c.name for c in parse_connectors(" Other, toy,,toy ")] == ["other", "toy"]
+    assert parse_connectors(" ") == ()
+    with pytest.raises(StreamqlError, match="floppy") as error:
+        parse_connectors("toy,floppy")
+    assert error.value.hint == "the connectors are toy, other"
+
+
+@pytest.mark.usefixtures("toys")
+def test_jars_and_settings(tmp_path: Path) -> None:
+    [jar] = connector_jars("toy,other")
+    lines = settings.conf_lines("toy, other")
+    assert lines["spark.streamql.connectors"] == "toy,other"
+    assert lines["spark.jars"].split(",")[-1] == str(jar)
+    assert lines["spark.driver.extraClassPath"].split(os.pathsep)[-1] == str(jar)
+    assert "spark.streamql.connectors" not in settings.conf_lines()
+    builder = configure(SparkSession.Builder().config("spark.streamql.connectors", "toy"))
+    assert str(jar) in builder._options["spark.jars"]
+    conf = embedded_conf(tmp_path, {"spark.streamql.connectors": "toy"})
+    assert conf["spark.driver.extraClassPath"].split(os.pathsep).count(str(jar)) == 1
