@@ -178,6 +178,7 @@ def test_a_variant_encoded_in_another_way_is_no_change(spark: SparkSession, tabl
         "wide"
     )
     table.fill("SELECT * FROM wide")
+    spark.catalog.dropTempView("wide")
     narrow = "parse_json('1'), parse_json('\"x\"'), CAST(1.5BD AS VARIANT), parse_json('{{\"b\": {b}, \"a\": 2}}')"
     same, other = (f"to_variant_object(array({narrow.format(b=b)}))" for b in (3, 4))
     table.run(f"UPDATE {{t}} SET v = {same} WHERE k = 1", f"UPDATE {{t}} SET v = {other} WHERE k = 2")
