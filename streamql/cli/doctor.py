@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields
 from typing import TYPE_CHECKING
 
-from streamql.cli import listing
+from streamql.cli import records
 from streamql.cli.options import Options
 from streamql.errors import counted
 
@@ -47,10 +47,10 @@ def run(spark: SparkSession, options: Options) -> int:
 
     findings = examine(spark, fix=options.arguments.fix)
     if options.output == "table":
-        listing.say(_lines(findings))
+        records.say(_lines(findings))
     else:
         names = [f.name for f in fields(Finding)]
-        listing.write(options.output, names, [False] * len(names), [astuple(f) for f in findings])
+        records.write(options.output, names, [False] * len(names), [astuple(f) for f in findings])
     return int(any(f.severity == "error" and not f.is_fixed for f in findings))
 
 

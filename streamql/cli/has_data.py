@@ -43,15 +43,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(spark: SparkSession, options: Options) -> int:
     """Prints yes or no a stream, HAS_DATA or HAS_NONE. Raises STREAM_NOT_FOUND, and what reading the stream raises."""
-    from streamql.cli import listing
+    from streamql.cli import records
+    from streamql.cli.named_objects import streams_named, use_database
     from streamql.reading import has_data
 
-    listing.use(spark, options.database)
-    states = listing.streams_named(spark, options.arguments.names)
+    use_database(spark, options.database)
+    states = streams_named(spark, options.arguments.names)
     answers = [(str(state.name), has_data(spark, state)) for state in states]
     if not (options.arguments.quiet or options.silent):
         if options.output == "table":
-            listing.say(f"{name}: {'has data' if answer else 'no data'}" for name, answer in answers)
+            records.say(f"{name}: {'has data' if answer else 'no data'}" for name, answer in answers)
         else:
-            listing.write(options.output, ["name", "has_data"], [False, False], answers)
+            records.write(options.output, ["name", "has_data"], [False, False], answers)
     return HAS_DATA if any(answer for _, answer in answers) else HAS_NONE

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from streamql.cli import listing
+from streamql.cli import data_directory
 from streamql.cli.options import Options
 from streamql.errors import StreamqlError
 
@@ -18,7 +18,7 @@ def settings(options: Options) -> dict[str, str]:
     from streamql.sessions import embedded_conf
 
     data = options.data.expanduser().resolve()
-    is_made = listing.is_new(data)
+    is_made = data_directory.is_new(data)
     try:
         data.mkdir(parents=True, exist_ok=True)
     except OSError as e:
@@ -29,7 +29,7 @@ def settings(options: Options) -> dict[str, str]:
         ) from e
     conf = embedded_conf(data, options.conf)
     if is_made and not options.silent:
-        print(listing.made(data), file=sys.stderr, flush=True)
+        print(data_directory.made(data), file=sys.stderr, flush=True)
     return conf
 
 

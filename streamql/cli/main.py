@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from streamql.cli import listing
+from streamql.cli import data_directory
 from streamql.cli.commands import Command
 from streamql.cli.options import Input, Options, parse, short_help
 
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as e:
         return e.code if isinstance(e.code, int) else USAGE
     if not options.connect:
-        options = replace(options, is_new=listing.is_new(options.data))
+        options = replace(options, is_new=data_directory.is_new(options.data))
     try:
         return _main(options) if options.command is None else _command(options, options.command)
     except KeyboardInterrupt:
@@ -123,7 +123,7 @@ def _command(options: Options, command: Command) -> int:
 
 def _refusal(options: Options, command: Command) -> str | None:
     """Why the command is not even tried: said at once, before Spark starts."""
-    if command.only_looks and (missing := listing.no_data(options.data)) is not None:
+    if command.only_looks and (missing := data_directory.no_data(options.data)) is not None:
         return missing
     check: Callable[[Options], str | None] | None = getattr(command.module, "check", None)
     wrong = None if check is None else check(options)
@@ -186,7 +186,7 @@ def _open(options: Options, screen: Screen) -> Session:
     if options.is_new and not (
         options.command is not None and options.command.name == "run"
     ):  # that one tells it by an event
-        screen.note(listing.made(options.data))
+        screen.note(data_directory.made(options.data))
     return session
 
 

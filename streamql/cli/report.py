@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from streamql.cli.argument_types import seconds
 from streamql.cli.options import Options, path_text
-from streamql.cli.watch import seconds
 from streamql.errors import counted
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ def run(spark: SparkSession, options: Options) -> int:
     """Writes the page. Raises STREAM_NOT_FOUND, CATALOG_UNREADABLE."""
     from streamql.cli.page import Report, render
     from streamql.cli.page.model import PARTS, window_of
-    from streamql.cli.streams import look
+    from streamql.cli.selection import selected
     from streamql.engine import ledger
 
-    seen = look(spark, options)
+    seen = selected(spark, options)
     since = options.arguments.since
     first = ledger.first_ms(spark, [stream.uuid for stream in seen.streams])
     window = window_of(first, seen.at_ms, None if since is None else int(since * 1000))

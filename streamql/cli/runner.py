@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from streamql.bridge import as_streamql_error
+from streamql.cli.named_objects import use_statement
 from streamql.cli.output import Display, Output, OutputClosedError, Stdout
 from streamql.cli.printing import Printer
 from streamql.cli.problems import Problem, describe, from_exception
 from streamql.cli.progress import Progress
 from streamql.cli.screen import Screen, Stopwatch
 from streamql.cli.script import Statement, open_end
-from streamql.cli.session import use_statement
 from streamql.cli.worker import Worker
 from streamql.errors import StreamqlError, counted
 

@@ -52,9 +52,3 @@ class Session(Protocol):
 
     def close(self) -> None:
         """No more statements. Never raises."""
-
-
-def use_statement(database: str) -> str:
-    """The statement that makes a database the current one; `database` is as it stands behind --database: with backquotes or without."""
-    name = database if "`" in database else ".".join(f"`{part}`" for part in database.split("."))
-    return f"USE {name}"

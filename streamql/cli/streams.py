@@ -26,8 +26,6 @@ from streamql.cli.options import Options
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from streamql.engine.overview import Overview
-
 EPILOG = """\
 examples:
   streamql streams                                       all of them
@@ -51,40 +49,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(spark: SparkSession, options: Options) -> int:
     """Prints the streams to stdout. Raises STREAM_NOT_FOUND, CATALOG_UNREADABLE."""
-    from streamql.cli import board, grid, listing
+    from streamql.cli import board, grid, records
+    from streamql.cli.selection import selected
 
-    seen = look(spark, options)
+    seen = selected(spark, options)
     if options.output != "table":
         rows = [tuple(board.record(facts).values()) for facts in seen.streams]
-        listing.write(options.output, board.RECORD, [name in board.NUMERIC for name in board.RECORD], rows)
+        records.write(options.output, board.RECORD, [name in board.NUMERIC for name in board.RECORD], rows)
         return 0
     if not seen.streams:
-        listing.say(["there are no streams here; CREATE STREAM s ON TABLE t makes one"])
+        records.say(["there are no streams here; CREATE STREAM s ON TABLE t makes one"])
         return 0
     lines = board.lines(seen)
-    listing.write("table", board.HEADER, [False] * len(board.HEADER), [line.cells for line in lines])
+    records.write("table", board.HEADER, [False] * len(board.HEADER), [line.cells for line in lines])
     troubled = [f"{line.cells[0]}: {line.trouble}" for line in lines if line.trouble]
-    listing.say([board.summary(seen), *map(grid.clean, troubled)])
+    records.say([board.summary(seen), *map(grid.clean, troubled)])
     return 0
-
-
-def look(spark: SparkSession, options: Options) -> Overview:
-    """The streams that were asked for: those named, those of --database, or all."""
-    from streamql.catalog.store import catalog_of
-    from streamql.cli import listing
-    from streamql.delta.names import qualify
-    from streamql.engine.overview import overview
-    from streamql.engine.status import tell_of_unreadable
-
-    listing.use(spark, options.database)
-    tell_of_unreadable(spark)
-    names: list[str] = options.arguments.names
-    if names:
-        return overview(spark, listing.streams_named(spark, names))
-    if options.database is None:
-        return overview(spark)
-    here = qualify(spark, ("_",))
-    place = (here.catalog, here.schema.lower())
-    return overview(
-        spark, [s for s in catalog_of(spark).all(spark) if (s.name.catalog, s.name.schema.lower()) == place]
-    )

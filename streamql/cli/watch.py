@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
+from streamql.cli.argument_types import number, seconds
 from streamql.cli.options import Options
 
 if TYPE_CHECKING:
@@ -42,26 +43,6 @@ exit codes:
 """
 
 
-def seconds(text: str) -> float:
-    """argparse's type of a duration."""
-    from streamql.cli.words import seconds_of
-
-    try:
-        found = seconds_of(text)
-    except ValueError as e:
-        raise argparse.ArgumentTypeError(str(e)) from None
-    if not found:
-        raise argparse.ArgumentTypeError("it must be longer than nothing")
-    return found
-
-
-def number(text: str) -> int:
-    """argparse's type of a number from 1 on."""
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
-    return int(text)
-
-
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Its own options."""
     parser.epilog = EPILOG
@@ -73,7 +54,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(spark: SparkSession, options: Options) -> int:
     """Looks and shows until Ctrl-C or --times. Raises STREAM_NOT_FOUND, CATALOG_UNREADABLE."""
-    from streamql.cli.streams import look
+    from streamql.cli.selection import selected
     from streamql.cli.worker import Worker
 
     given = options.arguments
@@ -85,7 +66,7 @@ def run(spark: SparkSession, options: Options) -> int:
         context, show = _screen(options)
         with context:
             while True:
-                task = worker.start(lambda: look(spark, options))
+                task = worker.start(lambda: selected(spark, options))
                 while not task.wait(60.0):
                     pass
                 show(task.result())
@@ -127,7 +108,7 @@ def _screen(options: Options) -> tuple[AbstractContextManager[object], Callable[
 
 
 def _print_lines(seen: Overview) -> None:
-    from streamql.cli import board, listing, words
+    from streamql.cli import board, records, words
     from streamql.cli.grid import clean
 
     texts = [f"{words.clock(seen.at_ms)}  {board.summary(seen)}"]
@@ -135,12 +116,12 @@ def _print_lines(seen: Overview) -> None:
         stream, _, lag, backlog, state, stale, last = map(clean, line.cells)
         facts = [f"lag {lag}", f"backlog {backlog}", *([f"stale {stale}"] if stale else []), f"last {last}"]
         texts.append(f"  {stream}  {state}  {'; '.join(facts)}" + (f"; {clean(line.trouble)}" if line.trouble else ""))
-    listing.say(texts)
+    records.say(texts)
 
 
 def _records(output: str) -> Callable[[Overview], None]:
     """Shows records; the header of csv, tsv and markdown once."""
-    from streamql.cli import board, listing, words
+    from streamql.cli import board, records, words
 
     names = ["at", *board.RECORD]
     header_lines = {"json": 0, "markdown": 2}.get(output, 1)
@@ -150,7 +131,7 @@ def _records(output: str) -> Callable[[Overview], None]:
         nonlocal is_first
         rows = [(words.clock(seen.at_ms), *board.record(facts).values()) for facts in seen.streams]
         skipped = 0 if is_first else header_lines
-        listing.write(output, names, [name in board.NUMERIC for name in names], rows, skipped)
+        records.write(output, names, [name in board.NUMERIC for name in names], rows, skipped)
         is_first = False
 
     return show

@@ -267,7 +267,7 @@ def test_seconds_are_those_of_the_statements(
     spark: SparkSession, schema: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first session of a process opens Spark's metastore: that is Spark's start, and no run's own time."""
-    from streamql.cli.run import Job
+    from streamql.cli.job import Job
 
     start = Job._session
 

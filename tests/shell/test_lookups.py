@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.cli.embedded import EmbeddedSession
-from streamql.cli.session import use_statement
+from streamql.cli.named_objects import use_statement
 from streamql.cli.shell import lookups
 from streamql.cli.shell.complete import complete
 from streamql.cli.shell.snapshot import Relation, Snapshot, Want

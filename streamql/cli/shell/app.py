@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from streamql.cli.inputs import Text, UsageError, read
 from streamql.cli.kinds import Kind, kind_of
+from streamql.cli.named_objects import use_statement
 from streamql.cli.options import Input, Options, is_utf8, version_line
 from streamql.cli.output import Display, OutputClosedError
 from streamql.cli.screen import Screen, Stopwatch
 from streamql.cli.script import Statement, statements, typed
-from streamql.cli.session import use_statement
 from streamql.cli.shell import commands, lookups
 from streamql.cli.shell.actions import CommandError
 from streamql.cli.shell.editor import Editor

@@ -1,35 +1,12 @@
-"""Events of a job as JSON lines, and the signals that end it. Each line is one write, so that several processes may share a file."""
+"""The signals that end a job."""
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 from types import FrameType
 
-from streamql.cli import words
-
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
-
-class Journal:
-    """Where events go: the end of a file, or stderr. Raises OSError where the file cannot be opened."""
-
-    def __init__(self, path: Path | None, common: Mapping[str, object]) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        self._descriptor = 2 if path is None else os.open(path.expanduser(), flags, 0o666)
-        self._common = common
-
-    def tell(self, event: str, at_ms: int, **facts: object) -> None:
-        """Writes an event; facts that are None are left out."""
-        known = {"at": words.clock(at_ms), "event": event, **self._common, **facts}
-        line = json.dumps({k: v for k, v in known.items() if v is not None}, ensure_ascii=False, default=str) + "\n"
-        with suppress(OSError):  # whoever read them is gone: the job goes on
-            os.write(self._descriptor, line.encode("utf-8", "replace"))
 
 
 class Stop:
