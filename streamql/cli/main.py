@@ -14,16 +14,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from streamql.cli import data_directory
-from streamql.cli.commands import Command
+from streamql.cli.command_table import Command
 from streamql.cli.options import Input, Options, parse, short_help
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from streamql.cli.inputs import Text
-    from streamql.cli.screen import Screen
-    from streamql.cli.script import Statement
-    from streamql.cli.session import Session
+    from streamql.cli.render.screen import Screen
+    from streamql.cli.sql.inputs import Text
+    from streamql.cli.sql.script import Statement
+    from streamql.cli.sql.session import Session
 
 OK, FAILED, USAGE, CANCELLED, OUTPUT_CLOSED = 0, 1, 2, 130, 141
 """Exit codes; the last two are 128 and the number of the signal that a Unix command would have died of."""
@@ -55,7 +55,7 @@ def _main(options: Options) -> int:
         return USAGE
     if not options.inputs and not is_shell:
         options = _with_stdin(options)
-    from streamql.cli.inputs import UsageError, read
+    from streamql.cli.sql.inputs import UsageError, read
 
     try:
         texts = read((*options.init, *options.inputs))
@@ -64,7 +64,7 @@ def _main(options: Options) -> int:
         return USAGE
     if is_shell:
         return _shell(options, texts)
-    from streamql.cli.script import open_end, statements
+    from streamql.cli.sql.script import open_end, statements
 
     found = statements(texts)
     if not found:
@@ -85,9 +85,9 @@ def _main(options: Options) -> int:
 
 def _shell(options: Options, init: Sequence[Text]) -> int:
     """The prompt; Spark starts behind it."""
-    from streamql.cli.screen import Screen
-    from streamql.cli.server_url import server_of
+    from streamql.cli.render.screen import Screen
     from streamql.cli.shell.app import App
+    from streamql.cli.sql.server_url import server_of
 
     screen = Screen(silent=options.silent)
     _set_encoding()
@@ -136,7 +136,7 @@ def _with_stdin(options: Options) -> Options:
 
 def _run(options: Options, work: Callable[[Session, Screen], int]) -> int:
     """Work in the session."""
-    from streamql.cli.screen import Screen
+    from streamql.cli.render.screen import Screen
 
     screen = Screen(silent=options.silent)
     with _logging(options, screen), _interruptible() as listen:
@@ -158,8 +158,8 @@ def _run(options: Options, work: Callable[[Session, Screen], int]) -> int:
 
 
 def _statements(session: Session, options: Options, screen: Screen, found: Sequence[Statement]) -> int:
-    from streamql.cli.output import Display, OutputClosedError
-    from streamql.cli.runner import Runner
+    from streamql.cli.render.output import Display, OutputClosedError
+    from streamql.cli.sql.statement_runner import Runner
 
     display = Display(options.output, options.max_rows)
     runner = Runner(session, display, screen, verbose=options.verbose)
@@ -177,10 +177,10 @@ def _statements(session: Session, options: Options, screen: Screen, found: Seque
 def _open(options: Options, screen: Screen) -> Session:
     """The session that runs statements: over the data directory, or on a server."""
     if options.connect:
-        from streamql.cli.remote import RemoteSession
+        from streamql.cli.sql.remote import RemoteSession
 
         return RemoteSession(options.connect)
-    from streamql.cli.embedded import EmbeddedSession
+    from streamql.cli.sql.embedded import EmbeddedSession
 
     session = EmbeddedSession(_spark(options))
     if options.is_new and not (
@@ -222,7 +222,7 @@ def _start_failed(e: Exception, options: Options) -> int:
 def _logging(options: Options, screen: Screen) -> Iterator[None]:
     """streamql's warnings on the screen; Python's own, which are for developers, only with -v. So with what Py4J says to the root logger:
     with the trace of a call that Ctrl-C has cut short."""
-    from streamql.cli.screen import WarningHandler
+    from streamql.cli.render.screen import WarningHandler
 
     logger = logging.getLogger("streamql")
     handler = WarningHandler(screen)

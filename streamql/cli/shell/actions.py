@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from streamql.cli.options import FORMATS
-from streamql.cli.output import Display
+from streamql.cli.render.output import Display
 from streamql.cli.shell.snapshot import Snapshot
 from streamql.cli.shell.terminal import echo
 from streamql.dialect.tokens import Kind, name_part, quote_string, tokenize
