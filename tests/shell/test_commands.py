@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from streamql.cli.render.output import Display
-from streamql.cli.shell import commands, topics
-from streamql.cli.shell.actions import CommandError
-from streamql.cli.shell.commands import COMMANDS, Call, parse
+from streamql.cli.shell import actions, commands, topics
+from streamql.cli.shell.commands import COMMANDS, Call, CommandError, parse
 from streamql.cli.shell.completion import shell_commands
 from streamql.cli.shell.snapshot import Relation, Snapshot
 
@@ -58,7 +57,7 @@ def do(text: str, shell: Recorder | None = None) -> Recorder:
     shell = shell or Recorder()
     call = parse(text)
     assert call is not None
-    commands.run(shell, call)
+    actions.run(shell, call)
     return shell
 
 
@@ -115,6 +114,10 @@ def test_the_table() -> None:
         "source",
     }
     assert wanted <= set(names)
+
+
+def test_every_command_has_an_action() -> None:
+    assert list(actions.ACTIONS) == [c.names[0] for c in COMMANDS]
 
 
 def test_names_that_are_not_there() -> None:

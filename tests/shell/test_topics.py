@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import streamql.dialect
 from streamql.cli.shell import topics
-from streamql.cli.shell.actions import CommandError
+from streamql.cli.shell.commands import CommandError
 from streamql.cli.sql.result_types import ResultType, result_type_of
 from streamql.cli.sql.script import typed
 from streamql.dialect import parse

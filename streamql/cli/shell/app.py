@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from streamql.cli.options import Input, Options, is_utf8, version_line
 from streamql.cli.render.output import Display, OutputClosedError
 from streamql.cli.render.screen import Screen, Stopwatch
-from streamql.cli.shell import commands, lookups
-from streamql.cli.shell.actions import CommandError
+from streamql.cli.shell import actions, commands, lookups
+from streamql.cli.shell.commands import CommandError
 from streamql.cli.shell.editor import Editor
 from streamql.cli.shell.pager import Paging
 from streamql.cli.shell.prompt import State, prompt
@@ -158,7 +158,7 @@ class App:
         try:
             call = commands.parse(text)
             if call is not None:
-                commands.run(self, call)
+                actions.run(self, call)
             elif not is_utf8(text):
                 raise CommandError("the input is not UTF-8")
             elif text.strip().strip(";"):

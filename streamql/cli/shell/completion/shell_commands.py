@@ -6,7 +6,7 @@ import re
 
 from streamql.cli.options import FORMATS
 from streamql.cli.shell import commands
-from streamql.cli.shell.actions import CommandError
+from streamql.cli.shell.commands import CommandError
 
 _LETTERS_MIN = 2
 _WORD_END = re.compile(r"[\w$`]*\Z")
