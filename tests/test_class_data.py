@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streamql.cli.prepare import NO_ARCHIVE
+from streamql.cli.commands.prepare import NO_ARCHIVE
 from streamql.extension import class_data
 from streamql.extension.host import java, spark_home
 from streamql.extension.jvm import classpath_of, command

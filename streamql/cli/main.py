@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from streamql.cli import listing
-from streamql.cli.commands import Command
+from streamql.cli import data_directory
+from streamql.cli.command_table import Command
 from streamql.cli.options import Input, Options, parse, short_help
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from streamql.cli.inputs import Text
-    from streamql.cli.screen import Screen
-    from streamql.cli.script import Statement
-    from streamql.cli.session import Session
+    from streamql.cli.render.screen import Screen
+    from streamql.cli.sql.inputs import Text
+    from streamql.cli.sql.script import Statement
+    from streamql.cli.sql.session import Session
 
 OK, FAILED, USAGE, CANCELLED, OUTPUT_CLOSED = 0, 1, 2, 130, 141
 """Exit codes; the last two are 128 and the number of the signal that a Unix command would have died of."""
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as e:
         return e.code if isinstance(e.code, int) else USAGE
     if not options.connect:
-        options = replace(options, is_new=listing.is_new(options.data))
+        options = replace(options, is_new=data_directory.is_new(options.data))
     try:
         return _main(options) if options.command is None else _command(options, options.command)
     except KeyboardInterrupt:
@@ -55,7 +55,7 @@ def _main(options: Options) -> int:
         return USAGE
     if not options.inputs and not is_shell:
         options = _with_stdin(options)
-    from streamql.cli.inputs import UsageError, read
+    from streamql.cli.sql.inputs import UsageError, read
 
     try:
         texts = read((*options.init, *options.inputs))
@@ -64,7 +64,7 @@ def _main(options: Options) -> int:
         return USAGE
     if is_shell:
         return _shell(options, texts)
-    from streamql.cli.script import open_end, statements
+    from streamql.cli.sql.script import open_end, statements
 
     found = statements(texts)
     if not found:
@@ -85,9 +85,9 @@ def _main(options: Options) -> int:
 
 def _shell(options: Options, init: Sequence[Text]) -> int:
     """The prompt; Spark starts behind it."""
-    from streamql.cli.screen import Screen
-    from streamql.cli.server_url import server_of
+    from streamql.cli.render.screen import Screen
     from streamql.cli.shell.app import App
+    from streamql.cli.sql.server_url import server_of
 
     screen = Screen(silent=options.silent)
     _set_encoding()
@@ -123,7 +123,7 @@ def _command(options: Options, command: Command) -> int:
 
 def _refusal(options: Options, command: Command) -> str | None:
     """Why the command is not even tried: said at once, before Spark starts."""
-    if command.only_looks and (missing := listing.no_data(options.data)) is not None:
+    if command.only_looks and (missing := data_directory.no_data(options.data)) is not None:
         return missing
     check: Callable[[Options], str | None] | None = getattr(command.module, "check", None)
     wrong = None if check is None else check(options)
@@ -136,7 +136,7 @@ def _with_stdin(options: Options) -> Options:
 
 def _run(options: Options, work: Callable[[Session, Screen], int]) -> int:
     """Work in the session."""
-    from streamql.cli.screen import Screen
+    from streamql.cli.render.screen import Screen
 
     screen = Screen(silent=options.silent)
     with _logging(options, screen), _interruptible() as listen:
@@ -158,8 +158,8 @@ def _run(options: Options, work: Callable[[Session, Screen], int]) -> int:
 
 
 def _statements(session: Session, options: Options, screen: Screen, found: Sequence[Statement]) -> int:
-    from streamql.cli.output import Display, OutputClosedError
-    from streamql.cli.runner import Runner
+    from streamql.cli.render.output import Display, OutputClosedError
+    from streamql.cli.sql.statement_runner import Runner
 
     display = Display(options.output, options.max_rows)
     runner = Runner(session, display, screen, verbose=options.verbose)
@@ -177,16 +177,16 @@ def _statements(session: Session, options: Options, screen: Screen, found: Seque
 def _open(options: Options, screen: Screen) -> Session:
     """The session that runs statements: over the data directory, or on a server."""
     if options.connect:
-        from streamql.cli.remote import RemoteSession
+        from streamql.cli.sql.remote import RemoteSession
 
         return RemoteSession(options.connect)
-    from streamql.cli.embedded import EmbeddedSession
+    from streamql.cli.sql.embedded import EmbeddedSession
 
     session = EmbeddedSession(_spark(options))
     if options.is_new and not (
         options.command is not None and options.command.name == "run"
     ):  # that one tells it by an event
-        screen.note(listing.made(options.data))
+        screen.note(data_directory.made(options.data))
     return session
 
 
@@ -222,7 +222,7 @@ def _start_failed(e: Exception, options: Options) -> int:
 def _logging(options: Options, screen: Screen) -> Iterator[None]:
     """streamql's warnings on the screen; Python's own, which are for developers, only with -v. So with what Py4J says to the root logger:
     with the trace of a call that Ctrl-C has cut short."""
-    from streamql.cli.screen import WarningHandler
+    from streamql.cli.render.screen import WarningHandler
 
     logger = logging.getLogger("streamql")
     handler = WarningHandler(screen)

@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
-from streamql.cli import commands
-from streamql.cli.commands import COMMANDS, Command
+from streamql.cli import command_table
+from streamql.cli.command_table import COMMANDS, Command
 from streamql.cli.usage import Parser, unexpected
 from streamql.settings import CONNECTORS
 
@@ -28,7 +28,7 @@ a bookmark, and the DML statement that reads them moves the bookmark, exactly on
 
 EPILOG = f"""\
 commands (streamql COMMAND --help):
-{commands.table()}
+{command_table.table()}
 
 examples:
   streamql                                           the shell: a prompt with completion and history; \\help there
@@ -98,7 +98,7 @@ class Options:
 def parse(argv: Sequence[str] | None = None) -> Options:
     """The options in `argv` (None: of this process). Raises SystemExit: 0 for --help and --version, 2 for what is wrong."""
     parser = _parser()
-    head, name, tail = commands.split(sys.argv[1:] if argv is None else argv, _VALUED)
+    head, name, tail = command_table.split(sys.argv[1:] if argv is None else argv, _VALUED)
     given = parser.parse_args(head)
     if given.version:
         print(version_line())
@@ -117,7 +117,7 @@ def parse(argv: Sequence[str] | None = None) -> Options:
             parser.error(f"streamql {command.name} takes no SQL")
         if given.connect:
             parser.error(f"streamql {command.name} does not work over --connect")
-        commands.parse(command, tail, _common(suppressed=True, without=command.refuses), given)
+        command_table.parse(command, tail, _common(suppressed=True, without=command.refuses), given)
         _refuse(parser, given, f"streamql {command.name}", (*command.refuses, "continue_on_error"))
     elif given.connect:
         _refuse(parser, given, "--connect, whose data and settings are the server's,", ("data", "conf", "with"))

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from streamql.cli.commands import COMMANDS
-from streamql.cli.inputs import Text, UsageError, read
+from streamql.cli.command_table import COMMANDS
 from streamql.cli.main import main
 from streamql.cli.options import Input, parse
-from streamql.cli.script import open_end, statements
+from streamql.cli.sql.inputs import Text, UsageError, read
+from streamql.cli.sql.script import open_end, statements
 from streamql.extension import connectors
 
 

@@ -7,10 +7,10 @@ import logging
 
 import pytest
 
-from streamql.cli.progress import line
-from streamql.cli.screen import Screen, WarningHandler
-from streamql.cli.session import Stages
-from streamql.cli.worker import Worker
+from streamql.cli.render.screen import Screen, WarningHandler
+from streamql.cli.sql.progress import line
+from streamql.cli.sql.session import Stages
+from streamql.cli.sql.worker import Worker
 
 
 class Terminal(io.StringIO):

@@ -7,11 +7,11 @@ import shlex
 
 import pytest
 
-from streamql.cli.commands import COMMANDS
-from streamql.cli.launching import joined_settings
+from streamql.cli.command_table import COMMANDS
+from streamql.cli.commands.launching import joined_settings
+from streamql.cli.commands.spark_sql import split_settings
 from streamql.cli.main import main
 from streamql.cli.options import parse
-from streamql.cli.spark_sql import split_settings
 from streamql.extension.settings import not_installed
 
 

@@ -6,8 +6,8 @@ import random
 import sys
 from pathlib import Path
 
-from streamql.cli.page import Report, render
-from streamql.cli.page.model import PARTS, Window
+from streamql.cli.html.model import PARTS, Report, Window
+from streamql.cli.html.page import render
 from streamql.engine.ledger import Bucket, Consumption, Flow
 from streamql.engine.overview import Consumer, Overview, StreamFacts
 from streamql.engine.status import NO_BACKLOG, StreamStatus

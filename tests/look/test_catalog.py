@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.cli.commands import COMMANDS
+from streamql.cli.command_table import COMMANDS
 from streamql.cli.main import main
 from streamql.engine.ledger import by_consumption, first_ms, history, newest, rows_written_by, summed
 from streamql.engine.overview import Overview, StreamFacts, overview

@@ -8,11 +8,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from streamql.cli.page import Report, render
-from streamql.cli.page.charts import changes_chart, lag_chart, scale, time_label
-from streamql.cli.page.lineage import lineage
-from streamql.cli.page.markup import Markup, element, text, title
-from streamql.cli.page.model import PARTS, Window, window_of
+from streamql.cli.html.charts import changes_chart, lag_chart, scale, time_label
+from streamql.cli.html.lineage import lineage
+from streamql.cli.html.markup import Markup, element, text, title
+from streamql.cli.html.model import PARTS, Report, Window, window_of
+from streamql.cli.html.page import render
 from streamql.engine.ledger import Bucket, Flow
 from streamql.engine.overview import Overview
 from tests.look.samples import DAY, HOSTILE, NOW, SAMPLES, buckets, report, stream

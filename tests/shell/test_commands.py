@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from streamql.cli.output import Display
-from streamql.cli.shell import commands, completing, topics
-from streamql.cli.shell.actions import CommandError
-from streamql.cli.shell.commands import COMMANDS, Call, parse
+from streamql.cli.render.output import Display
+from streamql.cli.shell import actions, commands, topics
+from streamql.cli.shell.commands import COMMANDS, Call, CommandError, parse
+from streamql.cli.shell.completion import shell_commands
 from streamql.cli.shell.snapshot import Relation, Snapshot
 
 
@@ -57,7 +57,7 @@ def do(text: str, shell: Recorder | None = None) -> Recorder:
     shell = shell or Recorder()
     call = parse(text)
     assert call is not None
-    commands.run(shell, call)
+    actions.run(shell, call)
     return shell
 
 
@@ -114,6 +114,10 @@ def test_the_table() -> None:
         "source",
     }
     assert wanted <= set(names)
+
+
+def test_every_command_has_an_action() -> None:
+    assert list(actions.ACTIONS) == [c.names[0] for c in COMMANDS]
 
 
 def test_names_that_are_not_there() -> None:
@@ -189,17 +193,17 @@ def test_a_command_of_the_system(capfd: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_completion_of_commands(before: str, kind: str, word: str) -> None:
-    assert completing.in_command(before) == (kind, word)
+    assert shell_commands.in_command(before) == (kind, word)
 
 
 def test_words_of_commands() -> None:
     def offered(before: str) -> list[str]:
-        return [text for text, _ in completing.words_of_command(*completing.in_command(before), topics.names())]
+        return [text for text, _ in shell_commands.words_of_command(*shell_commands.in_command(before), topics.names())]
 
     assert offered("\\s") == ["\\streams"]
     assert offered("\\o ") == ["table", "csv", "tsv", "json", "markdown"]
     assert offered("\\help create") == ["CREATE STREAM"]
     assert offered("\\timing o") == ["on", "off"]
-    assert not completing.offers_while_typing("SELECT ")
-    assert completing.offers_while_typing("SELECT o.")
-    assert completing.offers_while_typing("SEL")
+    assert not shell_commands.offers_while_typing("SELECT ")
+    assert shell_commands.offers_while_typing("SELECT o.")
+    assert shell_commands.offers_while_typing("SEL")

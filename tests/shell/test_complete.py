@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamql.cli.shell.complete import CANDIDATES_MAX, complete
+from streamql.cli.shell.completion.statements import CANDIDATES_MAX, complete
 from streamql.cli.shell.snapshot import Relation, Snapshot, Want
 
 SNAPSHOT = Snapshot(

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.cli.embedded import EmbeddedSession
-from streamql.cli.session import use_statement
 from streamql.cli.shell import lookups
-from streamql.cli.shell.complete import complete
+from streamql.cli.shell.completion.statements import complete
 from streamql.cli.shell.snapshot import Relation, Snapshot, Want
+from streamql.cli.sql.embedded import EmbeddedSession
+from streamql.cli.sql.named_objects import use_statement
 from streamql.times import now_ms
 
 

@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import streamql.dialect
-from streamql.cli.kinds import Kind, kind_of
-from streamql.cli.script import typed
 from streamql.cli.shell import topics
-from streamql.cli.shell.actions import CommandError
+from streamql.cli.shell.commands import CommandError
+from streamql.cli.sql.result_types import ResultType, result_type_of
+from streamql.cli.sql.script import typed
 from streamql.dialect import parse
 from streamql.dialect.statements import Statement
 from streamql.sessions import run_sql
@@ -82,7 +82,7 @@ def test_the_examples_run(spark: SparkSession) -> None:
             with pytest.raises(Exception, match="USER_RAISED_EXCEPTION") if shown.endswith(FAILS) else nullcontext():
                 for statement in typed(shown.removesuffix(FAILS)):
                     frame = run_sql(statement.text, spark)
-                    if kind_of(statement.text) is Kind.QUERY:
+                    if result_type_of(statement.text) is ResultType.QUERY:
                         frame.collect()
         assert {tuple(row) for row in spark.table("copy").collect()} == {(1, 11), (2, 20)}
     finally:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from streamql.cli.options import FORMATS
-from streamql.cli.output import Display
+from streamql.cli.render.output import Display
+from streamql.cli.shell import topics
+from streamql.cli.shell.commands import Call, CommandError, find
 from streamql.cli.shell.snapshot import Snapshot
 from streamql.cli.shell.terminal import echo
 from streamql.dialect.tokens import Kind, name_part, quote_string, tokenize
@@ -20,14 +22,6 @@ from streamql.names import quote
 WATCH_SECONDS_DEFAULT = 2.0
 WATCH_SECONDS_MIN = 0.1
 WATCH_SECONDS_MAX = 86_400
-
-
-class CommandError(Exception):
-    """A command cannot be done as it was typed: what is wrong, and what to type."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message, self.hint = message, hint
 
 
 class Shell(Protocol):
@@ -61,9 +55,7 @@ class Shell(Protocol):
 
 def help_(shell: Shell, argument: str) -> None:
     """\\help."""
-    from streamql.cli.shell.topics import find, overview
-
-    shell.say(find(argument) if argument else overview())
+    shell.say(topics.find(argument) if argument else topics.overview())
 
 
 def describe(shell: Shell, argument: str) -> None:
@@ -209,4 +201,23 @@ def _unquoted(argument: str) -> str:
     return argument[1:-1] if quoted else argument
 
 
-Action = Callable[[Shell, str], None]
+ACTIONS: Mapping[str, Callable[[Shell, str], None]] = {
+    "\\help": help_,
+    "\\d": describe,
+    "\\streams": streams,
+    "\\l": databases,
+    "\\o": output,
+    "\\rows": rows,
+    "\\timing": timing,
+    "\\pager": pager,
+    "\\watch": watch,
+    "\\i": include,
+    "!": system,
+    "\\q": leave,
+}
+"""What each command of `COMMANDS` does, by its first name."""
+
+
+def run(shell: Shell, call: Call) -> None:
+    """Do what the command says. Raises CommandError, KeyboardInterrupt after Ctrl-C."""
+    ACTIONS[find(call).names[0]](shell, call.argument)

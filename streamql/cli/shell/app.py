@@ -10,27 +10,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamql.cli.inputs import Text, UsageError, read
-from streamql.cli.kinds import Kind, kind_of
 from streamql.cli.options import Input, Options, is_utf8, version_line
-from streamql.cli.output import Display, OutputClosedError
-from streamql.cli.screen import Screen, Stopwatch
-from streamql.cli.script import Statement, statements, typed
-from streamql.cli.session import use_statement
-from streamql.cli.shell import commands, lookups
-from streamql.cli.shell.actions import CommandError
+from streamql.cli.render.output import Display, OutputClosedError
+from streamql.cli.render.screen import Screen, Stopwatch
+from streamql.cli.shell import actions, commands, lookups
+from streamql.cli.shell.commands import CommandError
 from streamql.cli.shell.editor import Editor
 from streamql.cli.shell.pager import Paging
 from streamql.cli.shell.prompt import State, prompt
 from streamql.cli.shell.snapshot import Snapshot, Want
 from streamql.cli.shell.staleness import mentions
 from streamql.cli.shell.terminal import echo
-from streamql.cli.worker import Task, Worker
+from streamql.cli.sql.inputs import Text, UsageError, read
+from streamql.cli.sql.named_objects import use_statement
+from streamql.cli.sql.result_types import ResultType, result_type_of
+from streamql.cli.sql.script import Statement, statements, typed
+from streamql.cli.sql.worker import Task, Worker
 from streamql.times import now_ms
 
 if TYPE_CHECKING:
-    from streamql.cli.runner import Runner
-    from streamql.cli.session import Session
+    from streamql.cli.sql.session import Session
+    from streamql.cli.sql.statement_runner import Runner
 
 OK, FAILED = 0, 1
 IDLE_SECONDS = 0.3
@@ -158,7 +158,7 @@ class App:
         try:
             call = commands.parse(text)
             if call is not None:
-                commands.run(self, call)
+                actions.run(self, call)
             elif not is_utf8(text):
                 raise CommandError("the input is not UTF-8")
             elif text.strip().strip(";"):
@@ -194,10 +194,10 @@ class App:
             self._state = replace(self._state, database=database, in_transaction=in_transaction)
             if database.lower() != self._snapshot.database.lower():
                 self._snapshot = replace(self._snapshot, database=database)
-        kinds = {kind_of(statement.text) for statement in ran}
-        if kinds - {Kind.QUERY, Kind.DML}:
+        types = {result_type_of(statement.text) for statement in ran}
+        if types - {ResultType.QUERY, ResultType.DML}:
             self._snapshot = replace(self._snapshot, relations={}, columns={})
-        self._is_outdated = self._is_outdated or kinds != {Kind.QUERY}
+        self._is_outdated = self._is_outdated or types != {ResultType.QUERY}
 
     # --- the session
 
@@ -243,7 +243,7 @@ class App:
     def _ready(self) -> Runner:
         session = self._ready_session()
         if self._runner is None:
-            from streamql.cli.runner import Runner
+            from streamql.cli.sql.statement_runner import Runner
 
             self._runner = Runner(
                 session,

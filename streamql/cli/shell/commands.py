@@ -1,18 +1,26 @@
-"""The shell's own commands, as a table: what begins with a backslash or an exclamation mark, and what spark-sql's users type instead."""
+"""The shell's own commands, as a table: what begins with a backslash or an exclamation mark, and what spark-sql's users type instead.
+
+`actions` does what they say: this module is data and its lookup.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from streamql.cli.shell import actions
-from streamql.cli.shell.actions import CommandError, Shell
 from streamql.dialect.words import nearest
 
 Argument = Literal["", "relation", "format", "topic", "file", "switch", "number", "text"]
 """What follows a command: for completion."""
+
+
+class CommandError(Exception):
+    """A command cannot be done as it was typed: what is wrong, and what to type."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
 
 
 @dataclass(frozen=True)
@@ -23,7 +31,6 @@ class Command:
     grammar: str
     summary: str
     argument: Argument
-    action: Callable[[Shell, str], None]
 
 
 COMMANDS = (
@@ -32,25 +39,23 @@ COMMANDS = (
         "[statement]",
         "this list, or a statement's grammar",
         "topic",
-        actions.help_,
     ),
     Command(
         ("\\d",),
         "[name]",
         "names in the database; the columns of one",
         "relation",
-        actions.describe,
     ),
-    Command(("\\streams",), "[pattern]", "the database's streams, with lag and staleness", "text", actions.streams),
-    Command(("\\l",), "", "the databases", "", actions.databases),
-    Command(("\\o",), "[format]", "show rows as table, csv, tsv, json or markdown", "format", actions.output),
-    Command(("\\rows",), "[number]", "the most rows that a table shows; 0: all", "number", actions.rows),
-    Command(("\\timing",), "[on|off]", "say how long statements take", "switch", actions.timing),
-    Command(("\\pager",), "[on|off]", "show what is longer than the screen in a pager", "switch", actions.pager),
-    Command(("\\watch",), "[seconds]", "run the last statement again and again, until Ctrl-C", "number", actions.watch),
-    Command(("\\i", "source"), "file", "run a file of statements", "file", actions.include),
-    Command(("!", "\\!"), "command", "run a command of the system's shell", "text", actions.system),
-    Command(("\\q", "quit", "exit"), "", "leave; so does Ctrl-D", "", actions.leave),
+    Command(("\\streams",), "[pattern]", "the database's streams, with lag and staleness", "text"),
+    Command(("\\l",), "", "the databases", ""),
+    Command(("\\o",), "[format]", "show rows as table, csv, tsv, json or markdown", "format"),
+    Command(("\\rows",), "[number]", "the most rows that a table shows; 0: all", "number"),
+    Command(("\\timing",), "[on|off]", "say how long statements take", "switch"),
+    Command(("\\pager",), "[on|off]", "show what is longer than the screen in a pager", "switch"),
+    Command(("\\watch",), "[seconds]", "run the last statement again and again, until Ctrl-C", "number"),
+    Command(("\\i", "source"), "file", "run a file of statements", "file"),
+    Command(("!", "\\!"), "command", "run a command of the system's shell", "text"),
+    Command(("\\q", "quit", "exit"), "", "leave; so does Ctrl-D", ""),
 )
 
 _BY_NAME = {name: command for command in COMMANDS for name in command.names}
@@ -89,11 +94,6 @@ def find(call: Call) -> Command:
     guess = nearest(call.name, (name for name in _BY_NAME if name.startswith("\\")), 2)
     hint = f"did you mean {guess}?" if guess and len(call.name) > 2 else "\\help lists the commands"
     raise CommandError(f"there is no command {call.name}", hint)
-
-
-def run(shell: Shell, call: Call) -> None:
-    """Does it. Raises CommandError, KeyboardInterrupt after Ctrl-C."""
-    find(call).action(shell, call.argument)
 
 
 def names(argument: Argument | None = None) -> list[str]:

@@ -19,8 +19,8 @@ from prompt_toolkit.styles import Style
 
 from streamql.cli.shell import history, topics
 from streamql.cli.shell.commands import parse
-from streamql.cli.shell.complete import CANDIDATES_MAX, complete
-from streamql.cli.shell.completing import in_command, offers_while_typing, words_of_command
+from streamql.cli.shell.completion.shell_commands import in_command, offers_while_typing, words_of_command
+from streamql.cli.shell.completion.statements import CANDIDATES_MAX, complete
 from streamql.cli.shell.highlight import STYLES, pieces
 from streamql.cli.shell.prompt import continuation, submits
 from streamql.cli.shell.snapshot import Snapshot, Want

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 
-from streamql.cli.shell.words import FUNCTIONS, KEYWORDS, STREAM_FUNCTIONS
+from streamql.cli.shell.completion.vocabulary import FUNCTIONS, KEYWORDS, STREAM_FUNCTIONS
 from streamql.dialect.tokens import Kind, scan
 
 Piece = tuple[str, str]

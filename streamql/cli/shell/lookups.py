@@ -9,7 +9,7 @@ from streamql.cli.shell.staleness import Age
 from streamql.names import quote
 
 if TYPE_CHECKING:
-    from streamql.cli.session import Session
+    from streamql.cli.sql.session import Session
 
 
 def overview(session: Session, known: Snapshot) -> tuple[Snapshot, list[Age]]:

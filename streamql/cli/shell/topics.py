@@ -6,7 +6,7 @@ import textwrap
 from dataclasses import dataclass
 
 from streamql.cli.shell import commands
-from streamql.cli.shell.actions import CommandError
+from streamql.cli.shell.commands import CommandError
 from streamql.dialect.changes import CHANGES_GRAMMAR
 from streamql.dialect.consume import CONSUME_GRAMMAR
 from streamql.dialect.create import CREATE_GRAMMAR

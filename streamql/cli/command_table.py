@@ -1,0 +1,118 @@
+"""The commands beside SQL: `streamql NAME`. Each is a module of `streamql.cli.commands` with `arguments(parser)` and `run(…)`,
+imported only when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+
+from streamql.cli.usage import Parser
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command. `in_session`: its `run` takes (spark, options), else (options); both give the exit code.
+
+    `only_looks`: without a data directory there is nothing to look at, and none is made. `failed`: its exit code where it fails.
+    `takes_all`: what stands behind its name is another program's, and is left in `options.arguments.rest` as it is; `arguments` is not
+    called. A module may have `check(options)`, which says what is wrong before Spark starts. `refuses`: those of the options of all
+    commands that would do nothing here.
+    """
+
+    name: str
+    summary: str
+    in_session: bool
+    only_looks: bool = False
+    failed: int = 1
+    takes_all: bool = False
+    refuses: tuple[str, ...] = ()
+
+    @property
+    def module(self) -> ModuleType:
+        """Where it is done: streamql.cli.commands.NAME."""
+        return import_module(f"streamql.cli.commands.{self.name.replace('-', '_')}")
+
+
+COMMANDS = {
+    c.name: c
+    for c in (
+        Command(
+            "conf",
+            "print the settings that give any Spark the extension, for its spark-defaults.conf",
+            False,
+            refuses=("data", "database", "output", "conf"),
+        ),
+        Command(
+            "prepare",
+            "fetch and build now what starts need: for images, and for quicker starts",
+            False,
+            refuses=("data", "database", "output"),
+        ),
+        Command(
+            "doctor",
+            "look at every stream and claim, and say what is wrong and what to do",
+            True,
+            True,
+            refuses=("database",),
+        ),
+        Command("streams", "every stream: lag, backlog, staleness, last consumption, last error", True, True),
+        Command("has-data", "whether a stream has data, as an exit code: 0 yes, 1 no, 2 error", True, True, failed=2),
+        Command("watch", "the same as streams, live", True, True),
+        Command("report", "a page of HTML on lag, consumption, lineage and staleness", True, True),
+        Command("run", "run a script once, or every so often, or when a stream has data", True),
+        Command(
+            "spark-sql",
+            "Spark's own bin/spark-sql over the data directory; takes all of its arguments",
+            False,
+            takes_all=True,
+            refuses=("output",),
+        ),
+        Command(
+            "server",
+            "Spark's Thrift server (beeline, JDBC, PyHive), and Spark Connect with --connect",
+            False,
+            refuses=("database", "output"),
+        ),
+    )
+}
+
+
+def split(argv: Sequence[str], valued: frozenset[str]) -> tuple[list[str], str | None, list[str]]:
+    """The arguments before the command, its name (the first that is no option; None: there is none), and those behind it.
+
+    `valued`: the options that take the argument after them as their value. Subparsers of argparse do not fit: a `--conf` behind the command
+    would replace those before it, and `streamql spark-sql -e …` would be an error.
+    """
+    i = 0
+    while i < len(argv) and argv[i].startswith("-") and argv[i] != "--":
+        i += 2 if argv[i] in valued else 1
+    if i >= len(argv):
+        return list(argv), None, []
+    return list(argv[:i]), argv[i], list(argv[i + 1 :])
+
+
+def table() -> str:
+    """The commands as lines for --help."""
+    width = max(map(len, COMMANDS))
+    return "\n".join(f"  {c.name:<{width}}  {c.summary}" for c in COMMANDS.values())
+
+
+def parse(command: Command, argv: Sequence[str], options: argparse.ArgumentParser, given: argparse.Namespace) -> None:
+    """Parses what stands behind a command's name into `given`. `options`: those that may stand there as well as before it. Raises
+    SystemExit."""
+    if command.takes_all:
+        given.rest = list(argv)
+        return
+    module = command.module
+    parser = Parser(
+        prog=f"streamql {command.name}",
+        description=module.__doc__,
+        parents=[options],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    module.arguments(parser)
+    parser.parse_args(argv, given)

@@ -1,0 +1,137 @@
+"""Streams, live: what `streamql streams` shows, looked at again every few seconds; those with
+trouble come first.
+
+At a terminal one screen is kept up to date, cut to its size: 80 columns are enough, from 120 on
+sources and targets are shown too. Elsewhere (a pipe, a log) each look is printed: a line a
+stream, after a line with the time; with --output json, csv, tsv or markdown a record a stream,
+under the names of streamql streams, with the time of the look before them (`at`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+from streamql.cli.commands.argument_types import number, seconds
+from streamql.cli.options import Options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streamql.engine.overview import Overview
+
+EVERY_DEFAULT = "5s"
+
+EPILOG = """\
+examples:
+  streamql watch                                  every 5 seconds, until Ctrl-C
+  streamql watch --every 1min sales.orders_st     one stream
+  streamql watch --output json --every 1min >> streams.jsonl
+  streamql watch --times 3                        three looks
+
+exit codes:
+  0    left with Ctrl-C or SIGTERM, or after --times looks
+  1    the catalog cannot be read, or a stream that was named is not there
+  2    the command line is wrong, or there is no data directory
+  130  Ctrl-C while Spark starts        141  the reader of the output went away (| head)
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Its own options."""
+    parser.epilog = EPILOG
+    add = parser.add_argument
+    add("names", nargs="*", metavar="STREAM", help="those to watch (all, or all of --database)")
+    add("--every", metavar="TIME", type=seconds, default=EVERY_DEFAULT, help="time between looks: 500ms, 5s, 1min (5s)")
+    add("--times", metavar="N", type=number, default=None, help="end after N looks")
+
+
+def run(spark: SparkSession, options: Options) -> int:
+    """Looks and shows until Ctrl-C or --times. Raises STREAM_NOT_FOUND, CATALOG_UNREADABLE."""
+    from streamql.cli.commands.selection import selected
+    from streamql.cli.sql.worker import Worker
+
+    given = options.arguments
+    shown = 0
+    # A terminal that is left without a word keeps the other screen, and no cursor.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if _is_main() else None
+    worker = Worker()  # Ctrl-C in the middle of a question to the JVM would leave its connection unusable
+    try:
+        context, show = _screen(options)
+        with context:
+            while True:
+                task = worker.start(lambda: selected(spark, options))
+                while not task.wait(60.0):
+                    pass
+                show(task.result())
+                shown += 1
+                if shown == given.times:
+                    return 0
+                time.sleep(given.every)
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _screen(options: Options) -> tuple[AbstractContextManager[object], Callable[[Overview], None]]:
+    """What to keep open while watching, and what shows a look."""
+    every: float = options.arguments.every
+    if options.output != "table":
+        return nullcontext(), _records(options.output)
+    if not sys.stdout.isatty():
+        return nullcontext(), _print_lines
+    from rich.console import Console
+    from rich.live import Live
+
+    from streamql.cli.render.status_screen import screen
+
+    console = Console(highlight=False)
+    live = Live(console=console, auto_refresh=False, screen=True, redirect_stdout=False, redirect_stderr=False)
+
+    def show(seen: Overview) -> None:
+        size = console.size
+        live.update(screen(seen, size.width, size.height, every), refresh=True)
+
+    return live, show
+
+
+def _print_lines(seen: Overview) -> None:
+    from streamql.cli.render import quantities, records, status_lines
+    from streamql.cli.render.grid import clean
+
+    texts = [f"{quantities.clock(seen.at_ms)}  {status_lines.summary(seen)}"]
+    for line in status_lines.lines(seen):
+        stream, _, lag, backlog, state, stale, last = map(clean, line.cells)
+        facts = [f"lag {lag}", f"backlog {backlog}", *([f"stale {stale}"] if stale else []), f"last {last}"]
+        texts.append(f"  {stream}  {state}  {'; '.join(facts)}" + (f"; {clean(line.trouble)}" if line.trouble else ""))
+    records.say(texts)
+
+
+def _records(output: str) -> Callable[[Overview], None]:
+    """Shows records; the header of csv, tsv and markdown once."""
+    from streamql.cli.render import quantities, records, status_lines
+
+    names = ["at", *status_lines.RECORD]
+    header_lines = {"json": 0, "markdown": 2}.get(output, 1)
+    is_first = True
+
+    def show(seen: Overview) -> None:
+        nonlocal is_first
+        rows = [(quantities.clock(seen.at_ms), *status_lines.record(facts).values()) for facts in seen.streams]
+        skipped = 0 if is_first else header_lines
+        records.write(output, names, [name in status_lines.NUMERIC for name in names], rows, skipped)
+        is_first = False
+
+    return show

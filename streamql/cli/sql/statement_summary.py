@@ -1,0 +1,105 @@
+"""What a statement did, in one line: the rows it changed, where, and which streams moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from streamql.cli.render.formats import text_of
+from streamql.cli.sql.result_types import ResultType
+from streamql.errors import counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from streamql.cli.sql.session import Done
+    from streamql.consume.effects import Effect, Move, Write
+
+
+_SCRIPTS = ("BEGIN", "EXECUTE")
+_OPERATIONS = {"CTAS": "CREATE", "RTAS": "CREATE", "REPLACE": "REPLACE"}
+"""The ledger's names of statements, by the keyword that they begin with."""
+
+
+def summarize(verb: str, result_type: ResultType, frame: DataFrame, done: Done, database: str) -> str:
+    """What a statement did that is not a query; empty if nothing is known of it. Names in `database` are shown without it."""
+    facts = _facts(result_type, frame)
+    if any(effect.writes or effect.is_skipped for effect in done.effects):
+        return "\n".join(_consumed(effect, verb, _parts(facts), database) for effect in done.effects)
+    said = _SUMMARIES.get(verb, _changed)(verb, facts)
+    if not said and done.rows is not None:
+        said = f"{verb}: {counted(done.rows, 'row')} inserted"
+    moves = moved(done.effects, database)
+    return f"{said or verb}{'; ' if said else ': '}{moves}" if moves else said
+
+
+def moved(effects: Sequence[Effect], database: str) -> str:
+    """The streams that moved, as "orders_stream 4 → 7"; empty if none was read."""
+    return ", ".join(_move(move, effect.is_open, database) for effect in effects for move in effect.moves)
+
+
+def _consumed(effect: Effect, verb: str, parts: str, database: str) -> str:
+    """INSERT: 3 rows into orders_copy; orders_stream 4 → 7. `verb`: of the statement; a script's statements have their own."""
+    if effect.is_skipped:
+        return f"{verb}: skipped, since an earlier run of the transaction did it"
+    writes = ", ".join(_write(write, database) for write in effect.writes) + parts
+    if verb in _SCRIPTS and effect.writes:
+        verb = _OPERATIONS.get(effect.writes[0].operation, effect.writes[0].operation)
+    return f"{verb}: " + "; ".join(part for part in (writes, moved([effect], database)) if part)
+
+
+def _write(write: Write, database: str) -> str:
+    rows = "rows" if write.rows is None else counted(write.rows, "row")
+    return f"{rows} into {_short(write.target, database)}"
+
+
+def _move(move: Move, is_open: bool, database: str) -> str:
+    name = _short(move.stream, database)
+    if move.after == move.through and not move.initial:
+        return f"{name} stays at {move.through}"
+    rest = " with its initial rows" if move.initial else ""
+    return f"{name} {move.after} → {move.through}{rest}{' at COMMIT' if is_open else ''}"
+
+
+def _short(name: str, database: str) -> str:
+    """A name without the session catalog, and without the current database."""
+    return name.removeprefix("spark_catalog.").removeprefix(f"{database}.")
+
+
+def _facts(result_type: ResultType, frame: DataFrame) -> dict[str, object]:
+    """The counts that Spark answers, by name; none if the statement's result is rows for a reader."""
+    names = frame.columns
+    if not names or result_type not in (ResultType.DML, ResultType.COMMAND):
+        return {}
+    row = frame.first()
+    return {} if row is None else dict(zip(names, row, strict=True))
+
+
+def _changed(verb: str, facts: dict[str, object]) -> str:
+    """MERGE: 5 rows affected (0 updated, 2 deleted, 3 inserted)."""
+    affected = facts.get("num_affected_rows")
+    return f"{verb}: {counted(affected, 'row')} affected{_parts(facts)}" if isinstance(affected, int) else ""
+
+
+def _parts(facts: dict[str, object]) -> str:
+    """In parentheses, what the affected rows consist of; empty if they are of one kind."""
+    parts = [
+        f"{text_of(v)} {k[4:-5].replace('_', ' ')}"
+        for k, v in facts.items()
+        if k.endswith("_rows") and k != "num_affected_rows" and v is not None
+    ]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _optimized(verb: str, facts: dict[str, object]) -> str:
+    metrics = facts.get("metrics")
+    added, removed = getattr(metrics, "numFilesAdded", None), getattr(metrics, "numFilesRemoved", None)
+    return f"{verb}: {counted(removed, 'file')} rewritten as {added}" if isinstance(removed, int) else ""
+
+
+def _restored(verb: str, facts: dict[str, object]) -> str:
+    removed, restored = facts.get("num_removed_files"), facts.get("num_restored_files")
+    return f"{verb}: {counted(removed, 'file')} removed, {restored} restored" if isinstance(removed, int) else ""
+
+
+_SUMMARIES: dict[str, Callable[[str, dict[str, object]], str]] = {"OPTIMIZE": _optimized, "RESTORE": _restored}

@@ -1,0 +1,107 @@
+"""Streams as lines and records, and the live screen at the widths of terminals."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from streamql.cli.render import status_lines
+from streamql.cli.render.formats import write_json
+from streamql.cli.render.grid import cell_width
+from streamql.cli.render.status_screen import screen
+from streamql.engine.overview import Consumer, Overview
+from tests.look.samples import CURRENT, HOSTILE, NOW, SAMPLES, lagging, report, stream
+
+LINES = {facts.name: status_lines.line_of(facts, NOW) for facts in SAMPLES}
+
+
+def test_cells() -> None:
+    assert LINES["sales.orders_st"].cells == (
+        "sales.orders_st", "sales.orders", "3 v, 4 min", "1.7k rows, 50 KB", "data", "in 6 d", "1 h ago → sales.daily"
+    )  # fmt: skip
+    assert LINES["sales.customers_scd2"].cells[2:] == ("0", "0", "empty", "", "5 min ago → dwh.customers, dwh.history")
+    assert LINES["sales.old_st"].cells[2:6] == ("812 v", "?", "stale", "")
+    assert LINES["sales.failing_st"].cells[6].startswith("FAILED 1 h ago")
+    assert LINES["sales.never_st"].cells[6] == "never"
+
+
+def test_troubles() -> None:
+    assert LINES["sales.orders_st"].trouble == ""
+    assert LINES["sales.old_st"].trouble.startswith("STREAM_STALE")
+    assert "stopped half way" in LINES["sales.half_st"].trouble
+    assert "its last consumption failed: [USER_RAISED_EXCEPTION]" in LINES["sales.failing_st"].trouble
+    assert LINES["sales.refunds_st"].trouble.startswith("it goes stale in 5 h")
+    left = replace(SAMPLES[6], consumer=Consumer("etl@n", 4, NOW, False, "process 4 ended before its statement did"))
+    assert "doctor --fix" in status_lines.line_of(left, NOW).trouble
+
+
+def test_what_needs_somebody_comes_first() -> None:
+    names = [line.cells[0] for line in status_lines.lines(Overview(NOW, SAMPLES), worst_first=True)]
+    assert set(names[:2]) == {"sales.old_st", HOSTILE}
+    assert set(names[2:5]) == {"sales.half_st", "sales.refunds_st", "sales.failing_st"}
+    assert names[-1] == "sales.customers_scd2"
+    assert (
+        status_lines.summary(Overview(NOW, SAMPLES))
+        == "9 streams: 1 invalid, 1 stale, 1 unfinished, 1 busy, 4 with data, 1 empty"
+    )
+    assert status_lines.summary(Overview(NOW, ())) == "0 streams"
+
+
+def test_initial_rows_are_data_of_unknown_size() -> None:
+    facts = stream("s", replace(CURRENT, has_data=True, backlog=None))
+    assert status_lines.line_of(facts, NOW).cells[2:5] == ("0", "initial", "data")
+    assert status_lines.record(facts)["backlog_rows"] is None
+
+
+def test_records_are_json() -> None:
+    for facts in SAMPLES:
+        out = io.StringIO()
+        write_json(
+            out, status_lines.RECORD, [False] * len(status_lines.RECORD), [tuple(status_lines.record(facts).values())]
+        )
+        read = json.loads(out.getvalue())
+        assert tuple(read) == status_lines.RECORD
+        assert read["name"] == facts.name
+    failing = status_lines.record(SAMPLES[5])
+    assert (failing["last_outcome"], failing["last_error_at"]) == ("FAILED", "2026-09-21T13:13:20Z")
+    assert status_lines.record(SAMPLES[6])["consumed_by"] == "etl@node7:4711"
+
+
+def shown(count: int, width: int, height: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, height=height, force_terminal=True, color_system=None)
+    console.print(screen(report(count).overview, width, height, 5))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().rstrip("\n").split("\n")
+
+
+@pytest.mark.parametrize("width", [80, 100, 132, 200])
+@pytest.mark.parametrize(("count", "height"), [(0, 24), (1, 24), (9, 24), (300, 24), (300, 60), (9, 8)])
+def test_the_screen_fits(count: int, width: int, height: int) -> None:
+    lines = shown(count, width, height)
+    assert len(lines) <= height
+    assert max(map(cell_width, lines)) <= width
+
+
+def test_the_screen_at_80_columns() -> None:
+    text = "\n".join(shown(9, 80, 30))
+    for said in (
+        "9 streams: 1 invalid",
+        "sales.old_st",
+        "stale",
+        "sales.orders_st",
+        "1.7k rows",
+        "3 v, 4 min",
+        "6 d",
+        "1 h ago",
+    ):
+        assert said in text
+    assert "\u202e" not in text
+    assert "and " in "\n".join(shown(300, 80, 24))
+
+
+def test_a_lag_without_an_age() -> None:
+    assert status_lines.lag_text(stream("s", replace(lagging(2, 1, 1), lag_seconds=None))) == "2 v"
