@@ -7,7 +7,7 @@ from bench.context import Context
 from bench.measuring import Benchmark, Case, Target
 from bench.tables import Built, latest
 from streamql.changes import explain
-from streamql.model import Interval, StreamMode
+from streamql.model import StreamMode, Versions
 
 COMMITS = 10
 INSERT = "INSERT INTO {t} VALUES (-1L, 0L, 'x', 0D, timestamp'2020-01-01')"
@@ -16,7 +16,7 @@ INSERT = "INSERT INTO {t} VALUES (-1L, 0L, 'x', 0D, timestamp'2020-01-01')"
 def plan_last(context: Context, built: Built) -> None:
     """Plans the last commits of a table."""
     version = latest(built.path)
-    explain(context.spark, built.path, Interval(version - COMMITS, version), StreamMode.STANDARD)
+    explain(context.spark, built.path, Versions(version - COMMITS, version), StreamMode.STANDARD)
 
 
 def many_files(context: Context, rows: int) -> list[Case]:
@@ -36,7 +36,7 @@ def many_files(context: Context, rows: int) -> list[Case]:
 def many_commits(context: Context, rows: int) -> list[Case]:
     """A thousand commits of one small file each: the plan alone, and with the rows."""
     built = context.tables.by_hand(context.tables.base(4000), "commits_1000", 1000, 1)
-    interval = Interval(built.after, built.through)
+    interval = Versions(built.after, built.through)
 
     def plan() -> None:
         explain(context.spark, built.path, interval, StreamMode.STANDARD)

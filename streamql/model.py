@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any, Protocol
 
 from streamql.names import Name
 
@@ -21,7 +24,7 @@ class StreamMode(Enum):
 
 
 class SourceKind(Enum):
-    """The kinds of object a stream can be asked for; only TABLE is built."""
+    """What a statement can call the source of a stream."""
 
     TABLE = "TABLE"
     VIEW = "VIEW"
@@ -31,8 +34,47 @@ class SourceKind(Enum):
 
 
 @dataclass(frozen=True)
-class Interval:
-    """The commits a reader sees: (after, through]. `initial` adds the rows that were in the table at `after`."""
+class Parts:
+    """A position in a source of several parts: (part, number) pairs, sorted by part. A part without a number counts from its begin."""
+
+    numbers: tuple[tuple[str, int], ...]
+
+    @staticmethod
+    def of(numbers: Mapping[str, int]) -> Parts:
+        """The position that has these numbers by part."""
+        return Parts(tuple(sorted(numbers.items())))
+
+    def __post_init__(self) -> None:
+        names = [part for part, _ in self.numbers]
+        if names != sorted(set(names)) or any(number < 0 for _, number in self.numbers):
+            raise ValueError(f"not a position: {self.numbers}")
+
+    def __str__(self) -> str:
+        return json.dumps(dict(self.numbers))
+
+
+Position = int | Parts
+"""How far a stream has read its source: the version of a Delta table, or a number for each part of another source."""
+
+
+def is_ordered(after: Position, through: Position) -> bool:
+    """Whether a position is not later than another one of the same source: no part of it is, and no part is missing from the later one."""
+    if isinstance(after, int) and isinstance(through, int):
+        return -1 <= after <= through
+    if isinstance(after, Parts) and isinstance(through, Parts):
+        later = dict(through.numbers)
+        return all(part in later and number <= later[part] for part, number in after.numbers)
+    return False
+
+
+def version_or_none(position: Position) -> int | None:
+    """The position as a version of a Delta table; None if it has parts."""
+    return position if isinstance(position, int) else None
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The commits of a Delta table that a reader sees: (after, through]. `initial` adds the rows that the table had at `after`."""
 
     after: int
     through: int
@@ -49,8 +91,64 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class Interval:
+    """What a statement reads of a stream's source: (after, through]. `initial` adds the rows that the source had at `after`."""
+
+    after: Position
+    through: Position
+    initial: bool = False
+
+    def __post_init__(self) -> None:
+        if not is_ordered(self.after, self.through):
+            raise ValueError(f"not an interval: ({self.after}, {self.through}]")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing can be in it: it has no commit and no initial rows."""
+        return self.after == self.through and not self.initial
+
+    @property
+    def versions(self) -> Versions:
+        """The interval of a source that is one Delta table. Raises TypeError for another source's."""
+        return Versions(version_of(self.after), version_of(self.through), self.initial)
+
+
+def version_of(position: Position) -> int:
+    """The position as a version of a Delta table. Raises TypeError if it has parts."""
+    if not isinstance(position, int):
+        raise TypeError(f"not a version of a table: {position}")
+    return position
+
+
+class SourceRef(Protocol):
+    """A source as a stream refers to it: what finds it again. Frozen, comparable and hashable data, without I/O."""
+
+    @property
+    def type_name(self) -> str:
+        """The name of its type in `sources.registry`."""
+
+    @property
+    def name(self) -> Name:
+        """Its name when it was last seen."""
+
+    @property
+    def identity(self) -> str:
+        """What stays the same for as long as it is the same source, whatever its name is."""
+
+    @property
+    def path(self) -> str:
+        """Where its files are; empty: it has no files of its own."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what its type reads back."""
+
+    def holds(self, interval: Interval) -> list[tuple[TableSource, Versions]]:
+        """Returns the Delta tables whose history an interval needs, each with its part of the interval. VACUUM and retention go by it."""
+
+
+@dataclass(frozen=True)
 class TableSource:
-    """A Delta table as a stream holds on to it: by Delta's table id; path and name are where it was last seen.
+    """A Delta table as a stream refers to it: by Delta's table id; path and name are where it was last seen.
 
     `seen`: its newest version by then, and the in-commit time of that in milliseconds, by which its history is known from that of a copy,
     which has the same id; None where commits do not tell.
@@ -61,6 +159,31 @@ class TableSource:
     table_id: str
     seen: tuple[int, int] | None = field(default=None, compare=False)
 
+    @property
+    def type_name(self) -> str:
+        """The name of its type in `sources.registry`."""
+        return "table"
+
+    @property
+    def identity(self) -> str:
+        """Delta's table id."""
+        return self.table_id
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what `from_json` reads back."""
+        return {"name": list(self.name.parts), "path": self.path, "table_id": self.table_id, "seen": self.seen}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TableSource:
+        """Returns the source that `to_json` wrote. Raises LookupError, TypeError or ValueError for anything else."""
+        seen = data.get("seen")
+        name = Name.of(data["name"])
+        return cls(name, data["path"], data["table_id"], None if seen is None else (seen[0], seen[1]))
+
+    def holds(self, interval: Interval) -> list[tuple[TableSource, Versions]]:
+        """Returns the table with the interval."""
+        return [(self, interval.versions)]
+
 
 @dataclass(frozen=True)
 class Stream:
@@ -68,7 +191,7 @@ class Stream:
 
     uuid: str
     name: Name
-    source: TableSource
+    source: SourceRef
     mode: StreamMode
     show_initial_rows: bool
     comment: str | None
@@ -79,7 +202,8 @@ class Stream:
 
 @dataclass(frozen=True)
 class Offset:
-    """The last consumed version of the source. `initial`: the rows present at `version` are still to be shown (SHOW_INITIAL_ROWS)."""
+    """The position up to which a stream was consumed. `initial`: the rows that the source had there are still to be shown
+    (SHOW_INITIAL_ROWS)."""
 
-    version: int
+    position: Position
     initial: bool = False

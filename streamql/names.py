@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -28,6 +30,18 @@ class Name:
     catalog: str
     schema: str
     object: str
+
+    @classmethod
+    def of(cls, parts: Sequence[Any]) -> Name:
+        """The name that has these parts. Raises ValueError if they are not three texts."""
+        if len(parts) != 3 or not all(isinstance(part, str) for part in parts):
+            raise ValueError(f"not a name: {parts!r}")
+        return cls(*map(str, parts))
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Catalog, schema and object."""
+        return (self.catalog, self.schema, self.object)
 
     @property
     def key(self) -> str:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamql.catalog.states import StreamState, read_source, source_json
+from streamql.catalog.states import StreamState, interval_json, read_interval
 from streamql.catalog.store import catalog_of
 from streamql.changes import HIDDEN_COLUMNS
 from streamql.errors import StreamqlError
-from streamql.model import Interval, TableSource
-from streamql.sources.table import Backlog, OpenSource, backlog, history_ms, is_stale_soon, open_source
+from streamql.model import Interval, SourceRef
+from streamql.sources.protocol import Backlog, OpenSource
+from streamql.sources.registry import open_source, read_source, source_json
 
 PINS_MAX = 4096
 
@@ -30,21 +31,21 @@ class StreamReading:
 
     state: StreamState
     interval: Interval
-    source: TableSource
+    source: SourceRef
     frame: DataFrame
     rows_max: int | None = None
 
     @property
     def token(self) -> str:
         """What the node in the plan says of itself: JSON of the stream, its interval, and where its source is now."""
-        i = self.interval
+        after, through, initial = interval_json(self.interval)
         return json.dumps(
             {
                 "stream": str(self.state.name),
                 "uuid": self.state.stream.uuid,
-                "after": i.after,
-                "through": i.through,
-                "initial": i.initial,
+                "after": after,
+                "through": through,
+                "initial": initial,
                 "rows_max": self.rows_max,
                 "source": source_json(self.source),
             }
@@ -63,7 +64,7 @@ class Token:
     uuid: str
     stream: str
     interval: Interval
-    source: TableSource
+    source: SourceRef
     rows_max: int | None
     text: str
 
@@ -71,7 +72,7 @@ class Token:
 def read_token(text: str) -> Token:
     """The stream and interval that a node of the plan stands for."""
     t = json.loads(text)
-    interval = Interval(t["after"], t["through"], t["initial"])
+    interval = read_interval((t["after"], t["through"], t["initial"]))
     return Token(t["uuid"], t["stream"], interval, read_source(t["source"]), t["rows_max"], text)
 
 
@@ -106,25 +107,13 @@ def interval_now(spark: SparkSession, state: StreamState, source: OpenSource) ->
             hint=f"ALTER STREAM {state.name} SET OFFSET VERSION n",
         )
     check_history(state, source)
-    return Interval(state.offset.version, source.latest.version, state.offset.initial)
+    return Interval(state.offset.position, source.latest, state.offset.initial)
 
 
 def check_history(state: StreamState, source: OpenSource) -> None:
     """Raises STREAM_STALE where the source went back before the stream's offset, and STREAM_SOURCE_REPLACED where it came on again
     otherwise: the offset means nothing there."""
-    if source.latest.version < state.offset.version:
-        raise source.table.stale(state.offset.version)
-    seen = state.stream.source.seen
-    if seen is not None and not source.has_history(seen):
-        raise StreamqlError(
-            "STREAM_SOURCE_REPLACED",
-            f"{source.source.name} has another history than when stream {state.name} saw its version {seen[0]}: it was put back from a "
-            "copy, or is one, and has been written since",
-            hint=f"ALTER STREAM {state.name} SET OFFSET VERSION n, the last version of this history that its target has, or CREATE OR "
-            "REPLACE the stream",
-            source=str(source.source.name),
-            version=seen[0],
-        )
+    source.check_history(state.offset, state.stream.source, state.name)
 
 
 def read_stream(
@@ -140,7 +129,7 @@ def read_stream(
         if rows_max is not None:
             end = source.batch_end(interval, state.stream.mode, rows_max)
             interval = Interval(interval.after, end, interval.initial)
-    seen = replace(source.source, seen=source.seen_at(interval.through))
+    seen = source.seen_at(interval.through)
     return StreamReading(state, interval, seen, source.changes(interval, state.stream.mode), rows_max)
 
 
@@ -158,13 +147,14 @@ def is_due(state: StreamState, source: OpenSource, interval: Interval, waiting: 
     if interval.is_empty:
         return False
     try:
-        waiting = waiting or backlog(source, interval, state.stream.mode)
+        waiting = waiting or source.backlog(interval, state.stream.mode)
     except StreamqlError:
-        if interval.through == interval.after + 1:
+        step = source.first_step(interval)
+        if step == interval:
             raise
-        backlog(source, Interval(interval.after, interval.after + 1), state.stream.mode)
-        return True  # whole it cannot be read, but in portions, up to the commit that is the trouble
-    return waiting.has_data or is_stale_soon(
-        source.first_time_ms(interval),
-        history_ms(source.spark, source.latest.configuration, interval, state.stream.mode),
-    )
+        source.backlog(step, state.stream.mode)
+        return True  # whole it cannot be read, but in batches, up to the commit that is the trouble
+    if waiting.has_data:
+        return True
+    expiry = source.expiry(interval, state.stream.mode)
+    return expiry is not None and expiry.is_soon

@@ -34,7 +34,7 @@ from streamql.errors import StreamqlError
 from streamql.extension.settings import EXTENSIONS, not_installed
 from streamql.model import Interval
 from streamql.reading import Pins, has_data, read_stream, visible_columns
-from streamql.sources.table import open_source
+from streamql.sources.registry import open_source
 
 log = logging.getLogger("streamql")
 
@@ -157,7 +157,7 @@ class Handler:
                 hint=f"write into {state.stream.source.name}",
             )
         if given.pop(SHAPE_OPTION, None):
-            latest = open_source(spark, state.stream.source).latest.version
+            latest = open_source(spark, state.stream.source).latest
             reading = read_stream(spark, state, Interval(latest, latest))
             return scala(spark).Plans.streamRead(analyzed(reading.frame), NO_STREAM, reading.visible)
         block = transactions.current(spark)

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from streamql.catalog.states import Claim, ClaimedStatement, StreamState
+from streamql.catalog.states import Claim, ClaimedStatement, StreamState, position_json
+from streamql.model import Interval, version_or_none
 
 
 def stream_event(event: str, state: StreamState, at_ms: int, user: str, statement: str) -> dict[str, Any]:
@@ -31,8 +32,9 @@ def consumption_event(
     return {
         **_about("consumed" if outcome == "CONSUMED" else "released", state),
         "consumption_id": claim.consumption_id,
-        "from_version": interval.after,
-        "through_version": interval.through,
+        "from_version": version_or_none(interval.after),
+        "through_version": version_or_none(interval.through),
+        "positions": _positions(interval),
         "statement": statement.text or claim.text,
         "operation": statement.operation,
         "target": statement.target or None,
@@ -66,6 +68,13 @@ def _changes(statement: ClaimedStatement, uuid: str) -> str | None:
     return None if counted is None else json.dumps(dict(counted), sort_keys=True)
 
 
+def _positions(interval: Interval) -> str | None:
+    """Where an interval of several parts begins and ends, as JSON; None for versions of a table."""
+    if isinstance(interval.through, int):
+        return None
+    return json.dumps([position_json(interval.after), position_json(interval.through)], sort_keys=True)
+
+
 def _about(event: str, state: StreamState) -> dict[str, Any]:
     stream = state.stream
     return {
@@ -74,9 +83,9 @@ def _about(event: str, state: StreamState) -> dict[str, Any]:
         "event": event,
         "stream": str(stream.name),
         "source": str(stream.source.name),
-        "source_id": stream.source.table_id,
+        "source_id": stream.source.identity,
         "mode": stream.mode.value,
         "comment": stream.comment,
         "definition": stream.definition,
-        "offset_version": state.offset.version,
+        "offset_version": version_or_none(state.offset.position),
     }

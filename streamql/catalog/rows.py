@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from streamql.catalog.states import StreamState
+from streamql.model import version_or_none
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,11 @@ def told_wrongly(events: DataFrame, states: Sequence[StreamState]) -> dict[str, 
     )
     shown = {row["stream_id"]: Shown(row["version"], row["sequence"] or 0) for row in newest.collect()}
     of = {s.stream.uuid: shown.get(s.stream.uuid, Shown()) for s in states}
-    return {s.stream.uuid: of[s.stream.uuid] for s in states if of[s.stream.uuid].version != s.offset.version}
+    return {
+        s.stream.uuid: of[s.stream.uuid]
+        for s in states
+        if of[s.stream.uuid].version != version_or_none(s.offset.position)
+    }
 
 
 def sources_of_dropped(events: DataFrame) -> set[tuple[str, str]]:

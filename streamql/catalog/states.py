@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from streamql.errors import StreamqlError
-from streamql.model import Interval, Offset, Stream, StreamMode, TableSource
+from streamql.model import Interval, Offset, Parts, Position, Stream, StreamMode, TableSource
 from streamql.names import Name
+from streamql.sources.registry import read_source, source_json
 
-FORMAT = 1
-"""Version of the JSON form; a newer one is refused, not guessed at."""
+FORMAT = 2
+"""Version of the JSON form; a newer one is refused, not guessed at. Streams on tables are written as format 1, which all releases read."""
 
 StatementOutcome = Literal["open", "done", "fenced"]
 
@@ -157,9 +158,9 @@ def encode(state: StreamState) -> str:
     s = state.stream
     return json.dumps(
         {
-            "format": FORMAT,
+            "format": 1 if isinstance(s.source, TableSource) else FORMAT,
             "uuid": s.uuid,
-            "name": _name(s.name),
+            "name": list(s.name.parts),
             "source": source_json(s.source),
             "mode": s.mode.value,
             "show_initial_rows": s.show_initial_rows,
@@ -167,7 +168,7 @@ def encode(state: StreamState) -> str:
             "created_at_ms": s.created_at_ms,
             "created_by": s.created_by,
             "definition": s.definition,
-            "offset": {"version": state.offset.version, "initial": state.offset.initial},
+            "offset": {"version": position_json(state.offset.position), "initial": state.offset.initial},
             "sequence": state.sequence,
             "last_consumed_ms": state.last_consumed_ms,
             "claim": None if state.claim is None else _claim(state.claim),
@@ -188,7 +189,7 @@ def decode(text: str) -> StreamState:
             )
         stream = Stream(
             uuid=data["uuid"],
-            name=_read_name(data["name"]),
+            name=Name.of(data["name"]),
             source=read_source(data["source"]),
             mode=StreamMode(data["mode"]),
             show_initial_rows=data["show_initial_rows"],
@@ -200,7 +201,7 @@ def decode(text: str) -> StreamState:
         claim = data["claim"]
         return StreamState(
             stream,
-            Offset(_count(data["offset"]["version"], -1), data["offset"]["initial"]),
+            Offset(read_position(data["offset"]["version"]), data["offset"]["initial"]),
             _count(data["sequence"]),
             None if claim is None else _read_claim(claim),
             data["last_consumed_ms"],
@@ -212,34 +213,33 @@ def decode(text: str) -> StreamState:
         ) from e
 
 
-def source_json(source: TableSource) -> dict[str, Any]:
-    """A source, to be written as JSON."""
-    return {"name": _name(source.name), "path": source.path, "table_id": source.table_id, "seen": source.seen}
+def position_json(position: Position) -> int | dict[str, int]:
+    """A position as JSON has it: a table's version as a number, parts as an object."""
+    return position if isinstance(position, int) else dict(position.numbers)
 
 
-def read_source(data: Mapping[str, Any]) -> TableSource:
-    """The source that `source_json` wrote."""
-    seen = data.get("seen")
-    return TableSource(
-        _read_name(data["name"]), data["path"], data["table_id"], None if seen is None else (seen[0], seen[1])
-    )
+def read_position(data: object) -> Position:
+    """The position that `position_json` wrote. Raises ValueError."""
+    if isinstance(data, dict):
+        return Parts.of({str(part): _count(number) for part, number in data.items()})
+    return _count(data, -1)
 
 
-def _name(name: Name) -> list[str]:
-    return [name.catalog, name.schema, name.object]
+def interval_json(interval: Interval) -> list[Any]:
+    """An interval as JSON has it: where it begins, where it ends, whether it has initial rows."""
+    return [position_json(interval.after), position_json(interval.through), interval.initial]
 
 
-def _read_name(parts: list[object]) -> Name:
-    if not all(isinstance(p, str) for p in parts):
-        raise ValueError(f"{parts!r} is no name")
-    return Name(*map(str, parts))
+def read_interval(data: Sequence[Any]) -> Interval:
+    """The interval that `interval_json` wrote. Raises LookupError or ValueError."""
+    return Interval(read_position(data[0]), read_position(data[1]), data[2])
 
 
 def _claim(claim: Claim) -> dict[str, Any]:
     return {
         "consumption_id": claim.consumption_id,
         "number": claim.number,
-        "intervals": {u: [i.after, i.through, i.initial] for u, i in claim.intervals.items()},
+        "intervals": {u: interval_json(i) for u, i in claim.intervals.items()},
         "statements": [_statement(s) for s in claim.statements],
         "owner": vars(claim.owner),
         "heartbeat": claim.heartbeat,
@@ -263,7 +263,7 @@ def _read_claim(data: Mapping[str, Any]) -> Claim:
     return Claim(
         data["consumption_id"],
         _count(data["number"]),
-        {u: Interval(_count(i[0], -1), _count(i[1], -1), i[2]) for u, i in data["intervals"].items()},
+        {u: read_interval(i) for u, i in data["intervals"].items()},
         tuple(ClaimedStatement(**{**s, "streams": tuple(s.get("streams", ()))}) for s in data["statements"]),
         Owner(**data["owner"] | {"pid": _count(data["owner"]["pid"])}),
         _count(data["heartbeat"]),

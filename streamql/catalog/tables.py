@@ -46,12 +46,17 @@ EVENT_COLUMNS = (
     ("outcome", "STRING"),
     ("error", "STRING"),
 )
-"""One row an event and stream. `from_version` and `through_version`: the interval (from, through] that a consumption took."""
+"""One row an event and stream. `from_version` and `through_version`: the interval (from, through] that a consumption took; NULL if its
+source has several parts."""
+
+OPTIONAL_COLUMNS = (("positions", "STRING"),)
+"""Columns that a catalog of an earlier streamql may lack: its rows are written without them. `positions`: JSON [from, through] of a
+consumption whose source has several parts."""
 
 
 def columns_ddl() -> str:
     """The columns of the table of events."""
-    return ", ".join(f"{name} {kind}" for name, kind in EVENT_COLUMNS)
+    return ", ".join(f"{name} {kind}" for name, kind in (*EVENT_COLUMNS, *OPTIONAL_COLUMNS))
 
 
 JSON_TYPES = {"STRING": "string", "BIGINT": "long", "TIMESTAMP_LTZ": "timestamp"}
@@ -60,7 +65,8 @@ _LOCAL_TIME = "timestamp_ntz"
 
 
 def misfit(schema: Mapping[str, Any]) -> str | None:
-    """What is not in a table's schema (as Delta's JSON) that events need: a column of another type, or none. Others' columns do no harm."""
+    """What is not in a table's schema (as Delta's JSON) that events need: a required column, or the right type of one.
+    Others' columns do no harm."""
     wrong = _wrong(schema)
     return f"column {wrong[0][0]} is no {wrong[0][1]}" if wrong else None
 
@@ -79,7 +85,8 @@ def _types(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _wrong(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
     there = _types(schema)
-    return [(name, kind) for name, kind in EVENT_COLUMNS if there.get(name) != JSON_TYPES[kind]]
+    present = [(name, kind) for name, kind in OPTIONAL_COLUMNS if name in there]
+    return [(name, kind) for name, kind in (*EVENT_COLUMNS, *present) if there.get(name) != JSON_TYPES[kind]]
 
 
 def events_name(schema: str, path: str | None) -> str:

@@ -11,7 +11,7 @@ from streamql.changes.scan import Reading, settle
 from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.table import DeltaTable, Snapshot
 from streamql.errors import StreamqlError
-from streamql.model import Interval, StreamMode
+from streamql.model import StreamMode, Versions
 from streamql.names import quote
 
 __all__ = ["HIDDEN_COLUMNS", "ChangePlan", "PlanKind", "change_set", "explain", "read_commits"]
@@ -20,7 +20,7 @@ __all__ = ["HIDDEN_COLUMNS", "ChangePlan", "PlanKind", "change_set", "explain", 
 def change_set(
     spark: SparkSession,
     path: str,
-    interval: Interval,
+    interval: Versions,
     mode: StreamMode,
     table: DeltaTable | None = None,
     end: Snapshot | None = None,
@@ -36,12 +36,12 @@ def change_set(
     return build(reading, plan)
 
 
-def explain(spark: SparkSession, path: str, interval: Interval, mode: StreamMode) -> ChangePlan:
+def explain(spark: SparkSession, path: str, interval: Versions, mode: StreamMode) -> ChangePlan:
     """The plan by which `change_set` would read; same errors, no reading of rows."""
     return _prepare(spark, path, interval, mode, None, None)[1]
 
 
-def read_commits(table: DeltaTable, snapshot: Snapshot, interval: Interval) -> list[Commit]:
+def read_commits(table: DeltaTable, snapshot: Snapshot, interval: Versions) -> list[Commit]:
     """The commits of an interval, all of them. Raises STREAM_STALE where one is gone."""
     try:
         return table.commits(snapshot, interval.after, interval.through)
@@ -50,7 +50,7 @@ def read_commits(table: DeltaTable, snapshot: Snapshot, interval: Interval) -> l
 
 
 def _prepare(
-    spark: SparkSession, path: str, interval: Interval, mode: StreamMode, table: DeltaTable | None, end: Snapshot | None
+    spark: SparkSession, path: str, interval: Versions, mode: StreamMode, table: DeltaTable | None, end: Snapshot | None
 ) -> tuple[Reading, ChangePlan]:
     table = table or DeltaTable(spark, path)
     latest = end or table.latest()
@@ -63,13 +63,13 @@ def _prepare(
     commits = read_commits(table, latest, interval)
     is_latest = end.version == latest.version
     needs_later = interval.initial and not is_latest
-    later = read_commits(table, latest, Interval(interval.through, latest.version)) if needs_later else ()
+    later = read_commits(table, latest, Versions(interval.through, latest.version)) if needs_later else ()
     plan = plan_changes(commits, interval, mode, later)
     epochs = _epochs(table, end, interval, commits)
     return settle(Reading(spark, table, end, commits, epochs, lambda: table.at(interval.after), is_latest), plan)
 
 
-def _epochs(table: DeltaTable, end: Snapshot, interval: Interval, commits: list[Commit]) -> list[schema.Epoch]:
+def _epochs(table: DeltaTable, end: Snapshot, interval: Versions, commits: list[Commit]) -> list[schema.Epoch]:
     if not any(c.metadata is not None for c in commits):
         return [schema.Epoch(interval.after, end.metadata)]
     start = _start(table, interval, commits)
@@ -78,7 +78,7 @@ def _epochs(table: DeltaTable, end: Snapshot, interval: Interval, commits: list[
     return schema.epochs(start.metadata, interval.after, commits)
 
 
-def _start(table: DeltaTable, interval: Interval, commits: list[Commit]) -> Snapshot:
+def _start(table: DeltaTable, interval: Versions, commits: list[Commit]) -> Snapshot:
     """The table as of the interval's start, for its metadata. Log cleanup may have taken that version a moment after the first commit of
     the interval made a checkpoint: the version behind that commit has the same, unless the commit changed it."""
     try:

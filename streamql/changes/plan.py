@@ -21,7 +21,7 @@ from streamql.changes.net import (
 )
 from streamql.delta.log import Commit, FileState
 from streamql.errors import StreamqlError
-from streamql.model import Interval, StreamMode
+from streamql.model import StreamMode, Versions
 
 
 class PlanKind(Enum):
@@ -71,7 +71,7 @@ class ChangePlan:
     or whose deletion vectors it may have."""
 
     kind: PlanKind
-    interval: Interval
+    interval: Versions
     inserted: tuple[Piece, ...] = ()
     pieces: tuple[Piece, ...] = ()
     perishable: tuple[FileState, ...] = ()
@@ -93,7 +93,7 @@ class ChangePlan:
 
 
 def plan_changes(
-    commits: Sequence[Commit], interval: Interval, mode: StreamMode, later: Sequence[Commit] = ()
+    commits: Sequence[Commit], interval: Versions, mode: StreamMode, later: Sequence[Commit] = ()
 ) -> ChangePlan:
     """The plan for an interval whose commits these are. `later`: those behind it, which may have removed files that initial rows need.
 
@@ -107,7 +107,7 @@ def plan_changes(
     return _standard(commits, interval)
 
 
-def _initial(commits: Sequence[Commit], interval: Interval, mode: StreamMode, later: Sequence[Commit]) -> ChangePlan:
+def _initial(commits: Sequence[Commit], interval: Versions, mode: StreamMode, later: Sequence[Commit]) -> ChangePlan:
     if mode is StreamMode.STANDARD:
         plan, since = ChangePlan(PlanKind.INITIAL_ROWS, interval), tuple(later)
     else:
@@ -117,14 +117,14 @@ def _initial(commits: Sequence[Commit], interval: Interval, mode: StreamMode, la
     return replace(plan, perishable=(*plan.perishable, *touched))
 
 
-def _appended(commits: Sequence[Commit], interval: Interval, kind: PlanKind) -> ChangePlan:
+def _appended(commits: Sequence[Commit], interval: Versions, kind: PlanKind) -> ChangePlan:
     files = tuple(Piece(+1, f) for f in first_adds(commits, interval.after).values())
     if not files and kind is PlanKind.APPENDED:
         return ChangePlan(PlanKind.NOTHING, interval)
     return ChangePlan(kind, interval, inserted=files, perishable=_perishable(commits, files))
 
 
-def _standard(commits: Sequence[Commit], interval: Interval) -> ChangePlan:
+def _standard(commits: Sequence[Commit], interval: Versions) -> ChangePlan:
     net, counted = least_files(commits)
     by_hand = lost_sight_of(net, commits)
     if by_hand is not None:

@@ -11,9 +11,9 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume.errors import gone
 from streamql.delta.command import Command
-from streamql.model import Interval, Offset, TableSource
+from streamql.model import Interval, Offset, SourceRef, is_ordered
 from streamql.reading import Token, read_stream, read_token
-from streamql.sources.table import open_source
+from streamql.sources.registry import open_source
 
 NO_INTERVALS: Mapping[str, Interval] = {}
 
@@ -23,7 +23,7 @@ def tokens_of(command: Command) -> list[Token]:
     return [read_token(text) for text in command.tokens]
 
 
-def sources_of(command: Command) -> dict[str, TableSource]:
+def sources_of(command: Command) -> dict[str, SourceRef]:
     """Where the source of each stream was found when the statement was analysed."""
     return {t.uuid: t.source for t in tokens_of(command)}
 
@@ -63,7 +63,7 @@ def bind(
 def _fits(token: Token, wanted: Interval | None, offset: Offset) -> bool:
     if wanted is not None:
         return token.interval == wanted
-    return (token.interval.after, token.interval.initial) == (offset.version, offset.initial)
+    return (token.interval.after, token.interval.initial) == (offset.position, offset.initial)
 
 
 def _rebind(
@@ -74,7 +74,7 @@ def _rebind(
     for old in tokens:
         reading = read_stream(spark, state, now, rows_max)
         now, frame = reading.interval, reading.frame
-        if now.through < old.interval.through:
+        if now.through != old.interval.through and is_ordered(now.through, old.interval.through):
             frame = open_source(spark, reading.source).as_at(old.interval.through, frame, now.through)
         command.rebind(old.text, frame, reading.token)
     assert now is not None

@@ -262,7 +262,7 @@ class Block:
             seen = self._pins.seen(state.stream.uuid, command.pin)
             if seen is None:
                 continue
-            if (seen.after, seen.initial) != (state.offset.version, state.offset.initial):
+            if (seen.after, seen.initial) != (state.offset.position, state.offset.initial):
                 raise errors.moved(state)
             fixed[state.stream.uuid] = seen
         current = {s.stream.uuid: s for s in joining}

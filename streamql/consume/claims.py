@@ -23,7 +23,7 @@ from streamql.delta.jvm import is_cancelled
 from streamql.delta.storage import warn_of_unsafe_store
 from streamql.delta.table import DeltaTable
 from streamql.errors import StreamqlError
-from streamql.model import Offset, TableSource
+from streamql.model import Offset, SourceRef
 from streamql.settings import BUSY_TIMEOUT, LEASE, seconds
 from streamql.times import iso, now_ms
 
@@ -35,7 +35,7 @@ READING = ClaimedStatement(0, "", "", "", "", "SELECT", "", 0)
 Conclusion = Literal["CONSUMED", "FAILED", "UNFINISHED", "LOST"]
 """LOST: others took the claim and ended it, and nothing of its statements is in."""
 
-Sources = Mapping[str, TableSource]
+Sources = Mapping[str, SourceRef]
 """Stream id → where its source is now; a table that was renamed is looked for once, not by every statement."""
 
 NO_SOURCES: Sources = {}
@@ -68,8 +68,10 @@ def write(
 
 def _warn_of_storage(spark: SparkSession, claim: Claim, sources: Sources) -> None:
     """Warns if the log of the catalog, a source or a target is where several drivers can lose commits."""
-    paths = [catalog_of(spark).path, *(s.path for s in sources.values()), *(s.path for s in claim.statements)]
-    warn_of_unsafe_store(spark, paths)
+    tables = [t for u, s in sources.items() if u in claim.intervals for t, _ in s.holds(claim.intervals[u])]
+    warn_of_unsafe_store(
+        spark, [catalog_of(spark).path, *(t.path for t in tables), *(s.path for s in claim.statements)]
+    )
 
 
 def _heartbeat(held: Sequence[StreamState]) -> int:

@@ -20,6 +20,7 @@ from streamql.catalog.store import catalog_of
 from streamql.consume.binding import tokens_of
 from streamql.consume.claims import moves
 from streamql.delta.command import Command
+from streamql.model import Position
 from streamql.settings import EFFECTS, WANTS_EFFECTS
 
 log = logging.getLogger("streamql")
@@ -27,14 +28,20 @@ log = logging.getLogger("streamql")
 
 @dataclass(frozen=True)
 class Move:
-    """A stream's offset before and after a consumption. Equal versions: there was nothing to take.
+    """A stream's offset before and after a consumption: versions, or the text of a position of several parts. Equal ones: there was nothing
+    to take.
 
-    `initial`: the rows that the source had at version `after` were taken as well."""
+    `initial`: the rows that the source had at `after` were taken as well."""
 
     stream: str
-    after: int
-    through: int
+    after: int | str
+    through: int | str
     initial: bool = False
+
+
+def shown(position: Position) -> int | str:
+    """A position as a front end shows it."""
+    return position if isinstance(position, int) else str(position)
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,7 @@ def tell(spark: SparkSession, claim: Claim, statements: Sequence[ClaimedStatemen
         log.warning("the streams that the statement moved cannot be shown: %s", e)
         states = []
     found = tuple(
-        Move(str(s.name), i.after, i.through, i.initial)
+        Move(str(s.name), shown(i.after), shown(i.through), i.initial)
         for s, i in ((s, claim.intervals[s.stream.uuid]) for s in states if s is not None)
     )
     writes = [Write(s.operation, s.target, rows_written(s.metrics)) for s in statements if s.outcome == "done"]
@@ -95,8 +102,8 @@ def tell(spark: SparkSession, claim: Claim, statements: Sequence[ClaimedStatemen
 def tell_of_nothing(command: Command) -> None:
     """Tells that a statement's streams had nothing to take, so that they stay where they are."""
     if _asked.get():
-        last = {t.stream: t.interval.through for t in tokens_of(command)}
-        _tell(Effect(tuple(Move(name, version, version) for name, version in last.items())))
+        last = {t.stream: shown(t.interval.through) for t in tokens_of(command)}
+        _tell(Effect(tuple(Move(name, position, position) for name, position in last.items())))
 
 
 def tell_skipped() -> None:

@@ -44,7 +44,7 @@ def moving_along(last: Ending, moved: StreamState) -> Ending:
     if claim is None or claim.is_block or len(claim.statements) != 1:
         return last
     interval = claim.intervals[uuid]
-    if moved.offset.version != interval.through or interval.after == interval.through:  # its beginning, then, as well
+    if moved.offset.position != interval.through or interval.after == interval.through:  # its beginning, then, as well
         return last
     others = [s for s in last.after if s.stream.uuid != uuid]
     ends = {s.stream.uuid: s.next(offset=Offset(claim.intervals[s.stream.uuid].through)) for s in others}
@@ -69,5 +69,5 @@ def tell_of_freed(last: Ending, uuid: str) -> None:
                 "the consumption that was given up held %s as well, which %s version %d",
                 after.name,
                 did,
-                after.offset.version,
+                after.offset.position,
             )

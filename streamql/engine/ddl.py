@@ -13,7 +13,6 @@ from pyspark.sql import SparkSession
 from streamql.catalog.events import stream_event
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of, user_of
-from streamql.changes.schema import check_reserved
 from streamql.consume import Ending, give_way, moving_along, tell_of_freed, transactions, wait_until_free
 from streamql.delta import neutral
 from streamql.delta.names import look_up, qualify, schema_exists
@@ -30,18 +29,17 @@ from streamql.dialect.statements import (
     SetTableProperties,
     Span,
 )
-from streamql.engine.offsets import check_start, describe_move
 from streamql.engine.points import offset_at
-from streamql.engine.reads import find_stream, need_stream, table_source
+from streamql.engine.reads import find_stream, named_source, named_table, need_stream
 from streamql.errors import StreamqlError, counted
 from streamql.model import Offset, SourceKind, Stream, StreamMode
 from streamql.names import Name
-from streamql.sources.table import OpenSource, open_source
+from streamql.sources.protocol import OpenSource
+from streamql.sources.registry import open_source
+from streamql.sources.table import open_table
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
-
-TRACKING_LINE = "ALTER TABLE {} SET PROPERTIES ('change_tracking' = 'true')"
 
 ATTEMPTS_MAX = 20
 """How often an event commit is tried again after others got in between."""
@@ -81,13 +79,13 @@ def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> No
 
 def _new_state(spark: SparkSession, statement: CreateStream, name: Name, text: str) -> StreamState:
     source = _trackable(spark, statement)
-    offset = Offset(source.latest.version) if statement.point is None else offset_at(spark, source, statement.point)
-    check_start(source, offset)
+    offset = Offset(source.latest) if statement.point is None else offset_at(spark, source, statement.point)
+    source.check_start(offset)
     copied_initial = statement.point is not None and statement.point.kind == "STREAM" and offset.initial
     stream = Stream(
         uuid=str(uuid.uuid4()),
         name=name,
-        source=source.source,
+        source=source.ref,
         mode=statement.mode or StreamMode.STANDARD,
         show_initial_rows=statement.show_initial_rows,
         comment=statement.comment,
@@ -95,7 +93,7 @@ def _new_state(spark: SparkSession, statement: CreateStream, name: Name, text: s
         created_by=user_of(spark),
         definition=text.strip().rstrip(";").strip(),
     )
-    return StreamState(stream, Offset(offset.version, statement.show_initial_rows or copied_initial), sequence=1)
+    return StreamState(stream, Offset(offset.position, statement.show_initial_rows or copied_initial), sequence=1)
 
 
 def _trackable(spark: SparkSession, statement: CreateStream) -> OpenSource:
@@ -109,16 +107,8 @@ def _trackable(spark: SparkSession, statement: CreateStream) -> OpenSource:
             **where,
         )
     name = qualify(spark, statement.source)
-    source = open_source(spark, table_source(spark, name, where.get("line"), where.get("column")))
-    check_reserved(source.latest.metadata, str(name), **where)
-    if source.latest.configuration.get("delta.enableRowTracking") != "true":
-        raise StreamqlError(
-            "CHANGE_TRACKING_DISABLED",
-            f"{name} does not track changes",
-            hint=TRACKING_LINE.format(name),
-            table=str(name),
-            **where,
-        )
+    source = open_source(spark, named_source(spark, name, where.get("line"), where.get("column")))
+    source.check_trackable(statement.mode or StreamMode.STANDARD, where)
     return source
 
 
@@ -195,7 +185,8 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
 
 def _moved(spark: SparkSession, before: StreamState, after: StreamState) -> str | None:
     """What SET OFFSET skips, or shows again; None if that is nothing."""
-    return describe_move(open_source(spark, after.stream.source), before, after.offset)
+    source = open_source(spark, after.stream.source)
+    return source.describe_move(after.name, after.stream.mode, before.offset, after.offset)
 
 
 def is_version(point: PointInTime | None) -> bool:
@@ -239,10 +230,10 @@ def _altered(spark: SparkSession, state: StreamState, statement: AlterStream) ->
         return "given_up", state.next()
     assert isinstance(action, SetOffset)
     source = open_source(spark, state.stream.source)
-    offset = Offset(source.latest.version) if action.point is None else offset_at(spark, source, action.point)
-    check_start(source, offset)
+    offset = Offset(source.latest) if action.point is None else offset_at(spark, source, action.point)
+    source.check_start(offset)
     sequence = catalog_of(spark).number_of(state)
-    stream = replace(state.stream, source=source.source)
+    stream = replace(state.stream, source=source.ref)
     return "set_offset", replace(state, stream=stream, offset=offset, sequence=sequence + 1)
 
 
@@ -250,8 +241,8 @@ def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> 
     """ALTER TABLE … SET PROPERTIES with our keys: what they mean to Delta. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE."""
     where = _at(statement.table_span)
     name = qualify(spark, statement.table)
-    source = table_source(spark, name, where.get("line"), where.get("column"))
-    current = open_source(spark, source).latest.configuration
+    table = named_table(spark, name, where.get("line"), where.get("column"))
+    current = open_table(spark, table).snapshot.configuration
     properties = dict(statement.others)
     if statement.change_tracking is not None:
         tracking = "true" if statement.change_tracking else "false"

@@ -19,7 +19,7 @@ from streamql.consume.liveness import is_abandoned, watch
 from streamql.consume.owner import is_of_this_host, is_suspended
 from streamql.delta.jvm import sentence
 from streamql.delta.names import qualify
-from streamql.engine.reads import table_source
+from streamql.engine.reads import named_table
 from streamql.engine.retention import (
     EXTENDED_BY_MS,
     Extension,
@@ -27,23 +27,21 @@ from streamql.engine.retention import (
     extension_of,
     forgotten,
     has_joined,
+    held_tables,
     is_ours,
     join,
     removed_behind,
     revert,
+    versions_of,
 )
 from streamql.errors import StreamqlError
 from streamql.model import Interval, TableSource
 from streamql.reading import interval_now
 from streamql.settings import MAX_RETENTION_EXTENSION
-from streamql.sources.table import (
-    OpenSource,
-    file_retention_ms,
-    history_ms,
-    is_stale_soon,
-    log_retention_ms,
-    open_source,
-)
+from streamql.sources.protocol import Expiry, OpenSource
+from streamql.sources.registry import open_source
+from streamql.sources.retention import file_retention_ms, history_ms, log_retention_ms
+from streamql.sources.table import TRACKING_LINE, OpenTable, open_table
 from streamql.times import DAY_MS, iso, now_ms
 
 Severity = Literal["error", "warning"]
@@ -121,7 +119,7 @@ def _rows(spark: SparkSession, states: Sequence[StreamState], fix: bool) -> list
             continue  # it moved while the rows were read
         shown = wrong[state.stream.uuid]
         told = "do not show it" if shown.version is None else f"show it at version {shown.version}"
-        what = f"the rows of the catalog {told}, though it is at {state.offset.version}: somebody edited them"
+        what = f"the rows of the catalog {told}, though it is at {state.offset.position}: somebody edited them"
         # A row with a later number than the state's would still be the newest; and no new number may make an offset trusted that is not.
         is_plain = state.claim is None and shown.sequence <= state.sequence and not catalog.was_restored(state)
         done = fix and is_plain and _told_anew(spark, state)
@@ -212,22 +210,24 @@ def _source(spark: SparkSession, state: StreamState, fix: bool) -> list[Finding]
     try:
         source = open_source(spark, state.stream.source)
         interval = interval_now(spark, state, source)
-        if source.latest.configuration.get("delta.enableRowTracking") != "true":
-            what = f"{source.source.name} has change tracking off"
-            remedy = f"ALTER TABLE {source.source.name} SET PROPERTIES ('change_tracking' = 'true'), then CREATE OR REPLACE the stream"
-            return [Finding(name, "error", "CHANGE_TRACKING_DISABLED", what, remedy)]
+        for table in held_tables(spark, source, interval):
+            if table.snapshot.configuration.get("delta.enableRowTracking") != "true":
+                what = f"{table.ref.name} has change tracking off"
+                remedy = f"{TRACKING_LINE.format(table.ref.name)}, then CREATE OR REPLACE the stream"
+                return [Finding(name, "error", "CHANGE_TRACKING_DISABLED", what, remedy)]
         return [] if interval.is_empty else _unread(spark, state, source, interval, fix)
     except StreamqlError as e:
         return [_finding(name, e)]
     except Exception as e:  # storage's own: the other streams are looked at all the same
         what = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
-        return [Finding(name, "error", "STREAM_INVALID", what, f"look whether {state.stream.source.path} can be read")]
+        where = state.stream.source.path or state.stream.source.name
+        return [Finding(name, "error", "STREAM_INVALID", what, f"look whether {where} can be read")]
 
 
 def _unread(
     spark: SparkSession, state: StreamState, source: OpenSource, interval: Interval, fix: bool
 ) -> list[Finding]:
-    """Whether what waits can be read, and for how long. What cannot be read whole may be readable in portions: it is kept as well."""
+    """Whether what waits can be read, and for how long. What cannot be read whole may be readable in batches: it is kept as well."""
     findings = []
     try:
         source.changes(interval, state.stream.mode)  # lazy: the log is read and the files are looked for, no row is
@@ -236,13 +236,14 @@ def _unread(
         if e.code == "STREAM_STALE":
             return findings
     findings += _stale_soon(spark, state, source, interval, fix)
-    return findings + _unprotected(spark, state, open_source(spark, state.stream.source))  # extended by now, perhaps
+    now = open_source(spark, state.stream.source)  # its retention is extended by now, perhaps
+    return findings + [f for table in held_tables(spark, now, interval) for f in _unprotected(spark, state, table)]
 
 
-def _unprotected(spark: SparkSession, state: StreamState, source: OpenSource) -> list[Finding]:
-    """A warning where the source would keep files that the stream needs, but a checkpoint has dropped their removals."""
-    kept_since = now_ms() - file_retention_ms(spark, source.latest.configuration)
-    lost = forgotten(source, [r for r in removed_behind(source, state) if r.time_ms >= kept_since])
+def _unprotected(spark: SparkSession, state: StreamState, table: OpenTable) -> list[Finding]:
+    """A warning where a table would keep files that the stream needs, but a checkpoint has dropped their removals."""
+    kept_since = now_ms() - file_retention_ms(spark, table.snapshot.configuration)
+    lost = forgotten(table, [r for r in removed_behind(table, state) if r.time_ms >= kept_since])
     if not lost:
         return []
     what = (
@@ -257,41 +258,40 @@ def _stale_soon(
     spark: SparkSession, state: StreamState, source: OpenSource, interval: Interval, fix: bool
 ) -> list[Finding]:
     """A warning where history that the stream needs may go soon. `fix`: it is kept for longer."""
-    first = _first_ms(source, interval)
-    retention, name = history_ms(spark, source.latest.configuration, interval, state.stream.mode), str(state.name)
-    if first is None or not is_stale_soon(first, retention):
+    expiry, name = source.expiry(interval, state.stream.mode), str(state.name)
+    if expiry is None or not expiry.is_soon:
         return []
-    when = f"since {iso(first + retention)}" if first + retention <= now_ms() else f"at {iso(first + retention)}"
+    when = f"{'since' if expiry.at_ms <= now_ms() else 'at'} {iso(expiry.at_ms)}"
     what = f"what it has still to read may be removed by VACUUM and log cleanup {when}"
-    lag = now_ms() - first
-    wanted = max(
-        lag + EXTENDED_BY_MS, log_retention_ms(spark, source.latest.configuration)
-    )  # the property sets that, too
+    lag, tables = now_ms() - expiry.first_ms, held_tables(spark, source, interval)
+    alter = [
+        f"ALTER TABLE {table.ref.name} SET PROPERTIES ('data_retention_days' = '{-(-wanted // DAY_MS)}')"
+        for table in tables
+        # The property sets the log's retention, too.
+        for wanted in [max(lag + EXTENDED_BY_MS, log_retention_ms(spark, table.snapshot.configuration))]
+    ]
     remedy = (
-        f"consume it, or ALTER TABLE {source.source.name} SET PROPERTIES ('data_retention_days' = '{-(-wanted // DAY_MS)}'); "
+        f"consume it, or {', '.join(alter)}; "
         f"streamql doctor --fix keeps what it needs for as long as it lags, up to {MAX_RETENTION_EXTENSION.key}"
     )
-    days = extend(spark, source, lag) if fix else None
-    if days is None:
+    extended = [(t, days) for t in tables if fix and (days := extend(spark, t, lag)) is not None]
+    if not extended:
         return [Finding(name, "warning", "STREAM_STALE", what, remedy)]
-    done = f"{source.source.name} keeps its history for {days} days now, until the stream has caught up; consume it"
-    return [Finding(name, "warning", "STREAM_STALE", what, done, is_fixed=True)]
-
-
-def _first_ms(source: OpenSource, interval: Interval) -> int | None:
-    """When the first commit was made that a stream has still to read; None: there is none."""
-    if interval.after >= interval.through:
-        return None
-    return source.commits(Interval(interval.after, interval.after + 1))[0].time_ms
+    kept = ", ".join(f"{table.ref.name} keeps its history for {days} days now" for table, days in extended)
+    return [
+        Finding(
+            name, "warning", "STREAM_STALE", what, f"{kept}, until the stream has caught up; consume it", is_fixed=True
+        )
+    ]
 
 
 def _extensions(spark: SparkSession, states: Sequence[StreamState], fix: bool) -> list[Finding]:
     """Sources that keep their history for longer than their owners said, though no stream needs that any more."""
     findings = []
-    for source, streams in _sources(spark, states):
+    for source, streams in _tables(spark, states):
         name = str(source.name)
         try:
-            found = open_source(spark, source)
+            found = open_table(spark, source)
             extension = extension_of(found)
             if extension is None:
                 continue
@@ -315,7 +315,7 @@ def _extensions(spark: SparkSession, states: Sequence[StreamState], fix: bool) -
     return findings
 
 
-def _shared(spark: SparkSession, source: OpenSource, extension: Extension, fix: bool) -> list[Finding]:
+def _shared(spark: SparkSession, source: OpenTable, extension: Extension, fix: bool) -> list[Finding]:
     """An extension that another catalog's doctor made, and would take back, though streams of this one need it, too. `fix`: it is noted."""
     if has_joined(spark, extension):
         return []
@@ -323,15 +323,17 @@ def _shared(spark: SparkSession, source: OpenSource, extension: Extension, fix: 
     remedy = "the source notes so now" if fix else "streamql doctor --fix notes so at the source"
     if fix:
         join(spark, source, extension)
-    return [Finding(str(source.source.name), "warning", "RETENTION_EXTENDED", what, remedy, is_fixed=fix)]
+    return [Finding(str(source.ref.name), "warning", "RETENTION_EXTENDED", what, remedy, is_fixed=fix)]
 
 
-def _sources(spark: SparkSession, states: Sequence[StreamState]) -> list[tuple[TableSource, list[StreamState]]]:
-    """Sources, with the streams on them; those of streams that were dropped are there still, where their names stand for them."""
-    by_id: dict[str, list[StreamState]] = {}
+def _tables(spark: SparkSession, states: Sequence[StreamState]) -> list[tuple[TableSource, list[StreamState]]]:
+    """Tables, with the streams that need their history; those of streams that were dropped are there still, where their names stand for
+    them."""
+    by_id: dict[str, tuple[TableSource, list[StreamState]]] = {}
     for state in states:
-        by_id.setdefault(state.stream.source.table_id, []).append(state)
-    sources = [(streams[0].stream.source, streams) for streams in by_id.values()]
+        for table, _ in state.stream.source.holds(Interval(state.offset.position, state.offset.position)):
+            by_id.setdefault(table.table_id, (table, []))[1].append(state)
+    tables = list(by_id.values())
     try:
         events = catalog_of(spark).events(spark)
         gone = set() if events is None else sources_of_dropped(events)
@@ -339,20 +341,21 @@ def _sources(spark: SparkSession, states: Sequence[StreamState]) -> list[tuple[T
         gone = set()
     for text, table_id in sorted(gone):
         with contextlib.suppress(Exception):  # the table is gone as well, or cannot be read: no stream needs it
-            source = table_source(spark, qualify(spark, dialect.parse_name(text)))
-            sources += [(source, [])] if table_id == source.table_id and table_id not in by_id else []
-    return sources
+            table = named_table(spark, qualify(spark, dialect.parse_name(text)))
+            tables += [(table, [])] if table_id == table.table_id and table_id not in by_id else []
+    return tables
 
 
 def _needs_extension(
-    spark: SparkSession, source: OpenSource, state: StreamState, before: Mapping[str, str | None]
+    spark: SparkSession, table: OpenTable, state: StreamState, before: Mapping[str, str | None]
 ) -> bool:
-    own = {k: v for k, v in {**source.latest.configuration, **before}.items() if v is not None}
+    own = {k: v for k, v in {**table.snapshot.configuration, **before}.items() if v is not None}
+    is_source = state.stream.source.identity == table.ref.identity
     try:
-        interval = interval_now(spark, state, source)
-        first = _first_ms(source, interval)
+        source = table if is_source else open_source(spark, state.stream.source)
+        parts = [v for v in versions_of(table, state, interval_now(spark, state, source)) if v.after < v.through]
+        return any(Expiry(table.first_time_ms(v), history_ms(spark, own, v, state.stream.mode)).is_soon for v in parts)
     except StreamqlError as e:
         if e.code in ("STREAM_STALE", "STREAM_SOURCE_REPLACED"):  # nothing is left that could be kept for it
             return False
         raise
-    return first is not None and is_stale_soon(first, history_ms(spark, own, interval, state.stream.mode))

@@ -16,6 +16,7 @@ from streamql.delta.jvm import sentence
 from streamql.engine.ledger import Consumption, Newest, newest
 from streamql.engine.status import StreamStatus, statuses
 from streamql.errors import StreamqlError
+from streamql.model import version_or_none
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
@@ -42,7 +43,7 @@ class StreamFacts:
     name: str
     source: str
     mode: str
-    offset_version: int
+    offset_version: int | None
     status: StreamStatus
     consumer: Consumer | None = None
     last: Consumption | None = None
@@ -106,7 +107,7 @@ def _facts(spark: SparkSession, state: StreamState, status: StreamStatus, said: 
         name=str(stream.name),
         source=status.source_name or str(stream.source.name),
         mode=stream.mode.value,
-        offset_version=state.offset.version,
+        offset_version=version_or_none(state.offset.position),
         status=status,
         consumer=None if state.claim is None else _consumer(spark, state.claim),
         last=None if said is None else said.consumption,

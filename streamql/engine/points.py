@@ -11,13 +11,12 @@ from pyspark.sql.types import TimestampType
 from streamql.catalog.store import catalog_of
 from streamql.delta.names import qualify
 from streamql.dialect.statements import PointInTime
-from streamql.engine.offsets import earliest_start
 from streamql.engine.suggestions import missing_stream
 from streamql.errors import StreamqlError
 from streamql.model import Offset
 from streamql.reading import check_history
-from streamql.sources.table import OpenSource
-from streamql.times import iso, now_ms, now_us
+from streamql.sources.protocol import OpenSource, Point
+from streamql.times import now_us
 
 _SECONDS_MAX = 100_000 * 365 * 86_400
 """More than any table's history; a double of seconds that is larger, infinite or NaN is a mistake."""
@@ -33,8 +32,8 @@ def offset_at(spark: SparkSession, source: OpenSource, point: PointInTime) -> Of
     if point.kind == "STREAM":
         return _of_stream(spark, source, point)
     if point.kind == "VERSION":
-        return Offset(_checked(source, _existing_version(source, point), point))
-    return Offset(_checked(source, _version_at_time(spark, source, point), point))
+        return source.offset_at(Point(point.version, None, point.before, point.span))
+    return source.offset_at(Point(None, time_of(spark, point), point.before, point.span))
 
 
 def _of_stream(spark: SparkSession, source: OpenSource, point: PointInTime) -> Offset:
@@ -43,38 +42,17 @@ def _of_stream(spark: SparkSession, source: OpenSource, point: PointInTime) -> O
     state = catalog_of(spark).find(spark, name)
     if state is None:
         raise missing_stream(spark, point.stream, **_where(point))
-    if state.stream.source.table_id != source.source.table_id:
+    if state.stream.source.identity != source.ref.identity:
         raise StreamqlError(
             "INVALID_POINT_IN_TIME",
-            f"stream {name} is on {state.stream.source.name}, not on {source.source.name}",
+            f"stream {name} is on {state.stream.source.name}, not on {source.ref.name}",
             hint="STREAM => takes a stream of the same source",
             **_where(point),
         )
     check_history(state, source)
     if not point.before:
         return state.offset
-    return Offset(_checked(source, state.offset.version - 1, point))
-
-
-def _existing_version(source: OpenSource, point: PointInTime) -> int:
-    assert point.version is not None
-    latest = source.latest
-    if point.version > latest.version:
-        raise _later(source, f"version {point.version} of {source.source.name} does not exist yet", point)
-    return point.version - 1 if point.before else point.version
-
-
-def _version_at_time(spark: SparkSession, source: OpenSource, point: PointInTime) -> int:
-    time_us = time_of(spark, point)
-    time_ms = time_us // 1000
-    # The clock of the writer of the latest commit may be ahead of this one.
-    if time_ms > max(now_ms(), source.latest.time_ms):
-        raise _later(source, f"{iso(time_ms)} lies in the future", point)
-    # Commits have whole milliseconds. The last one before a time is at least a microsecond earlier, so the time is rounded up.
-    version = source.table.version_at(-(-time_us // 1000) - 1 if point.before else time_ms)
-    if version < 0:
-        raise _outside(source, f"{iso(time_ms)} lies before the history of {source.source.name}", point)
-    return version
+    return Offset(source.one_earlier(state.offset.position, Point(None, None, point.before, point.span)))
 
 
 def time_of(spark: SparkSession, point: PointInTime) -> int:
@@ -111,38 +89,6 @@ def time_of(spark: SparkSession, point: PointInTime) -> int:
             **_where(point),
         )
     return now_us() + math.floor(seconds * 1_000_000)
-
-
-def _checked(source: OpenSource, version: int, point: PointInTime) -> int:
-    """The version, if every commit after it can still be read: logs lose their commits from the first on."""
-    latest = source.latest
-    if version < 0 or not (version == latest.version or source.table.has_commit(latest, version + 1)):
-        raise _outside(source, f"version {version} lies before the history of {source.source.name}", point)
-    return version
-
-
-def _later(source: OpenSource, what: str, point: PointInTime) -> StreamqlError:
-    latest = source.latest
-    return StreamqlError(
-        "INVALID_POINT_IN_TIME",
-        f"{what}: the latest version is {latest.version} ({iso(latest.time_ms)})",
-        hint=f"VERSION => {latest.version} names the latest version",
-        latest_version=latest.version,
-        latest_time_ms=latest.time_ms,
-        **_where(point),
-    )
-
-
-def _outside(source: OpenSource, what: str, point: PointInTime) -> StreamqlError:
-    first, time_ms = earliest_start(source) or source.table.earliest()
-    return StreamqlError(
-        "INVALID_POINT_IN_TIME",
-        f"{what}: the earliest that can be read is version {first} ({iso(time_ms)})",
-        hint=f"VERSION => {first}, or leave the point out to start from now",
-        earliest_version=first,
-        earliest_time_ms=time_ms,
-        **_where(point),
-    )
 
 
 def _where(point: PointInTime) -> dict[str, int]:

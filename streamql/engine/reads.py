@@ -15,10 +15,11 @@ from streamql.dialect.statements import PointInTime
 from streamql.engine.points import offset_at
 from streamql.engine.suggestions import missing_stream, missing_table
 from streamql.errors import StreamqlError
-from streamql.model import Interval, StreamMode, TableSource
+from streamql.model import Interval, SourceRef, StreamMode, TableSource, is_ordered, version_or_none
 from streamql.names import Name
 from streamql.reading import interval_now, is_due
-from streamql.sources.table import backlog, open_source
+from streamql.sources.registry import find_source, open_source
+from streamql.sources.table import find_table
 
 
 def find_stream(spark: SparkSession, parts: Sequence[str]) -> StreamState | None:
@@ -64,57 +65,71 @@ def batch_size(options: Mapping[str, str]) -> int | None:
     return None
 
 
-def table_source(spark: SparkSession, name: Name, line: int | None = None, column: int | None = None) -> TableSource:
-    """A Delta table by name, as a source. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE."""
+def named_source(spark: SparkSession, name: Name, line: int | None = None, column: int | None = None) -> SourceRef:
+    """The source of a name. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE."""
+    source = find_source(spark, name)
+    if source is None:
+        raise _no_source(spark, name, line, column)
+    return source
+
+
+def named_table(spark: SparkSession, name: Name, line: int | None = None, column: int | None = None) -> TableSource:
+    """The Delta table of a name. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE."""
+    table = find_table(spark, name)
+    if table is None:
+        raise _no_source(spark, name, line, column)
+    return table
+
+
+def _no_source(spark: SparkSession, name: Name, line: int | None, column: int | None) -> StreamqlError:
+    """The error for a name that is no source: what it is instead."""
     found = look_up(spark, name)
     where = {"line": line, "column": column}
-    if found.kind == "delta":
-        return TableSource(name, found.path, found.table_id)
     if found.kind == "view":
-        raise StreamqlError(
+        return StreamqlError(
             "UNSUPPORTED_SOURCE",
             f"{name} is a view: streams can be made on tables only",
             hint="make the stream on the view's table",
             **where,
         )
     if found.kind == "managed":
-        raise StreamqlError(
+        return StreamqlError(
             "UNSUPPORTED_SOURCE",
             f"the commits of {name} are managed by its catalog, which streams cannot follow",
             hint="make the stream on a Delta table whose log has its commits (without the feature catalogManaged)",
             **where,
         )
     if found.kind == "other":
-        raise StreamqlError(
+        return StreamqlError(
             "NOT_A_DELTA_TABLE",
             f"{name} is a {found.provider or 'foreign'} table: streams need a Delta table",
             hint=f"CONVERT TO DELTA, or CREATE TABLE … USING delta AS SELECT * FROM {name}",
             **where,
         )
     if catalog_of(spark).find(spark, name) is not None:
-        raise StreamqlError(
+        return StreamqlError(
             "UNSUPPORTED_SOURCE",
             f"{name} is a stream, and this statement takes a table",
             hint="name the table that the stream is on; DESCRIBE STREAM shows it",
             **where,
         )
-    raise missing_table(spark, name, line, column)
+    return missing_table(spark, name, line, column)
 
 
 def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
     """`t CHANGES (…) AT … END …`: the same columns as a stream's, hidden ones last, moving nothing."""
     parts, mode, kind, value, before, *rest = arguments
     name = qualify(spark, parse_name(str(parts)))
-    source = open_source(spark, table_source(spark, name))
-    start = offset_at(spark, source, _point(str(kind), value, bool(before)))
-    end = offset_at(spark, source, _point(str(rest[0]), rest[1], False)).version if rest else source.latest.version
-    if end < start.version:
+    source = open_source(spark, named_source(spark, name))
+    start = offset_at(spark, source, _point(str(kind), value, bool(before))).position
+    end = offset_at(spark, source, _point(str(rest[0]), rest[1], False)).position if rest else source.latest
+    if not is_ordered(start, end):
         raise StreamqlError(
             "INVALID_POINT_IN_TIME",
-            f"END (version {end}) lies before the start (version {start.version})",
+            f"END (version {end}) lies before the start (version {start})",
             hint="END is the last version that is shown, and must not be earlier than AT",
         )
-    return source.changes(Interval(start.version, end), StreamMode(str(mode)))
+    return source.changes(Interval(start, end), StreamMode(str(mode)))
 
 
 def _point(kind: str, value: object, before: bool) -> PointInTime:
@@ -141,7 +156,7 @@ def backlog_frame(spark: SparkSession, state: StreamState) -> DataFrame:
     """stream_backlog('s'): one row of what there is to consume, from the log alone."""
     source = open_source(spark, state.stream.source)
     interval = interval_now(spark, state, source)
-    b = backlog(source, interval, state.stream.mode)
+    b = source.backlog(interval, state.stream.mode)
     row = [
         b.versions,
         b.rows_added,
@@ -149,8 +164,8 @@ def backlog_frame(spark: SparkSession, state: StreamState) -> DataFrame:
         b.files,
         b.bytes,
         is_due(state, source, interval, b),
-        interval.after,
-        interval.through,
+        version_or_none(interval.after),
+        version_or_none(interval.through),
     ]
     return small_frame(spark, BACKLOG_COLUMNS, [row])
 
@@ -158,5 +173,5 @@ def backlog_frame(spark: SparkSession, state: StreamState) -> DataFrame:
 def table_time_micros(spark: SparkSession, state: StreamState) -> int | None:
     """When the version was committed that the stream's offset is at, in microseconds; None where the log does not know any more."""
     source = open_source(spark, state.stream.source)
-    time_ms = source.time_ms(state.offset.version)
+    time_ms = source.time_ms(state.offset.position)
     return None if time_ms is None else time_ms * 1000

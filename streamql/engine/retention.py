@@ -16,10 +16,12 @@ from streamql.delta.log import Commit, FileState
 from streamql.delta.table import DeltaTable
 from streamql.dialect import quote_string
 from streamql.errors import StreamqlError
-from streamql.model import Interval, StreamMode
+from streamql.model import Interval, StreamMode, TableSource, Versions
 from streamql.names import quote
 from streamql.settings import MAX_RETENTION_EXTENSION, VACUUM_GUARD, is_on, seconds
-from streamql.sources.table import FILE_RETENTION, LOG_RETENTION, OpenSource, file_retention_ms, log_retention_ms
+from streamql.sources.protocol import OpenSource
+from streamql.sources.retention import FILE_RETENTION, LOG_RETENTION, file_retention_ms, log_retention_ms
+from streamql.sources.table import OpenTable, open_table
 from streamql.times import DAY_MS, HOUR_MS, iso, now_ms
 
 log = logging.getLogger("streamql")
@@ -71,7 +73,7 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
     except StreamqlError as e:  # tables without streams are to be vacuumed all the same
         log.warning("whether a stream needs files of the table could not be looked up: %s", e.message)
         return
-    streams = [s for s in states if s.stream.source.table_id == latest.table_id]
+    streams = [(s, table_source) for s in states for table_source in _held_by(s, latest.table_id)]
     if not streams:
         return
     # A removal that is older than what the table keeps is not in its state any more, and does not protect its file.
@@ -81,8 +83,8 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
         if asked == 0 or str(spark.conf.get(IGNORES_RETAIN, "true")).lower() != "true":
             retained = min(retained, asked)
     cutoff = now_ms() - retained
-    for state in streams:
-        source = OpenSource(spark, state.stream.source, table, latest)
+    for state, table_source in streams:
+        source = OpenTable(spark, table_source, table, latest)
         removed = removed_behind(source, state)
         expired = [r for r in removed if r.time_ms < cutoff]
         lost = expired or forgotten(source, removed)
@@ -108,52 +110,74 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
         )
 
 
-def removed_behind(source: OpenSource, state: StreamState) -> list[Removal]:
-    """What went that a stream may have still to read, if only in portions: all since its offset, or since the begin of an unfinished
-    consumption, which is read again as it was."""
+def _held_by(state: StreamState, table_id: str) -> list[TableSource]:
+    """A table, if a stream needs its history: it is the stream's source, or one of the tables behind that."""
+    offset = state.offset
+    held = state.stream.source.holds(Interval(offset.position, offset.position, offset.initial))
+    return [table for table, _ in held if table.table_id == table_id][:1]
+
+
+def held_tables(spark: SparkSession, source: OpenSource, interval: Interval) -> list[OpenTable]:
+    """The tables whose history an interval of a source needs. Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED."""
+    if isinstance(source, OpenTable):
+        return [source]
+    return [open_table(spark, table) for table, _ in source.ref.holds(interval)]
+
+
+def _waiting(table: OpenTable, state: StreamState) -> list[Versions]:
+    """What a stream has still to read of a table: from its offset to the table's end."""
+    offset = state.offset
+    parts = versions_of(table, state, Interval(offset.position, offset.position, offset.initial))
+    return [Versions(v.after, max(v.after, table.latest), v.initial) for v in parts]
+
+
+def versions_of(table: OpenTable, state: StreamState, interval: Interval) -> list[Versions]:
+    """The versions of a table that an interval of a stream needs; none if the stream does not need the table."""
+    return [v for t, v in state.stream.source.holds(interval) if t.table_id == table.ref.table_id]
+
+
+def removed_behind(table: OpenTable, state: StreamState) -> list[Removal]:
+    """What went from a table that a stream may have still to read, if only in batches: all since its offset, or since the begin of an
+    unfinished consumption, which is read again as it was."""
     uuid, claim = state.stream.uuid, state.claim
-    begin = _needs_since(state, _interval(source, state))
+    parts = _waiting(table, state)
     if claim is not None and uuid in claim.intervals:
-        begin = min(begin, _needs_since(state, claim.intervals[uuid]))
-    if begin >= source.latest.version:
+        parts += versions_of(table, state, claim.intervals[uuid])
+    begin = min((_needs_since(state, part) for part in parts), default=table.latest)
+    if begin >= table.latest:
         return []
     try:
-        return removals(source.commits(Interval(begin, source.latest.version)))
+        return removals(table.commits(Versions(begin, table.latest)))
     except StreamqlError:  # the log does not reach back: it is stale, and nothing is left to be protected
         return []
 
 
-def _interval(source: OpenSource, state: StreamState) -> Interval:
-    offset = state.offset
-    return Interval(offset.version, max(offset.version, source.latest.version), offset.initial)
-
-
-def _needs_since(state: StreamState, interval: Interval) -> int:
+def _needs_since(state: StreamState, versions: Versions) -> int:
     """The version from which on nothing may go: initial rows are in STANDARD mode those of the interval's end."""
-    is_of_end = interval.initial and state.stream.mode is StreamMode.STANDARD
-    return interval.through if is_of_end else interval.after
+    is_of_end = versions.initial and state.stream.mode is StreamMode.STANDARD
+    return versions.through if is_of_end else versions.after
 
 
-def forgotten(source: OpenSource, removed: Sequence[Removal]) -> list[Removal]:
+def forgotten(source: OpenTable, removed: Sequence[Removal]) -> list[Removal]:
     """Those whose files no retention protects any more, however long."""
     if not removed:
         return []
-    states = source.table.forgotten(source.latest, [r.state for r in removed], min(r.time_ms for r in removed))
+    states = source.table.forgotten(source.snapshot, [r.state for r in removed], min(r.time_ms for r in removed))
     return [r for r in removed if r.state in set(states)]
 
 
-def _is_stale(source: OpenSource, state: StreamState) -> bool:
-    """Whether what the stream needs is gone already. One that cannot be read for another reason may yet be, in portions."""
-    interval = _interval(source, state)
+def _is_stale(table: OpenTable, state: StreamState) -> bool:
+    """Whether what the stream needs is gone already. One that cannot be read for another reason may yet be, in batches."""
     try:
-        if not interval.is_empty:
-            source.changes(interval, state.stream.mode)
+        for v in _waiting(table, state):
+            if not v.is_empty:
+                table.changes(Interval(v.after, v.through, v.initial), state.stream.mode)
     except StreamqlError as e:
         return e.code == "STREAM_STALE"
     return False
 
 
-def extend(spark: SparkSession, source: OpenSource, lag_ms: int) -> int | None:
+def extend(spark: SparkSession, source: OpenTable, lag_ms: int) -> int | None:
     """Makes a source keep its history for as long as a stream lags and EXTENDED_BY_MS more, in whole days, at most
     spark.streamql.maxRetentionExtension; the days. None: it keeps it for so long already, or may not be made to.
 
@@ -161,7 +185,7 @@ def extend(spark: SparkSession, source: OpenSource, lag_ms: int) -> int | None:
     """
     days_max = int(seconds(spark, MAX_RETENTION_EXTENSION) * 1000 // DAY_MS)
     days = min(-(-(lag_ms + EXTENDED_BY_MS) // DAY_MS), days_max)
-    latest = source.latest
+    latest = source.snapshot
     short = [
         key
         for key, ms in (
@@ -190,15 +214,15 @@ class Extension:
     catalogs: frozenset[str]
 
 
-def extension_of(source: OpenSource) -> Extension | None:
+def extension_of(source: OpenTable) -> Extension | None:
     """The extension of a source's retention; None: there is none."""
-    text = source.latest.configuration.get(EXTENDED)
+    text = source.snapshot.configuration.get(EXTENDED)
     if text is None:
         return None
     try:
         noted = json.loads(text)
         before, ours = noted["before"], noted["set"]
-        now = source.latest.configuration
+        now = source.snapshot.configuration
         kept = {k: before[k] for k in (FILE_RETENTION, LOG_RETENTION) if k in before and now.get(k) == ours.get(k)}
         return Extension(kept, frozenset(map(str, noted.get("catalogs", ()))))
     except (ValueError, TypeError, KeyError):  # somebody edited it: there is nothing to go back to
@@ -215,18 +239,18 @@ def has_joined(spark: SparkSession, extension: Extension) -> bool:
     return catalog_of(spark).table_id in extension.catalogs
 
 
-def join(spark: SparkSession, source: OpenSource, extension: Extension) -> None:
+def join(spark: SparkSession, source: OpenTable, extension: Extension) -> None:
     """Notes that this session's catalog needs an extension, too, which another's doctor made and would take back."""
     catalogs = extension.catalogs | {catalog_of(spark).table_id}
-    noted = json.loads(source.latest.configuration[EXTENDED]) | {"catalogs": sorted(catalogs)}
+    noted = json.loads(source.snapshot.configuration[EXTENDED]) | {"catalogs": sorted(catalogs)}
     _set(spark, source, {EXTENDED: json.dumps(noted, sort_keys=True)})
 
 
-def revert(spark: SparkSession, source: OpenSource, extension: Extension) -> bool:
+def revert(spark: SparkSession, source: OpenTable, extension: Extension) -> bool:
     """Takes an extension back as far as this session's catalog is concerned. False: others need it, and it stays for them."""
     others = extension.catalogs - {catalog_of(spark).table_id}
     if others:
-        noted = json.loads(source.latest.configuration[EXTENDED]) | {"catalogs": sorted(others)}
+        noted = json.loads(source.snapshot.configuration[EXTENDED]) | {"catalogs": sorted(others)}
         _set(spark, source, {EXTENDED: json.dumps(noted, sort_keys=True)})
         return False
     before = extension.before
@@ -236,12 +260,12 @@ def revert(spark: SparkSession, source: OpenSource, extension: Extension) -> boo
     return True
 
 
-def _sql(source: OpenSource) -> str:
+def _sql(source: OpenTable) -> str:
     """The very table, whatever has its name by now, here or in another metastore."""
     return f"spark_catalog.delta.{quote(source.table.path)}"
 
 
-def _set(spark: SparkSession, source: OpenSource, properties: dict[str, str]) -> None:
+def _set(spark: SparkSession, source: OpenTable, properties: dict[str, str]) -> None:
     if properties:
         listed = ", ".join(f"{quote_string(k)} = {quote_string(v)}" for k, v in properties.items())
         neutral.run(spark, f"ALTER TABLE {_sql(source)} SET TBLPROPERTIES ({listed})")

@@ -15,6 +15,7 @@ from streamql.dialect.statements import DescribeStream, ShowCreateStream, ShowSt
 from streamql.engine.reads import need_stream
 from streamql.engine.status import StreamStatus, status_of, statuses, tell_of_unreadable
 from streamql.errors import StreamqlError
+from streamql.model import version_or_none
 
 SHOW_COLUMNS = (
     "name STRING, schema_name STRING, table_name STRING, source_type STRING, mode STRING, offset_version BIGINT, "
@@ -78,7 +79,7 @@ def _row(state: StreamState, status: StreamStatus) -> list[Value]:
         status.source_name or str(stream.source.name),
         "TABLE",
         stream.mode.value,
-        state.offset.version,
+        version_or_none(state.offset.position),
         status.offset_time_ms,
         status.lag_versions,
         status.lag_seconds,
@@ -103,8 +104,8 @@ def describe_stream(spark: SparkSession, statement: DescribeStream) -> DataFrame
     more = {
         "definition": stream.definition,
         "stream_id": stream.uuid,
-        "source_id": stream.source.table_id,
-        "source_path": stream.source.path,
+        "source_id": stream.source.identity,
+        "source_path": stream.source.path or None,
         "show_initial_rows": _boolean(stream.show_initial_rows),
         "initial_rows_pending": _boolean(state.offset.initial),
         "created_by": stream.created_by,

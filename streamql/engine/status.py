@@ -12,17 +12,15 @@ from pyspark.sql import SparkSession
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.delta.jvm import activate, sentence
-from streamql.delta.table import look_at
 from streamql.errors import StreamqlError
 from streamql.reading import interval_now, is_due
-from streamql.sources.table import Backlog, backlog, history_ms, is_stale_soon, open_source
+from streamql.sources.protocol import NO_BACKLOG, Backlog, Peek
+from streamql.sources.registry import open_source, peek
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
 
 LOOKS_AT_ONCE = 8
-
-NO_BACKLOG = Backlog(versions=0, rows_added=0, rows_removed=0, files=0, bytes=0, has_data=False)
 
 
 @dataclass(frozen=True)
@@ -47,41 +45,35 @@ class StreamStatus:
 
 def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamStatus]:
     """`status_of` many streams. Their tables are looked at together; only streams that lag, or are broken, are looked at one by one."""
-    glances = look_at(spark, sorted({s.stream.source.path for s in states}))
 
-    def status(state: StreamState) -> StreamStatus:
-        glance, source = glances[state.stream.source.path], state.stream.source
-        is_current = (glance.version, glance.table_id) == (state.offset.version, source.table_id)
-        is_known = source.seen in (None, (glance.version, glance.time_ms))
-        if is_current and is_known and not catalog_of(spark).was_restored(state):
-            return _current(glance.time_ms, str(source.name), state)
+    def status(state: StreamState, peeked: Peek | None) -> StreamStatus:
+        is_current = peeked is not None and peeked.is_same and peeked.position == state.offset.position
+        if is_current and peeked is not None and not catalog_of(spark).was_restored(state):
+            return _current(peeked.time_ms, str(state.stream.source.name), state)
         return status_of(spark, state)
 
+    peeks = peek(spark, [s.stream.source for s in states])
     with ThreadPoolExecutor(LOOKS_AT_ONCE, initializer=activate, initargs=(spark,)) as pool:
-        return list(pool.map(status, states))
+        return list(pool.map(status, states, peeks))
 
 
 def status_of(spark: SparkSession, state: StreamState) -> StreamStatus:
     """Lag, backlog, staleness and what is wrong: from the log alone. Never raises for a broken stream: it says why."""
     try:
         source = open_source(spark, state.stream.source)
-        offset_time = source.time_ms(state.offset.version)
+        offset_time = source.time_ms(state.offset.position)
     except Exception as e:  # storage's own among them: the other streams are shown all the same
         return StreamStatus(invalid_reason=_reason(e))
-    name = str(source.source.name)
-    lag, seconds, stale_after, soon = max(0, source.latest.version - state.offset.version), None, None, False
+    name = str(source.ref.name)
+    lag, seconds, stale_after, soon = source.lag(state.offset), None, None, False
     try:
         interval = interval_now(spark, state, source)
         if not lag:
             return _current(offset_time, name, state)
-        first = source.first_time_ms(interval)
-        retention = history_ms(spark, source.latest.configuration, interval, state.stream.mode)
-        seconds, stale_after, soon = (
-            max(0, (now_ms() - first) // 1000),
-            first + retention,
-            is_stale_soon(first, retention),
-        )
-        waiting = None if interval.initial else backlog(source, interval, state.stream.mode)
+        expiry = source.expiry(interval, state.stream.mode)
+        if expiry is not None:
+            seconds, stale_after, soon = max(0, (now_ms() - expiry.first_ms) // 1000), expiry.at_ms, expiry.is_soon
+        waiting = None if interval.initial else source.backlog(interval, state.stream.mode)
         has_data = soon or is_due(state, source, interval, waiting)
         return StreamStatus(
             offset_time, lag, seconds, has_data, False, stale_after, source_name=name, backlog=waiting, stale_soon=soon

@@ -100,7 +100,7 @@ def missing_stream(
         guess = nearest_name(spark, name, with_streams=True)
         if found.kind != "missing":
             message += f": {wanted} is a {'view' if found.kind == 'view' else 'table'}"
-            on_it = [str(s.name) for s in _streams(spark) if s.stream.source.table_id == found.table_id]
+            on_it = [str(s.name) for s in _streams(spark) if s.stream.source.identity == found.table_id]
             if on_it:
                 hint = f"its streams: {', '.join(on_it)}"
             elif found.kind == "delta":

@@ -10,7 +10,7 @@ from streamql.changes import plan
 from streamql.changes.plan import PlanKind, plan_changes, without_pairs
 from streamql.delta.log import Commit, parse_commits
 from streamql.errors import StreamqlError
-from streamql.model import Interval, StreamMode
+from streamql.model import StreamMode, Versions
 
 MB = 1 << 20
 
@@ -52,7 +52,7 @@ def state(path: str, version: int, size: int, vector: int, move: bool) -> dict[s
 
 
 def planned(*commits: Commit) -> plan.ChangePlan:
-    return plan_changes(commits, Interval(4, 4 + len(commits)), StreamMode.STANDARD)
+    return plan_changes(commits, Versions(4, 4 + len(commits)), StreamMode.STANDARD)
 
 
 def shown(p: plan.ChangePlan) -> list[tuple[int, str]]:
@@ -200,7 +200,7 @@ def test_changes_behind_a_compaction_by_hand_are_of_one_identity() -> None:
 def test_rows_that_a_compaction_by_hand_brought_were_not_appended(initial: bool) -> None:
     deleted = commit(7, "DELETE", remove("x", 6), add("x", 6, vector=1))
     commits = [commit(5, "WRITE", add("n", 5)), BY_HAND, deleted]
-    p = plan_changes(commits, Interval(4, 7, initial), StreamMode.APPEND_ONLY)
+    p = plan_changes(commits, Versions(4, 7, initial), StreamMode.APPEND_ONLY)
     assert shown(p) == [(+1, "n")]
 
 
@@ -210,9 +210,9 @@ def test_initial_rows_say_which_of_their_files_may_be_gone() -> None:
         commit(6, "DELETE", remove("d", 2), add("d", 2, vector=1)),
         commit(7, "DELETE", remove("n", 5)),
     ]
-    appended = plan_changes(commits[:2], Interval(4, 6, True), StreamMode.APPEND_ONLY, commits[2:])
+    appended = plan_changes(commits[:2], Versions(4, 6, True), StreamMode.APPEND_ONLY, commits[2:])
     assert {f.path for f in appended.perishable} == {"o"}
-    standard = plan_changes(commits[:2], Interval(4, 6, True), StreamMode.STANDARD, commits[2:])
+    standard = plan_changes(commits[:2], Versions(4, 6, True), StreamMode.STANDARD, commits[2:])
     assert {f.path for f in standard.perishable} == {"n"}
 
 

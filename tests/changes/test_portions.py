@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamql.sources.table import longest_prefix
+from streamql.sources.batches import longest_prefix
 
 
 @given(st.integers(0, 300), st.data())

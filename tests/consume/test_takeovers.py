@@ -153,7 +153,7 @@ def test_the_beginning_of_what_had_nothing_to_deliver_says_nothing_of_what_arriv
     run(spark, "DROP TABLE target")
     state = catalog_of(spark).find(spark, Name("spark_catalog", schema, "quiet"))
     assert state is not None
-    run(spark, f"ALTER STREAM quiet SET OFFSET VERSION {state.offset.version}")
+    run(spark, f"ALTER STREAM quiet SET OFFSET VERSION {state.offset.position}")
     assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
 
 

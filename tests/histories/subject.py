@@ -12,7 +12,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamql.model import METADATA_COLUMNS, Interval, StreamMode
+from streamql.model import METADATA_COLUMNS, StreamMode, Versions
 
 from .columns import canonical
 from .oracles import Bag, Change
@@ -46,7 +46,7 @@ REQUIRED_PLANS: Final = frozenset(
 """The plan kinds that a full run must have taken."""
 
 
-def change_set(spark: SparkSession, path: str, interval: Interval, mode: StreamMode) -> DataFrame:
+def change_set(spark: SparkSession, path: str, interval: Versions, mode: StreamMode) -> DataFrame:
     """The change set as the subject makes it."""
     if SUBJECT == "engine":
         from streamql import changes
@@ -55,7 +55,7 @@ def change_set(spark: SparkSession, path: str, interval: Interval, mode: StreamM
     return snapshot_join(spark, path, interval.after, interval.through)
 
 
-def plan_kind(spark: SparkSession, path: str, interval: Interval, mode: StreamMode) -> str:
+def plan_kind(spark: SparkSession, path: str, interval: Versions, mode: StreamMode) -> str:
     """The name of the plan the engine takes."""
     from streamql import changes
 
@@ -64,17 +64,17 @@ def plan_kind(spark: SparkSession, path: str, interval: Interval, mode: StreamMo
     return plan.kind.name + (" with moves" if plan.moves else "") + (" shuffled" if shuffled else "")
 
 
-def plan_of(spark: SparkSession, path: str, interval: Interval, mode: StreamMode) -> str | None:
+def plan_of(spark: SparkSession, path: str, interval: Versions, mode: StreamMode) -> str | None:
     """`plan_kind`, or None for a subject that has no plans."""
     return plan_kind(spark, path, interval, mode) if HAS_PLANS else None
 
 
-def shown(spark: SparkSession, path: str, interval: Interval, mode: StreamMode, columns: list[str]) -> DataFrame:
+def shown(spark: SparkSession, path: str, interval: Versions, mode: StreamMode, columns: list[str]) -> DataFrame:
     """The change set without hidden columns: the three metadata columns, then the table's, by name."""
     return change_set(spark, path, interval, mode).select(*METADATA_COLUMNS, *[quoted(c) for c in columns])
 
 
-def collected(spark: SparkSession, log: TableLog, interval: Interval, mode: StreamMode) -> Bag:
+def collected(spark: SparkSession, log: TableLog, interval: Versions, mode: StreamMode) -> Bag:
     """The change set as a bag of canonical rows."""
     rows = shown(spark, log.path, interval, mode, [c.name for c in log.columns[interval.through]])
     bag: Bag = Counter()

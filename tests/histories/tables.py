@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pyspark.sql import SparkSession
 
-from streamql.model import Interval, StreamMode
+from streamql.model import StreamMode, Versions
 
 from . import oracles, subject
 from .oracles import Bag
@@ -88,7 +88,7 @@ class Table:
         """The subject's change set, which must be what the snapshots say."""
         standard = mode is StreamMode.STANDARD
         expected = (oracles.snapshot_changes if standard else oracles.snapshot_appends)(self, after, through)
-        actual = subject.collected(self.spark, self.log, Interval(after, through), mode)
+        actual = subject.collected(self.spark, self.log, Versions(after, through), mode)
         report = oracles.differences(expected, actual)
         assert not report, f"not what the snapshots say of ({after}, {through}], {mode.value}:\n{report}"
         return actual
@@ -113,4 +113,4 @@ class Table:
 
     def plan(self, mode: StreamMode = StreamMode.STANDARD) -> str | None:
         """The plan taken since the start, where the subject tells."""
-        return subject.plan_of(self.spark, self.path, Interval(self.start, self.version), mode)
+        return subject.plan_of(self.spark, self.path, Versions(self.start, self.version), mode)

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from streamql.changes import plan
 from streamql.errors import StreamqlError
-from streamql.model import Interval, StreamMode
+from streamql.model import StreamMode, Versions
 
 from . import oracles, subject
 from .histories import make_history
@@ -151,7 +151,7 @@ class Checker:
         after, through = window
         for mode in self.modes(window):
             expected = self.agreed(window, mode)
-            actual = self.actual(Interval(*window), mode)
+            actual = self.actual(Versions(*window), mode)
             if actual is None:
                 self.run.refused += 1
                 continue
@@ -171,7 +171,7 @@ class Checker:
         self.run.oracles.update(["snapshots", "python table"])
         return expected
 
-    def actual(self, interval: Interval, mode: StreamMode) -> Bag | None:
+    def actual(self, interval: Versions, mode: StreamMode) -> Bag | None:
         """What the subject says; None where it refuses a window that it may refuse."""
         window = (interval.after, interval.through)
         spark = self.interpreted if sum(window) % COMPILED_EVERY else self.spark
@@ -204,7 +204,7 @@ class Checker:
         """A first read of SHOW_INITIAL_ROWS."""
         for mode in StreamMode:
             expected = oracles.initial_rows(self.recording, *window, mode)
-            actual = self.actual(Interval(*window, initial=True), mode)
+            actual = self.actual(Versions(*window, initial=True), mode)
             if actual is not None and (report := oracles.differences(expected, actual)):
                 fail(self.recording, window, f"wrong initial rows, {mode.value}", report)
 

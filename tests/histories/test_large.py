@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from streamql.model import Interval, StreamMode
+from streamql.model import StreamMode, Versions
 
 from . import spark_oracles, subject
 from .recording import conf
@@ -33,7 +33,7 @@ def check(table: Table, after: int, mode: StreamMode = StreamMode.STANDARD) -> N
     oracle = spark_oracles.snapshot_join if standard else spark_oracles.snapshot_appends
     expected = oracle(table.spark, table.path, after, through)
     columns = [c.name for c in table.log.columns[through]]
-    actual = subject.shown(table.spark, table.path, Interval(after, through), mode, columns)
+    actual = subject.shown(table.spark, table.path, Versions(after, through), mode, columns)
     missing, extra = spark_oracles.differing(expected, actual)
     assert (missing, extra) == ([], []), f"({after}, {through}], {mode.value}: missing {missing}, unexpected {extra}"
 
@@ -115,7 +115,7 @@ def test_rows_lost_by_a_large_file_cost_pages(spark: SparkSession, table_path: s
     whole = sum(f.stat().st_size for f in Path(table_path).glob("*.parquet"))
     table.run("DELETE FROM {t} WHERE k IN (7, 250000, 499999)")
     check(table, table.start)
-    window = Interval(table.start, table.version)
+    window = Versions(table.start, table.version)
     with conf(spark, COUNTED):
         lost = bytes_read(subject.change_set(spark, table.path, window, StreamMode.STANDARD))
     assert 0 < lost < whole / 4, f"{lost:,} of {whole:,} bytes"

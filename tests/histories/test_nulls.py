@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.model import Interval, StreamMode
+from streamql.model import StreamMode, Versions
 
 from . import subject
 from .tables import Table
@@ -34,7 +34,7 @@ def test_rows_of_a_time_when_the_columns_could_be_null(spark: SparkSession, tabl
         ("DELETE", 0, 2, None, None, None, None, None, ("struct", (None, None)), None),
     ]
     assert [row[:3] for row in table.appended(created)] == [("INSERT", 0, 1), ("INSERT", 0, 2)]
-    rows = subject.change_set(spark, table_path, Interval(table.start, table.version), StreamMode.STANDARD)
+    rows = subject.change_set(spark, table_path, Versions(table.start, table.version), StreamMode.STANDARD)
     assert rows.where("n IS NULL AND b IS NULL AND c IS NULL AND p IS NULL AND s.i IS NULL").count() == 2
     assert rows.where("n IS NOT NULL OR s.i IS NOT NULL").count() == 0
 
@@ -64,7 +64,7 @@ def test_not_null_inside_of_a_type_is_claimed_if_it_always_was(spark: SparkSessi
     table.fill("SELECT id, CAST(id AS INT), named_struct('i', 5, 'c', 'c') FROM range(0, 3, 1, 1)")
 
     def claims() -> list[bool]:
-        interval = Interval(table.start, table.version)
+        interval = Versions(table.start, table.version)
         made = subject.change_set(spark, table_path, interval, StreamMode.STANDARD).schema
         return [made["n"].nullable, made["s"].nullable, made["s"].dataType["i"].nullable]
 
@@ -83,6 +83,6 @@ def test_a_struct_with_not_null_that_got_a_field(spark: SparkSession, table_path
     table.run(
         "ALTER TABLE {t} ADD COLUMN s.z INT", "INSERT INTO {t} VALUES (1, named_struct('i', 6, 'c', 'd', 'z', 7))"
     )
-    interval = Interval(table.start, table.version, initial=True)
+    interval = Versions(table.start, table.version, initial=True)
     rows = subject.shown(spark, table_path, interval, StreamMode.APPEND_ONLY, ["k", "s"])
     assert sorted((row.k, tuple(row.s)) for row in rows.collect()) == [(0, (5, "c", None)), (1, (6, "d", 7))]

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.errors import StreamqlError
-from streamql.model import Interval, StreamMode
+from streamql.model import StreamMode, Versions
 
 from . import subject
 from .tables import TRACKED, Table
@@ -31,7 +31,7 @@ def refused(
     """The error that reading raises; at the latest when the DataFrame is made, before rows are asked for."""
     with pytest.raises(StreamqlError) as raised:
         subject.change_set(
-            table.spark, table.path, Interval(after, table.version if through is None else through), mode
+            table.spark, table.path, Versions(after, table.version if through is None else through), mode
         )
     return raised.value
 
@@ -73,7 +73,7 @@ def test_row_tracking_switched_on_in_the_interval(spark: SparkSession, table_pat
     table.run("DELETE FROM {t} WHERE k = 2")
     for after in range(before):
         assert refused(table, after).code == "CHANGE_TRACKING_DISABLED"
-    rows = subject.shown(spark, table.path, Interval(enabled, table.version), StreamMode.STANDARD, ["k", "v"])
+    rows = subject.shown(spark, table.path, Versions(enabled, table.version), StreamMode.STANDARD, ["k", "v"])
     assert rows is not None
     assert [(row[0], *row[3:]) for row in rows.collect()] == [("DELETE", 2, "b")]
 
@@ -95,7 +95,7 @@ def test_a_compaction_by_hand_gives_rows_new_identities(spark: SparkSession, tab
     """As Delta's pages show it. What changed before it and again after it would come as two rows, of which a replica keeps one."""
 
     def shown(after: int, mode: StreamMode) -> list[tuple[object, object]]:
-        rows = subject.shown(spark, table.path, Interval(after, table.version), mode, ["k"]).collect()
+        rows = subject.shown(spark, table.path, Versions(after, table.version), mode, ["k"]).collect()
         return sorted((row[0], row[-1]) for row in rows)
 
     table.run("INSERT INTO {t} VALUES (100, 'new'), (101, 'new')")
@@ -126,7 +126,7 @@ def test_a_commit_file_is_gone(table: Table, mode: StreamMode, which: str) -> No
     table.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
     error = refused(table, table.start, mode, end)
     assert error.code == "STREAM_STALE"
-    kept = subject.shown(table.spark, table.path, Interval(gone, end), StreamMode.STANDARD, ["k"])
+    kept = subject.shown(table.spark, table.path, Versions(gone, end), StreamMode.STANDARD, ["k"])
     assert kept is not None
     assert sorted(row[-1] for row in kept.collect()) == list(range(gone - table.start, 4))
 
@@ -149,7 +149,7 @@ def test_a_removed_file_was_vacuumed(spark: SparkSession, table_path: str, vecto
     assert error.code == "STREAM_STALE"
     assert refused(table, deleted - 1).code == "STREAM_STALE"
     after_vacuum = table.run("INSERT INTO {t} VALUES (100, 'new')")
-    rows = subject.shown(spark, table.path, Interval(after_vacuum - 1, after_vacuum), StreamMode.STANDARD, ["k"])
+    rows = subject.shown(spark, table.path, Versions(after_vacuum - 1, after_vacuum), StreamMode.STANDARD, ["k"])
     assert rows is not None
     assert [row[-1] for row in rows.collect()] == [100]
 
@@ -162,7 +162,7 @@ def test_files_of_initial_rows_were_vacuumed(spark: SparkSession, table_path: st
     table.fill("SELECT id, 'v' FROM range(0, 10, 1, 2)")
     through = table.run("INSERT INTO {t} VALUES (100, 'new')")
     table.run("UPDATE {t} SET v = 'x' WHERE k = 1")
-    interval = Interval(table.start, through if later else table.version, True)
+    interval = Versions(table.start, through if later else table.version, True)
     assert subject.change_set(spark, table.path, interval, StreamMode(mode)).count() == 11
     table.run("VACUUM {t} RETAIN 0 HOURS", settings=NO_RETENTION)
     with pytest.raises(StreamqlError) as raised:
@@ -189,11 +189,11 @@ def test_a_checkpoint_that_cannot_be_read_is_not_history_that_is_gone(table: Tab
         checksum.unlink()
     checkpoint.with_name(f".{checkpoint.name}.crc").unlink(missing_ok=True)
     with pytest.raises(Exception, match=r"(?i)parquet") as raised:
-        subject.change_set(table.spark, table.path, Interval(middle, table.version), StreamMode.STANDARD).collect()
+        subject.change_set(table.spark, table.path, Versions(middle, table.version), StreamMode.STANDARD).collect()
     assert not isinstance(raised.value, StreamqlError), raised.value
     checkpoint.write_bytes(good)
     log.clearCache()
-    shown = subject.shown(table.spark, table.path, Interval(middle, table.version), StreamMode.STANDARD, ["k"])
+    shown = subject.shown(table.spark, table.path, Versions(middle, table.version), StreamMode.STANDARD, ["k"])
     assert [row[-1] for row in shown.collect()] == [4]
 
 
@@ -203,7 +203,7 @@ def test_files_of_an_earlier_window_were_vacuumed(table: Table) -> None:
     table.run("OPTIMIZE {t}")
     table.run("VACUUM {t} RETAIN 0 HOURS", settings=NO_RETENTION)
     with pytest.raises(StreamqlError) as raised:
-        subject.shown(table.spark, table.path, Interval(inserted - 1, inserted), StreamMode.STANDARD, ["k"])
+        subject.shown(table.spark, table.path, Versions(inserted - 1, inserted), StreamMode.STANDARD, ["k"])
     assert raised.value.code == "STREAM_STALE"
 
 
@@ -212,7 +212,7 @@ def test_vacuum_that_takes_nothing_needed_harms_nothing(table: Table) -> None:
     start = table.version
     table.run("INSERT INTO {t} VALUES (100, 'new')")
     table.run("VACUUM {t} RETAIN 0 HOURS", settings=NO_RETENTION)
-    rows = subject.shown(table.spark, table.path, Interval(start, table.version), StreamMode.STANDARD, ["k"])
+    rows = subject.shown(table.spark, table.path, Versions(start, table.version), StreamMode.STANDARD, ["k"])
     assert rows is not None
     assert [row[-1] for row in rows.collect()] == [100]
 

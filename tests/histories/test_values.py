@@ -259,11 +259,11 @@ def test_nested_fields_come_and_go(spark: SparkSession, table_path: str) -> None
 
 def table_rows(table: Table) -> list[tuple[object, ...]]:
     """(type, k, s as JSON) of the change set since the start: for nested schema changes, of which the snapshots know nothing."""
-    from streamql.model import Interval, StreamMode
+    from streamql.model import StreamMode, Versions
 
     from . import subject
 
-    rows = subject.shown(table.spark, table.path, Interval(table.start, table.version), StreamMode.STANDARD, ["k", "s"])
+    rows = subject.shown(table.spark, table.path, Versions(table.start, table.version), StreamMode.STANDARD, ["k", "s"])
     assert rows is not None
     shown = rows.selectExpr("__change_type", "k", "to_json(s) AS s").collect()
     return sorted((tuple(row) for row in shown), key=repr)
@@ -364,7 +364,7 @@ def test_column_mapping_switched_off(spark: SparkSession, table_path: str) -> No
 
 def test_nested_fields_of_initial_rows(spark: SparkSession, table_path: str) -> None:
     """Fields of structs are followed by name, where a cast would go by position."""
-    from streamql.model import Interval, StreamMode
+    from streamql.model import StreamMode, Versions
 
     from . import subject
 
@@ -380,7 +380,7 @@ def test_nested_fields_of_initial_rows(spark: SparkSession, table_path: str) -> 
     for part in ("l.element", "m.value"):
         table.run(f"ALTER TABLE {{t}} ALTER COLUMN {part}.b FIRST")
     table.run("INSERT INTO {t} SELECT 9, NULL, NULL, NULL")
-    interval = Interval(table.start, table.version, initial=True)
+    interval = Versions(table.start, table.version, initial=True)
     rows = subject.shown(spark, table_path, interval, StreamMode.APPEND_ONLY, ["k", "s", "l", "m"])
     shown = rows.selectExpr("k", "s.a", "s.b", "s.c", "l[0].a", "m[7].b").orderBy("k").collect()
     assert [tuple(row) for row in shown] == [(0, 1, 2, None, 1, 2), (9, None, None, None, None, None)]

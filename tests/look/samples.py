@@ -11,7 +11,7 @@ from streamql.cli.html.page import render
 from streamql.engine.ledger import Bucket, Consumption, Flow
 from streamql.engine.overview import Consumer, Overview, StreamFacts
 from streamql.engine.status import NO_BACKLOG, StreamStatus
-from streamql.sources.table import Backlog
+from streamql.sources.protocol import Backlog
 
 NOW = 1_790_000_000_000
 HOUR, DAY = 3_600_000, 86_400_000

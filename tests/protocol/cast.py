@@ -102,6 +102,17 @@ def streams(*names: str, targets: tuple[str, ...] = ("x",), initial: bool = Fals
     return made
 
 
+def pair(*targets: str) -> Callable[[World], None]:
+    """A source of two parts with two changes in each, a stream `s` on it, and targets."""
+
+    def made(world: World) -> None:
+        world.pair("s", 2)
+        for target in (*targets, "rest"):
+            world.table(target)
+
+    return made
+
+
 def drain(*names: str) -> Callable[[World], None]:
     """A healthy consumer for each stream, alone, until nothing is left."""
 

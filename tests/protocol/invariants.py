@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,8 +10,9 @@ from dataclasses import dataclass, field
 from py4j.protocol import Py4JError
 
 from streamql.catalog.contents import STREAM_DOMAIN
-from streamql.catalog.states import Claim, StreamState, decode
+from streamql.catalog.states import Claim, StreamState, decode, read_position
 from streamql.errors import StreamqlError
+from streamql.model import Position
 from tests.protocol.logs import Commit, Conflict, DeltaError, Json
 from tests.protocol.scheduler import LostAnswer, StatementFailed
 from tests.protocol.world import EVENTS, World
@@ -105,7 +107,7 @@ def _follow(seen: History, was: StreamState | None, now: StreamState, events: li
         if now.offset != was.offset and not any(_explains(e, was, now) for e in events):
             seen.wrong.append(f"the offset of {uuid} went from {was.offset} to {now.offset} by {events}")
         for consumed in [e for e in events if e["event"] == "consumed"]:
-            if (consumed["from_version"], consumed["through_version"]) != (was.offset.version, now.offset.version):
+            if _ends_of(consumed) != (was.offset.position, now.offset.position):
                 seen.wrong.append(f"{uuid} went from {was.offset} to {now.offset}, the ledger says {consumed}")
     claim, attempt = now.claim, _attempt(now)
     if claim is not None and attempt is not None:
@@ -119,8 +121,16 @@ def _follow(seen: History, was: StreamState | None, now: StreamState, events: li
 def _explains(event: Json, was: StreamState, now: StreamState) -> bool:
     if event["event"] == "set_offset":
         return True
-    moved = (event.get("from_version"), event.get("through_version")) == (was.offset.version, now.offset.version)
+    moved = _ends_of(event) == (was.offset.position, now.offset.position)
     return bool(event["event"] == "consumed" and moved and not now.offset.initial)
+
+
+def _ends_of(event: Json) -> tuple[Position | None, Position | None]:
+    """Where the interval of a consumption begins and ends, by its row of the ledger."""
+    if event.get("positions") is None:
+        return event.get("from_version"), event.get("through_version")
+    after, through = json.loads(event["positions"])
+    return read_position(after), read_position(through)
 
 
 def complaints(world: World) -> list[str]:
@@ -244,8 +254,8 @@ def _ends(world: World, seen: History) -> Iterator[str]:
     named = Counter(state.name.key for state in seen.states.values())
     yield from (f"{n} streams have the name {name}" for name, n in named.items() if n > 1)
     for uuid, state in seen.states.items():
-        last = world.storage.newest(seen.sources[uuid]).number
+        last = world.latest(seen.sources[uuid])
         if state.claim is not None:
             yield f"the claim {state.claim.consumption_id} was left on {uuid}"
-        if state.offset.version != last or state.offset.initial:
+        if state.offset.position != last or state.offset.initial:
             yield f"STUCK: {uuid} is at {state.offset}, its source at {last}"

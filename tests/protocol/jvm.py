@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from streamql.catalog.tables import EVENT_COLUMNS, JSON_TYPES
+from streamql.catalog.tables import EVENT_COLUMNS, JSON_TYPES, OPTIONAL_COLUMNS
 from tests.protocol.logs import Commit, Conflict, DeltaError, Json, Snapshot, as_json
 from tests.protocol.scheduler import CRASH, LOST, ORPHAN, REFUSED, Process, Step
 
@@ -24,7 +24,9 @@ AFTER = (CRASH, LOST)
 AFTER_CAS = (CRASH, LOST, REFUSED)
 
 
-EVENT_SCHEMA = {"fields": [{"name": name, "type": JSON_TYPES[kind]} for name, kind in EVENT_COLUMNS]}
+EVENT_SCHEMA = {
+    "fields": [{"name": name, "type": JSON_TYPES[kind]} for name, kind in (*EVENT_COLUMNS, *OPTIONAL_COLUMNS)]
+}
 
 
 class Package:

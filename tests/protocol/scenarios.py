@@ -29,6 +29,7 @@ from tests.protocol.cast import (
     written,
 )
 from tests.protocol.explore import Bounds
+from tests.protocol.parts import PARTS
 from tests.protocol.scheduler import FAIL, LOST, REFUSED
 from tests.protocol.together import TOGETHER
 
@@ -300,4 +301,4 @@ PERSONS = (
     ),
 )
 
-SCENARIOS = {s.name: s for s in (*INSERTS, *CREATES, *PERSONS, *TOGETHER)}
+SCENARIOS = {s.name: s for s in (*INSERTS, *CREATES, *PERSONS, *TOGETHER, *PARTS)}

@@ -22,9 +22,11 @@ import streamql.consume.targets as targets
 import streamql.consume.transactions as transactions
 import streamql.delta.jvm as jvm
 import streamql.engine.ddl as ddl
+import streamql.sources.registry as registry
 import streamql.sources.table as sources
-from streamql.model import Interval
+from streamql.model import Interval, Versions
 from tests.protocol.jvm import Node
+from tests.protocol.pair import PAIR
 from tests.protocol.scheduler import Actor, Process
 from tests.protocol.statements import ChangeSet
 from tests.protocol.world import World
@@ -183,6 +185,7 @@ def stage() -> Iterator[Stage]:
         patch.setattr(store, "_catalogs", {})
         patch.setattr(jvm, "_packages", WeakKeyDictionary())
         patch.setattr(sources, "change_set", _change_set)
+        patch.setattr(registry, "TYPES", {**registry.TYPES, PAIR.name: PAIR})
         gc.freeze()
         gc.set_threshold(GARBAGE_MAX)
         level = logging.getLogger("streamql").level
@@ -233,5 +236,5 @@ def _patch_processes(on: Stage, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(transactions, "_blocks", OwnDict(on, "blocks"))
 
 
-def _change_set(spark: object, path: str, interval: Interval, *_: object) -> ChangeSet:
-    return ChangeSet(path, interval)
+def _change_set(spark: object, path: str, versions: Versions, *_: object) -> ChangeSet:
+    return ChangeSet(path, Interval(versions.after, versions.through, versions.initial))

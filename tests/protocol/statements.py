@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from streamql.catalog.states import read_interval
 from streamql.model import Interval
 from tests.protocol.logs import Commit, Conflict, DeltaError, Json, Snapshot, metadata
 from tests.protocol.scheduler import CRASH, FAIL, LOST, ORPHAN, TORN, Step
@@ -175,7 +176,7 @@ class ConsumeCommand:
         rows = []
         for read in self.reads:
             token = json.loads(read.token)
-            bound = Interval(token["after"], token["through"], token["initial"])
+            bound = read_interval((token["after"], token["through"], token["initial"]))
             assert read.plan.interval == bound, "the token says another interval than is read"
             rows += self._world.changes(token["uuid"], read.plan.path, bound)
         return rows

@@ -117,7 +117,7 @@ class Play:
             spark = session_of(process)
             state = catalog_of(spark).find(spark, Name("spark_catalog", "db", stream))
             assert state is not None
-            found.append(state.offset.version)
+            found.append(state.offset.position)
 
         self.alone(process, look)
         return found[0]

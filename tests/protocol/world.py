@@ -16,11 +16,12 @@ from streamql.catalog.store import catalog_of
 from streamql.consume import consume, transactions
 from streamql.delta.command import Command
 from streamql.errors import StreamqlError
-from streamql.model import Interval
+from streamql.model import Interval, Parts, Position
 from streamql.names import Name
 from streamql.reading import StreamReading, read_stream
 from tests.protocol.jvm import BEFORE, Package, Session
 from tests.protocol.logs import Commit, DeltaError, Log, Storage, metadata
+from tests.protocol.pair import PARTS, PREFIX
 from tests.protocol.scheduler import LOST, Chooser, Process, Scheduler, Step
 from tests.protocol.statements import ConsumeCommand, Read, Write
 
@@ -104,10 +105,23 @@ class World:
 
     def changes(self, uuid: str, path: str, interval: Interval) -> list[str]:
         """The rows that a stream shows over an interval: one for each version that wrote, and one for the table as it was."""
-        commits = self.storage.newest(path).upto()
         initial = [f"{uuid}:initial"] if interval.initial else []
-        wrote = [v for v in range(interval.after + 1, interval.through + 1) if commits[v].rows]
-        return initial + [f"{uuid}:{version}" for version in wrote]
+        if isinstance(interval.after, Parts) and isinstance(interval.through, Parts):
+            begin, rows = dict(interval.after.numbers), initial
+            for (part, through), one in zip(interval.through.numbers, path.split("+"), strict=True):
+                rows += [f"{uuid}:{part} {version}" for version in self._wrote(one, begin[part], through)]
+            return rows
+        versions = interval.versions
+        return initial + [f"{uuid}:{version}" for version in self._wrote(path, versions.after, versions.through)]
+
+    def _wrote(self, path: str, after: int, through: int) -> list[int]:
+        commits = self.storage.newest(path).upto()
+        return [v for v in range(after + 1, through + 1) if commits[v].rows]
+
+    def latest(self, path: str) -> Position:
+        """Where a source is, by its path: a table, or the tables of a pair."""
+        versions = [self.storage.newest(one).number for one in path.split("+")]
+        return versions[0] if len(versions) == 1 else Parts.of(dict(zip(PARTS, versions, strict=True)))
 
     def dropping(self, name: str, *, by_product: bool = False) -> Generator[Step, None, None]:
         """DROP TABLE, which takes the rows along; what the product drops must have none."""
@@ -146,6 +160,16 @@ class World:
         ddl = f"CREATE STREAM {stream} ON TABLE {name}" + (" SHOW_INITIAL_ROWS = TRUE" if initial else "")
         self.scheduler.alone("maker", self.processes[-1], lambda: engine.run(session, ddl))
         for _ in range(versions):
+            self.append(name, "change")
+
+    def pair(self, stream: str, versions: int) -> None:
+        """A source of two tables, a stream on it, and versions written into both since."""
+        names = [f"{stream}_{part}" for part in PARTS]
+        self.still.update(self.table(name, tracked=True) for name in names)
+        session = session_of(self.process(f"maker of {stream}"))
+        ddl = f"CREATE STREAM {stream} ON TABLE {PREFIX}{stream}"
+        self.scheduler.alone("maker", self.processes[-1], lambda: engine.run(session, ddl))
+        for name in names * versions:
             self.append(name, "change")
 
     def append(self, name: str, row: str) -> None:

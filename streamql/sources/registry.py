@@ -1,0 +1,49 @@
+"""The types of sources there are. A new type is a module with a `SourceType`, and its entry here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from streamql.model import SourceRef
+from streamql.names import Name
+from streamql.sources.protocol import OpenSource, Peek, SourceType
+from streamql.sources.table import TABLE
+
+TYPES: Mapping[str, SourceType] = MappingProxyType({type_.name: type_ for type_ in (TABLE,)})
+"""All types, by name. In this order a name is looked up."""
+
+
+def source_json(source: SourceRef) -> dict[str, Any]:
+    """A source as JSON has it. A table is written without its type, as all releases write it."""
+    data = source.to_json()
+    return data if source.type_name == TABLE.name else {"type": source.type_name, **data}
+
+
+def read_source(data: Mapping[str, Any]) -> SourceRef:
+    """The source that `source_json` wrote. Raises LookupError, TypeError or ValueError for anything else."""
+    return TYPES[data.get("type", TABLE.name)].read(data)
+
+
+def open_source(spark: SparkSession, source: SourceRef) -> OpenSource:
+    """Finds a source again, wherever it is now. Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED."""
+    return TYPES[source.type_name].open(spark, source)
+
+
+def peek(spark: SparkSession, sources: Sequence[SourceRef]) -> list[Peek | None]:
+    """A quick look at each of several sources: those of a type together. None: that one must be opened."""
+    found: list[Peek | None] = [None] * len(sources)
+    for type_ in TYPES.values():
+        chosen = [i for i, source in enumerate(sources) if source.type_name == type_.name]
+        peeked = type_.peek(spark, [sources[i] for i in chosen]) if chosen else []
+        for i, one in zip(chosen, peeked, strict=True):
+            found[i] = one
+    return found
+
+
+def find_source(spark: SparkSession, name: Name) -> SourceRef | None:
+    """The source that a name stands for; None: the name is no source."""
+    return next((found for type_ in TYPES.values() if (found := type_.find(spark, name)) is not None), None)

@@ -1,0 +1,34 @@
+"""What an interval of a table holds, by the log alone: an upper bound of rows where files were rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from streamql.changes.plan import ChangePlan, Piece, PlanKind
+from streamql.model import Versions
+from streamql.sources.protocol import Backlog
+
+
+def backlog(plan: ChangePlan, interval: Versions) -> Backlog:
+    """Counts rows, files and bytes that reading an interval by its plan would touch. Pure."""
+    pieces = plan.inserted + plan.pieces
+    added = _rows(p for p in pieces if p.weight > 0)
+    removed = _rows(p for p in pieces if p.weight < 0)
+    size = sum(int(p.file.action.get("size", 0)) for p in pieces)
+    versions = interval.through - interval.after
+    return Backlog(
+        versions, added, removed, len({p.file.path for p in pieces}), size, plan.kind is not PlanKind.NOTHING
+    )
+
+
+def _rows(pieces: Iterable[Piece]) -> int | None:
+    """Count the rows of pieces of files, by their statistics; None if one has none."""
+    total = 0
+    for piece in pieces:
+        rows = piece.file.rows
+        if piece.other is not None:
+            rows = max(0, piece.other.deleted_rows - piece.file.deleted_rows)
+        if rows is None:
+            return None
+        total += rows
+    return total

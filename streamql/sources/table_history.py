@@ -1,0 +1,180 @@
+"""The history of a table against offsets of streams: where a stream can start, and what moving an offset skips or repeats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streamql.changes.plan import check_row_tracking
+from streamql.delta.log import Commit
+from streamql.errors import StreamqlError, counted
+from streamql.model import Offset, StreamMode, Versions, version_of
+from streamql.names import Name
+from streamql.sources.protocol import Point
+from streamql.sources.table_backlog import backlog
+from streamql.times import iso, now_ms
+
+if TYPE_CHECKING:
+    from streamql.sources.table import OpenTable
+
+COMMITS_MAX = 10_000
+"""An error message names the earliest start of a stream only if it is found among so many commits."""
+
+_TRACKING = "delta.enableRowTracking"
+
+
+def check_start(source: OpenTable, version: int) -> None:
+    """Check that a stream can start at a version: all commits since then can be read as changes. Raises INVALID_POINT_IN_TIME."""
+    try:
+        check_row_tracking(source.commits(Versions(version, source.latest)))
+        start = source.snapshot if version == source.latest else source.table.at(version)
+    except StreamqlError as e:
+        raise _cannot_start(source, version, e.message) from e
+    if start.configuration.get(_TRACKING) != "true":
+        raise _cannot_start(source, version, "change tracking was switched on later")
+
+
+def _cannot_start(source: OpenTable, at: int, why: str) -> StreamqlError:
+    message = f"a stream cannot start at version {at}: {why}"
+    found = earliest_start(source)
+    if found is None:
+        return StreamqlError("INVALID_POINT_IN_TIME", message, hint="leave the point out to start from now")
+    version, time_ms = found
+    return StreamqlError(
+        "INVALID_POINT_IN_TIME",
+        f"{message}; the earliest version that a stream can start at is {version} ({iso(time_ms)})",
+        hint=f"VERSION => {version}, or leave the point out to start from now",
+        earliest_version=version,
+        earliest_time_ms=time_ms,
+    )
+
+
+def earliest_start(source: OpenTable) -> tuple[int, int] | None:
+    """Return the earliest version that a stream can start at, and its commit time in milliseconds since 1970.
+
+    None if the log does not tell: it has more than COMMITS_MAX commits, lost one, or the table does not track changes now.
+    """
+    latest = source.snapshot
+    first, _ = source.table.earliest()
+    if first < 0 or latest.version - first > COMMITS_MAX or latest.configuration.get(_TRACKING) != "true":
+        return None
+    try:
+        start = source.table.at(first)
+        commits = source.commits(Versions(first, latest.version))
+    except StreamqlError:
+        return None
+    version, time_ms, is_on = first, start.time_ms, start.configuration.get(_TRACKING) == "true"
+    for commit in commits:
+        was_on = is_on
+        if commit.metadata is not None:
+            is_on = (commit.metadata.get("configuration") or {}).get(_TRACKING) == "true"
+        if not (was_on and is_on and _keeps_rows(commit)):
+            version, time_ms = commit.version, commit.time_ms
+    return version, time_ms
+
+
+def _keeps_rows(commit: Commit) -> bool:
+    """Tell whether a commit kept the identity of the rows that it rewrote."""
+    try:
+        check_row_tracking([commit])
+    except StreamqlError:
+        return False
+    return True
+
+
+def describe_move(source: OpenTable, stream: Name, mode: StreamMode, old: Offset, new: Offset) -> str | None:
+    """Say how many versions and rows a stream skips, or shows again, when its offset is set. None if no change lies between.
+
+    The number of rows is an upper bound, from the log alone. `new` is a version of the source.
+    """
+    before, after = version_of(old.position), version_of(new.position)
+    if before > source.latest:  # the source was put back: its history does not hold the old offset
+        return f"stream {stream} was set from version {before} to version {after}"
+    between = Versions(min(before, after), max(before, after))
+    skips_initial = old.initial and not new.initial
+    try:
+        rows = _rows_max(source, between, mode, before if skips_initial else None)
+    except StreamqlError:
+        with_rows = "the log no longer tells how many rows they changed"
+    else:
+        if rows == 0:
+            return None
+        with_rows = f"at most {counted(rows, 'row')}" if rows else "the log does not tell how many rows"
+    verb = "goes back over" if after < before else "skips"
+    versions = f"{counted(between.through - between.after, 'version')} ({before} to {after})"
+    what = versions if not between.is_empty else f"the rows that its source had at version {before}"
+    return f"stream {stream} {verb} {what}: {with_rows}"
+
+
+def _rows_max(source: OpenTable, interval: Versions, mode: StreamMode, initial: int | None) -> int | None:
+    """Count the changed rows of an interval, and the rows of the version `initial` (None: of no version); never too few.
+
+    None if the log does not tell. Raises STREAM_STALE and what planning the interval raises.
+    """
+    counts: list[int | None] = []
+    if not interval.is_empty:
+        found = backlog(source.plan(interval, mode), interval)
+        counts += [found.rows_added, found.rows_removed] if found.has_data else []
+    if initial is not None:
+        counts += [file.rows for file in source.table.files(source.table.at(initial))]
+    known = [n for n in counts if n is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def version_at(source: OpenTable, point: Point) -> int:
+    """Return the version that a point names. Raises INVALID_POINT_IN_TIME if it is not in the history of the table, or later than it."""
+    found = (
+        _version_at_time(source, point) if point.version is None else _existing_version(source, point, point.version)
+    )
+    return checked(source, found, point)
+
+
+def _existing_version(source: OpenTable, point: Point, version: int) -> int:
+    if version > source.latest:
+        raise _later(source, f"version {version} of {source.ref.name} does not exist yet", point)
+    return version - 1 if point.before else version
+
+
+def _version_at_time(source: OpenTable, point: Point) -> int:
+    time_us = point.time_us
+    assert time_us is not None
+    time_ms = time_us // 1000
+    # The clock of the writer of the latest commit may be ahead of this one.
+    if time_ms > max(now_ms(), source.snapshot.time_ms):
+        raise _later(source, f"{iso(time_ms)} lies in the future", point)
+    # Commits have whole milliseconds. The last one before a time is at least a microsecond earlier, so the time is rounded up.
+    version = source.table.version_at(-(-time_us // 1000) - 1 if point.before else time_ms)
+    if version < 0:
+        raise _outside(source, f"{iso(time_ms)} lies before the history of {source.ref.name}", point)
+    return version
+
+
+def checked(source: OpenTable, version: int, point: Point) -> int:
+    """Return the version, if every commit after it can still be read: logs lose their commits from the first on. Raises
+    INVALID_POINT_IN_TIME."""
+    if version < 0 or not (version == source.latest or source.table.has_commit(source.snapshot, version + 1)):
+        raise _outside(source, f"version {version} lies before the history of {source.ref.name}", point)
+    return version
+
+
+def _later(source: OpenTable, what: str, point: Point) -> StreamqlError:
+    latest = source.snapshot
+    return StreamqlError(
+        "INVALID_POINT_IN_TIME",
+        f"{what}: the latest version is {latest.version} ({iso(latest.time_ms)})",
+        hint=f"VERSION => {latest.version} names the latest version",
+        latest_version=latest.version,
+        latest_time_ms=latest.time_ms,
+        **point.where,
+    )
+
+
+def _outside(source: OpenTable, what: str, point: Point) -> StreamqlError:
+    first, time_ms = earliest_start(source) or source.table.earliest()
+    return StreamqlError(
+        "INVALID_POINT_IN_TIME",
+        f"{what}: the earliest that can be read is version {first} ({iso(time_ms)})",
+        hint=f"VERSION => {first}, or leave the point out to start from now",
+        earliest_version=first,
+        earliest_time_ms=time_ms,
+        **point.where,
+    )
