@@ -240,7 +240,7 @@ def edit(own: SparkSession, *states: dict[str, object] | str, **names: str) -> N
     assert log.commit(log.update(), domains, {}, []) is not None
 
 
-@pytest.mark.parametrize("text", ['{"format": 1, "uui', '{"format": 2}', "[]"])
+@pytest.mark.parametrize("text", ['{"format": 1, "uui', '{"format": 3}', "[]"])
 def test_a_damaged_entry_is_no_harm_to_other_streams(
     own: SparkSession, caplog: pytest.LogCaptureFixture, text: str
 ) -> None:
@@ -255,7 +255,7 @@ def test_a_damaged_entry_is_no_harm_to_other_streams(
             run(own, statement)
     (finding,) = examine(own)
     assert (finding.code, finding.severity) == ("CATALOG_UNREADABLE", "error")
-    if "2" in text:
+    if "3" in text:
         assert "upgrade streamql" in finding.remedy
         return
     assert "DROP STREAM" in finding.remedy

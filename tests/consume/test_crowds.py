@@ -24,13 +24,15 @@ ROWS = 5_000
 WRITES = (
     "INSERT INTO t SELECT id + {n} * 1000 + 100000, {n} FROM range(0, 200, 1, 2)",
     "UPDATE t SET v = v + 1 WHERE id % 17 = {n} % 17",
-    "DELETE FROM t WHERE id % 101 = {n} % 101",
+    "DELETE FROM t WHERE id > 1000 AND id % 101 = {n} % 101",
     (
-        "MERGE INTO t USING (SELECT id * 7 + {n} AS id FROM range(100)) s ON t.id = s.id "
+        "MERGE INTO t USING (SELECT IF(id % 2 = 0, id * 7 + {n}, id + {n} * 1000 + 500000) AS id FROM range(100)) s ON t.id = s.id "
         "WHEN MATCHED THEN UPDATE SET v = -{n} WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, {n})"
     ),
     "OPTIMIZE t",
 )
+"""An id that was deleted does not come back: in one interval its DELETE and its INSERT both match the replica's row, which Delta's MERGE
+refuses. Which writes are in one interval depends on the machine's speed."""
 
 
 def consuming(schema: str, i: int) -> list[str]:
