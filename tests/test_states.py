@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -15,10 +13,10 @@ from streamql.catalog.events import consumption_event
 from streamql.catalog.states import Claim, ClaimedStatement, Owner, StreamState, decode, encode
 from streamql.catalog.tables import EVENT_COLUMNS, JSON_TYPES, OPTIONAL_COLUMNS, misfit
 from streamql.errors import StreamqlError
-from streamql.model import Interval, Offset, Parts, Stream, StreamMode, TableSource, Versions, is_ordered
+from streamql.model import Interval, Offset, Parts, Stream, StreamMode, TableSource, is_ordered
 from streamql.names import Name
 from streamql.sources import registry
-from streamql.sources.protocol import SourceType
+from tests.protocol.pair import PAIR, PairSource
 
 STORED: dict[str, Any] = {
     "format": 1,
@@ -70,33 +68,10 @@ STORED: dict[str, Any] = {
 """As releases before sources of several parts have written it."""
 
 
-@dataclass(frozen=True)
-class Toy:
-    """A source of two parts."""
-
-    name: Name
-    identity: str
-    path: str = ""
-    type_name: str = "toy"
-
-    def to_json(self) -> dict[str, Any]:
-        """What `read` takes."""
-        return {"name": list(self.name.parts), "identity": self.identity}
-
-    @classmethod
-    def read(cls, data: Mapping[str, Any]) -> Toy:
-        """What `to_json` gave."""
-        return cls(Name.of(data["name"]), data["identity"])
-
-    def holds(self, interval: Interval) -> list[tuple[TableSource, Versions]]:
-        """No table."""
-        return []
-
-
 @pytest.fixture
-def toys(monkeypatch: pytest.MonkeyPatch) -> None:
-    toy = SourceType("toy", "TOY", Toy.read, lambda spark, source: source, lambda spark, name: None)
-    monkeypatch.setattr(registry, "TYPES", {**registry.TYPES, "toy": toy})
+def pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The type of sources that have two parts is known."""
+    monkeypatch.setattr(registry, "TYPES", {**registry.TYPES, PAIR.name: PAIR})
 
 
 def test_a_stream_on_a_table_is_stored_as_ever() -> None:
@@ -109,19 +84,19 @@ def test_a_stream_on_a_table_is_stored_as_ever() -> None:
     assert state.claim.intervals == {"u-1": Interval(3, 9, True)}
 
 
-@pytest.mark.usefixtures("toys")
+@pytest.mark.usefixtures("pairs")
 def test_a_stream_on_another_source() -> None:
     state = of_parts()
     text = encode(state)
     assert decode(text) == state
     stored = json.loads(text)
     assert stored["format"] == 2  # releases that know tables only set it aside
-    assert stored["source"] == {"type": "toy", "name": ["spark_catalog", "db", "k"], "identity": "topic-1"}
+    assert stored["source"] == {"type": "pair", "name": ["spark_catalog", "db", "pair_s"]}
     assert stored["offset"] == {"version": {"a": 1, "b": 2}, "initial": False}
     assert stored["claim"]["intervals"] == {"u-1": [{"a": 1, "b": 2}, {"a": 1, "b": 7}, False]}
 
 
-@pytest.mark.usefixtures("toys")
+@pytest.mark.usefixtures("pairs")
 def test_the_ledger_has_positions_of_several_parts() -> None:
     state = of_parts()
     assert state.claim is not None
@@ -132,7 +107,7 @@ def test_the_ledger_has_positions_of_several_parts() -> None:
 
 def of_parts() -> StreamState:
     after, through = Parts.of({"b": 2, "a": 1}), Parts.of({"a": 1, "b": 7})
-    source = Toy(Name("spark_catalog", "db", "k"), "topic-1")
+    source = PairSource(Name("spark_catalog", "db", "pair_s"))
     stream = Stream("u-1", Name("spark_catalog", "db", "s"), source, StreamMode.APPEND_ONLY, False, None, 1, "ann", "…")
     statement = ClaimedStatement(0, "app", "/x", "xid", "db.x", "AppendData", "f", 7)
     owner = Owner("tok", "host", 42, "s", "ann")

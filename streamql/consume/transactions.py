@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from pyspark.sql import SparkSession
 
@@ -94,12 +95,8 @@ def begin(spark: SparkSession) -> None:
 def commit(spark: SparkSession) -> None:
     """Ends the open transaction: the offsets move. Where that fails for its statements, it stays open."""
     block = current(spark) or _none("COMMIT")
-    try:
+    with _forgotten_if_lost(spark, block):
         block.commit()
-    except StreamqlError as e:
-        if e.code == "CLAIM_LOST":
-            _forget(spark, block)
-        raise
     _forget(spark, block)
 
 
@@ -119,8 +116,15 @@ def rollback(spark: SparkSession) -> None:
 def rollback_statement(spark: SparkSession) -> None:
     """Withdraws the statement of the open transaction that failed last: COMMIT no longer waits for it. The transaction stays open."""
     block = current(spark) or _none("ROLLBACK STATEMENT")
-    try:
+    with _forgotten_if_lost(spark, block):
         block.withdraw()
+
+
+@contextmanager
+def _forgotten_if_lost(spark: SparkSession, block: Block) -> Iterator[None]:
+    """Ends the session's transaction if its claim turns out to be lost: any other error leaves it open."""
+    try:
+        yield
     except StreamqlError as e:
         if e.code == "CLAIM_LOST":
             _forget(spark, block)

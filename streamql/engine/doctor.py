@@ -30,6 +30,7 @@ from streamql.engine.retention import (
     held_tables,
     is_ours,
     join,
+    offset_of,
     removed_behind,
     revert,
     versions_of,
@@ -331,7 +332,7 @@ def _tables(spark: SparkSession, states: Sequence[StreamState]) -> list[tuple[Ta
     them."""
     by_id: dict[str, tuple[TableSource, list[StreamState]]] = {}
     for state in states:
-        for table, _ in state.stream.source.holds(Interval(state.offset.position, state.offset.position)):
+        for table, _ in state.stream.source.holds(offset_of(state)):
             by_id.setdefault(table.table_id, (table, []))[1].append(state)
     tables = list(by_id.values())
     try:

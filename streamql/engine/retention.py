@@ -112,9 +112,13 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
 
 def _held_by(state: StreamState, table_id: str) -> list[TableSource]:
     """A table, if a stream needs its history: it is the stream's source, or one of the tables behind that."""
+    return [table for table, _ in state.stream.source.holds(offset_of(state)) if table.table_id == table_id][:1]
+
+
+def offset_of(state: StreamState) -> Interval:
+    """The offset of a stream as an interval without commits: what `holds` takes if the end of the source is not known."""
     offset = state.offset
-    held = state.stream.source.holds(Interval(offset.position, offset.position, offset.initial))
-    return [table for table, _ in held if table.table_id == table_id][:1]
+    return Interval(offset.position, offset.position, offset.initial)
 
 
 def held_tables(spark: SparkSession, source: OpenSource, interval: Interval) -> list[OpenTable]:
@@ -126,8 +130,7 @@ def held_tables(spark: SparkSession, source: OpenSource, interval: Interval) -> 
 
 def _waiting(table: OpenTable, state: StreamState) -> list[Versions]:
     """What a stream has still to read of a table: from its offset to the table's end."""
-    offset = state.offset
-    parts = versions_of(table, state, Interval(offset.position, offset.position, offset.initial))
+    parts = versions_of(table, state, offset_of(state))
     return [Versions(v.after, max(v.after, table.latest), v.initial) for v in parts]
 
 

@@ -70,15 +70,18 @@ object Txns {
  * reconstructs the table's whole state, by two jobs, however small the write and large the table. Of a claimed statement it is known
  * that a number can only have come since the claim was made, at version `seen`: the commits since then tell, mostly none.
  */
-class NumbersFromCommits(session: SparkSession, path: String, appId: String, seen: Long, reserved: Boolean) extends TransactionExecutionObserver {
-  private val before = TransactionExecutionObserver.getObserver
-
+class NumbersFromCommits(session: SparkSession, path: String, appId: String, seen: Long, reserved: Boolean) 
+  extends DelegatingObserver(TransactionExecutionObserver.getObserver) {
   override def startingTransaction(f: => OptimisticTransaction): OptimisticTransaction = {
     val txn = before.startingTransaction(f)
     val isOurs = txn.deltaLog.dataPath.toString == path && seen >= 0 && txn.snapshot.version >= seen
     if (isOurs && reserved) Txns.refuseUnlessEmpty(session, txn.deltaLog, txn.snapshot, seen)
     if (isOurs) new ClaimedTransaction(session, txn, appId, seen) else txn
   }
+}
+
+/** An observer of a thread's transactions that leaves all to the one `before` it; a subclass adds what it does when one starts. */
+abstract class DelegatingObserver(val before: TransactionExecutionObserver) extends TransactionExecutionObserver {
   override def createChild(): TransactionExecutionObserver = before.createChild()
   override def preparingCommit[T](f: => T): T = before.preparingCommit(f)
   override def beginDoCommit(): Unit = before.beginDoCommit()

@@ -17,7 +17,7 @@ object Written {
   }
 }
 
-class WrittenRows(val before: TransactionExecutionObserver) extends TransactionExecutionObserver {
+class WrittenRows(before: TransactionExecutionObserver) extends DelegatingObserver(before) {
   private val begun = ArrayBuffer[OptimisticTransaction]()
   private var isOver = false // threads of Delta's pools inherit this observer and keep it: they must not fill it
 
@@ -33,11 +33,4 @@ class WrittenRows(val before: TransactionExecutionObserver) extends TransactionE
     synchronized { if (!isOver) begun += txn }
     txn
   }
-  override def createChild(): TransactionExecutionObserver = before.createChild()
-  override def preparingCommit[T](f: => T): T = before.preparingCommit(f)
-  override def beginDoCommit(): Unit = before.beginDoCommit()
-  override def beginBackfill(): Unit = before.beginBackfill()
-  override def beginPostCommit(): Unit = before.beginPostCommit()
-  override def transactionCommitted(): Unit = before.transactionCommitted()
-  override def transactionAborted(): Unit = before.transactionAborted()
 }
