@@ -64,8 +64,8 @@ def transaction(spark: SparkSession | None = None) -> AbstractContextManager[Spa
     """A transaction block as a `with` statement: BEGIN TRANSACTION, then COMMIT, or ROLLBACK where the body raises.
 
     The DML statements of the body see one pinned interval of each stream they read, and the offsets move once, at the end. Where some
-    had committed before the body raised, nothing takes them back: the transaction stays unfinished (a note on the exception says so),
-    and the same body, run again, skips them and does the rest. Raises INVALID_TRANSACTION_STATE inside another one.
+    had committed before the body raised, nothing takes them back: the transaction stays partially committed (a note on the exception
+    says so), and the same body, run again, skips them and does the rest. Raises INVALID_TRANSACTION_STATE inside another one.
     """
     from streamql.sessions import transaction as block
 

@@ -42,10 +42,12 @@ ERROR_CLASSES = MappingProxyType(
         "STREAM_BUSY": ErrorClass("55P03", "another statement is consuming the stream"),
         "STREAM_MOVED": ErrorClass("40001", "the stream moved on since the statement read it"),
         "CLAIM_LOST": ErrorClass("40001", "the claim was taken over while the statement ran"),
-        "CONSUMPTION_UNDECIDED": ErrorClass(
+        "CONSUMPTION_IN_DOUBT": ErrorClass(
             "55000", "whether a consumption committed cannot be told; a person must say"
         ),
-        "CONSUMPTION_UNFINISHED": ErrorClass("55000", "some statements of a transaction committed, others did not"),
+        "CONSUMPTION_PARTIALLY_COMMITTED": ErrorClass(
+            "55000", "some statements of a transaction committed, others did not"
+        ),
         "CONSUMPTION_FAILED": ErrorClass("58000", "the statement failed and the stream did not move"),
         "INVALID_TRANSACTION_STATE": ErrorClass(
             "25000", "BEGIN, COMMIT or a statement where the transaction does not allow it"

@@ -246,6 +246,6 @@ def transaction(spark: SparkSession | None = None) -> Iterator[SparkSession]:
             run_sql("ROLLBACK", chosen)
         except StreamqlError as told:
             # It is half done; or whole, by a COMMIT that came through unheard; or others have ended it.
-            if told.code in ("CONSUMPTION_UNFINISHED", "TRANSACTION_COMMITTED", "CLAIM_LOST"):
+            if told.code in ("CONSUMPTION_PARTIALLY_COMMITTED", "TRANSACTION_COMMITTED", "CLAIM_LOST"):
                 getattr(e, "add_note", log.warning)(str(told))  # exceptions of Python 3.10 take no notes
         raise

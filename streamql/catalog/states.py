@@ -80,8 +80,8 @@ class Claim:
     """A consumption under way: which streams over which intervals, into what, by whom.
 
     `number` is n: the event number that the claim's own commit gave the lowest stream. Statements commit with 2n, a fence with 2n + 1.
-    `is_block`: the statements come one by one (BEGIN TRANSACTION), so that only COMMIT says there are no more. `is_unfinished`: some
-    statements are done, the others fenced, and nobody is at work: the same statements, run again, take the claim over. `revision`
+    `is_block`: the statements come one by one (BEGIN TRANSACTION), so that only COMMIT says there are no more. `is_partially_committed`:
+    some statements are done, the others fenced, and nobody is at work: the same statements, run again, take the claim over. `revision`
     counts how often the claim was written anew: whoever decides it for its owner must have seen all statements that entered it.
     """
 
@@ -95,7 +95,7 @@ class Claim:
     text: str
     lease_seconds: float
     is_block: bool = False
-    is_unfinished: bool = False
+    is_partially_committed: bool = False
     revision: int = 0
 
     @property
@@ -247,7 +247,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "text": claim.text,
         "lease_seconds": claim.lease_seconds,
         "is_block": claim.is_block,
-        "is_unfinished": claim.is_unfinished,
+        "is_unfinished": claim.is_partially_committed,
         "revision": claim.revision,
     }
 

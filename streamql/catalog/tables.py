@@ -133,10 +133,14 @@ def _streams_query(schema: str, path: str | None) -> str:
     )
 
 
+_OUTCOME = "CASE outcome WHEN 'UNDECIDED' THEN 'IN_DOUBT' WHEN 'UNFINISHED' THEN 'PARTIALLY_COMMITTED' ELSE outcome END"
+"""An outcome as it is called now: format 1 catalogs hold rows with two earlier names."""
+
+
 def _consumptions_query(schema: str, path: str | None) -> str:
     """The ledger: which statement took which versions of which stream into which version of which target."""
     return (
-        "SELECT stream, sequence, from_version, through_version, outcome, operation, target, target_version, guarantee, "
+        f"SELECT stream, sequence, from_version, through_version, {_OUTCOME} AS outcome, operation, target, target_version, guarantee, "
         "from_json(changes, 'MAP<STRING, BIGINT>') AS changes, rows_written, metrics, "
         "statement, user_name, host, pid, started_at, ended_at, error, stream_id, consumption_id, target_path "
         f"FROM {events_name(schema, path)} WHERE {IS_CONSUMPTION}"

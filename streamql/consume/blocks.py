@@ -1,7 +1,7 @@
 """Transaction blocks: BEGIN TRANSACTION, statements that consume, COMMIT or ROLLBACK. One claim, one interval a stream, moved at COMMIT.
 
 Delta commits to one table at a time, so a block is exactly once over its targets, not atomic. Each statement enters the claim before it
-runs, and its target's log resolves it. A block that ended half way stays unfinished: its next run skips the statements that are done.
+runs, and its target's log resolves it. The next run of a partially committed block skips the statements that are done.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Block:
             return self._claim.intervals[uuid_]
         if (pinned := self._pins.interval(uuid_)) is not None:
             return pinned
-        if state.claim is not None and state.claim.is_unfinished and state.claim.is_block:
+        if state.claim is not None and state.claim.is_partially_committed and state.claim.is_block:
             return state.claim.intervals[uuid_]
         return None
 
@@ -248,7 +248,7 @@ class Block:
         state = catalog_of(self._spark).by_uuid(self._spark, next(iter(self._claim.intervals)))
         now = None if state is None else state.claim
         mine = (self._claim.consumption_id, self._claim.number, self._claim.revision + 1)
-        if now is None or now.identity != mine or now.owner != self._claim.owner or now.is_unfinished:
+        if now is None or now.identity != mine or now.owner != self._claim.owner or now.is_partially_committed:
             return False
         self._claim = judge(self._spark, now)
         return True
@@ -284,7 +284,7 @@ class Block:
         return (statement, target) if self._claims(states, claim, sources_of(command)) else None
 
     def _take_over(self, begun: Claim) -> None:
-        """Goes on with an unfinished block: the done statements stay so, the others get new numbers."""
+        """Goes on with a partially committed block: the done statements stay so, the others get new numbers."""
         found = [catalog_of(self._spark).by_uuid(self._spark, u) for u in begun.intervals]
         states = [s for s in found if s is not None and s.claim is not None and s.claim.identity == begun.identity]
         if len(states) < len(begun.intervals):
@@ -321,7 +321,7 @@ class Block:
 
     def commit(self) -> None:
         """Moves the offsets of all streams that statements have consumed. Raises INVALID_TRANSACTION_STATE where a statement failed and was
-        not run again, CLAIM_LOST, CONSUMPTION_UNFINISHED; then nothing moved."""
+        not run again, CLAIM_LOST, CONSUMPTION_PARTIALLY_COMMITTED; then nothing moved."""
         with self._lock:
             self._refuse_if_closed()
             self._settle()
@@ -331,7 +331,9 @@ class Block:
                 return
             if self._met.ahead:
                 ahead = self._met.ahead[0].target
-                raise errors.unfinished(self._claim, f"this run has not come to the statement that wrote {ahead}")
+                raise errors.partially_committed(
+                    self._claim, f"this run has not come to the statement that wrote {ahead}"
+                )
             if left := left_out(self._claim):
                 raise errors.not_run_again(left)
             outcome = "CONSUMED" if self._claim.done else "FAILED"
@@ -372,7 +374,7 @@ class Block:
             raise errors.lost(self._claim, "another process took this one for dead")
 
     def rollback(self) -> None:
-        """Gives the streams back. Raises CONSUMPTION_UNFINISHED where statements have committed: Delta cannot take that back."""
+        """Gives the streams back. Raises CONSUMPTION_PARTIALLY_COMMITTED where statements have committed: Delta cannot take that back."""
         with self._lock:
             if self._claim is None:
                 return
@@ -384,10 +386,10 @@ class Block:
                 if said == "CONSUMED":  # by a COMMIT of which nobody heard
                     raise errors.committed(judged)
                 if said is None:
-                    raise errors.unfinished(judged, "another process took this one for dead")
+                    raise errors.partially_committed(judged, "another process took this one for dead")
                 raise errors.lost_without_commit(judged, said)
-            if conclude(self._spark, judged, "rolled back") == "UNFINISHED":
-                raise errors.unfinished(judged, "rolled back")
+            if conclude(self._spark, judged, "rolled back") == "PARTIALLY_COMMITTED":
+                raise errors.partially_committed(judged, "rolled back")
 
     def close(self) -> None:
         """Stops the heartbeat; from now on no statement runs in it."""

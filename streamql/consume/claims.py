@@ -15,7 +15,7 @@ from streamql.catalog.events import consumption_event
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume.decide import judge_what_can_be
-from streamql.consume.errors import busy, edited, gone, lost_with_data, unfinished
+from streamql.consume.errors import busy, edited, gone, lost_with_data, partially_committed
 from streamql.consume.liveness import POLL_SECONDS_MAX, POLL_SECONDS_MIN, is_abandoned
 from streamql.consume.owner import this_owner
 from streamql.delta.command import Target
@@ -32,7 +32,7 @@ log = logging.getLogger("streamql")
 READING = ClaimedStatement(0, "", "", "", "", "SELECT", "", 0)
 """What the ledger shows as the statement of a query that consumed by reading."""
 
-Conclusion = Literal["CONSUMED", "FAILED", "UNFINISHED", "LOST"]
+Conclusion = Literal["CONSUMED", "FAILED", "PARTIALLY_COMMITTED", "LOST"]
 """LOST: others took the claim and ended it, and nothing of its statements is in."""
 
 Sources = Mapping[str, SourceRef]
@@ -169,23 +169,23 @@ def conclusion(claim: Claim) -> Conclusion:
     if not claim.done:
         return "FAILED"
     is_whole = not claim.is_block and len(claim.done) == len(claim.statements)
-    return "CONSUMED" if is_whole else "UNFINISHED"
+    return "CONSUMED" if is_whole else "PARTIALLY_COMMITTED"
 
 
 def conclude(spark: SparkSession, judged: Claim, why: str | None) -> Conclusion:
-    """Ends a decided claim: consumed where all data is in, released where none is; where some is, it stays, unfinished.
+    """Ends a decided claim: consumed where all data is in, released where none is; where some is, it stays, partially committed.
 
     Where the claim is not there any more: what others made of it, or CLAIM_LOST is raised, though data of its statements is in.
     """
     outcome = conclusion(judged)
-    if outcome == "UNFINISHED":
-        is_there = write(spark, judged, replace(judged, is_unfinished=True)) != "lost"
+    if outcome == "PARTIALLY_COMMITTED":
+        is_there = write(spark, judged, replace(judged, is_partially_committed=True)) != "lost"
     else:
         is_there = end(spark, judged, outcome, None if outcome == "CONSUMED" else why)
     if is_there:
         return outcome
     if _goes_on_elsewhere(spark, judged):
-        return "UNFINISHED"
+        return "PARTIALLY_COMMITTED"
     if is_consumed(spark, judged):  # by others, who took this process for dead, and did the rest
         return "CONSUMED"
     if judged.done:
@@ -194,14 +194,14 @@ def conclude(spark: SparkSession, judged: Claim, why: str | None) -> Conclusion:
 
 
 def _goes_on_elsewhere(spark: SparkSession, claim: Claim) -> bool:
-    """Whether others, who took this process for dead, keep the consumption: unfinished, or gone on with."""
+    """Whether others, who took this process for dead, keep the consumption: partially committed, or gone on with."""
     states = [catalog_of(spark).by_uuid(spark, uuid) for uuid in claim.intervals]
     return any(s is not None and s.claim is not None and s.claim.consumption_id == claim.consumption_id for s in states)
 
 
 def recover(spark: SparkSession, claim: Claim, why: str) -> None:
-    """Decides a claim that its owner will not decide, and ends it, unless it is unfinished. Raises CONSUMPTION_UNDECIDED, also where a
-    target can be neither read nor fenced."""
+    """Decides a claim that its owner will not decide, and ends it, unless it is partially committed. Raises CONSUMPTION_IN_DOUBT, also
+    where a target can be neither read nor fenced."""
     judged, problem = judge_what_can_be(spark, claim, whatever=True)
     if problem is not None:
         raise problem
@@ -232,9 +232,10 @@ def wait_until_free(
 ) -> StreamState:
     """The stream once nobody consumes it: waits, and recovers a claim whose owner is gone.
 
-    `resumes`: an unfinished claim of which it says so is answered with the stream: the caller takes it over. `give_up`: so is a claim
-    that is unfinished, or that no log can decide: the caller ends it. Raises STREAM_BUSY, STREAM_NOT_FOUND, CONSUMPTION_UNDECIDED,
-    CONSUMPTION_UNFINISHED.
+    `resumes`: a partially committed claim of which it says so is answered with the stream: the caller takes it over. `give_up`: so is a
+    claim that is partially committed, or that no log can decide: the caller ends it. Raises STREAM_BUSY, STREAM_NOT_FOUND,
+    CONSUMPTION_IN_DOUBT,
+    CONSUMPTION_PARTIALLY_COMMITTED.
     """
     deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
     pause = POLL_SECONDS_MIN
@@ -244,19 +245,19 @@ def wait_until_free(
         now = catalog.by_uuid(spark, state.stream.uuid)
         if now is None:
             raise gone(str(state.name))
-        if now.claim is None or (now.claim.is_unfinished and resumes(now.claim)):
+        if now.claim is None or (now.claim.is_partially_committed and resumes(now.claim)):
             return now
-        if now.claim.is_unfinished:
+        if now.claim.is_partially_committed:
             if give_up:
                 return now
-            raise unfinished(now.claim, f"stream {now.name} waits for it")
+            raise partially_committed(now.claim, f"stream {now.name} waits for it")
         why = is_abandoned(spark, now.claim)
         if why is not None:
             try:
                 recover(spark, now.claim, why)
                 check_moved_on(spark, now)
             except StreamqlError as e:
-                if e.code in ("CONSUMPTION_UNDECIDED", "CATALOG_UNREADABLE") and give_up:
+                if e.code in ("CONSUMPTION_IN_DOUBT", "CATALOG_UNREADABLE") and give_up:
                     return now
                 raise
             continue  # it is free now, or somebody else's: also who would not wait may look again
@@ -275,8 +276,8 @@ def check_moved_on(spark: SparkSession, state: StreamState) -> None:
 
 
 def check_stands(spark: SparkSession, claim: Claim, done: ClaimedStatement, target: Target) -> None:
-    """Raises CONSUMPTION_UNFINISHED where what a done statement wrote is not what it would write now, so that it cannot be skipped: its
-    table was dropped, replaced or restored. Of what is no Delta table, nobody can say."""
+    """Raises CONSUMPTION_PARTIALLY_COMMITTED if the table that a done statement wrote was dropped, replaced or restored since, so that the
+    statement cannot be skipped. A target that is not a Delta table is not checked."""
     stands = done.writes_where(target.path, target.name)
     if stands and done.path:
         table = DeltaTable(spark, done.path)
@@ -285,7 +286,7 @@ def check_stands(spark: SparkSession, claim: Claim, done: ClaimedStatement, targ
         since = done.seen if done.target_version is None else done.target_version
         stands = stands and not table.was_restored_since(now, since)
     if not stands:
-        raise unfinished(claim, f"{done.target} was replaced, restored or dropped since it was written")
+        raise partially_committed(claim, f"{done.target} was replaced, restored or dropped since it was written")
 
 
 def tell_of_resumption(begun: Claim) -> None:
@@ -359,20 +360,20 @@ def new_claim(spark: SparkSession, consumption_id: str, text: str, *, is_block: 
 
 
 def owned(spark: SparkSession, begun: Claim, states: Sequence[StreamState], lead: str) -> Claim:
-    """A new claim, or an unfinished one, as this process's: under the number that the next event of its lead stream has, so that fences
-    for earlier ones do not bind it."""
+    """A new claim, or a partially committed one, as this process's. Its number is that of the lead stream's next event, so fences of
+    earlier owners do not bind it."""
     return replace(
         begun,
         number=next(s for s in states if s.stream.uuid == lead).sequence + 1,
         owner=this_owner(spark),
         heartbeat=begun.heartbeat + 1,
-        is_unfinished=False,
+        is_partially_committed=False,
         revision=begun.revision + 1,
     )
 
 
 def claim_streams(spark: SparkSession, states: Sequence[StreamState], claim: Claim, sources: Sources) -> bool:
-    """Makes a claim on all its streams by one commit: free ones, or such that are under the unfinished claim that this one goes on
-    with. False: one of them changed since it was read."""
+    """Claims all streams of a claim by one commit. They are free, or under the partially committed claim that this one resumes. False: one
+    of them changed since it was read."""
     _warn_of_storage(spark, claim, sources)
     return catalog_of(spark).commit(spark, states, [_claimed(s, claim, sources) for s in states], [])

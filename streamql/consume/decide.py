@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement
 from streamql.catalog.store import catalog_of
-from streamql.consume.errors import UNREACHABLE, undecided
+from streamql.consume.errors import UNREACHABLE, in_doubt
 from streamql.delta.jvm import sentence
 from streamql.delta.table import DeltaTable
 from streamql.delta.txns import fence, find_txn
@@ -17,7 +17,7 @@ from streamql.errors import StreamqlError
 FENCE_ATTEMPTS_MAX = 100
 
 
-class Undecidable(Exception):
+class InDoubt(Exception):
     """No log tells what became of a statement; the sentence says why."""
 
 
@@ -25,7 +25,7 @@ def decide(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> Cl
     """The statement with its outcome. Done: its commit is in the target. Fenced: it is not, and never will be.
 
     Reads the target's log at the path; where the statement has not committed, fences it, so that it cannot any more. Right for owner and
-    recoverer alike, at any time, any number of times. Raises Undecidable where there is no log at the path, or another table's
+    recoverer alike, at any time, any number of times. Raises InDoubt where there is no log at the path, or another table's
     without the number: then a person must say.
     """
     if statement.outcome != "open":
@@ -37,7 +37,7 @@ def decide(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> Cl
         table = DeltaTable(spark, statement.path)
         latest = table.latest()
         if not latest.exists:
-            raise Undecidable("there is no table any more where it wrote")
+            raise InDoubt("there is no table any more where it wrote")
         found = find_txn(spark, table, latest, statement.app_id, claim.data_number, statement.seen)
         if found is not None and found.number >= claim.data_number:
             if found.number == claim.data_number:
@@ -53,7 +53,7 @@ def decide(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> Cl
                 )
             return replace(statement, outcome="fenced")
         if latest.table_id != statement.table_id and not _is_same_log(table, statement):
-            raise Undecidable("another table stands where it wrote")
+            raise InDoubt("another table stands where it wrote")
         number = fence(spark, statement.path, statement.app_id, claim.fence_number, claim.data_number)
         if number is not None and number != claim.data_number:
             return replace(statement, outcome="fenced")
@@ -72,12 +72,12 @@ def decide_own(
         return replace(statement, outcome="done")
     try:
         return decide(spark, claim, statement)
-    except Undecidable as e:
-        raise undecided(claim, statement, str(e), _names(spark, claim)) from None
+    except InDoubt as e:
+        raise in_doubt(claim, statement, str(e), _names(spark, claim)) from None
 
 
 def judge(spark: SparkSession, claim: Claim) -> Claim:
-    """The claim with all its statements decided. Raises CONSUMPTION_UNDECIDED, and what reading or fencing a target raises."""
+    """The claim with all its statements decided. Raises CONSUMPTION_IN_DOUBT, and what reading or fencing a target raises."""
     judged, problem = judge_what_can_be(spark, claim)
     if problem is not None:
         raise problem
@@ -87,7 +87,7 @@ def judge(spark: SparkSession, claim: Claim) -> Claim:
 def judge_what_can_be(
     spark: SparkSession, claim: Claim, *, whatever: bool = False
 ) -> tuple[Claim, StreamqlError | None]:
-    """The claim with those of its statements decided that a log can decide, and the CONSUMPTION_UNDECIDED of the first other one.
+    """The claim with those of its statements decided that a log can decide, and the CONSUMPTION_IN_DOUBT of the first other one.
 
     One that nobody can decide does not keep the others from being fenced: whoever gives the claim up must know that none can commit
     later. `whatever`: so it is with one whose target does not let itself be looked at or fenced, for whatever reason.
@@ -98,7 +98,7 @@ def judge_what_can_be(
         try:
             statements.append(decide(spark, claim, statement))
             continue
-        except Undecidable as e:
+        except InDoubt as e:
             problems.append((statement, str(e)))
         except StreamqlError:
             raise
@@ -108,7 +108,7 @@ def judge_what_can_be(
             problems.append((statement, f"{UNREACHABLE}: {sentence(e)}"))
         statements.append(statement)
     judged = replace(claim, statements=tuple(statements))
-    return judged, undecided(judged, *problems[0], _names(spark, claim)) if problems else None
+    return judged, in_doubt(judged, *problems[0], _names(spark, claim)) if problems else None
 
 
 def _names(spark: SparkSession, claim: Claim) -> dict[str, str]:

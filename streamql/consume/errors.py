@@ -13,7 +13,7 @@ from streamql.settings import BUSY_TIMEOUT
 from streamql.times import now_ms
 
 UNREACHABLE = "its target cannot be read or written"
-"""Why a consumption is undecided that its target's log may decide at another time."""
+"""Why a consumption is in doubt that its target's log may decide at another time."""
 
 
 def busy(state: StreamState) -> StreamqlError:
@@ -147,10 +147,10 @@ def not_run_again(failed: ClaimedStatement) -> StreamqlError:
     )
 
 
-def unfinished(claim: Claim, what: str) -> StreamqlError:
+def partially_committed(claim: Claim, what: str) -> StreamqlError:
     """The error for a transaction of which some statements are in and others not."""
     return StreamqlError(
-        "CONSUMPTION_UNFINISHED",
+        "CONSUMPTION_PARTIALLY_COMMITTED",
         f"a transaction of {claim.owner.who} did not come to its end, and {len(claim.done)} of its "
         f"statements committed, into {claim.where_done}: {what}",
         hint="run the same transaction again: what is done is skipped. Or RESTORE the targets, then ALTER STREAM … RELEASE",
@@ -166,7 +166,7 @@ def way_out(claim: Claim | None) -> Iterator[None]:
     try:
         yield
     except StreamqlError as e:
-        if claim is None or not claim.done or e.code not in ("STREAM_BUSY", "CONSUMPTION_UNFINISHED"):
+        if claim is None or not claim.done or e.code not in ("STREAM_BUSY", "CONSUMPTION_PARTIALLY_COMMITTED"):
             raise
         both = (
             "Should that one wait for this one, and no statement that is left read the streams of those that are done: ROLLBACK, "
@@ -212,7 +212,7 @@ def lost(claim: Claim, why: str) -> StreamqlError:
     )
 
 
-def undecided(claim: Claim, statement: ClaimedStatement, why: str, names: Mapping[str, str]) -> StreamqlError:
+def in_doubt(claim: Claim, statement: ClaimedStatement, why: str, names: Mapping[str, str]) -> StreamqlError:
     """The error for a consumption of which no log can tell; `claim`: with those of its statements decided that a log can decide. `names`:
     of its streams, by id."""
     moving = {uuid: i for uuid, i in claim.intervals.items() if i.after != i.through}
@@ -225,7 +225,7 @@ def undecided(claim: Claim, statement: ClaimedStatement, why: str, names: Mappin
     undo = f"RESTORE {', '.join(s.target for s in claim.done)}, then " if claim.done else ""
     release = f"{undo}ALTER STREAM {names.get(min(claim.intervals), '…')} RELEASE"
     return StreamqlError(
-        "CONSUMPTION_UNDECIDED",
+        "CONSUMPTION_IN_DOUBT",
         f"whether consumption {claim.consumption_id} into {statement.target} committed cannot be told: {why} ({statement.path}){others}",
         hint=f"{again}look whether the rows arrived; if so, {arrived}{along}; if not, {release}",
         consumption_id=claim.consumption_id,

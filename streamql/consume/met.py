@@ -27,8 +27,9 @@ class Met:
     def skipped(self, spark: SparkSession, claim: Claim, target: Target, fingerprint: str) -> ClaimedStatement | None:
         """The record of a statement that is done; None: it is to run.
 
-        Raises CONSUMPTION_UNFINISHED where its target was replaced since, and for a statement that is neither one that is done nor one
-        that failed; STATEMENT_COMMITTED, once, where it writes where one went unheard, or one that it was refused for, or one that was
+        Raises CONSUMPTION_PARTIALLY_COMMITTED where its target was replaced since, and for a statement that is neither one that is done
+        nor one that failed; STATEMENT_COMMITTED, once, where it writes where one went unheard, or one that it was refused for, or one
+        that was
         done when this one was withdrawn: it may be the same in other words."""
         for records in (self.unheard, self.ahead):
             found = next((s for s in records if s.fingerprint == fingerprint), None)
@@ -38,7 +39,7 @@ class Met:
                 return found
         self._tell(self.unheard, target, "reported an error, and committed")
         if self.ahead and fingerprint not in [s.fingerprint for s in claim.statements if s.outcome == "fenced"]:
-            raise errors.unfinished(
+            raise errors.partially_committed(
                 claim, f"a statement that is done wrote {self.ahead[0].target}, this is another statement"
             )
         if fingerprint in self.strange:

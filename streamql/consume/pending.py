@@ -96,7 +96,7 @@ class Pending:
         except BaseException as e:
             if not errors.is_refusal(e):
                 self.add(fingerprint, fingerprint.split("\0", maxsplit=1)[0] if text is None else text)
-            if isinstance(e, StreamqlError) and e.code == "CONSUMPTION_UNFINISHED":
+            if isinstance(e, StreamqlError) and e.code == "CONSUMPTION_PARTIALLY_COMMITTED":
                 self._met.strange.add(fingerprint)
             raise
 

@@ -17,21 +17,21 @@ log = logging.getLogger("streamql")
 
 def give_way(spark: SparkSession, state: StreamState) -> Ending:
     """A stream that is to be moved, dropped or replaced, once nobody is at work on it; with the giving up of a consumption that is
-    unfinished, or that no log can decide, or none that can be read. That goes into the same commit: between two, others could take a
-    second time what is in already. Raises STREAM_BUSY, STREAM_NOT_FOUND."""
+    partially committed, or that no log can decide, or none that can be read. That goes into the same commit: between two, others could
+    take a second time what is in already. Raises STREAM_BUSY, STREAM_NOT_FOUND."""
     is_judged = False
     while True:
         found = wait_until_free(spark, state, give_up=True)
         claim = found.claim
         if claim is None:
             return Ending([found], [found], [])
-        outcome, why = "UNFINISHED", "given up by a person"
-        if not claim.is_unfinished:
+        outcome, why = "PARTIALLY_COMMITTED", "given up by a person"
+        if not claim.is_partially_committed:
             claim, problem = judge_what_can_be(spark, claim, whatever=True)
             if problem is None and not is_judged:  # a log can decide it by now
                 is_judged = True
                 continue
-            outcome, why = "UNDECIDED", "somebody edited its entry" if problem is None else problem.message
+            outcome, why = "IN_DOUBT", "somebody edited its entry" if problem is None else problem.message
         last = ending(spark, claim, outcome, why)
         if last is not None:
             return last
@@ -59,7 +59,7 @@ def tell_of_freed(last: Ending, uuid: str) -> None:
             last.claim.owner.who,
             last.claim.where_done,
         )
-    unknown = next((e for e in last.events if e["outcome"] == "UNDECIDED"), None)
+    unknown = next((e for e in last.events if e["outcome"] == "IN_DOUBT"), None)
     if unknown is not None:
         log.warning("a consumption was given up of which nobody knows whether it arrived: %s", unknown["error"])
     for before, after in zip(last.before, last.after, strict=True):

@@ -29,7 +29,7 @@ from streamql.consume.claims import (
     wait_until_free,
 )
 from streamql.consume.decide import decide_own, judge
-from streamql.consume.errors import busy, fenced, lost, unfinished
+from streamql.consume.errors import busy, fenced, lost, partially_committed
 from streamql.consume.execute import counted, execute, tell_of_reservation
 from streamql.consume.liveness import POLL_SECONDS_MIN
 from streamql.consume.owner import running
@@ -59,9 +59,9 @@ class Plain:
 def consume(spark: SparkSession, command: Command) -> JavaObject:
     """Runs the statement and moves the offsets of the streams it reads, both or neither. Answers its rows.
 
-    Several INSERTs in one statement are one consumption: where some commit and others do not, it stays unfinished, and the same
+    Several INSERTs in one statement are one consumption: where some commit and others do not, it stays partially committed, and the same
     statement goes on with it. In a transaction block the offsets stay until COMMIT. Raises what the statement raises, STREAM_BUSY,
-    UNSUPPORTED_TARGET, CLAIM_LOST, CONSUMPTION_UNDECIDED, CONSUMPTION_UNFINISHED, and what reading raises.
+    UNSUPPORTED_TARGET, CLAIM_LOST, CONSUMPTION_IN_DOUBT, CONSUMPTION_PARTIALLY_COMMITTED, and what reading raises.
     """
     if not command.tokens:
         raise StreamqlError(
@@ -112,7 +112,7 @@ def _run_unclaimed(command: Command) -> JavaObject:
 
 def _claim(spark: SparkSession, command: Command, consumption_id: str, at_work: ExitStack) -> Claimed | Plain | None:
     """Steps 1 and 2: streams and intervals of the analysed statement, claimed. None: there is nothing in any interval to be claimed.
-    `at_work`: while it is open, this process is at work on what is claimed, also where that is an unfinished consumption's."""
+    `at_work`: while it is open, this process is at work on what is claimed, also where that is a partially committed consumption's."""
     deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
 
     def resumes(claim: Claim) -> bool:
@@ -160,10 +160,10 @@ def _attempt(
     targets: Sequence[Target],
     begun: Claim,
 ) -> Claimed | None:
-    """A claim on all streams, new or the unfinished one gone on with; None: a stream or a target is not any more what it was a moment
-    ago."""
+    """A claim on all streams, new or the partially committed one gone on with; None: a stream or a target is not any more what it was a
+    moment ago."""
     if begun.statements and set(begun.intervals) != set(intervals):
-        raise unfinished(begun, "it has other streams besides")
+        raise partially_committed(begun, "it has other streams besides")
     lead = lead_of(begun) if begun.statements else lowest(intervals)
     prepared: list[Target] = []
     statements: list[ClaimedStatement] = []
@@ -215,8 +215,10 @@ def _run(spark: SparkSession, command: Command, claimed: Claimed) -> JavaObject:
         return rows
     for target in claimed.targets:
         tell_of_reservation(claim, target)
-    if outcome == "UNFINISHED":
-        raise unfinished(judged, "fenced by another process" if failure is None else sentence(failure)) from failure
+    if outcome == "PARTIALLY_COMMITTED":
+        raise partially_committed(
+            judged, "fenced by another process" if failure is None else sentence(failure)
+        ) from failure
     if failure is None or (outcome == "LOST" and isinstance(failure, Exception)):
         raise fenced(claim, failure) from failure
     raise failure

@@ -85,7 +85,7 @@ class SetOffset:
 
 @dataclass(frozen=True)
 class Release:
-    """RELEASE: an unfinished or undecided consumption is given up, the offset stays."""
+    """RELEASE: a partially committed or in doubt consumption is given up, the offset stays."""
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def examine(spark: SparkSession, *, fix: bool = False) -> list[Finding]:
     findings += _views(spark, fix)
     findings += _rows(spark, states, fix)
     if fix:
-        watch(spark, [s.claim for s in states if s.claim is not None and not s.claim.is_unfinished])
+        watch(spark, [s.claim for s in states if s.claim is not None and not s.claim.is_partially_committed])
     for state in states:
         findings += _claim(spark, state, fix)
     states = catalog_of(spark).all(spark)  # some may stand elsewhere now
@@ -165,10 +165,10 @@ def _claim(spark: SparkSession, state: StreamState, fix: bool) -> list[Finding]:
     claim = None if now is None else now.claim
     if now is None or claim is None:  # or it has ended meanwhile
         return []
-    if claim.is_unfinished:
+    if claim.is_partially_committed:
         what = f"a transaction of {_owner(claim)} stopped half way: it has written {claim.where_done}"
         remedy = "run the same transaction again; or RESTORE the targets, then ALTER STREAM … RELEASE"
-        return [Finding(name, "error", "CONSUMPTION_UNFINISHED", what, remedy)]
+        return [Finding(name, "error", "CONSUMPTION_PARTIALLY_COMMITTED", what, remedy)]
     why = is_abandoned(spark, claim)
     if why is None:
         if fix or not (is_suspended(claim.owner) or not is_of_this_host(claim.owner)):
@@ -197,7 +197,7 @@ def _claim(spark: SparkSession, state: StreamState, fix: bool) -> list[Finding]:
             )
         ]
     after = catalog_of(spark).by_uuid(spark, state.stream.uuid)
-    if after is not None and after.claim is not None and after.claim.is_unfinished:
+    if after is not None and after.claim is not None and after.claim.is_partially_committed:
         return _claim(spark, after, fix=False)
     return [Finding(name, "warning", "STREAM_BUSY", what, "decided by its target's log, and ended", is_fixed=True)]
 

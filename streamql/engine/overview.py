@@ -21,7 +21,7 @@ from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
 
-State = Literal["stale", "invalid", "unfinished", "busy", "data", "empty"]
+State = Literal["stale", "invalid", "partial", "busy", "data", "empty"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Consumer:
     who: str
     pid: int
     since_ms: int
-    is_unfinished: bool
+    is_partially_committed: bool
     abandoned: str | None
 
 
@@ -57,7 +57,7 @@ class StreamFacts:
         if self.status.invalid_reason is not None:
             return "invalid"
         if self.consumer is not None:
-            return "unfinished" if self.consumer.is_unfinished else "busy"
+            return "partial" if self.consumer.is_partially_committed else "busy"
         return "data" if self.status.has_data else "empty"
 
     @property
@@ -116,5 +116,5 @@ def _facts(spark: SparkSession, state: StreamState, status: StreamStatus, said: 
 
 
 def _consumer(spark: SparkSession, claim: Claim) -> Consumer:
-    abandoned = None if claim.is_unfinished else is_abandoned(spark, claim)
-    return Consumer(claim.owner.who, claim.owner.pid, claim.started_at_ms, claim.is_unfinished, abandoned)
+    abandoned = None if claim.is_partially_committed else is_abandoned(spark, claim)
+    return Consumer(claim.owner.who, claim.owner.pid, claim.started_at_ms, claim.is_partially_committed, abandoned)

@@ -141,7 +141,7 @@ def versions_of(table: OpenTable, state: StreamState, interval: Interval) -> lis
 
 def removed_behind(table: OpenTable, state: StreamState) -> list[Removal]:
     """What went from a table that a stream may have still to read, if only in batches: all since its offset, or since the begin of an
-    unfinished consumption, which is read again as it was."""
+    partially committed consumption, which is read again as it was."""
     uuid, claim = state.stream.uuid, state.claim
     parts = _waiting(table, state)
     if claim is not None and uuid in claim.intervals:

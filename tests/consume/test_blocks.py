@@ -33,20 +33,20 @@ def test_killed_between_statements_and_run_again(spark: SparkSession, point: str
     assert len({(r["consumption_id"], r["from_version"], r["through_version"]) for r in tiles}) == 1
 
 
-def test_another_statement_does_not_take_an_unfinished_transaction_over(spark: SparkSession) -> None:
+def test_another_statement_does_not_take_a_partially_committed_transaction_over(spark: SparkSession) -> None:
     schema, block = two_targets(spark, "block")
     killed(spark, "before:execute:2", *block)
     with pytest.raises(StreamqlError) as refused:
         run(spark, "INSERT INTO b SELECT id, v + 1 FROM s")
-    assert refused.value.code == "CONSUMPTION_UNFINISHED"
+    assert refused.value.code == "CONSUMPTION_PARTIALLY_COMMITTED"
     run(spark, "BEGIN TRANSACTION")
     with pytest.raises(StreamqlError) as other:
         run(spark, "INSERT INTO a SELECT id, v + 1 FROM s")
-    assert other.value.code == "CONSUMPTION_UNFINISHED"
+    assert other.value.code == "CONSUMPTION_PARTIALLY_COMMITTED"
     run(spark, block[1])
     with pytest.raises(StreamqlError) as open_still:  # COMMIT, ROLLBACK: what is done is done
         run(spark, "ROLLBACK")
-    assert open_still.value.code == "CONSUMPTION_UNFINISHED"
+    assert open_still.value.code == "CONSUMPTION_PARTIALLY_COMMITTED"
     with streamql.transaction(spark):
         for statement in block[1:-1]:
             run(spark, statement)
@@ -66,7 +66,7 @@ def test_a_failed_body_is_rolled_back_and_a_half_done_one_says_so(spark: SparkSe
     with pytest.raises(ZeroDivisionError) as half:
         half_done()
     if sys.version_info >= (3, 11):
-        assert "CONSUMPTION_UNFINISHED" in half.value.__notes__[0]
+        assert "CONSUMPTION_PARTIALLY_COMMITTED" in half.value.__notes__[0]
     with streamql.transaction(spark):
         run(spark, block[1])
         run(spark, block[2])
@@ -121,7 +121,7 @@ def test_of_two_transactions_that_wait_for_each_other_one_commits_what_is_done(s
         with pytest.raises(StreamqlError, match=r"(?s)STREAM_BUSY.*ROLLBACK, then BEGIN, the statements that are done"):
             run(session, block[1])
     for session in sessions:
-        with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+        with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
             run(session, "ROLLBACK")
     with streamql.transaction(sessions[0]):
         run(sessions[0], one[0])
@@ -141,7 +141,7 @@ def test_the_end_of_a_transaction_that_a_person_gave_up_says_so(spark: SparkSess
     block_of_it = transactions.current(spark)
     assert block_of_it is not None
     assert block_of_it.claim is not None
-    assert end(spark, block_of_it.claim, "UNFINISHED", "given up by a person")
+    assert end(spark, block_of_it.claim, "PARTIALLY_COMMITTED", "given up by a person")
     with pytest.raises(StreamqlError, match=r"it was given up meanwhile .*; its data IS in") as lost:
         run(spark, last)
     assert lost.value.code == "CLAIM_LOST"
@@ -321,7 +321,7 @@ def test_statements_of_one_script_are_different_statements(spark: SparkSession) 
     with pytest.raises(StreamqlError) as owed:
         run(spark, commit)
     assert owed.value.code == "INVALID_TRANSACTION_STATE"
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, "ROLLBACK")
     run(spark, "ALTER TABLE a DROP CONSTRAINT odd")
     run(spark, begin)
@@ -339,7 +339,7 @@ def test_a_transaction_of_writers_is_gone_on_with(spark: SparkSession) -> None:
 
     run(spark, begin)
     write("a")
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, "ROLLBACK")
     run(spark, "INSERT INTO t VALUES (-1, -10)")  # of another interval, it is the same statement
     run(spark, begin)
@@ -366,7 +366,7 @@ def test_an_idle_transaction_is_given_up(spark: SparkSession) -> None:
         assert gone.value.code == "INVALID_TRANSACTION_STATE"
         with pytest.raises(StreamqlError) as half:  # the session goes on only when somebody has said so
             run(spark, "ROLLBACK")
-        assert half.value.code == "CONSUMPTION_UNFINISHED"
+        assert half.value.code == "CONSUMPTION_PARTIALLY_COMMITTED"
     finally:
         spark.conf.unset("spark.streamql.transactionTimeout")
         spark.conf.unset("spark.streamql.lease")

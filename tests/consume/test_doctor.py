@@ -69,7 +69,7 @@ def test_a_suspended_owner_is_told_and_its_claim_decided_after_the_lease(spark: 
             spark.conf.set("spark.streamql.busyTimeout", "1s")  # shorter than the lease: nobody takes over on the way
             with pytest.raises(StreamqlError, match=r"STREAM_BUSY.*\n.*suspended"):
                 run(spark, block[2])
-            assert found(spark, schema, fix=True)["CONSUMPTION_UNFINISHED"].severity == "error"
+            assert found(spark, schema, fix=True)["CONSUMPTION_PARTIALLY_COMMITTED"].severity == "error"
         finally:
             spark.conf.unset("spark.streamql.busyTimeout")
             spark.conf.unset("spark.streamql.lease")

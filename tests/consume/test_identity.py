@@ -94,14 +94,14 @@ def test_another_statement_does_not_stand_for_one_that_failed(
     with pytest.raises(StreamqlError) as owed:
         run(spark, "COMMIT")
     assert owed.value.code == "INVALID_TRANSACTION_STATE"
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, "ROLLBACK")
     run(spark, "ALTER TABLE a DROP CONSTRAINT odd")
     run(spark, "BEGIN TRANSACTION")
     if (
         form == "rows of the driver"
     ):  # of which only a job could tell what is in them: refused rather than taken for what it may not be
-        with pytest.raises(Exception, match="CONSUMPTION_UNFINISHED"):
+        with pytest.raises(Exception, match="CONSUMPTION_PARTIALLY_COMMITTED"):
             write(0)
         return
     write(0)
@@ -118,11 +118,11 @@ def test_a_statement_is_known_again_in_the_next_run_and_another_is_not_taken_for
     write = writers(spark, tmp_path)[form]
     run(spark, "BEGIN TRANSACTION")
     write(1)
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, "ROLLBACK")
     run(spark, "ALTER TABLE a DROP CONSTRAINT odd")
     run(spark, "BEGIN TRANSACTION")
-    with pytest.raises(Exception, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(Exception, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         write(0)
     write(1)
     with pytest.raises(Exception, match="STATEMENT_COMMITTED"):  # one is in that it may be in other words
@@ -148,11 +148,11 @@ def test_other_words_of_a_done_statement_are_not_written_a_second_time_unasked(
     first = "INSERT INTO b SELECT id, v FROM s"
     run(spark, "BEGIN TRANSACTION")
     run(spark, first)
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, "ROLLBACK")
     run(spark, "BEGIN TRANSACTION")
     other = "INSERT INTO b SELECT id,v FROM s"
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, other)
     run(spark, first)
     with pytest.raises(StreamqlError, match="INVALID_TRANSACTION_STATE"):

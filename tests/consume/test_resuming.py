@@ -22,10 +22,10 @@ MAPPING_MODE = "spark.databricks.delta.properties.defaults.columnMapping.mode"
 @pytest.mark.parametrize(
     ("said", "outcome", "event"),
     [
-        ("ALTER STREAM s SET OFFSET TO LATEST", "UNFINISHED", "set_offset"),
-        ("ALTER STREAM s RELEASE", "UNFINISHED", "given_up"),
-        ("DROP STREAM s", "UNFINISHED", "dropped"),
-        ("CREATE OR REPLACE STREAM s ON TABLE t", "UNFINISHED", "dropped"),
+        ("ALTER STREAM s SET OFFSET TO LATEST", "PARTIALLY_COMMITTED", "set_offset"),
+        ("ALTER STREAM s RELEASE", "PARTIALLY_COMMITTED", "given_up"),
+        ("DROP STREAM s", "PARTIALLY_COMMITTED", "dropped"),
+        ("CREATE OR REPLACE STREAM s ON TABLE t", "PARTIALLY_COMMITTED", "dropped"),
     ],
 )
 def test_what_is_given_up_and_what_it_gives_way_to_are_one_commit(
@@ -37,7 +37,7 @@ def test_what_is_given_up_and_what_it_gives_way_to_are_one_commit(
     run(spark, begin)
     run(spark, first)
     run(spark, f"INSERT INTO {schema}.b SELECT id, v FROM {schema}.other")
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, "ROLLBACK")
     before = latest_version(spark)
     run(spark, said)
@@ -60,7 +60,7 @@ def test_a_transaction_that_has_seen_less_does_not_take_over_another(spark: Spar
     run(spark, "INSERT INTO t VALUES (-1, -10)")
     run(spark, block[0])
     run(spark, block[1])
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, "ROLLBACK")
     with pytest.raises(StreamqlError, match="STREAM_MOVED"):
         run(other, block[1])
@@ -78,7 +78,7 @@ def half_inserted(spark: SparkSession, columns: str = "id, v") -> tuple[str, str
     both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT {columns} INSERT INTO {schema}.b SELECT {columns}"
     with pytest.raises(StreamqlError) as half:
         run(spark, both)
-    assert half.value.code == "CONSUMPTION_UNFINISHED"
+    assert half.value.code == "CONSUMPTION_PARTIALLY_COMMITTED"
     run(spark, "ALTER TABLE b DROP CONSTRAINT small")
     return schema, both
 
@@ -109,7 +109,7 @@ def test_several_inserts_go_on_though_a_column_is_wider_and_another_has_more_in_
         run(spark, f"CREATE TABLE {table} (id BIGINT, x BIGINT)")
     run(spark, "ALTER TABLE b ADD CONSTRAINT small CHECK (id < 10)")
     both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, at.x INSERT INTO {schema}.b SELECT id, at.x"
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, both)
     run(spark, "ALTER TABLE b DROP CONSTRAINT small")
     run(spark, "ALTER TABLE t ALTER COLUMN id TYPE BIGINT")
@@ -150,7 +150,7 @@ def test_several_inserts_go_on_though_columns_have_each_others_names_now(spark: 
     assert_arrived_once(spark, schema)
 
 
-def test_vacuum_leaves_what_an_unfinished_statement_took(spark: SparkSession) -> None:
+def test_vacuum_leaves_what_a_partially_committed_statement_took(spark: SparkSession) -> None:
     """All rows since the stream's offset are gone by now, so that it has nothing to read; what was claimed is read all the same."""
     _, both = half_inserted(spark)
     run(spark, "DELETE FROM t")
@@ -176,7 +176,7 @@ def test_several_inserts_do_not_go_on_over_a_table_that_was_replaced(spark: Spar
     assert_arrived_once(spark, schema)
 
 
-def test_what_is_given_up_undecided_can_write_nowhere_else(spark: SparkSession) -> None:
+def test_what_is_given_up_in_doubt_can_write_nowhere_else(spark: SparkSession) -> None:
     schema, _ = two_targets(spark, "block")
     both = f"FROM {schema}.s INSERT INTO {schema}.a SELECT id, v INSERT INTO {schema}.b SELECT id, v"
     killed(spark, "after:execute:1", both)
@@ -191,11 +191,13 @@ def test_what_is_given_up_undecided_can_write_nowhere_else(spark: SparkSession) 
 @pytest.mark.parametrize(
     "refused", ["ALTER STREAM s SET OFFSET TIMESTAMP '2001-01-01'", "CREATE OR REPLACE STREAM s ON TABLE no_such_table"]
 )
-def test_a_statement_that_is_refused_gives_no_unfinished_transaction_up(spark: SparkSession, refused: str) -> None:
+def test_a_statement_that_is_refused_gives_no_partially_committed_transaction_up(
+    spark: SparkSession, refused: str
+) -> None:
     schema, block = two_targets(spark, "block")
     run(spark, block[0])
     run(spark, block[1])
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, "ROLLBACK")
     with pytest.raises(StreamqlError) as error:
         run(spark, refused)
@@ -213,7 +215,7 @@ def half_done(spark: SparkSession) -> tuple[str, list[str]]:
     run(spark, block[1])
     with pytest.raises(Exception, match="small"):
         run(spark, block[2])
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, "ROLLBACK")
     run(spark, "ALTER TABLE b DROP CONSTRAINT small")
     return schema, block
@@ -226,7 +228,7 @@ def test_what_a_restore_took_back_is_not_skipped(spark: SparkSession) -> None:
     run(spark, block[0])
     with pytest.raises(StreamqlError, match=r"\ba was replaced, restored or dropped"):
         run(spark, block[1])
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, "ROLLBACK")
     run(spark, "ALTER STREAM s RELEASE")
     for statement in block:
@@ -255,7 +257,7 @@ def test_a_mended_run_that_broke_off_as_well_is_gone_on_with(spark: SparkSession
         if last == commit:
             run(spark, last)
         else:
-            with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+            with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
                 run(spark, last)
     assert_arrived_once(spark, schema)
 
@@ -269,7 +271,7 @@ def test_what_cannot_be_looked_at_can_be_given_up(spark: SparkSession, monkeypat
             run(spark, f"INSERT INTO {schema}.b SELECT id, v FROM {schema}.s")
         run(spark, "ALTER STREAM s RELEASE")
     (row,) = run(spark, f"SELECT outcome, error FROM streamql.consumptions WHERE stream = '{schema}.s'")
-    assert row["outcome"] == "UNDECIDED"
+    assert row["outcome"] == "IN_DOUBT"
     assert "the bucket is gone" in row["error"]
     for statement in block:
         run(spark, statement)

@@ -102,9 +102,9 @@ def test_a_target_that_cannot_be_written_is_a_finding_and_has_a_way_out(
 
     monkeypatch.setattr(decide, "fence", denied)
     (finding,) = doctor(short_lease, schema, fix=True)
-    assert finding.code == "CONSUMPTION_UNDECIDED"
+    assert finding.code == "CONSUMPTION_IN_DOUBT"
     assert "Permission denied" in finding.what
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNDECIDED") as told:
+    with pytest.raises(StreamqlError, match="CONSUMPTION_IN_DOUBT") as told:
         run(short_lease, "INSERT INTO target SELECT id, v FROM s")
     assert f"ALTER STREAM {schema}.s RELEASE" in told.value.hint
     run(short_lease, "ALTER STREAM s RELEASE")
@@ -119,9 +119,9 @@ def test_a_target_that_was_made_again_and_has_less_history_is_for_a_person(spark
     killed_inserting(spark, "after:execute", schema, "s")
     run(spark, "DROP TABLE target")
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNDECIDED") as undecided:
+    with pytest.raises(StreamqlError, match="CONSUMPTION_IN_DOUBT") as in_doubt:
         run(spark, f"INSERT INTO {schema}.target SELECT id, v FROM {schema}.s")
-    assert "cannot be read" not in undecided.value.message
+    assert "cannot be read" not in in_doubt.value.message
     run(spark, "ALTER STREAM s RELEASE")
     run(spark, "INSERT INTO target SELECT id, v FROM s")
     assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS
@@ -133,9 +133,9 @@ def test_streams_of_one_statement_move_along_where_a_person_says_that_it_arrived
     killed_inserting(spark, "after:execute", schema, "s", "s2")
     run(spark, "ALTER TABLE target RENAME TO elsewhere")
     run(spark, "CREATE TABLE rest (id BIGINT, v BIGINT)")
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNDECIDED") as undecided:
+    with pytest.raises(StreamqlError, match="CONSUMPTION_IN_DOUBT") as in_doubt:
         run(spark, "INSERT INTO rest SELECT id, v FROM s2")
-    said, rest = undecided.value.hint.removeprefix("look whether the rows arrived; if so, ").split(" (", 1)
+    said, rest = in_doubt.value.hint.removeprefix("look whether the rows arrived; if so, ").split(" (", 1)
     assert rest.startswith("its other streams move along); if not, ")
     run(spark, said)
     for stream in ("s", "s2"):
@@ -179,7 +179,7 @@ def test_whoever_gives_a_consumption_up_is_told_what_of_it_is_in(
     schema, (begin, first, *_) = two_targets(spark, "told")
     run(spark, begin)
     run(spark, first)
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, "ROLLBACK")
     run(spark, "CREATE OR REPLACE STREAM s ON TABLE t AT (STREAM => 's')")
     assert f"was given up, and what it wrote is in spark_catalog.{schema}.a" in caplog.text

@@ -110,24 +110,24 @@ def test_a_target_dropped_under_a_claim(
     insert = "INSERT INTO target SELECT id, v FROM s"
     other = spark.newSession()
     before(monkeypatch, protocol, "execute", lambda: other.sql(f"DROP TABLE {schema}.target"))
-    assert code_of(spark, insert) == "CONSUMPTION_UNDECIDED"
+    assert code_of(spark, insert) == "CONSUMPTION_IN_DOUBT"
     run(spark, "CREATE TABLE other (id BIGINT, v BIGINT)")
-    assert code_of(spark, "INSERT INTO other SELECT id, v FROM s") == "CONSUMPTION_UNDECIDED"
+    assert code_of(spark, "INSERT INTO other SELECT id, v FROM s") == "CONSUMPTION_IN_DOUBT"
     assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
     run(spark, way_out)
     assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == left
-    assert "UNDECIDED" in outcomes(spark, schema)
+    assert "IN_DOUBT" in outcomes(spark, schema)
     run(spark, "INSERT INTO other SELECT id, v FROM s")
     assert run(spark, "SELECT count(*) AS n FROM other")[0]["n"] == left
 
 
-def test_a_stream_with_an_undecided_claim_can_be_dropped(
+def test_a_stream_with_an_in_doubt_claim_can_be_dropped(
     spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     other = spark.newSession()
     before(monkeypatch, protocol, "execute", lambda: other.sql(f"DROP TABLE {schema}.target"))
-    assert code_of(spark, "INSERT INTO target SELECT id, v FROM s") == "CONSUMPTION_UNDECIDED"
+    assert code_of(spark, "INSERT INTO target SELECT id, v FROM s") == "CONSUMPTION_IN_DOUBT"
     run(spark, "DROP STREAM s")
     assert code_of(spark, "DESC STREAM s") == "STREAM_NOT_FOUND"
 

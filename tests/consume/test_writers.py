@@ -209,7 +209,7 @@ def test_what_failed_into_no_delta_table_is_not_mended_by_what_went_into_another
     run(own, f"INSERT INTO target SELECT id, v FROM {schema}.s")
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
         run(own, f"INSERT INTO flat SELECT id, v DIV (id - id) FROM {schema}.s")
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(own, "ROLLBACK")
     inserts = [f"INSERT INTO {table} SELECT id, v FROM {schema}.s" for table in ("target", "other", "flat")]
     run(own, "BEGIN TRANSACTION")
@@ -217,7 +217,7 @@ def test_what_failed_into_no_delta_table_is_not_mended_by_what_went_into_another
         run(own, insert)
     with pytest.raises(StreamqlError, match="INVALID_TRANSACTION_STATE"):
         run(own, "COMMIT")
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(own, "ROLLBACK")
     run(own, "BEGIN TRANSACTION")
     for insert in inserts:

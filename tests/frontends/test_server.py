@@ -146,7 +146,7 @@ def test_a_closed_session_gives_its_transaction_up(server: Server) -> None:
         assert "[STREAM_BUSY]" in stays.fails("INSERT INTO given SELECT id FROM s")[1]
         leaves.close()
         # Its statement has committed, so the stream waits for the same transaction: at once, instead of in an hour.
-        eventually(lambda: "[CONSUMPTION_UNFINISHED]" in stays.fails("INSERT INTO x SELECT id, v FROM s")[1])
+        eventually(lambda: "[CONSUMPTION_PARTIALLY_COMMITTED]" in stays.fails("INSERT INTO x SELECT id, v FROM s")[1])
         stays.rows("BEGIN TRANSACTION")
         stays.rows("INSERT INTO given SELECT id FROM s")
         stays.rows("COMMIT")
@@ -241,7 +241,9 @@ def test_a_process_that_only_connects(server: Server) -> None:
     assert (done.returncode, done.stdout) == (0, "STREAM_NOT_FOUND 42P01 False\n1\ng\n"), done.stderr
     with server.client() as client:  # the session was closed inside a transaction
         client.rows("SET spark.streamql.busyTimeout=300ms")
-        eventually(lambda: "[CONSUMPTION_UNFINISHED]" in client.fails("INSERT INTO x SELECT id, 'no' FROM s")[1])
+        eventually(
+            lambda: "[CONSUMPTION_PARTIALLY_COMMITTED]" in client.fails("INSERT INTO x SELECT id, 'no' FROM s")[1]
+        )
         client.rows("ALTER STREAM s SET OFFSET TO LATEST")
 
 

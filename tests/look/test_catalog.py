@@ -74,7 +74,7 @@ def _leave_half(spark: SparkSession, schema: str) -> None:
     other = spark.newSession()
     for sql in (f"USE {schema}", "BEGIN TRANSACTION", "INSERT INTO three SELECT id, v FROM half"):
         run(other, sql)
-    with pytest.raises(StreamqlError, match="CONSUMPTION_UNFINISHED"):
+    with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(other, "ROLLBACK")
 
 
@@ -99,7 +99,7 @@ def here(seen: Overview, schema: str) -> dict[str, StreamFacts]:
 def test_each_state(spark: SparkSession, schema: str) -> None:
     found = here(overview(spark), schema)
     assert {name: s.state for name, s in found.items()} == {
-        "data": "data", "empty": "empty", "busy": "busy", "failed": "data", "half": "unfinished", "stale": "stale",
+        "data": "data", "empty": "empty", "busy": "busy", "failed": "data", "half": "partial", "stale": "stale",
         "in<b>valid": "invalid",
     }  # fmt: skip
     data = found["data"]
@@ -161,7 +161,7 @@ def test_sums_by_change_type(spark: SparkSession) -> None:
 def test_streams(call: Call, schema: str) -> None:
     code, out, err = call("streams")
     assert (code, err) == (0, "")
-    assert "7 streams: 1 invalid, 1 stale, 1 unfinished, 1 busy, 2 with data, 1 empty" in out
+    assert "7 streams: 1 invalid, 1 stale, 1 partial, 1 busy, 2 with data, 1 empty" in out
     assert f"{schema}.failed: its last consumption failed: [USER_RAISED_EXCEPTION] <script>boom" in out
     code, out, _ = call("streams", "--output", "json", "data", "failed")
     one, two = map(json.loads, out.splitlines())
@@ -219,7 +219,7 @@ def test_report(call: Call, schema: str, tmp_path: Path) -> None:
         "in<b>valid",
         "<script>boom",
         f"{schema}.one",
-        "CONSUMPTION_UNFINISHED",
+        "CONSUMPTION_PARTIALLY_COMMITTED",
         "STREAM_STALE",
     ):
         assert said in reader.text
@@ -236,7 +236,7 @@ def test_doctor_in_every_format(call: Call, schema: str) -> None:
     assert f"error: {schema}.stale [STREAM_STALE]" in out
     code, out, _ = call("doctor", "--output", "json")
     found = {f["subject"]: f["code"] for f in map(json.loads, out.splitlines())}
-    assert (code, found[f"{schema}.half"]) == (1, "CONSUMPTION_UNFINISHED")
+    assert (code, found[f"{schema}.half"]) == (1, "CONSUMPTION_PARTIALLY_COMMITTED")
     assert call("doctor", "--output", "csv")[1].startswith("subject,severity,code,what,remedy,is_fixed\n")
     assert call("doctor", "--output", "tsv")[1].startswith("subject\tseverity")
     assert call("doctor", "--output", "markdown")[1].startswith("| subject | severity |")

@@ -84,7 +84,8 @@ def test_hostile_names_and_errors_are_text() -> None:
 
 def test_everything_asked_for_is_there() -> None:
     said = read(render(report(9))).text
-    for what in ("Lineage", "When streams go stale", "stale: its history is lost", "in 5 h", "CONSUMPTION_UNFINISHED", "UPDATE_BEFORE",
+    for what in ("Lineage", "When streams go stale", "stale: its history is lost", "in 5 h", "CONSUMPTION_PARTIALLY_COMMITTED",
+        "UPDATE_BEFORE",
                  "rows written, change types not in the ledger", "consumption failed", "dwh.history"):  # fmt: skip
         assert what in said, what
 

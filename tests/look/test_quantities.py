@@ -101,7 +101,7 @@ def test_what_became_of_a_run() -> None:
     assert ending_of([], True) == "finished"
     assert ending_of([], False) == "stopped"
     assert ending_of(["STREAM_BUSY"], False) == "skipped"
-    assert ending_of(["STREAM_MOVED", "CONSUMPTION_UNFINISHED"], False) == "failed"
+    assert ending_of(["STREAM_MOVED", "CONSUMPTION_PARTIALLY_COMMITTED"], False) == "failed"
     assert ending_of([None], False) == "failed"
     assert code_of("[DIVIDE_BY_ZERO] Division\n  by zero.") == ("DIVIDE_BY_ZERO", "Division by zero.")
     assert code_of("no code here") == (None, "no code here")

@@ -46,7 +46,7 @@ def test_what_needs_somebody_comes_first() -> None:
     assert names[-1] == "sales.customers_scd2"
     assert (
         status_lines.summary(Overview(NOW, SAMPLES))
-        == "9 streams: 1 invalid, 1 stale, 1 unfinished, 1 busy, 4 with data, 1 empty"
+        == "9 streams: 1 invalid, 1 stale, 1 partial, 1 busy, 4 with data, 1 empty"
     )
     assert status_lines.summary(Overview(NOW, ())) == "0 streams"
 

@@ -17,11 +17,11 @@ from tests.protocol.logs import Commit, Conflict, DeltaError, Json
 from tests.protocol.scheduler import LostAnswer, StatementFailed
 from tests.protocol.world import EVENTS, World
 
-LOUD = frozenset({"CLAIM_LOST", "CONSUMPTION_UNDECIDED"})
+LOUD = frozenset({"CLAIM_LOST", "CONSUMPTION_IN_DOUBT"})
 """Codes that tell a person to look."""
 
 EXPECTED = LOUD | {
-    "CONSUMPTION_UNFINISHED",
+    "CONSUMPTION_PARTIALLY_COMMITTED",
     "STREAM_MOVED",
     "STREAM_BUSY",
     "STREAM_NOT_FOUND",
@@ -89,9 +89,11 @@ def _end(seen: History, was: StreamState | None, now: StreamState | None, events
 
 
 def _is_taken_over(was: StreamState | None, now: StreamState | None) -> bool:
-    """Whether an unfinished claim is gone on with, under a new number."""
+    """Whether a partially committed claim is gone on with, under a new number."""
     old, new = (None if s is None else s.claim for s in (was, now))
-    return old is not None and new is not None and old.is_unfinished and old.consumption_id == new.consumption_id
+    return (
+        old is not None and new is not None and old.is_partially_committed and old.consumption_id == new.consumption_id
+    )
 
 
 def _follow(seen: History, was: StreamState | None, now: StreamState, events: list[Json], number: int | None) -> None:
@@ -187,7 +189,7 @@ def _rows_against_ledger(world: World, seen: History) -> Iterator[str]:
     for (path, version, _), commit in left.items():
         owners = [names.get(txn) for txn in commit.transactions.items()]
         said = {seen.ended.get(o) for o in owners if o is not None}
-        if said not in ({"UNDECIDED"}, {"UNFINISHED"}) and not (world.residual and _was_told(world, commit)):
+        if said not in ({"IN_DOUBT"}, {"PARTIALLY_COMMITTED"}) and not (world.residual and _was_told(world, commit)):
             yield f"DOUBLED: {list(commit.rows)} are in {path} version {version} by {commit.by}; the ledger says {said or 'nothing'}"
 
 
@@ -247,7 +249,7 @@ def _persons(world: World) -> Iterator[str]:
 
 def _ends(world: World, seen: History) -> Iterator[str]:
     """No claim is left, and the streams that stand have been drained; unless a person has to decide, and was told."""
-    if any(o.code == "CONSUMPTION_UNDECIDED" for o in world.outcomes[-world.drains :]):
+    if any(o.code == "CONSUMPTION_IN_DOUBT" for o in world.outcomes[-world.drains :]):
         if not world.residual:
             yield "a consumption could not be decided"
         return

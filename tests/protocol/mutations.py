@@ -225,7 +225,7 @@ def withdrawn_statements_are_forgotten(on: Stage, patch: Patch) -> None:
 
 
 def done_statements_run_again(on: Stage, patch: Patch) -> None:
-    """Whoever goes on with an unfinished block does all of it."""
+    """Whoever goes on with a partially committed block does all of it."""
     patch.setattr(blocks.Block, "_skipped", lambda block, command, i, fingerprint: None)
 
 

@@ -267,7 +267,7 @@ PERSONS = (
         faults=DEATHS | {LOST},
         also=residual,
         schedules=250,
-        meets="CONSUMPTION_UNDECIDED",
+        meets="CONSUMPTION_IN_DOUBT",
     ),
     scene(
         "a target dropped and an offset set",
@@ -277,7 +277,7 @@ PERSONS = (
         then=insert("rest", "s"),
         faults=DEATHS | {LOST},
         also=decided,
-        meets="CONSUMPTION_UNDECIDED",
+        meets="CONSUMPTION_IN_DOUBT",
     ),
     scene(
         "a target of two streams dropped and an offset set",
@@ -288,7 +288,7 @@ PERSONS = (
         left=("a", "b"),
         faults=DEATHS | {LOST},
         also=decided,
-        meets="CONSUMPTION_UNDECIDED",
+        meets="CONSUMPTION_IN_DOUBT",
     ),
     scene(
         "a target replaced",

@@ -136,7 +136,7 @@ def test_a_statement_that_failed_first_and_succeeded_later_is_done(on: Stage) ->
     play = Play(on, BOTH)
     p = play.world.process("P")
     said = play.says(p, BEGIN, Insert("x", fails=(0,)), Y, X, ROLLBACK)
-    assert said == ["", FAILED, "", "", "CONSUMPTION_UNFINISHED"]
+    assert said == ["", FAILED, "", "", "CONSUMPTION_PARTIALLY_COMMITTED"]
     q = play.dies(p)
     assert play.says(q, BEGIN, X, Y, COMMIT) == ["", "", "", ""]
     assert play.rows("x") == play.rows("y") == once(STREAM)
@@ -180,7 +180,7 @@ def test_what_was_skipped_is_skipped_again(on: Stage) -> None:
     play = Play(on, BOTH)
     p = play.world.process("P")
     several = Insert("x y", fails=(1,))
-    assert play.says(p, BEGIN, several, ROLLBACK) == ["", FAILED, "CONSUMPTION_UNFINISHED"]
+    assert play.says(p, BEGIN, several, ROLLBACK) == ["", FAILED, "CONSUMPTION_PARTIALLY_COMMITTED"]
     q = play.dies(p)
     assert play.says(q, BEGIN, several, several.again(), COMMIT) == ["", FAILED, "", ""]
     assert play.rows("x") == play.rows("y") == once(STREAM)
@@ -201,7 +201,7 @@ def test_create_table_as_in_a_block_is_run_again_and_tried_again(on: Stage) -> N
     play = Play(on, streams("s", targets=("y",)))
     create = Insert("x", creates=True)
     p = play.world.process("P")
-    assert play.says(p, BEGIN, create, ROLLBACK) == ["", "", "CONSUMPTION_UNFINISHED"]
+    assert play.says(p, BEGIN, create, ROLLBACK) == ["", "", "CONSUMPTION_PARTIALLY_COMMITTED"]
     q = play.dies(p)
     assert play.says(q, BEGIN, create, Y, COMMIT) == [""] * 4
     assert play.rows("x") == play.rows("y") == once(STREAM)
@@ -218,7 +218,11 @@ def test_what_was_done_into_a_table_that_is_gone_is_not_skipped(on: Stage) -> No
     play.says(p, BEGIN, X, ROLLBACK)
     q = play.dies(p)
     play.alone(q, lambda: play.world.replace("x"))
-    assert play.says(q, BEGIN, X, ROLLBACK) == ["", "CONSUMPTION_UNFINISHED", "CONSUMPTION_UNFINISHED"]
+    assert play.says(q, BEGIN, X, ROLLBACK) == [
+        "",
+        "CONSUMPTION_PARTIALLY_COMMITTED",
+        "CONSUMPTION_PARTIALLY_COMMITTED",
+    ]
     assert play.offset(q, "s") == 0
 
 
@@ -242,7 +246,7 @@ def test_rollback_after_somebody_took_this_one_for_dead(on: Stage) -> None:
         claims.recover(spark, state.claim, "no sign of life")
 
     play.alone(q, recover)
-    assert play.says(p, ROLLBACK) == ["CONSUMPTION_UNFINISHED"]
+    assert play.says(p, ROLLBACK) == ["CONSUMPTION_PARTIALLY_COMMITTED"]
     assert play.says(q, BEGIN, X, Y, COMMIT) == [""] * 4
     assert play.rows("x") == play.rows("y") == once(STREAM)
 
@@ -375,7 +379,7 @@ def test_of_several_inserts_the_failed_one_is_corrected_first(on: Stage) -> None
     p = play.world.process("P")
     play.says(p, BEGIN, Insert("x y", fails=(1,)))
     said = play.says(p, GOOD, COMMIT, WITHDRAW, WITHDRAW, GOOD, COMMIT)
-    assert said == ["CONSUMPTION_UNFINISHED", REFUSED, "", "", "", ""]
+    assert said == ["CONSUMPTION_PARTIALLY_COMMITTED", REFUSED, "", "", "", ""]
     assert play.rows("x") == play.rows("y") == once(STREAM)
 
 

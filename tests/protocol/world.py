@@ -269,7 +269,7 @@ class World:
             insert()
         except Exception as e:
             code = e.code if isinstance(e, StreamqlError) else ""
-            if on_error == "stop" or code not in ("", "STATEMENT_COMMITTED", "CONSUMPTION_UNFINISHED"):
+            if on_error == "stop" or code not in ("", "STATEMENT_COMMITTED", "CONSUMPTION_PARTIALLY_COMMITTED"):
                 raise
             if on_error == "continue":
                 return

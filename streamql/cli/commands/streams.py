@@ -6,7 +6,7 @@ ledger (streamql.consumptions).
 
   lag      versions of the source since the offset, and the age of the oldest of them
   backlog  row images and bytes that reading it would touch, by the log; no more than that
-  state    stale, invalid (cannot be read), unfinished (a transaction stopped half way),
+  state    stale, invalid (cannot be read), partial (a transaction stopped half way),
            busy (is being consumed), data, empty
   stale    when what it has still to read may be removed by VACUUM and log cleanup
 

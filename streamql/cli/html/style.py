@@ -48,7 +48,7 @@ td.name{font-weight:500;max-width:300px;overflow:hidden;text-overflow:ellipsis}
 td.says,td.into{max-width:210px;overflow:hidden;text-overflow:ellipsis;color:var(--soft)}
 .pill{display:inline-block;border-radius:99px;padding:1px 9px;font-size:12.5px;font-weight:500;color:var(--none);background:var(--nonebg)}
 .pill.stale,.pill.invalid,.pill.failed{color:var(--bad);background:var(--badbg)}
-.pill.unfinished,.pill.soon{color:var(--warn);background:var(--warnbg)}
+.pill.partial,.pill.soon{color:var(--warn);background:var(--warnbg)}
 .pill.busy{color:var(--busy);background:var(--busybg)}
 .pill.data{color:var(--good);background:var(--goodbg)}
 ul.troubles{list-style:none;margin:0;padding:0;display:grid;gap:8px}
@@ -92,7 +92,7 @@ svg text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,Helvetica,Arial,san
 .box rect{fill:var(--card);stroke:var(--rule);stroke-width:1.2}
 .box text{font-size:13px;fill:var(--ink)}
 .box circle{fill:var(--faint)}
-.box.data circle{fill:var(--insert)}.box.busy circle{fill:var(--line)}.box.unfinished circle{fill:var(--after)}
+.box.data circle{fill:var(--insert)}.box.busy circle{fill:var(--line)}.box.partial circle{fill:var(--after)}
 .box.stale circle,.box.invalid circle{fill:var(--delete)}
 .box:hover rect{stroke:var(--line)}
 .head{font-size:12px}

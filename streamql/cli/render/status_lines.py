@@ -12,7 +12,7 @@ from streamql.errors import counted
 
 HEADER = ("stream", "source", "lag", "backlog", "state", "stale", "last consumption")
 
-RANKS = {"stale": 0, "invalid": 0, "unfinished": 1, "busy": 3, "data": 4, "empty": 5}
+RANKS = {"stale": 0, "invalid": 0, "partial": 1, "busy": 3, "data": 4, "empty": 5}
 """What needs a person comes first. 2: a stream about to go stale, or whose newest consumption failed."""
 
 
@@ -99,8 +99,8 @@ def trouble_of(facts: StreamFacts, now_ms: int) -> str:
     if facts.status.invalid_reason is not None:
         return facts.status.invalid_reason
     consumer = facts.consumer
-    if consumer is not None and consumer.is_unfinished:
-        return f"CONSUMPTION_UNFINISHED: a transaction of {consumer.who} stopped half way; run it again"
+    if consumer is not None and consumer.is_partially_committed:
+        return f"CONSUMPTION_PARTIALLY_COMMITTED: a transaction of {consumer.who} stopped half way; run it again"
     if consumer is not None and consumer.abandoned is not None:
         return (
             f"a consumption of {consumer.who} was left behind: {consumer.abandoned}; streamql doctor --fix decides it"

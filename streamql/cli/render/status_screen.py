@@ -16,7 +16,7 @@ from streamql.engine.overview import Overview
 STYLES = {
     "stale": "bold red",
     "invalid": "bold red",
-    "unfinished": "bold yellow",
+    "partial": "bold yellow",
     "busy": "cyan",
     "data": "green",
     "empty": "dim",
