@@ -76,25 +76,34 @@ def read_token(text: str) -> Token:
     return Token(t["uuid"], t["stream"], interval, read_source(t["source"]), t["rows_max"], text)
 
 
-class Pins:
-    """The interval of each stream a statement reads: set at the first reference, the same for all others. Safe for threads."""
+@dataclass(frozen=True)
+class Pin:
+    """The pinned interval of a stream, and the statement that read it first."""
+
+    interval: Interval
+    statement: str
+
+
+class PinnedIntervals:
+    """The intervals that have been read, by scope and stream: all references in a scope see the interval of the first one. A scope is a
+    statement or a transaction. Safe for threads. Beyond `PINS_MAX`, the oldest pins are forgotten."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._intervals: OrderedDict[tuple[str, str], Interval] = OrderedDict()
+        self._pins: OrderedDict[tuple[str, str], Pin] = OrderedDict()
 
-    def get(self, statement: str, uuid: str) -> Interval | None:
-        """The interval pinned for a stream in a statement."""
+    def get(self, scope: str, uuid: str) -> Pin | None:
+        """What the scope has read of a stream; None: nothing."""
         with self._lock:
-            return self._intervals.get((statement, uuid))
+            return self._pins.get((scope, uuid))
 
-    def put(self, statement: str, uuid: str, interval: Interval) -> Interval:
-        """Pins, unless another reference was first; answers what is pinned."""
+    def put(self, scope: str, uuid: str, pin: Pin) -> Interval:
+        """Pins, unless another reference of the scope was first. Returns the interval that is pinned."""
         with self._lock:
-            pinned = self._intervals.setdefault((statement, uuid), interval)
-            while len(self._intervals) > PINS_MAX:
-                self._intervals.popitem(last=False)
-            return pinned
+            pinned = self._pins.setdefault((scope, uuid), pin)
+            while len(self._pins) > PINS_MAX:
+                self._pins.popitem(last=False)
+            return pinned.interval
 
 
 def interval_now(spark: SparkSession, state: StreamState, source: OpenSource) -> Interval:

@@ -33,7 +33,7 @@ from streamql.engine.suggestions import hint_for
 from streamql.errors import StreamqlError
 from streamql.extension.settings import EXTENSIONS, not_installed
 from streamql.model import Interval
-from streamql.reading import Pins, has_data, read_stream, visible_columns
+from streamql.reading import Pin, PinnedIntervals, has_data, read_stream, visible_columns
 from streamql.sources.registry import open_source
 
 log = logging.getLogger("streamql")
@@ -73,7 +73,7 @@ class Handler:
     def __init__(self, spark: SparkSession) -> None:
         self._context = spark.sparkContext
         self._spark = spark
-        self._pins = Pins()
+        self._pins = PinnedIntervals()
 
     # -- the trait
 
@@ -137,7 +137,7 @@ class Handler:
         """The node that stands for a stream's change set; None: no stream has the name."""
         spark = self._session(jsession)
         given: dict[str, str] = json.loads(options)
-        with transactions.owed(spark, given.pop(WRITES_OPTION, None)):
+        with transactions.pending_on_failure(spark, given.pop(WRITES_OPTION, None)):
             return self._resolved(spark, name, given, pin)
 
     def _resolved(self, spark: SparkSession, name: Sequence[str], given: dict[str, str], pin: str) -> JavaObject:
@@ -162,8 +162,10 @@ class Handler:
             return scala(spark).Plans.streamRead(analyzed(reading.frame), NO_STREAM, reading.visible)
         block = transactions.current(spark)
         seen = None if block is None else block.interval(state)
-        reading = read_stream(spark, state, seen or self._pins.get(pin, state.stream.uuid), batch_size(given))
-        pinned = self._pins.put(pin, state.stream.uuid, reading.interval)
+        if seen is None and (earlier := self._pins.get(pin, state.stream.uuid)) is not None:
+            seen = earlier.interval
+        reading = read_stream(spark, state, seen, batch_size(given))
+        pinned = self._pins.put(pin, state.stream.uuid, Pin(reading.interval, pin))
         if pinned != reading.interval:
             reading = read_stream(spark, state, pinned)
         if block is not None:

@@ -23,7 +23,7 @@ def consumption_event(
     statement: ClaimedStatement,
     error: str | None,
 ) -> dict[str, Any]:
-    """consumed (outcome CONSUMED) or released (any other): one decided statement's part in one stream's consumption. One that failed in a
+    """consumed (outcome CONSUMED) or released (any other): one resolved statement's part in one stream's consumption. One that failed in a
     transaction that committed all the same has FAILED."""
     if outcome == "CONSUMED" and statement.outcome == "fenced":
         outcome = "FAILED"
@@ -63,7 +63,7 @@ def rows_written(metrics: Mapping[str, str]) -> int | None:
 
 
 def _changes(statement: ClaimedStatement, uuid: str) -> str | None:
-    """{change type: rows} as JSON; None where nobody lived to say."""
+    """{change type: rows} as JSON; None if the process ended before it could say."""
     counted = statement.changes.get(uuid)
     return None if counted is None else json.dumps(dict(counted), sort_keys=True)
 

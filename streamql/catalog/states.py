@@ -36,7 +36,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class ClaimedStatement:
-    """One statement of a claim and where it writes: the target's log at `path` decides, by the number under `app_id`.
+    """One statement of a claim and where it writes: the target's log at `path` resolves it, by the number under `app_id`.
 
     `seen`: the target's version when the claim was made. `fingerprint`: equal for equal statements. Of one that is done:
     `target_version`, the version that its commit made, and the commit's metrics, where they are known; `changes`: the rows it took of
@@ -68,8 +68,8 @@ class ClaimedStatement:
 
     @property
     def guarantee(self) -> str:
-        """How often a change arrives where the statement writes. Without a log at the target, its process alone knows what it did; what a
-        query showed and a person did not see is not shown again."""
+        """How often a change arrives where the statement writes. Without a log at the target, its process alone knows what it did; a
+        query that consumed is not shown again."""
         if self.path:
             return "exactly_once"
         return "at_least_once" if self.target else "at_most_once"
@@ -81,8 +81,8 @@ class Claim:
 
     `number` is n: the event number that the claim's own commit gave the lowest stream. Statements commit with 2n, a fence with 2n + 1.
     `is_block`: the statements come one by one (BEGIN TRANSACTION), so that only COMMIT says there are no more. `is_partially_committed`:
-    some statements are done, the others fenced, and nobody is at work: the same statements, run again, take the claim over. `revision`
-    counts how often the claim was written anew: whoever decides it for its owner must have seen all statements that entered it.
+    some statements are done, the others fenced, and no process is at work: the same statements, run again, take the claim over. `revision`
+    counts how often the claim was written anew: a process that resolves it for its owner must have read all statements that entered it.
     """
 
     consumption_id: str
@@ -118,7 +118,7 @@ class Claim:
         return ", ".join(f"{s.target} (version {s.target_version})" for s in self.done)
 
     @property
-    def data_number(self) -> int:
+    def commit_number(self) -> int:
         """What the statement's own commit carries."""
         return 2 * self.number
 

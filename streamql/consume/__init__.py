@@ -1,11 +1,20 @@
 """The only place where data and offset move together.
 
-The protocol: resolve, claim, run, decide, advance or release, recover. A claim is decided by the target's log alone; the catalog only
-writes it down. ARCHITECTURE.md, "Consumption", says why each step is as it is.
+The protocol: claim, run, resolve, advance or release, recover. The target's log alone resolves a statement; the catalog records the
+outcome. ARCHITECTURE.md, "Consumption", says why each step is as it is.
 """
 
-from streamql.consume.claims import Ending, cancel_waiting, wait_until_free
-from streamql.consume.release import give_way, moving_along, tell_of_freed
+from streamql.consume.claims.release import force_release, warn_of_release, with_others_advanced
+from streamql.consume.claims.steps import Change
+from streamql.consume.claims.waiting import cancel_waiting, wait_until_free
 from streamql.consume.run import consume
 
-__all__ = ["Ending", "cancel_waiting", "consume", "give_way", "moving_along", "tell_of_freed", "wait_until_free"]
+__all__ = [
+    "Change",
+    "cancel_waiting",
+    "consume",
+    "force_release",
+    "wait_until_free",
+    "warn_of_release",
+    "with_others_advanced",
+]

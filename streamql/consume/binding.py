@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
-from streamql.consume.errors import gone
+from streamql.consume.claims.errors import gone
 from streamql.delta.command import Command
 from streamql.model import Interval, Offset, SourceRef, is_ordered
 from streamql.reading import Token, read_stream, read_token

@@ -18,7 +18,7 @@ from streamql.catalog.events import rows_written
 from streamql.catalog.states import Claim, ClaimedStatement
 from streamql.catalog.store import catalog_of
 from streamql.consume.binding import tokens_of
-from streamql.consume.claims import moves
+from streamql.consume.claims.outcomes import moves
 from streamql.delta.command import Command
 from streamql.model import Position
 from streamql.settings import EFFECTS, WANTS_EFFECTS
@@ -78,8 +78,8 @@ def observed() -> Iterator[list[Effect]]:
         _asked.reset(before)
 
 
-def tell(spark: SparkSession, claim: Claim, statements: Sequence[ClaimedStatement], *, is_open: bool = False) -> None:
-    """Tells what statements of a claim did. `is_open`: of a transaction, before its COMMIT; COMMIT has no statements of its own."""
+def report(spark: SparkSession, claim: Claim, statements: Sequence[ClaimedStatement], *, is_open: bool = False) -> None:
+    """Reports what statements of a claim did. `is_open`: of a transaction, before its COMMIT; COMMIT has no statements of its own."""
     if not _asked.get():
         return
     if is_open:
@@ -96,22 +96,22 @@ def tell(spark: SparkSession, claim: Claim, statements: Sequence[ClaimedStatemen
         for s, i in ((s, claim.intervals[s.stream.uuid]) for s in states if s is not None)
     )
     writes = [Write(s.operation, s.target, rows_written(s.metrics)) for s in statements if s.outcome == "done"]
-    _tell(Effect(found, tuple(writes), is_open))
+    _report(Effect(found, tuple(writes), is_open))
 
 
-def tell_of_nothing(command: Command) -> None:
-    """Tells that a statement's streams had nothing to take, so that they stay where they are."""
+def report_nothing(command: Command) -> None:
+    """Reports that a statement's streams had nothing to take, so that they stay where they are."""
     if _asked.get():
         last = {t.stream: shown(t.interval.through) for t in tokens_of(command)}
-        _tell(Effect(tuple(Move(name, position, position) for name, position in last.items())))
+        _report(Effect(tuple(Move(name, position, position) for name, position in last.items())))
 
 
-def tell_skipped() -> None:
-    """Tells that a statement of a transaction was not run, since an earlier run of the transaction did it."""
-    _tell(Effect(is_open=True, is_skipped=True))
+def report_skipped() -> None:
+    """Reports that a statement of a transaction was not run, since an earlier run of the transaction did it."""
+    _report(Effect(is_open=True, is_skipped=True))
 
 
-def _tell(effect: Effect) -> None:
+def _report(effect: Effect) -> None:
     for effects in _asked.get():
         effects.append(effect)
 

@@ -20,13 +20,15 @@ log = logging.getLogger("streamql")
 def execute(
     spark: SparkSession, command: Command, i: int, claim: Claim, statement: ClaimedStatement, target: Target
 ) -> JavaObject:
-    """Runs statement `i` of the command; its rows. `target`: as it was when the claim was made. Raises CONSUMPTION_FAILED where that is
-    not there any more, and what the statement raises."""
+    """Runs statement `i` of the command; its rows. `target`: as it was when the claim was made. Raises CONSUMPTION_FAILED if that is no
+    longer there, and what the statement raises."""
     if not statement.path:
         return command.execute(i)
     now = DeltaTable(spark, statement.path).latest()
     is_same = now.exists and now.table_id == statement.table_id
-    if is_same and target.is_reserved:  # nobody may have written into the empty table that will be replaced
+    if (
+        is_same and target.is_reserved
+    ):  # another statement may have written into the empty table, which must not be replaced then
         is_same = command.target(i) == target
     if not is_same:
         raise StreamqlError(
@@ -34,12 +36,12 @@ def execute(
             f"{statement.target} was replaced, dropped or written meanwhile",
             hint="run the statement again",
         )
-    number = Numbered(statement.app_id, claim.data_number, statement.path, statement.seen)
+    number = Numbered(statement.app_id, claim.commit_number, statement.path, statement.seen)
     return command.execute(i, number, target.is_reserved)
 
 
 def counted(command: Command, i: int, statement: ClaimedStatement) -> ClaimedStatement:
-    """A statement that this process has run, with the rows it took. That nobody could count them is no reason to fail what is done."""
+    """A statement that this process has run, with the rows it took. If they cannot be counted, the statement is done all the same."""
     if statement.outcome != "done":
         return statement
     try:
@@ -49,8 +51,8 @@ def counted(command: Command, i: int, statement: ClaimedStatement) -> ClaimedSta
         return statement
 
 
-def tell_of_reservation(claim: Claim, target: Target) -> None:
-    """Says that a failed statement leaves an empty table. It is never dropped: with it would go the log that keeps the statement from
+def warn_of_reservation(claim: Claim, target: Target) -> None:
+    """Warns that a failed statement leaves an empty table. It is never dropped: with it would go the log that keeps the statement from
     committing after all, and whoever has taken the name over meanwhile would lose a table."""
     if target.mark == claim.consumption_id:
         log.warning(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from streamql.catalog.states import Claim, ClaimedStatement
-from streamql.consume import errors
-from streamql.consume.claims import left_out
-from streamql.consume.met import Met
+from streamql.consume.claims import errors
+from streamql.consume.claims.outcomes import left_out
+from streamql.consume.matching import DoneStatements
 from streamql.errors import StreamqlError
-
-log = logging.getLogger("streamql")
 
 TEXT_CHARACTERS_SHOWN = 200
 """How much of a statement an error or a warning shows."""
@@ -40,8 +37,8 @@ class PendingStatement:
 class Pending:
     """The pending statements of one transaction, in the order in which they failed."""
 
-    def __init__(self, met: Met) -> None:
-        self._met = met
+    def __init__(self, done: DoneStatements) -> None:
+        self._done = done
         self._statements: dict[str, PendingStatement] = {}
 
     def __len__(self) -> int:
@@ -62,18 +59,13 @@ class Pending:
         """Notes a statement of the claim that is fenced."""
         self.add(statement.fingerprint, statement.text, statement.target)
 
-    def note_decided(self, before: Claim, after: Claim) -> None:
-        """Notes what became of the statements of a claim that were open before it was decided."""
-        for was, now in zip(before.statements, after.statements, strict=True):
-            if was.outcome == "open" and now.outcome == "fenced":
-                self.add_claimed(now)
-            elif was.outcome == "open":
-                self._met.unheard.append(now)
-                log.warning(
-                    "the statement into %s committed (version %s), though it reported an error",
-                    now.target,
-                    now.target_version,
-                )
+    def add_resolved(self, statements: Sequence[ClaimedStatement]) -> None:
+        """Notes the outcome of statements that `run` could not resolve: fenced ones are pending, done ones are skipped later."""
+        for statement in statements:
+            if statement.outcome == "fenced":
+                self.add_claimed(statement)
+            else:
+                self._done.unreported.append(statement)
 
     def belongs(self, done: Collection[ClaimedStatement]) -> None:
         """Says of the last statement that it is one of several INSERTs of one command, of which those in `done` are done."""
@@ -87,17 +79,17 @@ class Pending:
             self._statements.pop(fingerprint, None)
 
     @contextmanager
-    def unless_begun(self, fingerprint: str, text: str | None = None) -> Iterator[None]:
+    def on_failure(self, fingerprint: str, text: str | None = None) -> Iterator[None]:
         """Notes a statement that could not begin (STREAM_BUSY, Ctrl-C): COMMIT would move its streams without it. A statement that is
-        refused for what it says is not noted; one that has begun is noted when it is decided. `text` None: `fingerprint` is the statement's
-        key, which begins with its text."""
+        refused for what it says is not noted; one that has begun is noted when it is resolved. `text` None: `fingerprint` is the
+        statement's key, which begins with its text."""
         try:
             yield
         except BaseException as e:
             if not errors.is_refusal(e):
                 self.add(fingerprint, fingerprint.split("\0", maxsplit=1)[0] if text is None else text)
             if isinstance(e, StreamqlError) and e.code == "CONSUMPTION_PARTIALLY_COMMITTED":
-                self._met.strange.add(fingerprint)
+                self._done.mismatched.add(fingerprint)
             raise
 
 

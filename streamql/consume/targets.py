@@ -8,7 +8,9 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement
 from streamql.catalog.store import catalog_of
-from streamql.consume.claims import wait_until_free
+from streamql.consume.claims.errors import partially_committed
+from streamql.consume.claims.steps import Changed
+from streamql.consume.claims.waiting import wait_until_free
 from streamql.delta.command import Command, Target
 from streamql.delta.table import DeltaTable
 from streamql.delta.txns import SET_TRANSACTION_RETENTION
@@ -68,10 +70,10 @@ def runs_plain(target: Target) -> bool:
     return target.operation == "EXISTS" or (target.operation == "CTAS" and target.exists)
 
 
-def prepare(spark: SparkSession, command: Command, i: int, target: Target, consumption_id: str) -> Target | None:
+def prepare(spark: SparkSession, command: Command, i: int, target: Target, consumption_id: str) -> Target:
     """The target with a table in place that can be fenced: CREATE TABLE AS reserves its name by an empty marked table.
 
-    None: somebody else made, filled or dropped a table of the name at the same time; look again. Raises UNSUPPORTED_TARGET, before it
+    Raises `Changed` if another statement made, filled or dropped a table of the name at the same time, and UNSUPPORTED_TARGET, before it
     makes anything, if the new table would forget transactions.
     """
     if target.forgets:
@@ -79,10 +81,12 @@ def prepare(spark: SparkSession, command: Command, i: int, target: Target, consu
         hint = f"leave {SET_TRANSACTION_RETENTION} out of the table's properties, and RESET {default} if it is set"
         raise _forgetful(target, target.forgets, hint)
     if target.is_reserved:
-        if target.mark != consumption_id:  # an earlier attempt of our own, or of the block we go on with
+        if target.mark != consumption_id:  # else an earlier attempt of this consumption made it
             _wait_for_reservation(spark, target)
         waited_for = command.target(i)
-        return waited_for if waited_for.is_reserved else None
+        if not waited_for.is_reserved:
+            raise Changed
+        return waited_for
     if target.exists:
         return target
     try:
@@ -90,11 +94,13 @@ def prepare(spark: SparkSession, command: Command, i: int, target: Target, consu
     except Exception:
         for _ in range(RESERVE_LOOKS):  # the other one's files are there before its name is
             if command.target(i).exists:
-                return None
+                raise Changed from None
             time.sleep(RESERVE_PAUSE_SECONDS)
         raise
     made = command.target(i)
-    return made if made.is_reserved and made.mark == consumption_id else None
+    if not made.is_reserved or made.mark != consumption_id:
+        raise Changed
+    return made
 
 
 def _wait_for_reservation(spark: SparkSession, target: Target) -> None:
@@ -105,9 +111,9 @@ def _wait_for_reservation(spark: SparkSession, target: Target) -> None:
 
 def claimed_statement(
     spark: SparkSession, command: Command, i: int, target: Target, lead: str, ordinal: int
-) -> ClaimedStatement | None:
-    """What a claim keeps of statement `i` of the command, its own `ordinal`-th; None: the target is not any more what it was a moment
-    ago. Raises UNSUPPORTED_TARGET."""
+) -> ClaimedStatement:
+    """What a claim keeps of statement `i` of the command, its own `ordinal`-th. Raises `Changed` if the target changed since it was
+    looked up, and UNSUPPORTED_TARGET."""
     if target.kind != "delta":
         return _statement(command, i, target, lead, ordinal, "", -1)
     seen = DeltaTable(spark, target.path).latest()
@@ -121,7 +127,7 @@ def claimed_statement(
             target=target.name,
         )
     if not is_same or (target.is_reserved and seen.configuration.get(MARK) != target.mark):
-        return None
+        raise Changed
     retention = seen.configuration.get(SET_TRANSACTION_RETENTION)
     if retention is not None:
         hint = f"ALTER TABLE {target.name} UNSET TBLPROPERTIES ('{SET_TRANSACTION_RETENTION}')"
@@ -156,6 +162,20 @@ def _statement(
         text=command.text[:TEXT_CHARACTERS_MAX],
         streams=tuple(sorted({read_token(t).uuid for t in command.tokens})),
     )
+
+
+def check_stands(spark: SparkSession, claim: Claim, done: ClaimedStatement, target: Target) -> None:
+    """Raises CONSUMPTION_PARTIALLY_COMMITTED if the table that a done statement wrote was dropped, replaced or restored since, so that the
+    statement cannot be skipped. A target that is not a Delta table is not checked."""
+    stands = done.writes_where(target.path, target.name)
+    if stands and done.path:
+        table = DeltaTable(spark, done.path)
+        now = table.latest()
+        stands = now.exists and now.table_id == done.table_id
+        since = done.seen if done.target_version is None else done.target_version
+        stands = stands and not table.was_restored_since(now, since)
+    if not stands:
+        raise partially_committed(claim, f"{done.target} was replaced, restored or dropped since it was written")
 
 
 _APP_ID = "streamql"

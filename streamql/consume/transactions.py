@@ -48,15 +48,15 @@ def current(spark: SparkSession) -> Block | None:
 
 
 def is_open(spark: SparkSession) -> bool:
-    """Whether a session has a transaction that nobody has ended."""
+    """Whether a session has a transaction that has not ended."""
     return _find(spark) is not None or session_id(spark) in _lost
 
 
-def owed(spark: SparkSession, statement: str | None) -> AbstractContextManager[None]:
-    """While a stream is looked up that `statement` of the session's transaction reads (what `Command.key` is; None: a query): where that
-    fails, COMMIT waits for the statement, as for one that could not begin."""
+def pending_on_failure(spark: SparkSession, statement: str | None) -> AbstractContextManager[None]:
+    """Makes a statement of the session's transaction pending if the body, which looks up its streams, fails. `statement`: its
+    `Command.key`; None: a query, which is never pending."""
     block = _find(spark)
-    return nullcontext() if block is None or statement is None else block.owed_unless_begun(statement)
+    return nullcontext() if block is None or statement is None else block.pending_on_failure(statement)
 
 
 def refuse_own(spark: SparkSession, state: StreamState) -> None:
@@ -102,7 +102,7 @@ def commit(spark: SparkSession) -> None:
 
 def rollback(spark: SparkSession) -> None:
     """Ends the open transaction: the offsets stay."""
-    if session_id(spark) in _lost:  # whoever wants its streams gives them back: the process that held them is gone
+    if session_id(spark) in _lost:  # the process that held its streams is gone: the next consumer recovers them
         _lost.discard(session_id(spark))
         set_in_block(spark, False)
         return

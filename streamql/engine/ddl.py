@@ -13,7 +13,14 @@ from pyspark.sql import SparkSession
 from streamql.catalog.events import stream_event
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of, user_of
-from streamql.consume import Ending, give_way, moving_along, tell_of_freed, transactions, wait_until_free
+from streamql.consume import (
+    Change,
+    force_release,
+    transactions,
+    wait_until_free,
+    warn_of_release,
+    with_others_advanced,
+)
 from streamql.delta import neutral
 from streamql.delta.names import look_up, qualify, schema_exists
 from streamql.dialect import quote_string
@@ -69,7 +76,7 @@ def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> No
             continue
         transactions.refuse_own(spark, old)
         _new_state(spark, statement, name, text)  # what is refused waits for nobody
-        last = give_way(spark, old)
+        last = force_release(spark, old)
         state, gone = _new_state(spark, statement, name, text), _of(last, old).next()
         events = [stream_event("replaced", state, now, user, text), stream_event("dropped", gone, now, user, text)]
         if _commit(spark, last, old, state, events):
@@ -140,7 +147,7 @@ def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
     for _ in range(ATTEMPTS_MAX):
         found = need_stream(spark, statement.name, **_at(statement.name_span))
         transactions.refuse_own(spark, found)
-        last = give_way(spark, found)
+        last = force_release(spark, found)
         gone = _of(last, found).next()
         if _commit(spark, last, found, None, [stream_event("dropped", gone, now_ms(), user_of(spark), text)]):
             return
@@ -165,14 +172,14 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
         transactions.refuse_own(spark, found)
         _altered(spark, found, statement)  # what is refused waits for nobody
         if isinstance(statement.action, SetOffset | Release):
-            last = give_way(spark, found)
+            last = force_release(spark, found)
         else:
             free = wait_until_free(spark, found)
-            last = Ending([free], [free], [])
+            last = Change([free], [free])
         event, altered = _altered(spark, _of(last, found), statement)
         changed = [(event, altered)]
         if isinstance(statement.action, SetOffset) and is_version(statement.action.point):
-            freed, last = last, moving_along(last, altered)
+            freed, last = last, with_others_advanced(last, altered)
             changed += [(event, s) for s in last.after if s not in freed.after]
         events = [stream_event(e, s, now_ms(), user_of(spark), text) for e, s in changed]
         moved = _moved(spark, _of(last, found), altered) if isinstance(statement.action, SetOffset) else None
@@ -194,24 +201,24 @@ def is_version(point: PointInTime | None) -> bool:
     return point is not None and point.kind == "VERSION" and not point.before
 
 
-def _of(last: Ending, state: StreamState) -> StreamState:
-    """A stream as a consumption that gives way leaves it."""
+def _of(last: Change, state: StreamState) -> StreamState:
+    """A stream as the end of a consumption that is given up leaves it."""
     return next(s for s in last.after if s.stream.uuid == state.stream.uuid)
 
 
 def _commit(
     spark: SparkSession,
-    last: Ending,
+    last: Change,
     old: StreamState,
     new: StreamState | None,
     events: Sequence[Mapping[str, Any]],
 ) -> bool:
-    """One event commit: a consumption gives way, if one must, and a stream becomes what a person wants, None: nothing. False: somebody
-    else was first, look again."""
+    """Commits the end of a consumption that is given up, if there is one, and the new state of a stream (None: it is dropped). False:
+    another process was first, and the caller reads again."""
     others = [s for s in last.after if s.stream.uuid != old.stream.uuid]
     is_done = catalog_of(spark).commit(spark, last.before, [*others, new], [*last.events, *events])
     if is_done:
-        tell_of_freed(last, old.stream.uuid)
+        warn_of_release(last, old.stream.uuid)
     return is_done
 
 

@@ -14,9 +14,9 @@ from streamql.catalog.events import stream_event
 from streamql.catalog.rows import sources_of_dropped, told_wrongly
 from streamql.catalog.states import Claim, StreamState
 from streamql.catalog.store import catalog_of, user_of
-from streamql.consume.claims import check_moved_on, recover
-from streamql.consume.liveness import is_abandoned, watch
-from streamql.consume.owner import is_of_this_host, is_suspended
+from streamql.consume.claims.liveness import is_abandoned, watch
+from streamql.consume.claims.owner import is_of_this_host, is_suspended
+from streamql.consume.claims.waiting import check_recovered, recover
 from streamql.delta.jvm import sentence
 from streamql.delta.names import qualify
 from streamql.engine.reads import named_table
@@ -183,7 +183,7 @@ def _claim(spark: SparkSession, state: StreamState, fix: bool) -> list[Finding]:
         return [Finding(name, "warning", "STREAM_BUSY", what, remedy)]
     try:
         recover(spark, claim, why)
-        check_moved_on(spark, now)
+        check_recovered(spark, now)
     except StreamqlError as e:
         return [_finding(name, e)]
     except Exception as e:  # the catalog's storage

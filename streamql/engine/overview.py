@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, StreamState
 from streamql.catalog.store import catalog_of
-from streamql.consume.liveness import is_abandoned
+from streamql.consume.claims.liveness import is_abandoned
 from streamql.delta.jvm import sentence
 from streamql.engine.ledger import Consumption, Newest, newest
 from streamql.engine.status import StreamStatus, statuses

@@ -16,16 +16,17 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from streamql.consume import blocks, claims, run
+from streamql.consume import consumption
+from streamql.consume.claims import resolve
 from streamql.delta.command import Command
 from streamql.errors import StreamqlError
 from tests.small import SHORT_LIVED
 
 POINTS: dict[str, list[tuple[Any, str]]] = {
-    "claim": [(run, "claim_streams"), (blocks, "claim_streams")],
+    "claim": [(consumption, "claim_streams")],
     "execute": [(Command, "execute")],
-    "decide": [(run, "judge"), (blocks, "decide_own")],
-    "end": [(claims, "end"), (blocks, "end")],
+    "resolve": [(consumption, "resolve_own")],
+    "end": [(consumption, "end_claim"), (resolve, "end_claim")],
 }
 
 

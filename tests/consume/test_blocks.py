@@ -10,15 +10,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 import streamql
-from streamql.consume import blocks, transactions
-from streamql.consume.claims import end
-from streamql.consume.owner import is_running_here, running, stop_running, this_owner
+from streamql.consume import consumption, transactions
+from streamql.consume.claims.owner import is_running_here, running, stop_running, this_owner
+from streamql.consume.claims.steps import end_claim
 from streamql.errors import StreamqlError
 from tests.consume.support import BLOCK_ROWS as ROWS
 from tests.consume.support import IS_LONG, assert_arrived_once, assert_ledger_tiles, killed, run, two_targets
 
 KILLS = [("after:execute", 1), ("before:execute", 2), ("before:end", 1)]
-KILLS_TOO = [("after:decide", 1), ("after:execute", 2)]
+KILLS_TOO = [("after:resolve", 1), ("after:execute", 2)]
 
 
 @pytest.mark.parametrize(("point", "calls"), KILLS + KILLS_TOO * IS_LONG)
@@ -141,7 +141,7 @@ def test_the_end_of_a_transaction_that_a_person_gave_up_says_so(spark: SparkSess
     block_of_it = transactions.current(spark)
     assert block_of_it is not None
     assert block_of_it.claim is not None
-    assert end(spark, block_of_it.claim, "PARTIALLY_COMMITTED", "given up by a person")
+    end_claim(spark, block_of_it.claim, "PARTIALLY_COMMITTED", "given up by a person")
     with pytest.raises(StreamqlError, match=r"it was given up meanwhile .*; its data IS in") as lost:
         run(spark, last)
     assert lost.value.code == "CLAIM_LOST"
@@ -183,7 +183,7 @@ def test_a_statement_whose_deciding_was_cut_short_is_decided_by_the_log(
     schema, (begin, first, second, commit) = two_targets(spark, "block")
     run(spark, begin)
     with monkeypatch.context() as patch:  # its rows are in, and nobody has heard of it
-        patch.setattr(blocks, "decide_own", cut_short)
+        patch.setattr(consumption, "resolve_own", cut_short)
         with pytest.raises(StreamqlError, match="cut short"):
             run(spark, first)
     for statement in [first] * again + [second, commit]:
@@ -201,7 +201,7 @@ def test_a_statement_that_arrived_unheard_is_told_of_before_other_words_of_it_ru
     schema, (begin, first, second, commit) = two_targets(spark, "block")
     run(spark, begin)
     with monkeypatch.context() as patch:
-        patch.setattr(blocks, "decide_own", cut_short)
+        patch.setattr(consumption, "resolve_own", cut_short)
         with pytest.raises(StreamqlError, match="cut short"):
             run(spark, first)
     with pytest.raises(StreamqlError) as told:
@@ -247,8 +247,8 @@ def test_a_statement_that_wrote_nothing_and_was_not_decided_is_owed(
     schema, (begin, first, second, commit) = two_targets(spark, "block")
     run(spark, begin)
     with monkeypatch.context() as patch:  # a storage that does not answer: neither writes nor tells
-        patch.setattr(blocks, "execute", cut_short)
-        patch.setattr(blocks, "decide_own", cut_short)
+        patch.setattr(consumption, "execute", cut_short)
+        patch.setattr(consumption, "resolve_own", cut_short)
         with pytest.raises(StreamqlError, match="cut short"):
             run(spark, first)
     run(spark, second)
@@ -268,11 +268,11 @@ def test_rollback_after_a_commit_that_came_through_says_so(
         run(spark, statement)
 
     def end_unheard(*args: Any) -> None:
-        end(*args)
+        end_claim(*args)
         cut_short()
 
     with monkeypatch.context() as patch:
-        patch.setattr(blocks, "end", end_unheard)
+        patch.setattr(consumption, "end_claim", end_unheard)
         with pytest.raises(StreamqlError, match="cut short"):
             run(spark, commit)
     with pytest.raises(StreamqlError, match="was committed"):

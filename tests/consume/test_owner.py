@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from streamql.catalog.states import Owner
-from streamql.consume import owner
-from streamql.consume.owner import is_dead, is_of_this_host
+from streamql.consume.claims import owner
+from streamql.consume.claims.owner import is_dead, is_of_this_host
 
 
 def owner_of(pid: int) -> Owner:

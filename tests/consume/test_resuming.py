@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.consume import decide
+from streamql.consume.claims import resolve
 from streamql.errors import StreamqlError
 from tests.consume.support import BLOCK_ROWS as ROWS
 from tests.consume.support import (
@@ -266,7 +266,7 @@ def test_what_cannot_be_looked_at_can_be_given_up(spark: SparkSession, monkeypat
     schema, block = two_targets(spark, "block")
     killed(spark, "before:execute:1", *block)
     with monkeypatch.context() as patch:
-        patch.setattr(decide, "fence", storage_is_gone)
+        patch.setattr(resolve, "fence", storage_is_gone)
         with pytest.raises(Exception, match="the bucket is gone"):
             run(spark, f"INSERT INTO {schema}.b SELECT id, v FROM {schema}.s")
         run(spark, "ALTER STREAM s RELEASE")

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.catalog.store import catalog_of
-from streamql.consume import decide, owner
-from streamql.consume import run as protocol
-from streamql.consume.errors import busy
+from streamql.consume import consumption
+from streamql.consume.claims import owner, resolve
+from streamql.consume.claims.errors import busy
 from streamql.engine.doctor import Finding, examine
 from streamql.errors import StreamqlError
 from streamql.names import Name
@@ -100,7 +100,7 @@ def test_a_target_that_cannot_be_written_is_a_finding_and_has_a_way_out(
     def denied(*_: object) -> int:
         raise OSError("Permission denied")
 
-    monkeypatch.setattr(decide, "fence", denied)
+    monkeypatch.setattr(resolve, "fence", denied)
     (finding,) = doctor(short_lease, schema, fix=True)
     assert finding.code == "CONSUMPTION_IN_DOUBT"
     assert "Permission denied" in finding.what
@@ -166,7 +166,7 @@ def test_a_statement_that_arrived_and_could_not_be_decided_at_once_ends_as_it_sh
         raise OSError("the storage did not answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(protocol, "decide_own", glitch)
+        patch.setattr(consumption, "resolve_own", glitch)
         assert run(spark, f"INSERT INTO target SELECT id, v FROM {schema}.s") == []
     assert "the statement committed although it reported an error" in caplog.text
     assert run(spark, "SELECT * FROM s") == []

@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from streamql import StreamqlError
-from streamql.consume import run as protocol
+from streamql.consume import consumption
 from streamql.delta.command import Command
 from tests.consume.support import TRACKED, assert_ledger_tiles, fresh_schema, in_threads, run, tracked_table
 
@@ -77,7 +77,7 @@ def test_rows_that_came_into_a_reservation_stay(
     spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
     other = spark.newSession()
-    where: tuple[Any, str] = (Command, "execute") if late else (protocol, "execute")
+    where: tuple[Any, str] = (Command, "execute") if late else (consumption, "execute")
     before(monkeypatch, *where, lambda: other.sql(f"INSERT INTO {schema}.x VALUES (8)"))
     assert code_of(spark, "CREATE TABLE x AS SELECT id FROM s") == "CONSUMPTION_FAILED"
     assert run(spark, "SELECT id FROM x") == [(8,)]
@@ -109,7 +109,7 @@ def test_a_target_dropped_under_a_claim(
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     insert = "INSERT INTO target SELECT id, v FROM s"
     other = spark.newSession()
-    before(monkeypatch, protocol, "execute", lambda: other.sql(f"DROP TABLE {schema}.target"))
+    before(monkeypatch, consumption, "execute", lambda: other.sql(f"DROP TABLE {schema}.target"))
     assert code_of(spark, insert) == "CONSUMPTION_IN_DOUBT"
     run(spark, "CREATE TABLE other (id BIGINT, v BIGINT)")
     assert code_of(spark, "INSERT INTO other SELECT id, v FROM s") == "CONSUMPTION_IN_DOUBT"
@@ -126,7 +126,7 @@ def test_a_stream_with_an_in_doubt_claim_can_be_dropped(
 ) -> None:
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     other = spark.newSession()
-    before(monkeypatch, protocol, "execute", lambda: other.sql(f"DROP TABLE {schema}.target"))
+    before(monkeypatch, consumption, "execute", lambda: other.sql(f"DROP TABLE {schema}.target"))
     assert code_of(spark, "INSERT INTO target SELECT id, v FROM s") == "CONSUMPTION_IN_DOUBT"
     run(spark, "DROP STREAM s")
     assert code_of(spark, "DESC STREAM s") == "STREAM_NOT_FOUND"
@@ -140,7 +140,7 @@ def test_a_target_replaced_under_a_claim_still_decides(
     insert = "INSERT INTO target SELECT id, v FROM s"
     other = spark.newSession()
     replace = f"CREATE OR REPLACE TABLE {schema}.target (id BIGINT, v BIGINT) USING delta"
-    before(monkeypatch, protocol, "execute", lambda: other.sql(replace))
+    before(monkeypatch, consumption, "execute", lambda: other.sql(replace))
     assert code_of(spark, insert) == "CONSUMPTION_FAILED"
     run(spark, insert)
     assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS

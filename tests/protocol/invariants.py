@@ -164,7 +164,7 @@ def _rows_against_ledger(world: World, seen: History) -> Iterator[str]:
     left = {
         (log.path, i, n): c for n, log in enumerate(world.logs()) for i, c in enumerate(log.commits) if _streamed(c)
     }
-    names = {(s.app_id, claim.data_number): a for a, claim in seen.claims.items() for s in claim.statements}
+    names = {(s.app_id, claim.commit_number): a for a, claim in seen.claims.items() for s in claim.statements}
     for attempt, claim in seen.claims.items():
         rows = _rows_of(world, seen, claim)
         for statement in claim.statements if seen.ended.get(attempt) == "CONSUMED" else ():
@@ -180,7 +180,7 @@ def _rows_against_ledger(world: World, seen: History) -> Iterator[str]:
                 (path, k[1]) for path, version in where if version is None for k in left
             }  # where it was not looked for
             found = [k for k, c in left.items() if k[:2] in where and sorted(c.rows) == rows]
-            numbered = (statement.app_id, claim.data_number)
+            numbered = (statement.app_id, claim.commit_number)
             found.sort(key=lambda k, n=numbered: n not in left[k].transactions.items())  # type: ignore[misc]
             if found:  # of a table and the one that stood at its path before, the one with the claim's number
                 del left[found[0]]

@@ -11,9 +11,11 @@ from pyspark.sql import SparkSession
 
 import streamql.consume.binding as binding
 import streamql.consume.blocks as blocks
-import streamql.consume.claims as claims
-import streamql.consume.decide as deciding
-import streamql.consume.met as met
+import streamql.consume.claims.resolve as resolving
+import streamql.consume.claims.steps as claims
+import streamql.consume.claims.waiting as waiting
+import streamql.consume.consumption as consumption
+import streamql.consume.matching as matching
 import streamql.consume.pending as pending
 import streamql.consume.run as run
 import streamql.consume.targets as targets
@@ -48,8 +50,8 @@ def all_are(outcome: StatementOutcome, claim: Claim) -> Claim:
 
 
 def no_fence(on: Stage, patch: Patch) -> None:
-    """decide says fenced, and has not fenced."""
-    patch.setattr(deciding, "fence", lambda spark, path, app_id, number, at_least: number)
+    """resolve says fenced, and has not fenced."""
+    patch.setattr(resolving, "fence", lambda spark, path, app_id, number, at_least: number)
 
 
 def fence_over_anything(on: Stage, patch: Patch) -> None:
@@ -61,57 +63,44 @@ def fence_over_anything(on: Stage, patch: Patch) -> None:
         on.world.look(f"fences {path} blindly", lambda: storage.commit(storage.newest(path), commit))
         return number
 
-    patch.setattr(deciding, "fence", fence)
+    patch.setattr(resolving, "fence", fence)
 
 
-def fence_with_data_number(on: Stage, patch: Patch) -> None:
+def fence_with_commit_number(on: Stage, patch: Patch) -> None:
     """The fence carries the statement's own number, so that whoever reads it takes it for the data."""
-    patch.setattr(Claim, "fence_number", Claim.data_number)
+    patch.setattr(Claim, "fence_number", Claim.commit_number)
 
 
-def recover_without_deciding(on: Stage, patch: Patch) -> None:
+def recover_without_resolving(on: Stage, patch: Patch) -> None:
     """Whoever finds a claim abandoned releases it, as a lease would have it."""
-    patch.setattr(claims, "judge_what_can_be", lambda spark, claim, whatever: (all_are("fenced", claim), None))
+    patch.setattr(waiting, "resolve_reachable", lambda spark, claim, any_failure: (all_are("fenced", claim), None))
 
 
 def owner_trusts_its_statement(on: Stage, patch: Patch) -> None:
     """The owner takes a statement that came back for one that committed, without looking into the log."""
 
-    def judge(spark: SparkSession, claim: Claim) -> Claim:
-        versions = [DeltaTable(spark, s.path).latest().version for s in claim.statements]
-        done = all_are("done", claim).statements
-        return replace(
-            claim, statements=tuple(replace(s, target_version=v) for s, v in zip(done, versions, strict=True))
-        )
+    def resolve_own(
+        spark: SparkSession, claim: Claim, statement: ClaimedStatement, failure: BaseException | None
+    ) -> ClaimedStatement:
+        if failure is not None:
+            return resolving.resolve_own(spark, claim, statement, failure)
+        version = DeltaTable(spark, statement.path).latest().version
+        return replace(statement, outcome="done", target_version=version)
 
-    patch.setattr(run, "judge", judge)
+    patch.setattr(consumption, "resolve_own", resolve_own)
 
 
 def owner_releases_what_raised(on: Stage, patch: Patch) -> None:
     """The owner takes a statement that raised for one that did not commit."""
-    real = run.execute
-    raised: list[Claim] = []
 
-    def execute(*args: Any) -> Any:
-        try:
-            return real(*args)
-        except Exception:
-            raised.append(args[3])
-            raise
-
-    def judge(spark: SparkSession, claim: Claim) -> Claim:
-        return all_are("fenced", claim) if claim in raised else deciding.judge(spark, claim)
-
-    def decide_own(
+    def resolve_own(
         spark: SparkSession, claim: Claim, statement: ClaimedStatement, failure: BaseException | None
-    ) -> Any:
+    ) -> ClaimedStatement:
         if failure is not None:
             return replace(statement, outcome="fenced")
-        return deciding.decide_own(spark, claim, statement, None)
+        return resolving.resolve_own(spark, claim, statement, None)
 
-    patch.setattr(run, "execute", execute)
-    patch.setattr(run, "judge", judge)
-    patch.setattr(run, "decide_own", decide_own)
+    patch.setattr(consumption, "resolve_own", resolve_own)
 
 
 def statement_with_fence_number(on: Stage, patch: Patch) -> None:
@@ -138,12 +127,13 @@ def claim_without_comparing(on: Stage, patch: Patch) -> None:
 
     def claim_streams(
         spark: SparkSession, states: Sequence[StreamState], claim: Claim, sources: Mapping[str, TableSource]
-    ) -> bool:
+    ) -> None:
         now = [catalog_of(spark).by_uuid(spark, s.stream.uuid) for s in states]
         there = [s for s in now if s is not None]
-        return catalog_of(spark).commit(spark, there, [s.next(claim=claim) for s in there], [])
+        if not catalog_of(spark).commit(spark, there, [s.next(claim=claim) for s in there], []):
+            raise claims.Changed
 
-    patch.setattr(run, "claim_streams", claim_streams)
+    patch.setattr(consumption, "claim_streams", claim_streams)
 
 
 def claim_over_a_claim(on: Stage, patch: Patch) -> None:
@@ -163,7 +153,7 @@ def end_without_checking(on: Stage, patch: Patch) -> None:
         offset = replace(state.offset, version=interval.through) if outcome == "CONSUMED" else state.offset
         return state.next(claim=None, offset=offset)
 
-    patch.setattr(claims, "_holds", lambda state, claim: True)
+    patch.setattr(claims, "holds", lambda state, claim: True)
     patch.setattr(claims, "_ended", ended)
 
 
@@ -176,42 +166,41 @@ def one_app_id(on: Stage, patch: Patch) -> None:
     """All streams share one application id, though each counts by itself."""
     real = targets.claimed_statement
 
-    def claimed_statement(*args: Any) -> ClaimedStatement | None:
-        statement = real(*args)
-        return None if statement is None else replace(statement, app_id="streamql")
+    def claimed_statement(*args: Any) -> ClaimedStatement:
+        return replace(real(*args), app_id="streamql")
 
-    patch.setattr(run, "claimed_statement", claimed_statement)
+    patch.setattr(consumption, "claimed_statement", claimed_statement)
 
 
 def numbers_that_repeat(on: Stage, patch: Patch) -> None:
     """The number is the offset that the claim begins at: the same for each attempt."""
     patch.setattr(
-        Claim, "data_number", property(lambda claim: 2 * (min(i.after for i in claim.intervals.values()) + 1))
+        Claim, "commit_number", property(lambda claim: 2 * (min(i.after for i in claim.intervals.values()) + 1))
     )
 
 
 def enters_after_it_ran(on: Stage, patch: Patch) -> None:
     """A statement of a block runs, and enters the claim with the next one."""
-    real = blocks.write
+    real = consumption.update_claim
 
-    def write(spark: SparkSession, claim: Claim, changed: Claim, *rest: Any) -> Any:
+    def update_claim(spark: SparkSession, claim: Claim, changed: Claim, *rest: Any) -> Claim:
         written = real(spark, claim, replace(changed, statements=changed.statements[:-1]), *rest)
-        return replace(written, statements=changed.statements) if isinstance(written, Claim) else written
+        return replace(written, statements=changed.statements)
 
-    patch.setattr(blocks, "write", write)
+    patch.setattr(consumption, "update_claim", update_claim)
 
 
 def block_trusts_an_error(on: Stage, patch: Patch) -> None:
     """A block takes a statement that raised for one that did not commit, so that it may be withdrawn."""
 
-    def decide_own(
+    def resolve_own(
         spark: SparkSession, claim: Claim, statement: ClaimedStatement, failure: BaseException | None
     ) -> ClaimedStatement:
         if isinstance(failure, Exception):
             return replace(statement, outcome="fenced")
-        return deciding.decide_own(spark, claim, statement, failure)
+        return resolving.resolve_own(spark, claim, statement, failure)
 
-    patch.setattr(blocks, "decide_own", decide_own)
+    patch.setattr(consumption, "resolve_own", resolve_own)
 
 
 def commit_waits_for_no_statement(on: Stage, patch: Patch) -> None:
@@ -221,24 +210,24 @@ def commit_waits_for_no_statement(on: Stage, patch: Patch) -> None:
 
 def withdrawn_statements_are_forgotten(on: Stage, patch: Patch) -> None:
     """A statement that was withdrawn and runs again is not told of the one that was done in its place."""
-    patch.setattr(met, "_is_withdrawn", lambda claim, fingerprint: False)
+    patch.setattr(matching, "_is_withdrawn", lambda claim, fingerprint: False)
 
 
 def done_statements_run_again(on: Stage, patch: Patch) -> None:
     """Whoever goes on with a partially committed block does all of it."""
-    patch.setattr(blocks.Block, "_skipped", lambda block, command, i, fingerprint: None)
+    patch.setattr(blocks.Block, "_matched", lambda block, command, i, fingerprint: None)
 
 
 def gives_up_by_a_commit_of_its_own(on: Stage, patch: Patch) -> None:
     """A person's statement gives a consumption up, then does what it says."""
-    real = ddl.give_way
+    real = ddl.force_release
 
-    def give_way(spark: SparkSession, state: StreamState) -> claims.Ending:
+    def force_release(spark: SparkSession, state: StreamState) -> claims.Change:
         while (last := real(spark, state)).events:
             catalog_of(spark).commit(spark, last.before, last.after, last.events)
         return last
 
-    patch.setattr(ddl, "give_way", give_way)
+    patch.setattr(ddl, "force_release", force_release)
 
 
 def looks_at_the_state_alone(on: Stage, patch: Patch) -> None:
@@ -261,10 +250,10 @@ MUTATIONS = (
     Mutation("a block trusts an error", "a block that is corrected", block_trusts_an_error),
     Mutation("a COMMIT without a failed statement", "a block that continues on errors", commit_waits_for_no_statement),
     Mutation("withdrawn statements are forgotten", "a block that is corrected", withdrawn_statements_are_forgotten),
-    Mutation("decide says fenced without fencing", "one insert", no_fence, frozenset({ORPHAN})),
+    Mutation("resolve says fenced without fencing", "one insert", no_fence, frozenset({ORPHAN})),
     Mutation("a fence over whatever is there", "one insert", fence_over_anything, frozenset({ORPHAN})),
-    Mutation("a fence with the statement's number", "two inserts", fence_with_data_number),
-    Mutation("recovery releases without deciding", "one insert", recover_without_deciding),
+    Mutation("a fence with the statement's number", "two inserts", fence_with_commit_number),
+    Mutation("recovery releases without resolving", "one insert", recover_without_resolving),
     Mutation("the owner trusts its statement", "two inserts", owner_trusts_its_statement),
     Mutation("the owner releases what raised", "one insert", owner_releases_what_raised),
     Mutation("a statement with the fence's number", "one insert", statement_with_fence_number),

@@ -14,10 +14,12 @@ import pytest
 
 import streamql.catalog.store as store
 import streamql.consume.blocks as blocks
-import streamql.consume.claims as claims
-import streamql.consume.liveness as liveness
-import streamql.consume.owner as owner
-import streamql.consume.run as run
+import streamql.consume.claims.heartbeat as heartbeat
+import streamql.consume.claims.liveness as liveness
+import streamql.consume.claims.owner as owner
+import streamql.consume.claims.steps as claims
+import streamql.consume.claims.waiting as waiting
+import streamql.consume.consumption as consumption
 import streamql.consume.targets as targets
 import streamql.consume.transactions as transactions
 import streamql.delta.jvm as jvm
@@ -206,17 +208,16 @@ def _patch_clocks(on: Stage, patch: pytest.MonkeyPatch) -> None:
         time=lambda: on.process.clock,
         sleep=lambda seconds: on.world.scheduler.sleep(seconds),
     )
-    for module in (blocks, claims, liveness, run, targets, store):
+    for module in (blocks, claims, liveness, waiting, targets, store):
         patch.setattr(module, "time", clock)
     beating = Node(
         Thread=lambda target, name, daemon: Thread(on, target, name, daemon),
         Event=lambda: Event(on),
         Lock=threading.Lock,
     )
-    patch.setattr(claims, "threading", beating)
+    patch.setattr(heartbeat, "threading", beating)
     patch.setattr(store, "threading", Node(RLock=lambda: Lock(on)))
-    for module in (blocks, run):
-        patch.setattr(module, "uuid", Node(uuid4=lambda: on.world.consumption_begins()))
+    patch.setattr(consumption, "uuid", Node(uuid4=lambda: on.world.consumption_begins()))
     patch.setattr(ddl, "uuid", Node(uuid4=lambda: on.world.fresh("stream")))
 
 
@@ -232,7 +233,7 @@ def _patch_processes(on: Stage, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(owner, "_started", started)
     patch.setattr(owner, "os", Node(getpid=lambda: on.process.pid))
     patch.setattr(liveness, "_watched", OwnDict(on, "watched"))
-    patch.setattr(claims, "is_cancelled", lambda spark: False)
+    patch.setattr(waiting, "is_cancelled", lambda spark: False)
     patch.setattr(transactions, "_blocks", OwnDict(on, "blocks"))
 
 

@@ -11,8 +11,11 @@ import pytest
 from streamql import engine
 from streamql.catalog.states import Claim
 from streamql.catalog.store import catalog_of
-from streamql.consume import blocks, claims, consume, transactions
-from streamql.consume.decide import judge as judge_claim
+from streamql.consume import consume, consumption, transactions
+from streamql.consume.claims.outcomes import outcome_of
+from streamql.consume.claims.resolve import finish, resolve_claim
+from streamql.consume.claims.steps import is_held
+from streamql.consume.claims.waiting import recover
 from streamql.delta.command import Command
 from streamql.errors import StreamqlError
 from streamql.names import Name
@@ -238,14 +241,13 @@ def test_rollback_after_somebody_took_this_one_for_dead(on: Stage) -> None:
     p, q = play.world.process("P"), play.world.process("Q", "far")
     play.says(p, BEGIN, X)
 
-    def recover() -> None:
-        spark = session_of(q)
-        state = catalog_of(spark).find(spark, Name("spark_catalog", "db", "s"))
+    def take_for_dead() -> None:
+        state = catalog_of(session_of(q)).find(session_of(q), Name("spark_catalog", "db", "s"))
         assert state is not None
         assert state.claim is not None
-        claims.recover(spark, state.claim, "no sign of life")
+        recover(session_of(q), state.claim, "no sign of life")
 
-    play.alone(q, recover)
+    play.alone(q, take_for_dead)
     assert play.says(p, ROLLBACK) == ["CONSUMPTION_PARTIALLY_COMMITTED"]
     assert play.says(q, BEGIN, X, Y, COMMIT) == [""] * 4
     assert play.rows("x") == play.rows("y") == once(STREAM)
@@ -255,20 +257,19 @@ def test_who_saw_less_of_a_claim_cannot_end_it(on: Stage) -> None:
     """A recoverer has decided the first statement; meanwhile a second one enters the claim, and commits."""
     play = Play(on, BOTH)
     p, q = play.world.process("P"), play.world.process("Q", "far")
-    judged: list[Claim] = []
+    resolved: list[Claim] = []
     play.says(p, BEGIN, Insert("x", fails=(0,)))
 
-    def judge() -> None:
-        spark = session_of(q)
-        state = catalog_of(spark).find(spark, Name("spark_catalog", "db", "s"))
+    def resolve() -> None:
+        state = catalog_of(session_of(q)).find(session_of(q), Name("spark_catalog", "db", "s"))
         assert state is not None
         assert state.claim is not None
-        judged.append(judge_claim(spark, state.claim))
+        resolved.append(resolve_claim(session_of(q), state.claim))
 
-    play.alone(q, judge)
-    assert claims.conclusion(judged[0]) == "FAILED"
+    play.alone(q, resolve)
+    assert outcome_of(resolved[0]) == "FAILED"
     assert play.says(p, Y) == [""]
-    play.alone(q, lambda: claims.conclude(session_of(q), judged[0], "no sign of life"))
+    play.alone(q, lambda: finish(session_of(q), resolved[0], "no sign of life"))
     assert play.says(p, X, COMMIT) == ["", ""]
     assert play.rows("x") == play.rows("y") == once(STREAM)
     assert play.offset(q, "s") == 2
@@ -283,7 +284,7 @@ def test_the_heartbeat_is_that_of_the_claim_as_it_is_by_then(on: Stage) -> None:
         assert block is not None
         claim = block.claim
         assert claim is not None
-        assert claims.is_held(session_of(p), claim)
+        assert is_held(session_of(p), claim)
 
     for steps in ((BEGIN, X), (Y,), (X,)):
         assert set(play.says(p, *steps)) == {""}
@@ -392,7 +393,7 @@ def test_a_statement_that_is_in_is_not_withdrawn(on: Stage, monkeypatch: pytest.
         raise StatementFailed("no answer")
 
     with monkeypatch.context() as patch:
-        patch.setattr(blocks, "decide_own", cut_short)
+        patch.setattr(consumption, "resolve_own", cut_short)
         assert play.says(p, BEGIN, BAD, X) == ["", FAILED, FAILED]
     assert play.says(p, WITHDRAW) == ["STATEMENT_COMMITTED"]
     assert play.says(p, COMMIT, WITHDRAW, GOOD, COMMIT) == [REFUSED, "", "", ""]

@@ -1,4 +1,4 @@
-"""What consumers are told who cannot go on."""
+"""The errors of consumptions that cannot continue."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
-from streamql.consume.owner import is_of_this_host, is_suspended
+from streamql.consume.claims.owner import is_of_this_host, is_suspended
 from streamql.delta.jvm import sentence
 from streamql.errors import StreamqlError, counted
 from streamql.settings import BUSY_TIMEOUT
 from streamql.times import now_ms
 
 UNREACHABLE = "its target cannot be read or written"
-"""Why a consumption is in doubt that its target's log may decide at another time."""
+"""Why a consumption is in doubt that its target's log may resolve at another time."""
 
 
 def busy(state: StreamState) -> StreamqlError:
-    """The error for a stream that somebody else consumes."""
+    """The error for a stream that another statement consumes."""
     assert state.claim is not None
     owner = state.claim.owner
     age = max(0, now_ms() - state.claim.started_at_ms) // 1000
     lease = state.claim.lease_seconds
-    way = f"whoever waits longer than its lease of {lease:g} s takes over, as does streamql doctor --fix"
+    way = f"a statement that waits longer than its lease of {lease:g} s takes over, as does streamql doctor --fix"
     if is_suspended(owner):
         elsewhere = f". Its process is suspended: {way}"
     else:
@@ -36,8 +36,13 @@ def busy(state: StreamState) -> StreamqlError:
     )
 
 
+def contended() -> StreamqlError:
+    """The error for a statement whose streams others changed each time that it tried to claim them."""
+    return StreamqlError("STREAM_BUSY", "others keep taking the stream", hint="run the statement again")
+
+
 def edited(state: StreamState, what: str) -> StreamqlError:
-    """The error for a claim that somebody changed other than by streamql."""
+    """The error for a claim that was changed by another program than streamql."""
     return StreamqlError(
         "CATALOG_UNREADABLE",
         f"the entry of stream {state.name} was edited: {what}",
@@ -54,7 +59,7 @@ def gone(name: str) -> StreamqlError:
 
 
 def moved(state: StreamState) -> StreamqlError:
-    """The error for a stream whose offset is not any more where a transaction has seen it."""
+    """The error for a stream whose offset moved since a transaction read it."""
     return StreamqlError(
         "STREAM_MOVED",
         f"another consumer moved stream {state.name} since this transaction read it",
@@ -160,7 +165,7 @@ def partially_committed(claim: Claim, what: str) -> StreamqlError:
 
 
 @contextmanager
-def way_out(claim: Claim | None) -> Iterator[None]:
+def with_recovery_hint(claim: Claim | None) -> Iterator[None]:
     """Where a transaction waits for a stream with others claimed and written already (`claim`: none, if the waiting statement reads those
     too): each of two may hold what the other one wants. Tells the way out, which is to commit what is done of one."""
     try:
@@ -178,21 +183,21 @@ def way_out(claim: Claim | None) -> Iterator[None]:
 
 
 def fenced(claim: Claim, failure: BaseException | None) -> StreamqlError:
-    """The error for a statement whose claim others took and ended while it ran; `failure`: what it met when it would have committed, which
-    is Delta's word for a number that came twice, and says nothing to whoever ran it."""
+    """The error for a statement whose claim another process took and ended while it ran. `failure`: what the statement raised, which is
+    often Delta's message for a number that is in the log already."""
     said = "" if failure is None else f" (the statement said: {sentence(failure)})"
     return lost(claim, f"another process took this one for dead while the statement ran, and fenced it{said}")
 
 
 def lost_without_commit(claim: Claim, outcome: str | None) -> StreamqlError:
-    """The error for a COMMIT or ROLLBACK whose claim others took; `outcome`: what the ledger says of it, None: it is somebody's still."""
+    """The error for a COMMIT or ROLLBACK whose claim others took; `outcome`: what the ledger says of it, None: another process has it."""
     if outcome is None:
         return lost(claim, f"its data IS in {claim.where_done}; run the transaction again: what is done is skipped")
     return lost_with_data(claim, "it was given up meanwhile (RELEASE, SET OFFSET, DROP)")
 
 
 def lost_with_data(claim: Claim, why: str) -> StreamqlError:
-    """The error for a consumption whose claim others took and ended, though data of it is in: a person must look."""
+    """The error for a consumption whose claim others took and ended, though data of it is in: the user must look."""
     return StreamqlError(
         "CLAIM_LOST",
         f"consumption {claim.consumption_id} lost its claim: {why}; its data IS in {claim.where_done}",
@@ -213,7 +218,7 @@ def lost(claim: Claim, why: str) -> StreamqlError:
 
 
 def in_doubt(claim: Claim, statement: ClaimedStatement, why: str, names: Mapping[str, str]) -> StreamqlError:
-    """The error for a consumption of which no log can tell; `claim`: with those of its statements decided that a log can decide. `names`:
+    """The error for a consumption that no log can resolve. `claim`: with those of its statements resolved that a log can resolve. `names`:
     of its streams, by id."""
     moving = {uuid: i for uuid, i in claim.intervals.items() if i.after != i.through}
     is_whole = not claim.is_block and len(claim.statements) == 1 and bool(moving)

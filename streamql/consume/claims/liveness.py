@@ -1,4 +1,4 @@
-"""Whether who made a claim is still at work on it: seen on this host, or by the heartbeat that the claim shows."""
+"""Whether the owner of a claim is at work on it: by its process on this host, or by the heartbeat in the claim."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim
 from streamql.catalog.store import catalog_of
-from streamql.consume.owner import is_dead, is_running_here
+from streamql.consume.claims.owner import is_dead, is_running_here
 from streamql.settings import LEASE, seconds
 
 log = logging.getLogger("streamql")
@@ -25,10 +25,10 @@ _watched_lock = threading.Lock()
 
 
 def is_abandoned(spark: SparkSession, claim: Claim) -> str | None:
-    """Why others may decide the claim: its process is dead, or its heartbeat stood still for the lease; None: they may not (yet)."""
+    """Why others may resolve the claim: its process is dead, or its heartbeat stood still for the lease; None: they may not yet."""
     here = is_running_here(claim.owner, claim.consumption_id)
     if here is not None:
-        return None if here else "its statement ended without being decided"
+        return None if here else "its statement ended without being resolved"
     if is_dead(claim.owner):
         return f"process {claim.owner.pid} ended before its statement did"
     lease = max(seconds(spark, LEASE), claim.lease_seconds)

@@ -25,8 +25,8 @@ def this_owner(spark: SparkSession) -> Owner:
 
 
 class Work:
-    """That somebody in this process is at work on a consumption. Each who is has one: a session that went on with what another one had
-    left does not stop when that one closes."""
+    """One piece of work of this process on a consumption. Each session has its own: a session that resumes a consumption does not stop when
+    the earlier one closes."""
 
     def __init__(self, consumption_id: str) -> None:
         self.consumption_id = consumption_id
@@ -37,7 +37,7 @@ _working: set[Work] = set()
 
 @contextmanager
 def running(consumption_id: str) -> Iterator[Work]:
-    """While it lasts, this process is at work on the consumption; a claim of ours that nobody works on is abandoned."""
+    """While it lasts, this process is at work on the consumption; a claim of this process without work on it is abandoned."""
     work = Work(consumption_id)
     _working.add(work)
     try:
@@ -47,7 +47,7 @@ def running(consumption_id: str) -> Iterator[Work]:
 
 
 def stop_running(work: Work) -> None:
-    """This one is not at work on it any more, though nobody has left its context."""
+    """Ends a piece of work before its context ends."""
     _working.discard(work)
 
 
@@ -96,8 +96,8 @@ _UNSEEN = "unseen"
 
 
 def _started(pid: int) -> str | None:
-    """When a process was started, as the kernel says it; None: there is no such process, or it has ended and nobody has asked how.
-    _UNSEEN: there is one, and no more is to be seen of it (no /proc here, or one that hides what others run)."""
+    """When a process was started, as the kernel says it; None: there is no such process, or it is a zombie. _UNSEEN: there is one,
+    and no more is to be seen of it (no /proc here, or one that hides what others run)."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return None if state in ("Z", "X") else fields[18]

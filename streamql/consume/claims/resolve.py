@@ -1,0 +1,159 @@
+"""Resolves claimed statements: the logs of their targets say which committed. Ends claims by what they say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.states import Claim, ClaimedStatement
+from streamql.catalog.store import catalog_of
+from streamql.consume.claims.errors import UNREACHABLE, in_doubt, lost_with_data
+from streamql.consume.claims.outcomes import ClaimOutcome, outcome_of
+from streamql.consume.claims.steps import ClaimGone, end_claim, is_consumed, is_under_way_elsewhere, update_claim
+from streamql.delta.jvm import sentence
+from streamql.delta.table import DeltaTable
+from streamql.delta.txns import fence, find_txn
+from streamql.errors import StreamqlError
+
+FENCE_ATTEMPTS_MAX = 100
+
+
+class InDoubt(Exception):
+    """No log says whether a statement committed; the text says why."""
+
+
+def resolve_statement(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> ClaimedStatement:
+    """The statement with its outcome. Done: its commit is in the target. Fenced: it is not, and cannot be.
+
+    Reads the target's log at the path, and fences a statement that has not committed. Owner and recovering processes may call it at any
+    time, any number of times. Raises `InDoubt` if there is no log at the path, or the log is another table's without the commit number.
+    """
+    if statement.outcome != "open":
+        return statement
+    if not statement.path:
+        # Without a log only its own process knows. Others take it for not done, so that no change is lost.
+        return replace(statement, outcome="fenced")
+    for _ in range(FENCE_ATTEMPTS_MAX):
+        table = DeltaTable(spark, statement.path)
+        latest = table.latest()
+        if not latest.exists:
+            raise InDoubt("there is no table any more where it wrote")
+        found = find_txn(spark, table, latest, statement.app_id, claim.commit_number, statement.seen)
+        if found is not None and found.number >= claim.commit_number:
+            if found.number > claim.commit_number:
+                return replace(statement, outcome="fenced")
+            # CREATE OR REPLACE TABLE AS gives the table another id; a later statement of others may do so, too.
+            is_same = latest.table_id == statement.table_id or found.version in (None, latest.version)
+            written = latest if is_same else table.at(found.version or 0)
+            return replace(
+                statement,
+                outcome="done",
+                target_version=found.version,
+                metrics=found.metrics,
+                table_id=written.table_id,
+            )
+        if latest.table_id != statement.table_id and not _is_same_log(table, statement):
+            raise InDoubt("another table stands where it wrote")
+        number = fence(spark, statement.path, statement.app_id, claim.fence_number, claim.commit_number)
+        if number is not None and number != claim.commit_number:
+            return replace(statement, outcome="fenced")
+    raise StreamqlError(
+        "STREAM_BUSY",
+        f"the target {statement.target} is written so often that the consumption could not be resolved",
+        hint="run the statement again",
+    )
+
+
+def resolve_own(
+    spark: SparkSession, claim: Claim, statement: ClaimedStatement, failure: BaseException | None
+) -> ClaimedStatement:
+    """The statement with its outcome, for the process that ran it. Without a log, that process knows whether it succeeded. Raises
+    CONSUMPTION_IN_DOUBT."""
+    if not statement.path and failure is None:
+        return replace(statement, outcome="done")
+    try:
+        return resolve_statement(spark, claim, statement)
+    except InDoubt as e:
+        raise in_doubt(claim, statement, str(e), _names(spark, claim)) from None
+
+
+def resolve_claim(spark: SparkSession, claim: Claim) -> Claim:
+    """The claim with all its statements resolved. Raises CONSUMPTION_IN_DOUBT, and what reading or fencing a target raises."""
+    resolved, problem = resolve_reachable(spark, claim)
+    if problem is not None:
+        raise problem
+    return resolved
+
+
+def resolve_reachable(
+    spark: SparkSession, claim: Claim, *, any_failure: bool = False
+) -> tuple[Claim, StreamqlError | None]:
+    """The claim with those of its statements resolved that a log can resolve, and the CONSUMPTION_IN_DOUBT of the first other one; None:
+    all are resolved.
+
+    A statement in doubt does not keep the others from being fenced: after a user gives the claim up, none of them can commit.
+    `any_failure`: a statement whose target can be neither read nor fenced, for whatever reason, is in doubt as well.
+    """
+    statements: list[ClaimedStatement] = []
+    problems: list[tuple[ClaimedStatement, str]] = []
+    for statement in claim.statements:
+        try:
+            statements.append(resolve_statement(spark, claim, statement))
+            continue
+        except InDoubt as e:
+            problems.append((statement, str(e)))
+        except StreamqlError:
+            raise
+        except Exception as e:
+            if not any_failure:
+                raise
+            problems.append((statement, f"{UNREACHABLE}: {sentence(e)}"))
+        statements.append(statement)
+    resolved = replace(claim, statements=tuple(statements))
+    return resolved, in_doubt(resolved, *problems[0], _names(spark, claim)) if problems else None
+
+
+def _names(spark: SparkSession, claim: Claim) -> dict[str, str]:
+    """The names of a claim's streams, by id."""
+    states = [catalog_of(spark).by_uuid(spark, uuid) for uuid in claim.intervals]
+    return {s.stream.uuid: str(s.name) for s in states if s is not None}
+
+
+def _is_same_log(table: DeltaTable, statement: ClaimedStatement) -> bool:
+    """Whether the log is the one that the claim saw: CREATE OR REPLACE changes the table id and continues the log with its numbers."""
+    try:
+        return table.at(statement.seen).table_id == statement.table_id
+    except StreamqlError:
+        return False
+
+
+# -- the end of a claim
+
+
+class ClaimTaken(Exception):
+    """Another process took the claim and ended it, and no statement of the claim has committed."""
+
+
+def finish(spark: SparkSession, resolved: Claim, why: str | None) -> ClaimOutcome:
+    """Ends a resolved claim: consumed if all its data is in, released if none is. If some is, the claim stays, partially committed.
+
+    If the claim is gone, the outcome that others gave it. Raises CLAIM_LOST if data of its statements is in and others released the
+    streams, and `ClaimTaken` if no data is in.
+    """
+    outcome = outcome_of(resolved)
+    try:
+        if outcome == "PARTIALLY_COMMITTED":
+            update_claim(spark, resolved, replace(resolved, is_partially_committed=True))
+        else:
+            end_claim(spark, resolved, outcome, None if outcome == "CONSUMED" else why)
+        return outcome
+    except ClaimGone:
+        pass
+    if is_under_way_elsewhere(spark, resolved):
+        return "PARTIALLY_COMMITTED"
+    if is_consumed(spark, resolved):  # other processes took this one for dead, and did the rest
+        return "CONSUMED"
+    if resolved.done:
+        raise lost_with_data(resolved, "others took it, and released the stream")
+    raise ClaimTaken

@@ -1,0 +1,287 @@
+"""A consumption: one claim, from the first statement that enters it to its end. A single statement is a block of one.
+
+```
+ NEW ──enter, take over──► CLAIMED ──run──► CLAIMED ──resolve──► all statements done or fenced ──┬─ finish ──► ENDED, or partially committed
+                              ▲   └──enter (a further statement of a block)──┘                   └─ commit ──► ENDED (consumed)
+                              └──────────────────────────────────────────────┘
+```
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.states import Claim, ClaimedStatement, StreamState, lowest
+from streamql.catalog.store import catalog_of
+from streamql.consume.binding import sources_of
+from streamql.consume.claims import errors
+from streamql.consume.claims.heartbeat import Heartbeat
+from streamql.consume.claims.outcomes import ClaimOutcome
+from streamql.consume.claims.owner import Work, running, stop_running
+from streamql.consume.claims.resolve import finish, resolve_claim, resolve_own
+from streamql.consume.claims.steps import (
+    Changed,
+    ClaimGone,
+    Sources,
+    claim_streams,
+    end_claim,
+    is_consumed,
+    is_held,
+    new_claim,
+    owned,
+    update_claim,
+)
+from streamql.consume.execute import counted, execute
+from streamql.consume.targets import TEXT_CHARACTERS_MAX, check_stands, claimed_statement, lead_of, prepare
+from streamql.delta.command import Command, Target
+from streamql.delta.jvm import JavaObject, sentence
+from streamql.model import Interval
+from streamql.times import iso
+
+log = logging.getLogger("streamql")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A statement that has entered the claim: statement `index` of its command, as the claim has it, and its target as it was then."""
+
+    index: int
+    statement: ClaimedStatement
+    target: Target
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A statement that ran: its rows, its record with the outcome, and what it raised (None: nothing). It may have raised and be done, or
+    be fenced by another process and have raised nothing."""
+
+    rows: JavaObject
+    statement: ClaimedStatement
+    failure: BaseException | None
+
+
+class Consumption:
+    """One claim of this process. `is_block`: only COMMIT ends it as consumed. `goes_on`: when it returns False, others may resolve the
+    claim. Not safe for threads, its heartbeat aside."""
+
+    def __init__(
+        self, spark: SparkSession, *, is_block: bool = False, goes_on: Callable[[], bool] = lambda: True
+    ) -> None:
+        self._spark = spark
+        self._is_block = is_block
+        self._goes_on = goes_on
+        self._id: str | None = None
+        self._claim: Claim | None = None
+        self._work: Work | None = None
+        self._resources = ExitStack()
+
+    @property
+    def claim(self) -> Claim | None:
+        """The claim as it is now; None: no statement has entered."""
+        return self._claim
+
+    def __enter__(self) -> Consumption:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stops the heartbeat. If the claim has not ended, others resolve it."""
+        self._resources.close()
+
+    def stop_work(self) -> None:
+        """Lets other statements of this process resolve the claim."""
+        if self._work is not None:
+            stop_running(self._work)
+
+    # -- entering
+
+    def enter(
+        self,
+        command: Command,
+        targets: Mapping[int, Target],
+        intervals: Mapping[str, Interval],
+        joining: Sequence[StreamState],
+        resumed: Claim | None = None,
+    ) -> list[Entry]:
+        """Puts statements of a command into the claim by one commit, before they run. The first commit makes the claim.
+
+        `targets`: by the index of the statement in its command. `intervals`: of all streams of the claim. `joining`: the streams that the
+        claim does not have yet. `resumed`: the partially committed claim of a single command that this one takes over, whose done
+        statements stay. Raises `Changed`, CLAIM_LOST, CONSUMPTION_PARTIALLY_COMMITTED, UNSUPPORTED_TARGET.
+        """
+        base = self._claim or resumed or self._new(command)
+        lead = lead_of(base) if base.statements else lowest(intervals)
+        entries = []
+        for i, target in targets.items():
+            known = None if resumed is None else resumed.statements[i]
+            entries.append(self._prepared(command, i, target, base, lead, known))
+        statements = tuple(e.statement for e in entries)
+        if self._claim is None:
+            claim = owned(self._spark, base, joining, lead)
+            statements = tuple(replace(s, entered=claim.number) if s.outcome == "open" else s for s in statements)
+            self._take(joining, replace(claim, intervals=dict(intervals), statements=statements), sources_of(command))
+        else:
+            statements = tuple(replace(s, entered=self._claim.number) for s in statements)
+            changed = replace(self._claim, intervals=dict(intervals), statements=(*self._claim.statements, *statements))
+            self._update(changed, joining, sources_of(command))
+        return [replace(e, statement=s) for e, s in zip(entries, statements, strict=True)]
+
+    def _new(self, command: Command) -> Claim:
+        self._id = self._id or str(uuid.uuid4())
+        return new_claim(self._spark, self._id, command.text[:TEXT_CHARACTERS_MAX], is_block=self._is_block)
+
+    def _prepared(
+        self, command: Command, i: int, target: Target, base: Claim, lead: str, known: ClaimedStatement | None
+    ) -> Entry:
+        ready = prepare(self._spark, command, i, target, base.consumption_id)
+        if known is not None and known.outcome == "done":
+            check_stands(self._spark, base, known, target)
+            return Entry(i, known, ready)
+        ordinal = len(base.statements) if self._is_block else i
+        return Entry(i, claimed_statement(self._spark, command, i, ready, lead, ordinal), ready)
+
+    def _take(self, states: Sequence[StreamState], claim: Claim, sources: Sources) -> None:
+        """Makes the claim, and keeps it until `close`."""
+        with ExitStack() as unless_claimed:
+            work = unless_claimed.enter_context(running(claim.consumption_id))  # before others can see the claim
+            claim_streams(self._spark, states, claim, sources)
+            self._resources.enter_context(unless_claimed.pop_all())
+        self._claim, self._work = claim, work
+        self._resources.enter_context(Heartbeat(self._spark, lambda: self._claim, self._goes_on))
+
+    def take_over(self, begun: Claim) -> bool:
+        """Takes a partially committed block over: its done statements stay, others enter anew. False: its streams changed meanwhile."""
+        found = [catalog_of(self._spark).by_uuid(self._spark, u) for u in begun.intervals]
+        states = [s for s in found if s is not None and s.claim is not None and s.claim.identity == begun.identity]
+        if len(states) < len(begun.intervals):
+            return False
+        try:
+            claim = owned(self._spark, begun, states, lead_of(begun))
+            self._take(states, claim, {s.stream.uuid: s.stream.source for s in states})
+        except Changed:
+            return False
+        warn_of_resumption(begun)
+        return True
+
+    def _update(self, changed: Claim, joining: Sequence[StreamState] = (), sources: Sources | None = None) -> None:
+        """Writes the claim anew. Raises `Changed` if the claim was written before without an answer, CLAIM_LOST if it is gone."""
+        assert self._claim is not None
+        try:
+            self._claim = update_claim(self._spark, self._claim, changed, joining, sources or {})
+        except ClaimGone:
+            if self.adopt_unacknowledged():
+                raise Changed from None
+            raise errors.lost(self._claim, "another process took this one for dead") from None
+
+    def adopt_unacknowledged(self) -> bool:
+        """Whether the last commit of the claim was this process's, though no answer arrived (Ctrl-C). Then the claim is as that commit
+        wrote it, and its statements are resolved."""
+        if self._claim is None:
+            return False
+        state = catalog_of(self._spark).by_uuid(self._spark, next(iter(self._claim.intervals)))
+        now = None if state is None else state.claim
+        mine = (self._claim.consumption_id, self._claim.number, self._claim.revision + 1)
+        if now is None or now.identity != mine or now.owner != self._claim.owner or now.is_partially_committed:
+            return False
+        self._claim = resolve_claim(self._spark, now)
+        return True
+
+    def record(self, changed: Claim) -> None:
+        """Writes the claim anew, for a change of its statements. Raises CLAIM_LOST."""
+        try:
+            self._update(changed)
+        except Changed:
+            return
+
+    # -- running
+
+    def run(self, command: Command, entry: Entry) -> Ran:
+        """Runs a statement that has entered, and resolves it, whatever it raised. Raises CONSUMPTION_IN_DOUBT, and what reading or fencing
+        its target raises: then the statement stays open."""
+        claim = self._claim
+        assert claim is not None
+        failure: BaseException | None = None
+        rows: JavaObject = command.no_rows()
+        try:
+            rows = execute(self._spark, command, entry.index, claim, entry.statement, entry.target)
+        except BaseException as e:  # whatever it was, the log resolves the statement
+            failure = e
+        try:
+            resolved = resolve_own(self._spark, claim, entry.statement, failure)
+        except Exception as e:
+            raise e from failure
+        resolved = counted(command, entry.index, resolved)
+        statements = tuple(resolved if s.ordinal == resolved.ordinal else s for s in claim.statements)
+        self._claim = replace(claim, statements=statements)
+        if failure is not None and resolved.outcome == "done":
+            log.warning("the statement committed although it reported an error: %s", sentence(failure))
+        return Ran(rows, resolved, failure)
+
+    def resolve(self) -> list[ClaimedStatement]:
+        """Resolves the statements that are open, and returns them. They did not run, or `run` could not resolve them. Raises
+        CONSUMPTION_IN_DOUBT, and what reading or fencing a target raises."""
+        if self._claim is None or all(s.outcome != "open" for s in self._claim.statements):
+            return []
+        before, self._claim = self._claim, resolve_claim(self._spark, self._claim)
+        pairs = zip(before.statements, self._claim.statements, strict=True)
+        resolved = [now for was, now in pairs if was.outcome == "open"]
+        for s in resolved:
+            if s.outcome == "done":
+                log.warning(
+                    "the statement into %s committed (version %s), though it reported an error",
+                    s.target,
+                    s.target_version,
+                )
+        return resolved
+
+    # -- its end
+
+    def finish(self, why: str | None) -> ClaimOutcome:
+        """Ends the claim without COMMIT, as its resolved statements say. Raises `ClaimTaken` and CLAIM_LOST if others ended it."""
+        assert self._claim is not None
+        return finish(self._spark, self._claim, why)
+
+    def commit(self) -> None:
+        """Advances the streams whose statements are done, and releases the others. Raises CLAIM_LOST if others ended it."""
+        assert self._claim is not None
+        outcome = "CONSUMED" if self._claim.done else "FAILED"
+        try:
+            end_claim(self._spark, self._claim, outcome, None)
+        except ClaimGone:
+            said = catalog_of(self._spark).outcome_of(self._spark, self._claim.consumption_id)
+            if said != "CONSUMED" and self._claim.done:
+                raise errors.lost_without_commit(self._claim, said) from None
+
+    def end_query(self, statement: ClaimedStatement, failure: BaseException | None) -> None:
+        """Ends the claim of a query that consumed by reading. Raises CLAIM_LOST if others ended it and the query succeeded."""
+        assert self._claim is not None
+        claim = replace(self._claim, statements=(statement,))
+        try:
+            if failure is None:
+                end_claim(self._spark, claim, "CONSUMED", None)
+            else:
+                end_claim(self._spark, claim, "FAILED", sentence(failure))
+        except ClaimGone:
+            if failure is None and not is_consumed(self._spark, claim):
+                raise errors.lost(claim, "another process took the claim over") from None
+
+    def is_held(self) -> bool:
+        """Whether all streams of the claim have it still."""
+        return self._claim is not None and is_held(self._spark, self._claim)
+
+
+def warn_of_resumption(begun: Claim) -> None:
+    """Warns that a statement or transaction resumes an earlier one, so that it reads the same interval."""
+    log.warning(
+        "this goes on with what %s began at %s: changes since then stay in the stream",
+        begun.owner.who,
+        iso(begun.started_at_ms),
+    )
