@@ -12,7 +12,7 @@ STAMP  := $(VENV)/.set-up
 CODE   := streamql tests setup.py $(wildcard examples bench)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint format test demo bench clean
+.PHONY: help setup lint format test test-all demo bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ format: $(STAMP) ## Let ruff format the code and mend what it can
 
 test: $(STAMP) ## All tests; one Spark session (2 GB) for each of the WORKERS
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
+
+test-all: $(STAMP) ## All tests, with every case of what make test samples: hours
+	STREAMQL_LONG=$${STREAMQL_LONG:-1} $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 demo: $(STAMP) ## A real job on real data (DEMO names the module)
 	$(BIN)/python -m $(DEMO)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.sample import IS_LONG, SEED
 from tests.small import FEW_TASKS
 
 LONGEST_FIRST = (
@@ -33,6 +34,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return named[0] if named else len(LONGEST_FIRST)
 
     items.sort(key=rank)
+
+
+def pytest_report_header() -> str:
+    """Says which cases the run takes, and how to take the same again."""
+    return (
+        "streamql: every case" if IS_LONG else f"streamql: a sample of the cases; STREAMQL_SEED={SEED} takes the same"
+    )
 
 
 @pytest.fixture(scope="session")

@@ -235,11 +235,8 @@ class Consumption:
         resolved = [now for was, now in pairs if was.outcome == "open"]
         for s in resolved:
             if s.outcome == "done":
-                log.warning(
-                    "the statement into %s committed (version %s), though it reported an error",
-                    s.target,
-                    s.target_version,
-                )
+                where = f"into {s.target}, version {s.target_version}"
+                log.warning("the statement committed although it reported an error: %s", where)
         return resolved
 
     # -- its end

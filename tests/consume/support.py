@@ -24,7 +24,6 @@ TRACKED = "TBLPROPERTIES ({})".format(
     ", ".join(f"'delta.enable{name}' = 'true'" for name in ("RowTracking", "InCommitTimestamps", "DeletionVectors"))
 )
 """What change_tracking sets; from its first version on, a table needs no commits for it."""
-IS_LONG = "STREAMQL_LONG" in os.environ
 """Every point of every matrix of kills; else a sample of them: each is a process of its own."""
 _numbers = itertools.count()
 

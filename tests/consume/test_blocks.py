@@ -15,13 +15,13 @@ from streamql.consume.claims.owner import is_running_here, running, stop_running
 from streamql.consume.claims.steps import end_claim
 from streamql.errors import StreamqlError
 from tests.consume.support import BLOCK_ROWS as ROWS
-from tests.consume.support import IS_LONG, assert_arrived_once, assert_ledger_tiles, killed, run, two_targets
+from tests.consume.support import assert_arrived_once, assert_ledger_tiles, killed, run, two_targets
+from tests.sample import sample
 
-KILLS = [("after:execute", 1), ("before:execute", 2), ("before:end", 1)]
-KILLS_TOO = [("after:resolve", 1), ("after:execute", 2)]
+KILLS = [("after:execute", 1), ("before:execute", 2), ("before:end", 1), ("after:resolve", 1), ("after:execute", 2)]
 
 
-@pytest.mark.parametrize(("point", "calls"), KILLS + KILLS_TOO * IS_LONG)
+@pytest.mark.parametrize(("point", "calls"), sample("kills of a block", KILLS, 2))
 def test_killed_between_statements_and_run_again(spark: SparkSession, point: str, calls: int) -> None:
     schema, block = two_targets(spark, "block")
     killed(spark, f"{point}:{calls}", *block)

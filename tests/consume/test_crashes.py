@@ -11,14 +11,15 @@ import time
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.consume.support import IS_LONG, assert_ledger_tiles, fresh_schema, killed, run, start_child, tracked_table
+from tests.consume.support import assert_ledger_tiles, fresh_schema, killed, run, start_child, tracked_table
+from tests.sample import sample
 
 ROWS = 20_000
+KILLED_INSERTS = ["after:claim", "after:execute", "before:end", "before:claim", "after:end"]
+PAUSES_SECONDS = [0.3, 1.0, 1.5, 2.0]
 
 
-@pytest.mark.parametrize(
-    "point", ["after:claim", "after:execute", "before:end", *["before:claim", "after:end"] * IS_LONG]
-)
+@pytest.mark.parametrize("point", sample("kills of an insert", KILLED_INSERTS, 2))
 def test_insert_arrives_once(spark: SparkSession, point: str) -> None:
     schema = fresh_schema(spark, "crash")
     tracked_table(spark, ROWS)
@@ -44,7 +45,7 @@ def test_killed_at_some_instant_of_a_merge(spark: SparkSession) -> None:
         "WHEN MATCHED AND s.__change_type = 'UPDATE_AFTER' THEN UPDATE SET r.v = s.v "
         "WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT (id, v) VALUES (s.id, s.v)"
     )
-    for pause in (1.0, *[0.3, 1.5, 2.0] * IS_LONG):
+    for pause in sample("pauses", PAUSES_SECONDS, 1):
         run(spark, "UPDATE t SET v = v + 1 WHERE id % 7 = 0")
         with start_child(spark, "never", f"SELECT count(*) FROM {schema}.s", merge) as child:
             assert child.stdout is not None
@@ -70,11 +71,10 @@ def test_create_table_as_select_killed_after_its_reservation(spark: SparkSession
     assert shown["delta.appendOnly"] == "true"
 
 
-KILLS = [("after:execute", 1), ("before:execute", 2), ("after:execute", 3)]
-KILLS_TOO = [("before:execute", 1), ("before:end", 1)]
+KILLS = [("after:execute", 1), ("before:execute", 2), ("after:execute", 3), ("before:execute", 1), ("before:end", 1)]
 
 
-@pytest.mark.parametrize(("point", "calls"), KILLS + KILLS_TOO * IS_LONG)
+@pytest.mark.parametrize(("point", "calls"), sample("kills of several inserts", KILLS, 2))
 def test_tables_made_in_a_transaction_arrive_once(spark: SparkSession, point: str, calls: int) -> None:
     schema = fresh_schema(spark, "crash")
     tracked_table(spark, ROWS)

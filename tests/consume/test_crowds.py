@@ -6,7 +6,6 @@ STREAMQL_LONG=60 pytest tests/consume/test_crowds.py     # four processes, for s
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import time
@@ -15,10 +14,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tests.consume.support import assert_ledger_tiles, fresh_schema, run, start_child, tracked_table
+from tests.sample import IS_LONG, SEED, amount
 
-SECONDS = int(os.environ.get("STREAMQL_LONG", "15"))
-CONSUMERS = 4 if "STREAMQL_LONG" in os.environ else 2
-SEED = int(os.environ.get("STREAMQL_SEED", "0"))
+SECONDS = amount(15, 60)
+CONSUMERS = 4 if IS_LONG else 2
 ROWS = 5_000
 
 WRITES = (

@@ -7,16 +7,15 @@ STREAMQL_LONG=200 pytest tests/consume/test_kills.py     # that many kills
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 
 from pyspark.sql import SparkSession
 
 from tests.consume.support import assert_ledger_tiles, fresh_schema, offset_of, run, start_child, tracked_table
+from tests.sample import SEED, amount
 
-KILLS = int(os.environ.get("STREAMQL_LONG", "3"))
-SEED = int(os.environ.get("STREAMQL_SEED", "0"))
+KILLS = amount(2, 50)
 ROUND_SECONDS = 9.0
 """One round of the loop takes about so long; the kill comes at any instant of the first two."""
 

@@ -1,6 +1,7 @@
 """Every window of random histories against every oracle that can say something of it.
 
-pytest tests/histories/test_histories.py                                        # >= 500 windows
+pytest tests/histories/test_histories.py                                        # a sample of six histories' windows
+STREAMQL_LONG=1 pytest tests/histories/test_histories.py                        # all of them
 STREAMQL_LONG=20000 pytest tests/histories/test_histories.py                    # or: --long 20000
 STREAMQL_SEEDS=7 STREAMQL_WINDOW=3:9 pytest tests/histories/test_histories.py   # one window of one history
 """
@@ -22,6 +23,7 @@ from pyspark.sql import SparkSession
 from streamql.changes import plan
 from streamql.errors import StreamqlError
 from streamql.model import StreamMode, Versions
+from tests.sample import IS_LONG, amount, sample
 
 from . import oracles, subject
 from .histories import make_history
@@ -31,13 +33,14 @@ from .spark_oracles import changelog
 
 FIRST_SEED = int(os.environ.get("STREAMQL_SEED", "0"))
 HISTORIES = 6
-WINDOWS_MIN = 500
+WINDOWS_MIN = amount(200, 500)
 WINDOWS_PER_HISTORY = 90
+WINDOWS_SAMPLED = 36
 REQUIRED_OPERATIONS = ("INSERT", "UPDATE", "DELETE", "MERGE", "RESTORE", "OPTIMIZE", "REPLACE WHERE", "ADD COLUMN")
 APPENDS_EVERY = 3
 COMPILED_EVERY = 4
 """One window in so many is read by compiled code, as in production; compiling takes longer than these windows take to read."""
-CHANGELOG_EVERY = 12
+CHANGELOG_EVERY = 12 if IS_LONG else 4
 """Spark's own net changes are asked for one window in so many: each costs as much as the subject."""
 
 
@@ -45,7 +48,7 @@ def seeds(config: pytest.Config) -> list[int]:
     """The histories to run: those asked for, or as many as the windows wanted need."""
     if named := os.environ.get("STREAMQL_SEEDS"):
         return [int(seed) for seed in named.split(",")]
-    windows = config.getoption("--long", 0) or int(os.environ.get("STREAMQL_LONG", "0"))
+    windows = config.getoption("--long", 0) or amount(0, 0)
     count = max(HISTORIES, -(-windows // WINDOWS_PER_HISTORY))
     return list(range(FIRST_SEED, FIRST_SEED + count))
 
@@ -142,6 +145,25 @@ class Checker:
             self.interpreted.conf.set(key, value)
         self.rng = random.Random(recording.history.seed)
 
+    def sampled(self, windows: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The windows to check: all in a long run; else one of each plan, so that the sample misses none, and a sample of all."""
+        if IS_LONG:
+            return windows
+        label = f"windows of {self.recording.history.seed}"
+        by_plan: dict[str | None, list[tuple[int, int]]] = {}
+        for window in windows:
+            by_plan.setdefault(self.plan(window), []).append(window)
+        chosen = {w for plan_, group in by_plan.items() for w in sample(f"{label}, {plan_}", group, 1)}
+        chosen |= set(sample(label, windows, WINDOWS_SAMPLED))
+        return [w for w in windows if w in chosen]
+
+    def plan(self, window: tuple[int, int]) -> str | None:
+        """The plan of a window's change set, which takes no job; None: the window is refused."""
+        try:
+            return subject.plan_of(self.interpreted, self.recording.path, Versions(*window), StreamMode.STANDARD)
+        except StreamqlError:
+            return None
+
     def modes(self, window: tuple[int, int]) -> list[StreamMode]:
         """STANDARD always; APPEND_ONLY, which depends on less, for a part of the windows."""
         appends = sum(window) % APPENDS_EVERY == 0 and subject.HAS_APPEND_ONLY
@@ -218,7 +240,7 @@ def test_every_window_of_a_history(
         monkeypatch.setattr(plan, "ONE_TASK_BYTES_MAX", -1)
     recording = recorder.take(seed)
     checker = Checker(spark, recording, run)
-    windows = list(recording.windows())
+    windows = checker.sampled(list(recording.windows()))
     if only := os.environ.get("STREAMQL_WINDOW"):
         after, through = only.split(":")
         windows = [(int(after), int(through))]

@@ -13,8 +13,9 @@ from pyspark.sql.types import TimestampType
 
 from streamql.catalog import tables
 from streamql.delta.txns import EventLog
-from tests.consume.support import IS_LONG, TRACKED, data_of, fresh_schema, run
+from tests.consume.support import TRACKED, data_of, fresh_schema, run
 from tests.histories.recording import INTERPRETED, conf
+from tests.sample import IS_LONG
 from tests.settings.hostile import BUNDLES, FOR_TRANSCRIPTS, FOR_TRANSCRIPTS_SET, SINGLE
 from tests.settings.scenario import VIEWS, Seen, look, make_source, make_targets, play, use_catalog
 from tests.transcripts.__main__ import transcripts
