@@ -302,6 +302,8 @@ def answering(spark: SparkSession) -> Handler:
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs every exception that crosses, with a traceback
     gateway.callback_server_parameters.propagate_java_exceptions = True
     ensure_callback_server_started(gateway)
+    # Py4J binds the port here and listens in a thread of its own: on a busy machine the JVM's first call could be refused.
+    gateway._callback_server.server_socket.listen()
     scala(spark).Wire.prompt(gateway.java_gateway_server)
     return Handler(spark)
 

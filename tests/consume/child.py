@@ -13,8 +13,11 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from py4j.java_gateway import CallbackServer
 
 from streamql.consume import consumption
 from streamql.consume.claims import resolve
@@ -55,6 +58,17 @@ def dying(step: Callable[..., Any], when: str, left: list[int]) -> Callable[...,
     return last
 
 
+def start_callbacks_late() -> None:
+    """Py4J's thread that listens for the JVM's calls starts late, as on a busy machine."""
+    run = CallbackServer.run
+
+    def late(server: CallbackServer) -> None:
+        time.sleep(0.5)
+        run(server)
+
+    CallbackServer.run = late
+
+
 def main(data: str, point: str, *statements: str) -> None:
     """Runs the statements in a session over the data directory; with POINT `loop` over and over, until somebody kills it: {n} in them
     is another word each time."""
@@ -64,6 +78,7 @@ def main(data: str, point: str, *statements: str) -> None:
         "spark.master": "local[1]",
         **SHORT_LIVED,
     }
+    start_callbacks_late()
     conf |= json.loads(os.environ.get("CHILD_CONF", "{}"))
     spark = session(data, conf)
     if point != "loop":
