@@ -89,7 +89,7 @@ def against(built: Built, *peers: str) -> list[Case]:
     return [case("streamql", ours, built), *(case(p, PEERS[p], built) for p in peers)]
 
 
-# -- one kind of change each, and all over six commits
+# -- one type of change each, and all over six commits
 
 UPDATE = "UPDATE {t} SET amount = amount + 1 WHERE id % 100 = 7"
 CLUSTERED = "UPDATE {{t}} SET amount = amount + 1 WHERE id >= {half} AND id < {half} + {some}"
@@ -101,13 +101,13 @@ MERGE = (
 )
 
 
-def statements(kind: str, rows: int, columns: str = NARROW) -> list[str]:
-    """The statements of a kind of change: each touches 1 % of the rows; `mixed` does so with six commits."""
+def statements(change: str, rows: int, columns: str = NARROW) -> list[str]:
+    """The statements of a type of change: each touches 1 % of the rows; `mixed` does so with six commits."""
     facts = {"rows": rows, "half": rows // 2, "some": rows // 100, "columns": columns}
     one = {"update": UPDATE, "clustered": CLUSTERED.format(**facts), "delete": DELETE, "insert": INSERT.format(**facts)}
     one["merge"] = MERGE.format(**facts)
-    if kind in one:
-        return [one[kind]]
+    if change in one:
+        return [one[change]]
     mixed = []
     for n in range(2):
         mixed += [
@@ -118,20 +118,20 @@ def statements(kind: str, rows: int, columns: str = NARROW) -> list[str]:
                 "WHEN MATCHED THEN UPDATE SET t.name = 'merged' WHEN NOT MATCHED THEN INSERT *"
             ),
         ]
-    return [*mixed, "OPTIMIZE {t}"] if kind == "optimized" else mixed
+    return [*mixed, "OPTIMIZE {t}"] if change == "optimized" else mixed
 
 
-def built(context: Context, kind: str, rows: int, *, vectors: bool = True, wide: bool = False) -> Built:
-    """The table of a kind of change."""
+def built(context: Context, change: str, rows: int, *, vectors: bool = True, wide: bool = False) -> Built:
+    """The table of a type of change."""
     base = context.tables.base(rows, vectors=vectors, wide=wide)
-    return context.tables.after(base, kind, statements(kind, rows, WIDE if wide else NARROW))
+    return context.tables.after(base, change, statements(change, rows, WIDE if wide else NARROW))
 
 
 def workload(
-    name: str, summary: str, rows: int, kind: str, peers: Sequence[str], targets: Sequence[Target], **table: bool
+    name: str, summary: str, rows: int, change: str, peers: Sequence[str], targets: Sequence[Target], **table: bool
 ) -> Benchmark:
-    """A benchmark of one kind of change."""
-    return Benchmark(name, summary, lambda c, n: against(built(c, kind, n, **table), *peers), rows, tuple(targets))
+    """A benchmark of one type of change."""
+    return Benchmark(name, summary, lambda c, n: against(built(c, change, n, **table), *peers), rows, tuple(targets))
 
 
 def optimized(context: Context, rows: int) -> list[Case]:
@@ -142,9 +142,9 @@ def optimized(context: Context, rows: int) -> list[Case]:
     ]
 
 
-def pruned(context: Context, rows: int, kind: str) -> list[Case]:
+def pruned(context: Context, rows: int, change: str) -> list[Case]:
     """Fewer columns, fewer rows, of one change set."""
-    table = built(context, kind, rows, wide=True)
+    table = built(context, change, rows, wide=True)
     return [
         Case("streamql", lambda: read(ours(table))),
         Case("SELECT id", lambda: read(ours(table).select("id"))),
@@ -205,14 +205,14 @@ BENCHMARKS = (
     ),
     *(
         workload(
-            f"{kind}_1m",
-            f"1 % by one {kind.upper()}, scattered",
+            f"{change}_1m",
+            f"1 % by one {change.upper()}, scattered",
             MILLION,
-            kind,
+            change,
             (NET, JOIN, FEED, TOUCHED),
             [Target(1 / 3, JOIN)],
         )
-        for kind in ("update", "delete", "merge")
+        for change in ("update", "delete", "merge")
     ),
     workload(
         "wide",

@@ -59,7 +59,7 @@ def insert(context: Context, rows: int) -> list[Case]:
 
 
 def merge(context: Context, rows: int) -> list[Case]:
-    """MERGE INTO, with a clause for each kind of change."""
+    """MERGE INTO, with a clause for each type of change."""
     n = prepare(context, rows)
 
     def run(target: str, source: str) -> None:
@@ -76,12 +76,12 @@ def merge(context: Context, rows: int) -> list[Case]:
 
 BENCHMARKS = tuple(
     Benchmark(
-        f"{kind.__name__}_{rows}",
-        f"{(kind.__doc__ or '').rstrip('.')}: {rows:,} changes",
-        kind,
+        f"{statement.__name__}_{rows}",
+        f"{(statement.__doc__ or '').rstrip('.')}: {rows:,} changes",
+        statement,
         rows,
         (Target(1.5, PLAIN),) if rows > 10 else (),
     )
-    for kind in (insert, merge)
+    for statement in (insert, merge)
     for rows in (10, 10_000, 1_000_000)
 )

@@ -26,14 +26,14 @@ COLUMNS = (
 )
 
 
-def statements(kind: str, rows: int) -> list[str]:
+def statements(change: str, rows: int) -> list[str]:
     """The changes of bench.changes.statements in Databend's words."""
     some, half = rows // 100, rows // 2
-    if kind == "insert":
+    if change == "insert":
         return [f"INSERT INTO t SELECT {COLUMNS.format(n=f'number + {rows}')} FROM numbers({some})"]
-    if kind == "clustered":
+    if change == "clustered":
         return [f"UPDATE t SET amount = amount + 1 WHERE id >= {half} AND id < {half + some}"]
-    if kind == "update":
+    if change == "update":
         return ["UPDATE t SET amount = amount + 1 WHERE id % 100 = 7"]
     mixed = []
     for n in range(2):
@@ -46,10 +46,10 @@ def statements(kind: str, rows: int) -> list[str]:
                 "WHEN MATCHED THEN UPDATE SET t.name = 'merged' WHEN NOT MATCHED THEN INSERT *"
             ),
         ]
-    return [*mixed, "OPTIMIZE TABLE t COMPACT"] if kind == "optimized" else mixed
+    return [*mixed, "OPTIMIZE TABLE t COMPACT"] if change == "optimized" else mixed
 
 
-def make(e: Engine, kind: str, rows: int) -> str:
+def make(e: Engine, change: str, rows: int) -> str:
     """The table t with its changes; the snapshot from before them."""
     e.sql("DROP TABLE IF EXISTS t")
     e.sql(
@@ -57,7 +57,7 @@ def make(e: Engine, kind: str, rows: int) -> str:
     )
     e.sql(f"INSERT INTO t SELECT {COLUMNS.format(n='number')} FROM numbers({rows})")
     _, snapshots = e.sql("SELECT snapshot_id FROM fuse_snapshot('default', 't')")
-    for statement in statements(kind, rows):
+    for statement in statements(change, rows):
         e.sql(statement)
     return str(snapshots[0][0])
 
@@ -68,28 +68,28 @@ READ = (
 )
 
 
-def cases(context: Context, rows: int, kind: str) -> list[Case]:
+def cases(context: Context, rows: int, change: str) -> list[Case]:
     """Ours and theirs; none where Databend cannot be had."""
     try:
         e = engine(context)
     except Unavailable as why:
         context.notes.append(f"Databend was not measured: {why}.")
         return []
-    snapshot = make(e, kind, rows)
-    table = built(context, kind, rows)
+    snapshot = make(e, change, rows)
+    table = built(context, change, rows)
     query = READ.format(snapshot=snapshot)
     counted, count = int(e.sql(query)[1][0][0]), ours(table).count()
     if counted != count:
-        context.notes.append(f"databend_{kind}: Databend shows {counted:,} changes, streamql {count:,}.")
+        context.notes.append(f"databend_{change}: Databend shows {counted:,} changes, streamql {count:,}.")
     return [case("streamql", ours, table), Case(THEIRS, lambda: e.sql(query)[0])]
 
 
-def benchmark(kind: str, summary: str, targets: Sequence[Target]) -> Benchmark:
-    """A kind of change in both engines."""
+def benchmark(change: str, summary: str, targets: Sequence[Target]) -> Benchmark:
+    """A type of change in both engines."""
     return Benchmark(
-        f"databend_{kind}",
+        f"databend_{change}",
         f"{summary}, against Databend {VERSION}",
-        lambda c, n: cases(c, n, kind),
+        lambda c, n: cases(c, n, change),
         4_000_000,
         tuple(targets),
     )

@@ -116,8 +116,8 @@ def look(context: Context, consumptions: int) -> list[Case]:
 
 
 BENCHMARKS = tuple(
-    Benchmark(f"ledger_{kind.__name__}", f"{what} after 100,000 consumptions", kind, 100_000, (target,))
-    for kind, what, target in (
+    Benchmark(f"ledger_{case.__name__}", f"{what} after 100,000 consumptions", case, 100_000, (target,))
+    for case, what, target in (
         (consume, "a consumption of 10 rows", Target(1.25, NEW)),
         (look, "the ten newest entries of the ledger", Target(1.0)),
     )

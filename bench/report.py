@@ -14,7 +14,7 @@ from bench.measuring import WARM_RUNS_MAX, WARM_SECONDS, Result
 
 
 def machine() -> str:
-    """What kind of machine this is, without its name."""
+    """What type of machine this is, without its name."""
     return f"{platform.machine()}-{os.cpu_count()}cores"
 
 

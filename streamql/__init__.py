@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 try:
     __version__ = _version("streamql")
-except PackageNotFoundError:  # a source tree that nobody installed
+except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0.0.0"
 
 __all__ = ["StreamqlError", "__version__", "conf_lines", "configure", "session", "sql", "transaction"]

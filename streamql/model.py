@@ -9,11 +9,15 @@ from enum import Enum
 from typing import Any, Protocol
 
 from streamql.names import Name
+from streamql.shared import change_types, constants
 
-METADATA_COLUMNS = ("__change_type", "__commit_version", "__commit_timestamp")
+CHANGE_TYPE = constants("columns")["changeType"]
+CHANGE_TYPES = change_types()
+
+METADATA_COLUMNS = (CHANGE_TYPE, "__commit_version", "__commit_timestamp")
 """The columns every stream shows before its source's columns (seed grammar: change type, version, time)."""
 
-METADATA_DDL = "__change_type STRING, __commit_version BIGINT, __commit_timestamp TIMESTAMP_LTZ"
+METADATA_DDL = f"{CHANGE_TYPE} STRING, __commit_version BIGINT, __commit_timestamp TIMESTAMP_LTZ"
 
 
 class StreamMode(Enum):
@@ -23,7 +27,7 @@ class StreamMode(Enum):
     APPEND_ONLY = "APPEND_ONLY"
 
 
-class SourceKind(Enum):
+class SourceType(Enum):
     """What a statement can call the source of a stream."""
 
     TABLE = "TABLE"

@@ -16,7 +16,7 @@ def quote(part: str) -> str:
 
 
 def quote_if_needed(part: str) -> str:
-    """One part of a name for people to read: quoted only where it must be."""
+    """One part of a name for display: quoted only where it must be."""
     return part if _PLAIN.match(part) else quote(part)
 
 

@@ -143,8 +143,8 @@ def read_stream(
 
 
 def has_data(spark: SparkSession, state: StreamState) -> bool:
-    """Whether there is something to consume: from the log alone, never a false no. So also where a consumption has not ended, for whoever
-    goes on with it, and where an interval shows no row and would go stale if nobody took it."""
+    """Whether there is something to consume, by the log alone: never False wrongly. True as well for a stream whose consumption has not
+    ended, since the next consumer resumes it, and for an interval without rows that would go stale unless it is consumed."""
     source = open_source(spark, state.stream.source)
     return is_due(state, source, interval_now(spark, state, source))
 

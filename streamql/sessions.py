@@ -244,8 +244,8 @@ def transaction(spark: SparkSession | None = None) -> Iterator[SparkSession]:
     except BaseException as e:
         try:
             run_sql("ROLLBACK", chosen)
-        except StreamqlError as told:
-            # It is half done; or whole, by a COMMIT that came through unheard; or others have ended it.
-            if told.code in ("CONSUMPTION_PARTIALLY_COMMITTED", "TRANSACTION_COMMITTED", "CLAIM_LOST"):
-                getattr(e, "add_note", log.warning)(str(told))  # exceptions of Python 3.10 take no notes
+        except StreamqlError as reported:
+            # It is half done; or whole, by a COMMIT whose answer was lost; or others have ended it.
+            if reported.code in ("CONSUMPTION_PARTIALLY_COMMITTED", "TRANSACTION_COMMITTED", "CLAIM_LOST"):
+                getattr(e, "add_note", log.warning)(str(reported))  # exceptions of Python 3.10 take no notes
         raise

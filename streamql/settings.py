@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from streamql.errors import StreamqlError
+from streamql.shared import constants
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,8 +35,8 @@ BUSY_TIMEOUT = Setting(
 LEASE = Setting(
     "spark.streamql.lease",
     "60s",
-    "after how long without a heartbeat, on the observer's own clock, others may decide a claim; the longer one of owner's and observer's. "
-    "It decides who bothers, never whether data was committed",
+    "after how long without a heartbeat, on the observer's own clock, others may resolve a claim; the longer of owner's and observer's. "
+    "It says when others may act, never whether data was committed",
 )
 TRANSACTION_TIMEOUT = Setting(
     "spark.streamql.transactionTimeout",
@@ -48,7 +49,7 @@ LEDGER_RETENTION = Setting(
 NON_DELTA_TARGETS = Setting(
     "spark.streamql.nonDeltaTargets",
     "refuse",
-    "at_least_once: streams may be consumed into what is no Delta table, where a crash can deliver changes twice; the ledger says so",
+    "at_least_once: streams may be consumed into other than Delta tables, where a crash can deliver changes twice; the ledger says so",
 )
 VACUUM_GUARD = Setting(
     "spark.streamql.vacuumGuard", "true", "whether VACUUM of files that a stream has still to read is refused"
@@ -61,7 +62,7 @@ MAX_RETENTION_EXTENSION = Setting(
 )
 
 PYTHON = Setting(
-    "spark.streamql.python", None, "the Python of the sidecar; `streamql conf` prints it, `configure()` sets it"
+    constants("settings")["python"], None, "the Python of the sidecar; `streamql conf` prints it, `configure()` sets it"
 )
 
 CONNECTORS = Setting(
@@ -90,7 +91,7 @@ ALL = (
     PYTHON,
     CONNECTORS,
 )
-"""In the order in which people read of them."""
+"""In the order of the documentation."""
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _DURATION = re.compile(
@@ -116,7 +117,7 @@ def seconds(spark: SparkSession, setting: Setting) -> float:
     if found is None:
         raise StreamqlError(
             "INVALID_ARGUMENT",
-            f"{setting.key} is {given!r}, which is no duration",
+            f"{setting.key} is {given!r}, which is not a duration",
             hint=f"SET {setting.key} = {setting.default}",
         )
     return found

@@ -23,7 +23,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def iso(time_ms: int) -> str:
-    """A time in milliseconds since 1970 for people to read, in UTC."""
+    """A time in milliseconds since 1970 for display, in UTC."""
     try:
         text = (_EPOCH + timedelta(milliseconds=time_ms)).isoformat(sep=" ", timespec="milliseconds")
     except OverflowError:  # Spark's times reach farther than Python's

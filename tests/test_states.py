@@ -133,7 +133,7 @@ def test_what_cannot_be_read_is_refused(damage: dict[str, Any]) -> None:
 
 def test_a_catalog_may_lack_optional_columns() -> None:
     def schema(columns: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-        return {"fields": [{"name": name, "type": JSON_TYPES[kind]} for name, kind in columns]}
+        return {"fields": [{"name": name, "type": JSON_TYPES[sql_type]} for name, sql_type in columns]}
 
     assert misfit(schema(EVENT_COLUMNS)) is None
     assert misfit(schema((*EVENT_COLUMNS, *OPTIONAL_COLUMNS))) is None

@@ -1,4 +1,4 @@
--- The carriers' report on the latest month, by one MERGE with every kind of clause: SkyWest's
+-- The carriers' report on the latest month, by one MERGE with every type of clause: SkyWest's
 -- flights (OO) go under United's code; of a thousand flights three turn out to be cancelled, two
 -- are withdrawn, two flew twice (an extra section, numbered 9000 higher); cancelled flights that
 -- the report leaves out are dropped. Chosen by a hash of flight_id: the same in every run.

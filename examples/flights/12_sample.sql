@@ -1,4 +1,4 @@
--- The changes of two flights of each kind, the images of one flight next to each other.
+-- The changes of two flights of each type, the images of one flight next to each other.
 
 SELECT
   __change_type, __commit_version AS version, flight_id, carrier, dep_time, arr_time, arr_delay

@@ -150,7 +150,7 @@ class Story:
             audited, history = proofs.audit(self._spark)
             claims = [proofs.replica(self._spark), proofs.daily_delays(self._spark), audited]
         after, through = ledger["flights_replica"].after, ledger["flights_replica"].through
-        counts = [shown.get(kind, 0) for kind in ("INSERT", "UPDATE_AFTER", "DELETE")]
+        counts = [shown.get(change_type, 0) for change_type in ("INSERT", "UPDATE_AFTER", "DELETE")]
         fed = [ledger[target].rows for target in ("flights_replica", "daily_delays", "flight_audit")]
         proved = " ".join(self._terminal.mark(claim.holds) for claim in claims)
         touched = proofs.rows_touched(history, after, through)
@@ -203,7 +203,7 @@ class Story:
         self._touched += flights
 
     def _look(self, sample: bool = False) -> None:
-        """What the STANDARD streams show: counts by kind, and some changes."""
+        """What the STANDARD streams show: counts by change_type, and some changes."""
         with self._terminal.spinner("read the stream"):
             changes = rows_of(self._spark, "what_changed")
             shown = rows_of(self._spark, "sample") if sample else []
@@ -242,8 +242,12 @@ class Story:
 
 def _affected(row: Row) -> str:
     """How many rows a DML statement says it touched."""
-    kinds = ("inserted", "updated", "deleted")
-    parts = [f"{row[column]:,} {kind}" for kind in kinds if (column := f"num_{kind}_rows") in row and row[column]]
+    operations = ("inserted", "updated", "deleted")
+    parts = [
+        f"{row[column]:,} {operation}"
+        for operation in operations
+        if (column := f"num_{operation}_rows") in row and row[column]
+    ]
     return ", ".join(parts) or f"{row.num_affected_rows:,} rows"
 
 

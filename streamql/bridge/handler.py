@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from streamql import dialect, engine
 from streamql.consume import consume, transactions
-from streamql.consume.effects import told_to_client
+from streamql.consume.effects import reported_to_client
 from streamql.delta.command import Command
 from streamql.delta.jvm import JavaObject, analyzed, has_classes, java_frame, java_list, jvm, scala, session_of
 from streamql.delta.names import look_up, qualify
@@ -34,6 +34,7 @@ from streamql.errors import StreamqlError
 from streamql.extension.settings import EXTENSIONS, not_installed
 from streamql.model import Interval
 from streamql.reading import Pin, PinnedIntervals, has_data, read_stream, visible_columns
+from streamql.shared import constants
 from streamql.sources.registry import open_source
 
 log = logging.getLogger("streamql")
@@ -43,16 +44,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 NO_STREAM = ""
 """The token of what reads no stream and moves none: a change query, or a stream that is asked for its columns."""
 
-STREAMING_OPTION = "\0streaming"
-SHAPE_OPTION = "\0shape"
-WRITES_OPTION = "\0writes"
-"""Where a relation is read by a statement that writes: by what a transaction knows the statement again."""
-WRITING_OPTION = "__required_write_privileges__"
-"""Spark's own mark of a relation that a statement writes."""
+_ACCESS = constants("access")
+_FUNCTIONS = constants("functions")
 
 
 def guarded(method: F) -> F:
-    """Turns every exception into one that the JVM throws on as Spark's own: a person sees a sentence, never a Python traceback."""
+    """Turns every exception into one that the JVM throws on as Spark's own: the user sees a sentence, never a Python traceback."""
 
     @functools.wraps(method)
     def wrapper(self: Handler, *args: Any) -> Any:
@@ -96,23 +93,23 @@ class Handler:
         try:
             plan = self._parsed(spark, delegate, sql, rewrite.text)
         except Exception:
-            error = dialect.explain_rejected(sql)
-            if error is not None:
-                raise error from None
+            command = dialect.explain_rejected(sql)
+            if command is not None:
+                raise command from None
             raise
         return plans.consumeQuery(plan, java_list(spark, asked)) if rewrite.consume else plan
 
     def _parsed(self, spark: SparkSession, delegate: JavaObject, sql: str, text: str) -> JavaObject:
-        """Spark's plan of a spliced statement, which may need mending besides."""
+        """Spark's plan of a spliced statement, which may need another rewrite if Spark rejects it."""
         try:
             if "`" in sql:  # the user's own may be patterns of names
                 return delegate.parse(text)
             return scala(spark).Neutral.parseNames(session_of(spark), delegate, text)
         except Exception:
-            mended = dialect.mend(text, lambda parts: _columns(spark, parts))
-            if mended is None:
+            rewritten = dialect.rewrite_rejected(text, lambda parts: _columns(spark, parts))
+            if rewritten is None:
                 raise
-            return delegate.parse(mended)
+            return delegate.parse(rewritten)
 
     @guarded
     def bind(self, sql: str, names: JavaObject, literals: JavaObject) -> str:
@@ -122,41 +119,43 @@ class Handler:
 
     @guarded
     def rejected(self, jsession: JavaObject, delegate: JavaObject, sql: str) -> JavaObject:
-        """What Spark's parser rejected: mended, or explained where it looks like ours; None: Spark's error stands."""
+        """What Spark's parser rejected: rewritten, or explained if it resembles a statement of streamql; None: Spark's command stands."""
         spark = self._session(jsession)
-        mended = dialect.mend(sql, lambda parts: _columns(spark, parts))
-        if mended is not None:
-            return delegate.parse(mended)
-        error = dialect.explain_rejected(sql)
-        if error is not None:
-            raise error
+        rewritten = dialect.rewrite_rejected(sql, lambda parts: _columns(spark, parts))
+        if rewritten is not None:
+            return delegate.parse(rewritten)
+        command = dialect.explain_rejected(sql)
+        if command is not None:
+            raise command
         return None
 
     @guarded
-    def resolve(self, jsession: JavaObject, name: Sequence[str], options: str, pin: str) -> JavaObject:
+    def resolve(self, jsession: JavaObject, name: Sequence[str], request: str, pin: str) -> JavaObject:
         """The node that stands for a stream's change set; None: no stream has the name."""
         spark = self._session(jsession)
-        given: dict[str, str] = json.loads(options)
-        with transactions.pending_on_failure(spark, given.pop(WRITES_OPTION, None)):
-            return self._resolved(spark, name, given, pin)
+        asked = json.loads(request)
+        with transactions.pending_on_failure(spark, asked.get("writer")):
+            return self._resolved(spark, name, asked["access"], asked["options"], pin)
 
-    def _resolved(self, spark: SparkSession, name: Sequence[str], given: dict[str, str], pin: str) -> JavaObject:
+    def _resolved(
+        self, spark: SparkSession, name: Sequence[str], access: str, options: dict[str, str], pin: str
+    ) -> JavaObject:
         state = find_stream(spark, tuple(name))
         if state is None:
             return None
-        if given.pop(STREAMING_OPTION, None):
+        if access == _ACCESS["streaming"]:
             raise StreamqlError(
                 "UNSUPPORTED_STATEMENT",
                 f"readStream on the stream {state.name}: it is read and consumed by SQL statements",
                 hint="INSERT INTO target SELECT … FROM the stream, on a schedule",
             )
-        if given.pop(WRITING_OPTION, None):
+        if access == _ACCESS["write"]:
             raise StreamqlError(
                 "UNSUPPORTED_TARGET",
                 f"{state.name} is a stream, which shows the changes of {state.stream.source.name} and cannot be written",
                 hint=f"write into {state.stream.source.name}",
             )
-        if given.pop(SHAPE_OPTION, None):
+        if access == _ACCESS["columns"]:
             latest = open_source(spark, state.stream.source).latest
             reading = read_stream(spark, state, Interval(latest, latest))
             return scala(spark).Plans.streamRead(analyzed(reading.frame), NO_STREAM, reading.visible)
@@ -164,7 +163,7 @@ class Handler:
         seen = None if block is None else block.interval(state)
         if seen is None and (earlier := self._pins.get(pin, state.stream.uuid)) is not None:
             seen = earlier.interval
-        reading = read_stream(spark, state, seen, batch_size(given))
+        reading = read_stream(spark, state, seen, batch_size(options))
         pinned = self._pins.put(pin, state.stream.uuid, Pin(reading.interval, pin))
         if pinned != reading.interval:
             reading = read_stream(spark, state, pinned)
@@ -177,7 +176,7 @@ class Handler:
         """stream_has_data, stream_table_timestamp: a value; streamql_changes, stream_backlog, stream_status: a relation."""
         spark = self._session(jsession)
         values = list(arguments)
-        if name == "streamql_changes":
+        if name == _FUNCTIONS["changes"]:
             changes = changes_of(spark, values)
             return scala(spark).Plans.streamRead(analyzed(changes), NO_STREAM, visible_columns(changes))
         if len(values) != 1 or not isinstance(values[0], str):
@@ -185,18 +184,18 @@ class Handler:
                 "INVALID_ARGUMENT", f"{name} takes one name of a stream", hint=f"{name}('db.s')", function=name
             )
         state = need_stream(spark, dialect.parse_name(values[0]))
-        if name == "stream_has_data":
+        if name == _FUNCTIONS["hasData"]:
             return has_data(spark, state)
-        if name == "stream_table_timestamp":
+        if name == _FUNCTIONS["tableTimestamp"]:
             return table_time_micros(spark, state)
         frame = backlog_frame(spark, state)
-        return analyzed(frame if name == "stream_backlog" else frame.select("has_data"))
+        return analyzed(frame if name == _FUNCTIONS["backlog"] else frame.select("has_data"))
 
     @guarded
     def run(self, jsession: JavaObject, sql: str) -> JavaObject:
         """Runs one of our own statements; its rows."""
         spark = self._session(jsession)
-        with told_to_client(spark):
+        with reported_to_client(spark):
             frame = engine.run(spark, sql)
         return java_list(spark, []) if frame is None else java_frame(frame).collectAsList()
 
@@ -204,22 +203,23 @@ class Handler:
     def consume(self, jsession: JavaObject, command: JavaObject) -> JavaObject:
         """Runs a statement that consumes streams; its rows."""
         spark = self._session(jsession)
-        with told_to_client(spark):
+        with reported_to_client(spark):
             return consume(spark, Command(spark, command))
 
     @guarded
-    def guard(self, jsession: JavaObject, kind: str, name: Sequence[str]) -> None:
-        """Refuses a command on a name that is a stream's; and VACUUM (path, hours) of files that a stream needs."""
-        if kind == "VACUUM":
-            path, hours = name
-            check_vacuum(self._session(jsession), path, float(hours) if hours else None)
-        else:
-            guard(self._session(jsession), kind, tuple(name))
+    def guard(self, jsession: JavaObject, command: str, name: Sequence[str]) -> None:
+        """Refuses a command on a name that is a stream's."""
+        guard(self._session(jsession), command, tuple(name))
 
     @guarded
-    def hint(self, jsession: JavaObject, kind: str, name: Sequence[str], known: Sequence[str]) -> str | None:
+    def guardVacuum(self, jsession: JavaObject, path: str, hours: float | None) -> None:  # noqa: N802 (the trait's name)
+        """Refuses VACUUM of files that a stream needs. `hours`: of RETAIN; None: the table's own retention."""
+        check_vacuum(self._session(jsession), path, hours)
+
+    @guarded
+    def hint(self, jsession: JavaObject, error: str, name: Sequence[str], known: Sequence[str]) -> str | None:
         """What to type in place of what Spark refuses; None: nothing to say."""
-        return hint_for(self._session(jsession), kind, list(name), list(known))
+        return hint_for(self._session(jsession), error, list(name), list(known))
 
     @guarded
     def closed(self, jsession: JavaObject) -> None:
@@ -260,7 +260,7 @@ class Handler:
                 f"{type(e).__name__}: {e}",
                 hint="a fault of streamql: please report it, with what logging level DEBUG of 'streamql' shows",
             )
-        return scala(self._spark).Errors.analysis(e.code, e.sqlstate, str(e), e.line, e.column)
+        return scala(self._spark).Errors.of(e.code, str(e), e.line, e.column)
 
 
 def _columns(spark: SparkSession, parts: NameParts) -> Sequence[str]:
@@ -272,7 +272,7 @@ def _columns(spark: SparkSession, parts: NameParts) -> Sequence[str]:
 
 
 _installed: set[str] = set()
-"""The applications that somebody answers for."""
+"""The applications for which a handler is installed."""
 _install_lock = threading.Lock()
 
 

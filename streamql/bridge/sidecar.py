@@ -13,7 +13,9 @@ import threading
 import warnings
 from typing import NoReturn
 
-NUMBER = "STREAMQL_SIDECAR"
+from streamql.shared import constants
+
+NUMBER = constants("environment")["sidecar"]
 """Environment variable: which start of the JVM's this is."""
 
 
@@ -34,7 +36,9 @@ def _begin() -> None:
 
 
 def _serve() -> None:
-    warnings.simplefilter("ignore")  # for developers; people see this process's words among their own statements
+    warnings.simplefilter(
+        "ignore"
+    )  # for developers; users would see this process's output between their own statements
     logging.basicConfig(format="streamql: %(message)s", level=logging.WARNING)
     from streamql.bridge.errors import silence
 

@@ -14,7 +14,7 @@ NAME_DOMAIN = "streamql.name."
 
 class Contents:
     """Streams by id, and ids by name. An entry that is none of ours, or a newer streamql's, is an error for who asks for its stream, and
-    for nobody else."""
+    for no other stream."""
 
     def __init__(self, numbers: Mapping[str, int] | None = None) -> None:
         self.streams: dict[str, StreamState] = {}
@@ -54,7 +54,7 @@ class Contents:
         if state is not None and state.name.key != name.key:
             raise StreamqlError(
                 "CATALOG_UNREADABLE",
-                f"the name {name} stands for stream {state.name}: somebody edited the catalog",
+                f"the name {name} stands for stream {state.name}: the catalog was edited by hand",
                 hint=f"DROP STREAM {name} takes the name away, and nothing else",
             )
         return state
@@ -132,7 +132,7 @@ class Contents:
             if was is None or new.sequence != was.sequence:
                 numbers[new.stream.uuid] = new.sequence
             else:
-                numbers.pop(new.stream.uuid, None)  # a heartbeat is no event
+                numbers.pop(new.stream.uuid, None)  # a heartbeat is not an event
             if was is None or was.name.key != new.name.key:
                 holder = self._names.get(new.name.key)
                 if holder not in known and (holder in self.streams or holder in self._unreadable):
@@ -142,5 +142,5 @@ class Contents:
 
 
 def _shown(key: str) -> str:
-    """The name of a key, for people."""
+    """The name of a key, for display."""
     return str(Name(*key.split("\x1f")))

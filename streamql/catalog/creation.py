@@ -1,4 +1,4 @@
-"""Makes the catalog: its schema, its table of events, and the views for people."""
+"""Makes the catalog: its schema, its table of events, and the views for users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamql.names import quote
 
 
 def create(spark: SparkSession, schema: str, path: str | None) -> None:
-    """All that is not there yet; `path`: of a catalog that is shared by it. Raises Spark's own errors, also where two do so at once."""
+    """All that is not there yet; `path`: of a catalog that is shared by it. Raises Spark's own errors, also if two do so at once."""
     own = neutral_clone(spark)
     _create_schema(own, schema)
     own.sql(tables.create_events(schema, path))

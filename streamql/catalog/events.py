@@ -1,4 +1,4 @@
-"""Rows of the table of events: what people read in the ledger. Pure."""
+"""Rows of the table of events: the ledger that users read. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rows of the table of events say, which people read: of streams that are, and of streams that were. One job each."""
+"""What the rows of the table of events say, which users read: of streams that exist, and of streams that were dropped. One job each."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Shown:
     sequence: int = 0
 
 
-def told_wrongly(events: DataFrame, states: Sequence[StreamState]) -> dict[str, Shown]:
-    """By stream id, of streams whose newest row shows another offset than their state has: somebody edited the rows."""
+def shown_wrongly(events: DataFrame, states: Sequence[StreamState]) -> dict[str, Shown]:
+    """By stream id, of streams whose newest row shows another offset than their state has: the rows were edited by hand."""
     newest = events.groupBy("stream_id").agg(
         F.max_by("offset_version", "sequence").alias("version"), F.max("sequence").alias("sequence")
     )

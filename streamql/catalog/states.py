@@ -30,7 +30,7 @@ class Owner:
 
     @property
     def who(self) -> str:
-        """user@host, for people: without what tells one start of the host from another."""
+        """user@host, for display: without what tells one start of the host from another."""
         return f"{self.user}@{self.host.split('/')[0]}"
 
 
@@ -114,7 +114,7 @@ class Claim:
 
     @property
     def where_done(self) -> str:
-        """For people: the targets of the statements that are done, with the versions these made."""
+        """For display: the targets of the statements that are done, with the versions these made."""
         return ", ".join(f"{s.target} (version {s.target_version})" for s in self.done)
 
     @property

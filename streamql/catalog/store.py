@@ -1,6 +1,6 @@
 """The catalog of streams: reads its state, and writes events, each a compare-and-set on the streams it concerns.
 
-State lies in Delta domain metadata, one domain a stream and one a name; the same commit adds the event's row for people and a
+State lies in Delta domain metadata, one domain a stream and one a name; the same commit adds the event's row for users and a
 SetTransaction (stream uuid, event number), which RESTORE of the table does not take back. Delta refuses a commit when another one
 touched the same domain since the snapshot it is based on: that is the compare-and-set, and streams do not disturb one another.
 """
@@ -34,7 +34,7 @@ REPLAY_COMMITS_MAX = 1000
 """More new commits than this, and the state is read whole."""
 
 CREATION_SECONDS_MAX = 2.0
-"""How long somebody who was not the first to create the catalog waits for it to be there."""
+"""How long a process that was not the first to create the catalog waits for it."""
 
 Event = Mapping[str, Any]
 
@@ -42,7 +42,7 @@ log = logging.getLogger("streamql")
 
 
 class Catalog:
-    """The streams that a session sees. One object for all sessions of a JVM that look at the same place; safe for threads."""
+    """The streams that a session sees. One object for all sessions of a JVM that use the same place; safe for threads."""
 
     def __init__(self, schema: str, path: str | None) -> None:
         self._schema = schema
@@ -68,7 +68,7 @@ class Catalog:
     # -- reading
 
     def refresh(self, spark: SparkSession) -> None:
-        """Looks at the log for events since the last look. Raises CATALOG_UNREADABLE, and guesses nothing."""
+        """Reads the log's events since the last read. Raises CATALOG_UNREADABLE, and guesses nothing."""
         with self._lock:
             path = self._path
             try:
@@ -79,7 +79,7 @@ class Catalog:
                 raise StreamqlError(
                     "CATALOG_UNREADABLE",
                     f"the log of the table {self._schema}.{tables.EVENTS} cannot be read: {sentence(e)}",
-                    hint=f"look at the newest files of {path or 'the table'}/_delta_log",
+                    hint=f"check the newest files of {path or 'the table'}/_delta_log",
                     path=path,
                 ) from e
 
@@ -122,7 +122,7 @@ class Catalog:
             return sorted(self._contents.streams.values(), key=lambda s: s.name)
 
     def unreadable(self) -> list[StreamqlError]:
-        """Why entries of streams could not be read, at the last look."""
+        """Why entries of streams could not be read, at the last read."""
         with self._lock:
             return self._contents.unreadable()
 
@@ -138,7 +138,7 @@ class Catalog:
             return now is not None and self._contents.numbers.get(now.stream.uuid, 0) > now.sequence
 
     def number_of(self, state: StreamState) -> int:
-        """The number of the stream's last event, also where the table of events was taken back behind it."""
+        """The number of the stream's last event, even if the table of events was restored to an earlier version."""
         return max(self._contents.numbers.get(state.stream.uuid, 0), state.sequence)
 
     def outcome_of(self, spark: SparkSession, consumption_id: str) -> str | None:
@@ -152,7 +152,7 @@ class Catalog:
         return "CONSUMED" if "CONSUMED" in said else next(iter(said), None)
 
     def ledger(self, spark: SparkSession) -> DataFrame | None:
-        """The rows of decided consumptions, as the view `consumptions` shows them. None: there is no catalog yet."""
+        """The rows of resolved consumptions, as the view `consumptions` shows them. None: there is no catalog yet."""
         rows = self.events(spark)
         return None if rows is None else rows.where(tables.IS_CONSUMPTION)
 
@@ -172,7 +172,7 @@ class Catalog:
     ) -> bool:
         """One event commit: each stream goes from its state before to its state after (None: dropped); a stream in `after` alone is new.
 
-        False: a stream or name was touched by somebody else since `before` was read; nothing is written.
+        False: a stream or name was changed by another process since `before` was read; nothing is written.
         """
         self._show_here(spark)
         with self._lock:
@@ -188,7 +188,7 @@ class Catalog:
             if version is None:
                 return self._is_written(spark, base, domains)
             if upkeep.is_due(version):
-                upkeep.tend_later(lambda: neutral_clone(spark), self._table)
+                upkeep.maintain_later(lambda: neutral_clone(spark), self._table)
             return True
 
     def discard(self, spark: SparkSession, name: Name) -> bool:
@@ -205,15 +205,15 @@ class Catalog:
     def _table(self) -> str:
         return f"delta.{quote(self._path or '')}"
 
-    def tend(self, spark: SparkSession) -> None:
-        """One round of upkeep, now; nothing where there is no catalog."""
+    def maintain(self, spark: SparkSession) -> None:
+        """One round of upkeep, now; nothing if there is no catalog."""
         self.refresh(spark)
         if self._is_loaded():
-            upkeep.tend(neutral_clone(spark), self._table)
+            upkeep.maintain(neutral_clone(spark), self._table)
 
     def _is_written(self, spark: SparkSession, base: int, domains: Mapping[str, str | None]) -> bool:
         """Whether a refused commit is in the log all the same, after version `base`: storage may take one and not say so, and Delta's retry
-        then meets it, and takes it for somebody else's. Others may have gone on from it since, so that the state of now does not tell; of
+        then meets it, and takes it for another process's. Others may have gone on from it since, so that the state of now does not tell; of
         two equal ones, which hold the same numbers and ids, it makes no difference whose it is."""
         table = DeltaTable(spark, self._path or "")
         try:
@@ -242,7 +242,7 @@ class Catalog:
     def _missing(self, path: str) -> StreamqlError:
         return StreamqlError(
             "CATALOG_UNREADABLE",
-            f"the table {self._schema}.{tables.EVENTS}, which keeps all streams, is not there any more: {path}",
+            f"the table {self._schema}.{tables.EVENTS}, which keeps all streams, does not exist any longer: {path}",
             hint=f"put it back where it was; or DROP SCHEMA {self._schema} CASCADE, and create the streams again",
             schema=self._schema,
         )
@@ -303,7 +303,7 @@ class Catalog:
         self.refresh(spark)
         if not self._is_loaded() or not creation.lacks_views(spark, self._schema, self._configured_path):
             return False
-        if fix:  # without the lock: the extension looks at the catalog meanwhile, in another thread
+        if fix:  # without the lock: the extension reads the catalog meanwhile, in another thread
             creation.create_views(spark, self._schema, self._configured_path)
         return True
 

@@ -1,4 +1,4 @@
-"""The catalog's tables: one Delta table of events, written by streamql alone, and two views for people."""
+"""The catalog's tables: one Delta table of events, written by streamql alone, and two views for users."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ consumption whose source has several parts."""
 
 def columns_ddl() -> str:
     """The columns of the table of events."""
-    return ", ".join(f"{name} {kind}" for name, kind in (*EVENT_COLUMNS, *OPTIONAL_COLUMNS))
+    return ", ".join(f"{name} {sql_type}" for name, sql_type in (*EVENT_COLUMNS, *OPTIONAL_COLUMNS))
 
 
 JSON_TYPES = {"STRING": "string", "BIGINT": "long", "TIMESTAMP_LTZ": "timestamp"}
@@ -76,7 +76,9 @@ def has_local_times(schema: Mapping[str, Any]) -> bool:
     spark.sql.timestampType was TIMESTAMP_NTZ, and could not use it."""
     there = _types(schema)
     wrong = _wrong(schema)
-    return bool(wrong) and all(kind == "TIMESTAMP_LTZ" and there.get(name) == _LOCAL_TIME for name, kind in wrong)
+    return bool(wrong) and all(
+        sql_type == "TIMESTAMP_LTZ" and there.get(name) == _LOCAL_TIME for name, sql_type in wrong
+    )
 
 
 def _types(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -85,8 +87,10 @@ def _types(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _wrong(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
     there = _types(schema)
-    present = [(name, kind) for name, kind in OPTIONAL_COLUMNS if name in there]
-    return [(name, kind) for name, kind in (*EVENT_COLUMNS, *present) if there.get(name) != JSON_TYPES[kind]]
+    present = [(name, sql_type) for name, sql_type in OPTIONAL_COLUMNS if name in there]
+    return [
+        (name, sql_type) for name, sql_type in (*EVENT_COLUMNS, *present) if there.get(name) != JSON_TYPES[sql_type]
+    ]
 
 
 def events_name(schema: str, path: str | None) -> str:
@@ -101,8 +105,8 @@ def create_events(schema: str, path: str | None) -> str:
         f"CREATE TABLE IF NOT EXISTS {events_name(schema, path)} ({columns_ddl()}) USING delta "
         "COMMENT 'streamql: what happened to streams; written by streamql only' TBLPROPERTIES ("
         f"'{VERSION_KEY}' = '{VERSION}', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '100', "
-        # What upkeep compacts may go soon: nobody but a person who RESTOREs looks back, each day of files is in every checkpoint, and on a
-        # local file system Delta lists all commits that the log keeps, for each look at a view.
+        # What upkeep compacts may go soon: only a user's RESTORE needs older versions, each day of files is in every checkpoint, and on a
+        # local file system Delta lists all commits that the log keeps, for each query of a view.
         "'delta.deletedFileRetentionDuration' = 'interval 1 day', 'delta.logRetentionDuration' = 'interval 1 day', "
         "'delta.enableInCommitTimestamps' = 'true')"
     )

@@ -31,8 +31,8 @@ def is_due(version: int) -> bool:
     return version > 0 and version % UPKEEP_EVERY == 0
 
 
-def tend(spark: SparkSession, table: str) -> None:
-    """One round on the table (its name in SQL): small files become large, files nobody needs go, old entries of the ledger go.
+def maintain(spark: SparkSession, table: str) -> None:
+    """One round on the table (its name in SQL): small files become large, unneeded files go, old entries of the ledger go.
 
     `spark`: a neutral clone, which this may alter.
     """
@@ -66,7 +66,7 @@ EXIT_SECONDS_MAX = 30.0
 """How long a process that ends waits for its round."""
 
 
-def tend_later(make_session: Callable[[], SparkSession], table: str) -> None:
+def maintain_later(make_session: Callable[[], SparkSession], table: str) -> None:
     """A round in a thread of its own: the statement that brought it about does not wait, the end of its process does, for a while. What
     fails is tried again by the next."""
 
@@ -74,7 +74,7 @@ def tend_later(make_session: Callable[[], SparkSession], table: str) -> None:
         if not _running.acquire(blocking=False):
             return
         try:
-            tend(make_session(), table)
+            maintain(make_session(), table)
         except StreamqlError as e:
             log.warning("the ledger is not kept small: %s", e)
         except Exception as e:  # a conflict with consumptions, for one: the next round has another chance

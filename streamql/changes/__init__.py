@@ -6,15 +6,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql.changes import schema
 from streamql.changes.build import HIDDEN_COLUMNS, build
-from streamql.changes.plan import ChangePlan, PlanKind, plan_changes, tracking_disabled
-from streamql.changes.scan import Reading, settle
+from streamql.changes.plan import ChangePlan, PlanType, plan_changes, tracking_disabled
+from streamql.changes.scan import Reading, complete
 from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.table import DeltaTable, Snapshot
 from streamql.errors import StreamqlError
 from streamql.model import StreamMode, Versions
 from streamql.names import quote
 
-__all__ = ["HIDDEN_COLUMNS", "ChangePlan", "PlanKind", "change_set", "explain", "read_commits"]
+__all__ = ["HIDDEN_COLUMNS", "ChangePlan", "PlanType", "change_set", "explain", "read_commits"]
 
 
 def change_set(
@@ -66,7 +66,7 @@ def _prepare(
     later = read_commits(table, latest, Versions(interval.through, latest.version)) if needs_later else ()
     plan = plan_changes(commits, interval, mode, later)
     epochs = _epochs(table, end, interval, commits)
-    return settle(Reading(spark, table, end, commits, epochs, lambda: table.at(interval.after), is_latest), plan)
+    return complete(Reading(spark, table, end, commits, epochs, lambda: table.at(interval.after), is_latest), plan)
 
 
 def _epochs(table: DeltaTable, end: Snapshot, interval: Versions, commits: list[Commit]) -> list[schema.Epoch]:

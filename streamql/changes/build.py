@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from streamql.changes.plan import ChangePlan, PlanKind
+from streamql.changes.plan import ChangePlan, PlanType
 from streamql.changes.scan import Reading, check_readable_at_end, in_final_columns, scan
 from streamql.delta.images import ACTION, IS_UPDATE, TIME, TYPE, among, compared, select, shown, unfold
 from streamql.delta.jvm import JavaObject
@@ -29,7 +29,8 @@ HIDDEN_COLUMNS = (
 """Snowflake's and Databend's names for what the metadata columns say; they follow the table's columns."""
 
 _HIDDEN_DDL = ", ".join(
-    f"{quote(name)} {kind}" for name, kind in zip(HIDDEN_COLUMNS, ("STRING", "BOOLEAN", "BIGINT") * 2, strict=True)
+    f"{quote(name)} {change_type}"
+    for name, change_type in zip(HIDDEN_COLUMNS, ("STRING", "BOOLEAN", "BIGINT") * 2, strict=True)
 )
 
 _WEIGHT = "__streamql_weight"
@@ -39,11 +40,11 @@ INSERT, DELETE = "INSERT", "DELETE"
 
 def build(reading: Reading, plan: ChangePlan) -> DataFrame:
     """The rows of a plan: the three metadata columns, the table's columns, then HIDDEN_COLUMNS."""
-    if plan.kind is PlanKind.NOTHING:
+    if plan.type is PlanType.NOTHING:
         return reading.table.nothing(reading.end, METADATA_DDL, _HIDDEN_DDL)
     _check_files_exist(reading, plan)
     times = reading.table.commit_times(reading.end, reading.commits)
-    return functools.reduce(DataFrame.union, [_shown(reading, p, times) for p in _BUILDERS[plan.kind](reading, plan)])
+    return functools.reduce(DataFrame.union, [_shown(reading, p, times) for p in _BUILDERS[plan.type](reading, plan)])
 
 
 def _check_files_exist(reading: Reading, plan: ChangePlan) -> None:
@@ -66,7 +67,7 @@ class Part:
     """Rows as `scan` shows them; their change type, or None: column _TYPE says it."""
 
     rows: DataFrame
-    kind: str | None = None
+    change_type: str | None = None
 
 
 def _shown(reading: Reading, part: Part, times: JavaObject) -> DataFrame:
@@ -77,7 +78,9 @@ def _shown(reading: Reading, part: Part, times: JavaObject) -> DataFrame:
         *((c, c) for c in reading.columns),
         *zip(HIDDEN_COLUMNS, (ACTION, IS_UPDATE, ROW_ID) * 2, strict=True),
     ]
-    return shown(part.rows, columns, times, kind=part.kind, kind_column=_TYPE, version_column=ROW_VERSION)
+    return shown(
+        part.rows, columns, times, change_type=part.change_type, change_type_column=_TYPE, version_column=ROW_VERSION
+    )
 
 
 def _apart(reading: Reading, plan: ChangePlan) -> list[Part]:
@@ -110,7 +113,7 @@ def _minimize(reading: Reading, plan: ChangePlan) -> list[Part]:
     """Every row id has at most one image on either side: they meet in one join, and equal versions cancel unseen."""
     removed = scan(reading, [p for p in plan.pieces if p.weight < 0])
     added = scan(reading, [p for p in plan.pieces if p.weight > 0])
-    if plan.kind is PlanKind.MINIMIZE_CARRIED:
+    if plan.type is PlanType.MINIMIZE_CARRIED:
         # Most rows of rewritten files are the same on both sides. Their ids are read first, and tell which are not.
         whole = scan(reading, [p for p in plan.pieces if p.weight > 0 and p.other is None])
         kept = whole.where(F.col(ROW_VERSION) <= plan.interval.after)
@@ -127,7 +130,7 @@ def _names(reading: Reading) -> list[str]:
 
 
 def _minimize_moved(reading: Reading, plan: ChangePlan) -> list[Part]:
-    """Moved copies of a row image enter with weights of both signs: they are summed by (row id, version) before sides are told apart."""
+    """Moved copies of a row image enter with weights of both signs: they are summed by (row id, version) before the sides are separated."""
     columns = reading.columns
     image = ", ".join([f"{ROW_VERSION} AS version", *(f"{quote(c)} AS c{i}" for i, c in enumerate(columns))])
     images = None
@@ -160,14 +163,14 @@ def _minimize_moved(reading: Reading, plan: ChangePlan) -> list[Part]:
     return [Part(unfold(select(summed, sides), _names(reading)))]
 
 
-_BUILDERS: dict[PlanKind, Callable[[Reading, ChangePlan], list[Part]]] = {
-    PlanKind.ADDED_ONLY: _apart,
-    PlanKind.REMOVED_ONLY: _apart,
-    PlanKind.ADDED_AND_REMOVED: _apart,
-    PlanKind.MINIMIZE: _minimize,
-    PlanKind.MINIMIZE_CARRIED: _minimize,
-    PlanKind.MINIMIZE_MOVED: _minimize_moved,
-    PlanKind.APPENDED: _appended,
-    PlanKind.INITIAL_ROWS: _initial_rows,
-    PlanKind.INITIAL_APPENDED: _initial_appended,
+_BUILDERS: dict[PlanType, Callable[[Reading, ChangePlan], list[Part]]] = {
+    PlanType.ADDED_ONLY: _apart,
+    PlanType.REMOVED_ONLY: _apart,
+    PlanType.ADDED_AND_REMOVED: _apart,
+    PlanType.MINIMIZE: _minimize,
+    PlanType.MINIMIZE_CARRIED: _minimize,
+    PlanType.MINIMIZE_MOVED: _minimize_moved,
+    PlanType.APPENDED: _appended,
+    PlanType.INITIAL_ROWS: _initial_rows,
+    PlanType.INITIAL_APPENDED: _initial_appended,
 }

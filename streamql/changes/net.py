@@ -103,7 +103,7 @@ def first_adds(commits: Sequence[Commit], after: int) -> dict[str, FileState]:
     """Each file whose rows were first written in the interval, at its first add, with the vector it had then.
 
     RESTORE and grown deletion vectors add a file again: an add counts only where the file's own commit version lies in the interval. A
-    file that a move brought holds rows that were there before, whatever ids it gave them, also where a data change adds it again.
+    file that a move brought holds rows that were there before, whatever ids it gave them, even if a data change adds it again.
     """
     first: dict[str, FileState] = {}
     seen: set[str] = set()
@@ -149,9 +149,9 @@ def _cardinality(state: FileState) -> int:
     return int((state.action.get("deletionVector") or {}).get("cardinality", 0))
 
 
-def lost_sight_of(net: Mapping[str, NetFile], commits: Sequence[Commit]) -> int | None:
-    """The version of a move by which rows that the interval had brought got new ids, where what happened to them since is in the sum: then
-    the two cannot be told to be of one row. None where nothing came of it.
+def untracked_rewrite(net: Mapping[str, NetFile], commits: Sequence[Commit]) -> int | None:
+    """The version of a rewrite that gave new row ids to rows which the interval brought, if later changes to these rows are in the net
+    changes: then the changes cannot be matched with the row. None: there is no such rewrite.
 
     A file is followed from move to move: that it holds rows which the interval brought (`fresh`), and that such rows lost their ids on
     the way (`lost`, by which version). Of several files that one move took and made, each may have gone into each.

@@ -15,8 +15,8 @@ from streamql.changes.net import (
     first_adds,
     gone_after,
     least_files,
-    lost_sight_of,
     there_before,
+    untracked_rewrite,
     versions_tell,
 )
 from streamql.delta.log import Commit, FileState
@@ -24,7 +24,7 @@ from streamql.errors import StreamqlError
 from streamql.model import StreamMode, Versions
 
 
-class PlanKind(Enum):
+class PlanType(Enum):
     """How a change set is read."""
 
     NOTHING = "NOTHING"  # no job at all
@@ -44,7 +44,7 @@ class PlanKind(Enum):
 
 
 CARRIED_BYTES_MIN = 4 << 20
-"""Rewritten files smaller than this, on either side, are compared as they are: the look at ids is a job of its own."""
+"""Rewritten files smaller than this, on either side, are compared as they are: reading the ids takes a Spark job."""
 
 CARRIED_ROWS_MAX = 1 << 26
 """With more rows than this, the set of ids (two bytes each, where they lie far apart) would be too large for one task."""
@@ -70,7 +70,7 @@ class ChangePlan:
     """What to read. `inserted`: files all of whose rows are new. `pieces`: the rest. `perishable`: files that VACUUM may have taken,
     or whose deletion vectors it may have."""
 
-    kind: PlanKind
+    type: PlanType
     interval: Versions
     inserted: tuple[Piece, ...] = ()
     pieces: tuple[Piece, ...] = ()
@@ -103,30 +103,30 @@ def plan_changes(
     if interval.initial:
         return _initial(commits, interval, mode, later)
     if mode is StreamMode.APPEND_ONLY:
-        return _appended(commits, interval, PlanKind.APPENDED)
+        return _appended(commits, interval, PlanType.APPENDED)
     return _standard(commits, interval)
 
 
 def _initial(commits: Sequence[Commit], interval: Versions, mode: StreamMode, later: Sequence[Commit]) -> ChangePlan:
     if mode is StreamMode.STANDARD:
-        plan, since = ChangePlan(PlanKind.INITIAL_ROWS, interval), tuple(later)
+        plan, since = ChangePlan(PlanType.INITIAL_ROWS, interval), tuple(later)
     else:
-        plan, since = _appended(commits, interval, PlanKind.INITIAL_APPENDED), (*commits, *later)
+        plan, since = _appended(commits, interval, PlanType.INITIAL_APPENDED), (*commits, *later)
     gone = gone_after(since)
     touched = (s for path, s in there_before(since).items() if path in gone or s.vector is not None)
     return replace(plan, perishable=(*plan.perishable, *touched))
 
 
-def _appended(commits: Sequence[Commit], interval: Versions, kind: PlanKind) -> ChangePlan:
+def _appended(commits: Sequence[Commit], interval: Versions, plan_type: PlanType) -> ChangePlan:
     files = tuple(Piece(+1, f) for f in first_adds(commits, interval.after).values())
-    if not files and kind is PlanKind.APPENDED:
-        return ChangePlan(PlanKind.NOTHING, interval)
-    return ChangePlan(kind, interval, inserted=files, perishable=_perishable(commits, files))
+    if not files and plan_type is PlanType.APPENDED:
+        return ChangePlan(PlanType.NOTHING, interval)
+    return ChangePlan(plan_type, interval, inserted=files, perishable=_perishable(commits, files))
 
 
 def _standard(commits: Sequence[Commit], interval: Versions) -> ChangePlan:
     net, counted = least_files(commits)
-    by_hand = lost_sight_of(net, commits)
+    by_hand = untracked_rewrite(net, commits)
     if by_hand is not None:
         raise tracking_disabled(
             by_hand,
@@ -138,8 +138,8 @@ def _standard(commits: Sequence[Commit], interval: Versions) -> ChangePlan:
     moved = any(f.moved or any(abs(w) > 1 for w in f.weights.values()) for f in net.values())
     inserted, pieces = _pieces(net, keep_inserted_apart=not moved)
     tell = versions_tell(commits)
-    kind = _kind(inserted, pieces, moved, tell)
-    return ChangePlan(kind, interval, inserted, pieces, _perishable(commits, inserted + pieces), tell, counted)
+    plan_type = _type(inserted, pieces, moved, tell)
+    return ChangePlan(plan_type, interval, inserted, pieces, _perishable(commits, inserted + pieces), tell, counted)
 
 
 def _pieces(net: dict[str, NetFile], keep_inserted_apart: bool) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
@@ -163,23 +163,23 @@ def _pieces(net: dict[str, NetFile], keep_inserted_apart: bool) -> tuple[tuple[P
 def without_pairs(plan: ChangePlan, weights: set[int]) -> ChangePlan:
     """The plan without changed deletion vectors on the given sides, where they turned out to hold no row."""
     pieces = tuple(p for p in plan.pieces if p.other is None or p.weight not in weights)
-    kind = _kind(plan.inserted, pieces, plan.kind is PlanKind.MINIMIZE_MOVED, plan.versions_tell)
-    return replace(plan, kind=kind, pieces=pieces)
+    plan_type = _type(plan.inserted, pieces, plan.type is PlanType.MINIMIZE_MOVED, plan.versions_tell)
+    return replace(plan, type=plan_type, pieces=pieces)
 
 
-def _kind(inserted: Sequence[Piece], pieces: Sequence[Piece], moved: bool, tell: bool) -> PlanKind:
+def _type(inserted: Sequence[Piece], pieces: Sequence[Piece], moved: bool, tell: bool) -> PlanType:
     signs = {p.weight > 0 for p in (*inserted, *pieces)}
     if not signs:
-        return PlanKind.NOTHING
+        return PlanType.NOTHING
     if signs == {True}:
-        return PlanKind.ADDED_ONLY
+        return PlanType.ADDED_ONLY
     if signs == {False}:
-        return PlanKind.REMOVED_ONLY
+        return PlanType.REMOVED_ONLY
     if moved:
-        return PlanKind.MINIMIZE_MOVED
+        return PlanType.MINIMIZE_MOVED
     if len({p.weight > 0 for p in pieces}) == 1:
-        return PlanKind.ADDED_AND_REMOVED
-    return PlanKind.MINIMIZE_CARRIED if tell and _much_is_rewritten(pieces) else PlanKind.MINIMIZE
+        return PlanType.ADDED_AND_REMOVED
+    return PlanType.MINIMIZE_CARRIED if tell and _much_is_rewritten(pieces) else PlanType.MINIMIZE
 
 
 def _much_is_rewritten(pieces: Sequence[Piece]) -> bool:

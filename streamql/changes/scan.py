@@ -74,7 +74,7 @@ def scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> Da
     return result
 
 
-def settle(reading: Reading, plan: ChangePlan) -> tuple[Reading, ChangePlan]:
+def complete(reading: Reading, plan: ChangePlan) -> tuple[Reading, ChangePlan]:
     """Reads the deletion vectors that the plan compares, and leaves out what they show to be nothing."""
     pairs = [(p.file, p.other) for p in plan.pieces if p.other is not None and p.weight < 0]
     if not pairs:
@@ -157,37 +157,37 @@ def in_final_columns(reading: Reading, rows: DataFrame, epoch: schema.Epoch, ori
     return rows.select(*own, *shown)
 
 
-def followed(get: Callable[[str], Column], old: Sequence[Json], new: Sequence[Json], kinds: StructType) -> list[Column]:
+def followed(get: Callable[[str], Column], old: Sequence[Json], new: Sequence[Json], types: StructType) -> list[Column]:
     """Fields in their final order, names and types, followed by identity from those that `get` finds by their old name.
 
-    `kinds`: the final types, all nullable. A field that had its final type before keeps NOT NULL inside that type.
+    `types`: the final types, all nullable. A field that had its final type before keeps NOT NULL inside that type.
     """
     before = {schema.identity(f): f for f in old}
     shown = []
-    for now, kind in zip(new, kinds.fields, strict=True):
+    for now, data_type in zip(new, types.fields, strict=True):
         was = before.get(schema.identity(now))
         if was is None:
-            value = F.lit(None).cast(kind.dataType)
+            value = F.lit(None).cast(data_type.dataType)
         elif schema.has_type_of(was, now):
             value = get(was["name"])  # no cast: it would drop NOT NULL inside the type
         else:
-            value = _reshaped(get(was["name"]), was["type"], now["type"], kind.dataType).cast(kind.dataType)
+            value = _reshaped(get(was["name"]), was["type"], now["type"], data_type.dataType).cast(data_type.dataType)
         shown.append(value.alias(now["name"]))
     return shown
 
 
-def _reshaped(value: Column, was: Any, now: Any, kind: DataType) -> Column:
+def _reshaped(value: Column, was: Any, now: Any, data_type: DataType) -> Column:
     """A value in the final type: structs by the identity of their fields, where a cast would go by position."""
     if was == now or not isinstance(was, Mapping) or not isinstance(now, Mapping) or was.get("type") != now.get("type"):
         return value
-    if isinstance(kind, StructType):
-        parts = followed(value.getField, was["fields"], now["fields"], kind)
+    if isinstance(data_type, StructType):
+        parts = followed(value.getField, was["fields"], now["fields"], data_type)
         return F.when(value.isNotNull(), F.struct(*parts))
-    if isinstance(kind, ArrayType):
-        inner = kind.elementType
+    if isinstance(data_type, ArrayType):
+        inner = data_type.elementType
         return F.transform(value, lambda x: _reshaped(x, was["elementType"], now["elementType"], inner).cast(inner))
-    if isinstance(kind, MapType):
-        to_key, to_value = kind.keyType, kind.valueType
+    if isinstance(data_type, MapType):
+        to_key, to_value = data_type.keyType, data_type.valueType
         keys = F.transform(
             F.map_keys(value), lambda x: _reshaped(x, was["keyType"], now["keyType"], to_key).cast(to_key)
         )

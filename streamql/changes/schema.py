@@ -138,14 +138,14 @@ def check_compatible(old: Epoch, new: Json, new_version: int) -> None:
 def _differences(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
     """Leaves at which two types differ, walking structs by identity, arrays and maps by part."""
     if isinstance(was, Mapping) and isinstance(now, Mapping) and was.get("type") == now.get("type"):
-        kind = now["type"]
-        if kind == "struct":
+        data_type = now["type"]
+        if data_type == "struct":
             before = {identity(f): f for f in was["fields"]}
             for f in now["fields"]:
                 if identity(f) in before:
                     yield from _differences(f"{path}.{f['name']}", before[identity(f)]["type"], f["type"])
             return
-        parts = {"array": ("elementType",), "map": ("keyType", "valueType")}.get(kind, ())
+        parts = {"array": ("elementType",), "map": ("keyType", "valueType")}.get(data_type, ())
         for part in parts:
             yield from _differences(f"{path}.{part.removesuffix('Type')}", was[part], now[part])
         if parts:
@@ -175,5 +175,5 @@ def _decimal(name: str) -> tuple[int, int] | None:
     return int(precision), int(scale)
 
 
-def _show(kind: Any) -> str:
-    return kind if isinstance(kind, str) else str(kind.get("type", kind))
+def _show(data_type: Any) -> str:
+    return data_type if isinstance(data_type, str) else str(data_type.get("type", data_type))

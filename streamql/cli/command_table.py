@@ -16,7 +16,7 @@ from streamql.cli.usage import Parser
 class Command:
     """A command. `in_session`: its `run` takes (spark, options), else (options); both give the exit code.
 
-    `only_looks`: without a data directory there is nothing to look at, and none is made. `failed`: its exit code where it fails.
+    `reads_only`: the command only reads: if there is no data directory, it makes none and says so. `failed`: its exit code where it fails.
     `takes_all`: what stands behind its name is another program's, and is left in `options.arguments.rest` as it is; `arguments` is not
     called. A module may have `check(options)`, which says what is wrong before Spark starts. `refuses`: those of the options of all
     commands that would do nothing here.
@@ -25,7 +25,7 @@ class Command:
     name: str
     summary: str
     in_session: bool
-    only_looks: bool = False
+    reads_only: bool = False
     failed: int = 1
     takes_all: bool = False
     refuses: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ COMMANDS = {
         ),
         Command(
             "doctor",
-            "look at every stream and claim, and say what is wrong and what to do",
+            "check every stream and claim, and say what is wrong and what to do",
             True,
             True,
             refuses=("database",),

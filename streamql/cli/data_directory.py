@@ -21,12 +21,12 @@ def made(directory: Path) -> str:
 
 
 def no_data(directory: Path) -> str | None:
-    """What to say if there is no data directory to look at; None if there is one. Nothing is made."""
+    """What to say if there is no data directory to read; None if there is one. Nothing is made."""
     if not is_new(directory):
         return None
     what = "is no data directory" if directory.expanduser().exists() else "does not exist"
     return (
-        f"error: [INVALID_ARGUMENT] there is nothing to look at: {directory} {what}\n"
+        f"error: [INVALID_ARGUMENT] there is no data directory: {directory} {what}\n"
         "hint: --data DIR names the directory in which tables and streams live; "
         f"streamql --data {directory} -e '…' makes it"
     )

@@ -123,7 +123,7 @@ def _command(options: Options, command: Command) -> int:
 
 def _refusal(options: Options, command: Command) -> str | None:
     """Why the command is not even tried: said at once, before Spark starts."""
-    if command.only_looks and (missing := data_directory.no_data(options.data)) is not None:
+    if command.reads_only and (missing := data_directory.no_data(options.data)) is not None:
         return missing
     check: Callable[[Options], str | None] | None = getattr(command.module, "check", None)
     wrong = None if check is None else check(options)
@@ -293,7 +293,7 @@ def _set_encoding() -> None:
 
 
 def _output_closed() -> int:
-    """Nobody reads stdout any more: what Python still wants to write there goes nowhere."""
+    """The reader of stdout is gone: what Python still writes there is dropped."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

@@ -39,7 +39,7 @@ examples:
   streamql < nightly.sql                             the same, from a pipe
   streamql --output csv -e 'SELECT * FROM t' > t.csv
   streamql -S --output json -f report.sql | jq .total
-  streamql streams                                   all streams at one glance
+  streamql streams                                   the status of all streams
   streamql run merge.sql --every 1min                a job without a service
 
 output (--output), to stdout; a terminal's width makes long lines of a table wrap, a pipe's none:
@@ -69,7 +69,7 @@ Commands have some of their own: has-data answers with 0 or 1, and an error is 2
 class Input:
     """SQL text of an -e, the path of an -f, or standard input."""
 
-    kind: Literal["text", "file", "stdin"]
+    type: Literal["text", "file", "stdin"]
     value: str = ""
 
 
@@ -147,7 +147,7 @@ def _conf(given: argparse.Namespace) -> dict[str, str]:
 
 
 def short_help() -> str:
-    """What a person sees who gives no SQL at a terminal."""
+    """What the command prints at a terminal if no SQL is given."""
     return (
         "streamql at a terminal is a shell; here stdout is none. It runs SQL statements:\n"
         "  streamql -e 'SHOW STREAMS'     statements on the command line\n"
@@ -305,7 +305,7 @@ def _init(value: str) -> Input:
 
 
 def path_text(value: str) -> str:
-    """The path, where ~name in it is somebody's home directory."""
+    """The path, where ~name in it is a user's home directory."""
     try:
         Path(value).expanduser()
     except RuntimeError as e:

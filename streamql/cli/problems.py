@@ -1,4 +1,4 @@
-"""What went wrong, for a person: the sentence, where in the statement, what to type next; no stack traces.
+"""What went wrong, for display: the sentence, where in the statement, what to type next; no stack traces.
 
 Spark writes the place of an error into its message in three ways, and appends plans and stack traces to it.
 """
@@ -26,7 +26,7 @@ _STATE = re.compile(r"\s*SQLSTATE: (\w{5})\b")
 
 @dataclass(frozen=True)
 class Problem:
-    """An error as it is shown; `line` and `column` count from 1 within the statement, None where nobody knows.
+    """An error as it is shown; `line` and `column` count from 1 within the statement, None if not known.
 
     `is_fatal`: no other statement can run.
     """

@@ -130,7 +130,7 @@ class Block:
 
     def _run_one(self, command: Command, i: int) -> tuple[JavaObject, ClaimedStatement | None]:
         """Runs or skips statement `i`: its rows, and its record in the claim. None: it ran outside of the claim."""
-        with self._pending.on_failure(command.key):
+        with self._pending.on_failure(command.key, command.text):
             fingerprint = command.fingerprint(i)
         with self._pending.on_failure(fingerprint, command.text):
             entering = retry_changed(self._spark, lambda: self._enter(command, i, fingerprint), errors.contended)
@@ -156,9 +156,9 @@ class Block:
         effects.report(self._spark, claim, [ran.statement], is_open=True)
         return ran.rows, ran.statement
 
-    def pending_on_failure(self, key: str) -> AbstractContextManager[None]:
-        """Makes a statement pending, of which only the key is known, if the body fails."""
-        return self._pending.on_failure(key)
+    def pending_on_failure(self, key: str, text: str) -> AbstractContextManager[None]:
+        """Makes a statement pending if the body fails. Its fingerprint is not known yet: it is noted by its key."""
+        return self._pending.on_failure(key, text)
 
     def _resolve(self) -> None:
         """Resolves statements that `run` could not resolve (Ctrl-C, storage that failed twice). A fenced one is pending; a done one is not

@@ -278,7 +278,7 @@ class Consumption:
 def warn_of_resumption(begun: Claim) -> None:
     """Warns that a statement or transaction resumes an earlier one, so that it reads the same interval."""
     log.warning(
-        "this goes on with what %s began at %s: changes since then stay in the stream",
+        "this resumes the consumption that %s began at %s: changes since then stay in the stream",
         begun.owner.who,
         iso(begun.started_at_ms),
     )

@@ -120,7 +120,7 @@ def _report(effect: Effect) -> None:
 
 
 @contextmanager
-def told_to_client(spark: SparkSession) -> Iterator[None]:
+def reported_to_client(spark: SparkSession) -> Iterator[None]:
     """Leaves the effects of what runs inside in the session's settings, if its client has asked for them."""
     if not spark.conf.get(WANTS_EFFECTS, ""):
         yield

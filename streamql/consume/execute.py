@@ -53,7 +53,7 @@ def counted(command: Command, i: int, statement: ClaimedStatement) -> ClaimedSta
 
 def warn_of_reservation(claim: Claim, target: Target) -> None:
     """Warns that a failed statement leaves an empty table. It is never dropped: with it would go the log that keeps the statement from
-    committing after all, and whoever has taken the name over meanwhile would lose a table."""
+    committing after all, and a process that has taken the name over meanwhile would lose a table."""
     if target.mark == claim.consumption_id:
         log.warning(
             "%s stays, empty: run the statement again, or a corrected one; or DROP TABLE it",

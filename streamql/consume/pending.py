@@ -79,15 +79,15 @@ class Pending:
             self._statements.pop(fingerprint, None)
 
     @contextmanager
-    def on_failure(self, fingerprint: str, text: str | None = None) -> Iterator[None]:
+    def on_failure(self, fingerprint: str, text: str) -> Iterator[None]:
         """Notes a statement that could not begin (STREAM_BUSY, Ctrl-C): COMMIT would move its streams without it. A statement that is
-        refused for what it says is not noted; one that has begun is noted when it is resolved. `text` None: `fingerprint` is the
-        statement's key, which begins with its text."""
+        refused for what it says is not noted; one that has begun is noted when it is resolved.
+        `fingerprint`: the statement's key, if its fingerprint is not known yet."""
         try:
             yield
         except BaseException as e:
             if not errors.is_refusal(e):
-                self.add(fingerprint, fingerprint.split("\0", maxsplit=1)[0] if text is None else text)
+                self.add(fingerprint, text)
             if isinstance(e, StreamqlError) and e.code == "CONSUMPTION_PARTIALLY_COMMITTED":
                 self._done.mismatched.add(fingerprint)
             raise

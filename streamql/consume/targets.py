@@ -11,14 +11,15 @@ from streamql.catalog.store import catalog_of
 from streamql.consume.claims.errors import partially_committed
 from streamql.consume.claims.steps import Changed
 from streamql.consume.claims.waiting import wait_until_free
-from streamql.delta.command import Command, Target
+from streamql.delta.command import CREATE, Command, Target
 from streamql.delta.table import DeltaTable
 from streamql.delta.txns import SET_TRANSACTION_RETENTION
 from streamql.errors import StreamqlError
 from streamql.reading import read_token
 from streamql.settings import NON_DELTA_TARGETS, text
+from streamql.shared import constants
 
-MARK = "streamql.reserved"
+MARK = constants("properties")["reserved"]
 """Table property of a reservation: the id of the consumption that made it."""
 
 AT_LEAST_ONCE = "at_least_once"
@@ -38,16 +39,16 @@ _OPERATIONS = {
     "InsertIntoDataSourceCommand": "INSERT",
     "SaveIntoDataSourceCommand": "WRITE",
 }
-"""Spark's plan nodes by the names people know; others stand for themselves."""
+"""Spark's plan nodes by the names users know; others stay as they are."""
 
 
 def find_target(spark: SparkSession, command: Command, i: int) -> Target:
     """Where statement `i` of the command writes, looked up now. Raises UNSUPPORTED_TARGET."""
     target = command.target(i)
-    if target.kind != "delta" and (target.is_created or text(spark, NON_DELTA_TARGETS) != AT_LEAST_ONCE):
+    if target.format != "delta" and (target.is_created or text(spark, NON_DELTA_TARGETS) != AT_LEAST_ONCE):
         raise StreamqlError(
             "UNSUPPORTED_TARGET",
-            f"{target.name} is no Delta table: what is written there cannot be told from what is not, "
+            f"{target.name} is not a Delta table: streamql cannot tell whether a statement has written there, "
             "so a stream could not move exactly once",
             hint="write into a Delta table (CREATE TABLE … USING delta); "
             f"or INSERT after SET {NON_DELTA_TARGETS.key} = {AT_LEAST_ONCE}, and a crash may deliver changes twice",
@@ -67,7 +68,7 @@ def runs_plain(target: Target) -> bool:
     """Whether Spark shall say its error, or do nothing (IF NOT EXISTS, or mode ignore, over a table that is there)."""
     if target.operation == "REPLACE":
         return not target.exists
-    return target.operation == "EXISTS" or (target.operation == "CTAS" and target.exists)
+    return target.operation == "EXISTS" or (target.operation == CREATE and target.exists and not target.is_reserved)
 
 
 def prepare(spark: SparkSession, command: Command, i: int, target: Target, consumption_id: str) -> Target:
@@ -114,12 +115,12 @@ def claimed_statement(
 ) -> ClaimedStatement:
     """What a claim keeps of statement `i` of the command, its own `ordinal`-th. Raises `Changed` if the target changed since it was
     looked up, and UNSUPPORTED_TARGET."""
-    if target.kind != "delta":
+    if target.format != "delta":
         return _statement(command, i, target, lead, ordinal, "", -1)
     seen = DeltaTable(spark, target.path).latest()
     is_same = seen.exists and seen.table_id == target.table_id
     if not is_same and not target.is_created:
-        # The statement was analysed against another table: to look again would not help.
+        # The statement was analysed against another table: to look it up again would not help.
         raise StreamqlError(
             "CONSUMPTION_FAILED",
             f"{target.name} was replaced or dropped since the statement was analysed",
@@ -139,7 +140,7 @@ def _forgetful(target: Target, retention: str, hint: str) -> StreamqlError:
     return StreamqlError(
         "UNSUPPORTED_TARGET",
         f"{target.name} forgets transactions after {retention} ({SET_TRANSACTION_RETENTION}): "
-        "a consumption could not be told from one that never was",
+        "streamql could no longer tell whether a consumption committed",
         hint=hint,
         target=target.name,
     )
@@ -148,8 +149,7 @@ def _forgetful(target: Target, retention: str, hint: str) -> StreamqlError:
 def _statement(
     command: Command, i: int, target: Target, lead: str, ordinal: int, table_id: str, seen: int
 ) -> ClaimedStatement:
-    operation = target.operation.removesuffix("_RESERVED")
-    operation = _OPERATIONS.get(operation, operation)
+    operation = _OPERATIONS.get(target.operation, target.operation)
     return ClaimedStatement(
         ordinal,
         app_id(lead, ordinal),

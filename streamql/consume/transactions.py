@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from pyspark.sql import SparkSession
@@ -24,7 +24,7 @@ _lost: set[str] = set()
 
 
 def inherit(spark: SparkSession) -> None:
-    """Takes the place of a Python process that died: sessions with an open transaction are told so, and do not go on outside of it."""
+    """Takes the place of a Python process that died: sessions with an open transaction get an error and do not continue outside of it."""
     _lost.update(sessions_in_block(spark))
 
 
@@ -52,11 +52,11 @@ def is_open(spark: SparkSession) -> bool:
     return _find(spark) is not None or session_id(spark) in _lost
 
 
-def pending_on_failure(spark: SparkSession, statement: str | None) -> AbstractContextManager[None]:
-    """Makes a statement of the session's transaction pending if the body, which looks up its streams, fails. `statement`: its
-    `Command.key`; None: a query, which is never pending."""
+def pending_on_failure(spark: SparkSession, writer: Mapping[str, str] | None) -> AbstractContextManager[None]:
+    """Makes a statement of the session's transaction pending if the body, which looks up its streams, fails. `writer`: the statement's
+    `Command.key` and `Command.text`, as `key` and `text`; None: a query, which is never pending."""
     block = _find(spark)
-    return nullcontext() if block is None or statement is None else block.pending_on_failure(statement)
+    return nullcontext() if block is None or writer is None else block.pending_on_failure(writer["key"], writer["text"])
 
 
 def refuse_own(spark: SparkSession, state: StreamState) -> None:

@@ -10,17 +10,21 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.delta.jvm import JavaObject, analyzed, java_list, session_of
+from streamql.shared import constants
+
+_CREATIONS = constants("creations")
+CREATE = _CREATIONS["create"]
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where a statement writes. `kind`: delta or other. `operation`: Spark's name of the write; CTAS, RTAS, REPLACE, with _RESERVED
-    where an empty marked table stands there already, whose mark is `mark`; EXISTS: a write by path that a table there keeps from
-    writing (mode ignore, error). `table_id`, `path`: of a Delta table that `exists`. `managed`:
-    whether DROP TABLE removes its files. `forgets`: after how long the table that the statement makes would forget transactions; empty:
-    it would not."""
+    """Where a statement writes. `format`: delta or other. `operation`: Spark's name of the write; CTAS, RTAS or REPLACE if it
+    creates the table; EXISTS: a write by path that a table there keeps from writing (mode ignore, error). `mark`: of the empty
+    table that reserves the name for the statement; empty: the name is not reserved. `table_id`, `path`: of a Delta table that
+    `exists`. `managed`: whether DROP TABLE removes its files. `forgets`: after how long the table that the statement creates would
+    forget transactions; empty: it would not."""
 
-    kind: str
+    format: str
     operation: str
     name: str
     path: str
@@ -32,13 +36,13 @@ class Target:
 
     @property
     def is_reserved(self) -> bool:
-        """Whether a reservation stands there: no rows, and a mark."""
-        return self.operation.endswith("_RESERVED")
+        """Whether the name is reserved: a table with a mark and without rows has it."""
+        return bool(self.mark)
 
     @property
     def is_created(self) -> bool:
         """Whether the statement makes the table, or makes it anew: then it is looked up by name each time."""
-        return self.operation.removesuffix("_RESERVED") in ("CTAS", "RTAS", "REPLACE")
+        return self.operation in _CREATIONS.values()
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class Command:
         """Where statement `i` writes, looked up now."""
         t = json.loads(self._handle.target(session_of(self._spark), i))
         where = (t["name"], t["path"], t["tableId"], t["exists"], t.get("mark", ""), t.get("managed", False))
-        return Target(t["kind"], t["operation"], *where, t.get("forgets", ""))
+        return Target(t["format"], t["operation"], *where, t.get("forgets", ""))
 
     @property
     def pin(self) -> str:

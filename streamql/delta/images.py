@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 
 from streamql.delta.jvm import JavaObject, frame, java_frame, scala
+from streamql.shared import constants
 
 
 def select(df: DataFrame, columns: Sequence[str]) -> DataFrame:
@@ -15,7 +16,7 @@ def select(df: DataFrame, columns: Sequence[str]) -> DataFrame:
     return frame(df.sparkSession, scala(df.sparkSession).Images.select(java_frame(df), json.dumps(list(columns))))
 
 
-TYPE, TIME, ACTION, IS_UPDATE = "\0type", "\0time", "\0action", "\0is_update"
+TYPE, TIME, ACTION, IS_UPDATE = (constants("shown")[name] for name in ("type", "time", "action", "isUpdate"))
 """What `shown` can show besides columns: the change type, its commit's time, INSERT or DELETE, and whether it is half of an update."""
 
 
@@ -24,23 +25,25 @@ def shown(
     columns: Sequence[tuple[str, str]],
     times: JavaObject,
     *,
-    kind: str | None,
-    kind_column: str,
+    change_type: str | None,
+    change_type_column: str,
     version_column: str,
 ) -> DataFrame:
     """(name, what it shows) for each column; what: a column's name, or one of the constants above.
 
-    `kind`: the change type of all rows; None: `kind_column` says it. `times`: of DeltaTable.commit_times.
+    `change_type`: the change type of all rows; None: `change_type_column` says it. `times`: of DeltaTable.commit_times.
     """
     images = scala(df.sparkSession).Images
-    made = images.shown(java_frame(df), json.dumps(list(columns)), kind, kind_column, version_column, times)
+    made = images.shown(
+        java_frame(df), json.dumps(list(columns)), change_type, change_type_column, version_column, times
+    )
     return frame(df.sparkSession, made)
 
 
 def compared(before: DataFrame, after: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Rows of two sides, both (row id, version, columns …), met by row id: from each pair the rows of the change set.
+    """Rows of two sides, both (row id, version, columns …), joined by row id: from each pair the rows of the change set.
 
-    `names`: of the change type, row id, version and columns. A pair of the same values (`Values.scala`), or of one version, is no change.
+    `names`: of the change type, row id, version and columns. A pair of equal values (`Values.scala`), or of one version, is not a change.
     """
     images = scala(before.sparkSession).Images
     return frame(before.sparkSession, images.compared(java_frame(before), java_frame(after), json.dumps(list(names))))

@@ -17,7 +17,7 @@ JavaObject = Any
 
 
 class _Known:
-    """A package or class of the JVM whose members are asked for once: Py4J asks the JVM at each look what kind of thing a name is."""
+    """A package or class of the JVM whose members are asked for once: Py4J asks the JVM at each access what a name is."""
 
     def __init__(self, target: JavaObject) -> None:
         self._target = target
@@ -135,5 +135,5 @@ def message(e: BaseException) -> str:
 
 
 def sentence(e: BaseException) -> str:
-    """What is told and kept of an error: the first line of its message."""
+    """The first line of an error's message, which is shown and stored."""
     return (message(e).strip().split("\n")[0] or type(e).__name__)[:ERROR_CHARACTERS_MAX]

@@ -1,4 +1,4 @@
-"""Delta's commits as plain data: what the transaction log says, nothing concluded.
+"""Delta's commits as plain data: the transaction log as it is written.
 
 Source of the format: Delta's PROTOCOL.md, "Actions".
 """
@@ -98,7 +98,7 @@ class Commit:
 
 
 class CommitMissing(Exception):
-    """The file of a commit is not in the log any more."""
+    """The file of a commit is no longer in the log."""
 
     def __init__(self, version: int) -> None:
         self.version = version
@@ -128,20 +128,20 @@ def _commit(entry: Json) -> Commit:
     transactions: dict[str, int] = {}
     domains: dict[str, str | None] = {}
     for action in entry["actions"]:
-        ((kind, body),) = action.items()
-        if kind == "add":
+        ((action_type, body),) = action.items()
+        if action_type == "add":
             added[body["path"]] = body
-        elif kind == "remove":
+        elif action_type == "remove":
             removed[body["path"]] = body
-        elif kind == "commitInfo":
+        elif action_type == "commitInfo":
             info = body
-        elif kind == "metaData":
+        elif action_type == "metaData":
             metadata = body
-        elif kind == "protocol":
+        elif action_type == "protocol":
             protocol = body
-        elif kind == "txn":
+        elif action_type == "txn":
             transactions[body["appId"]] = int(body["version"])
-        elif kind == "domainMetadata":
+        elif action_type == "domainMetadata":
             domains[body["domain"]] = None if body.get("removed") else body["configuration"]
     tag = (info.get("tags") or {}).get("delta.rowTracking.preserved")
     own_time = info.get("inCommitTimestamp")

@@ -16,10 +16,10 @@ SESSION_CATALOG = "spark_catalog"
 
 @dataclass(frozen=True)
 class Found:
-    """A name looked up. `kind`: delta, managed (a Delta table whose commits its catalog takes), view, other (a table of another format) or
+    """A name looked up. `type`: delta, managed (a Delta table whose commits its catalog takes), view, other (a table of another format) or
     missing; path and table id of Delta tables."""
 
-    kind: str
+    type: str
     path: str = ""
     table_id: str = ""
     columns: tuple[str, ...] = ()
@@ -27,10 +27,10 @@ class Found:
 
 
 def look_up(spark: SparkSession, name: Name) -> Found:
-    """What kind of table or view a name is, if any."""
+    """What type of table or view a name is, if any."""
     answer = json.loads(scala(spark).Names.identify(session_of(spark), name.catalog, name.schema, name.object))
     return Found(
-        answer["kind"],
+        answer["type"],
         answer.get("path", ""),
         answer.get("tableId", ""),
         tuple(answer.get("columns", ())),

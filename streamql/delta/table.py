@@ -14,12 +14,14 @@ from pyspark.sql.types import StructType
 from streamql.delta.jvm import JavaObject, frame, scala, session_of
 from streamql.delta.log import Commit, CommitMissing, FileState, Json, file_state, parse_commits
 from streamql.errors import StreamqlError
+from streamql.shared import constants
 from streamql.times import iso
 
-ROW_ID = "__streamql_row_id"
-ROW_VERSION = "__streamql_row_version"
-BASE_ROW_ID = "__streamql_base"
-FILE_VERSION = "__streamql_file_version"
+_COLUMNS = constants("columns")
+ROW_ID = _COLUMNS["rowId"]
+ROW_VERSION = _COLUMNS["rowVersion"]
+BASE_ROW_ID = _COLUMNS["baseRowId"]
+FILE_VERSION = _COLUMNS["fileVersion"]
 """Columns that scans show before the table's own: Delta's row identity, and the file's part in it."""
 
 
@@ -65,7 +67,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Glance:
+class LatestVersion:
     """The newest version of a table, when it was made, and the table's id."""
 
     version: int
@@ -73,10 +75,10 @@ class Glance:
     table_id: str
 
 
-def look_at(spark: SparkSession, paths: Sequence[str]) -> dict[str, Glance]:
-    """How many tables stand, all looked at together; version -1 where there is no table."""
-    answer = json.loads(scala(spark).TableReader.look(session_of(spark), "\n".join(paths)))
-    return {path: Glance(*one) for path, one in zip(paths, answer, strict=True)}
+def latest_versions(spark: SparkSession, paths: Sequence[str]) -> dict[str, LatestVersion]:
+    """The newest versions of several tables, read together; version -1 if there is no table."""
+    answer = json.loads(scala(spark).TableReader.latestVersions(session_of(spark), "\n".join(paths)))
+    return {path: LatestVersion(*one) for path, one in zip(paths, answer, strict=True)}
 
 
 class FileRows:
@@ -132,11 +134,11 @@ class DeltaTable:
         return commits
 
     def has_commit(self, snapshot: Snapshot, version: int) -> bool:
-        """Whether the commit of a version, up to the snapshot's, is still in the log: one look at a file, no listing."""
+        """Whether the commit of a version, up to the snapshot's, is still in the log: one file is checked, nothing is listed."""
         return bool(self._reader.hasCommit(snapshot.handle, version))
 
     def was_restored_since(self, snapshot: Snapshot, version: int) -> bool:
-        """Whether somebody took the table back by RESTORE after a version; no, where the log does not tell any more."""
+        """Whether the table was RESTOREd after a version; no, if the log no longer shows it."""
         if not 0 <= version < snapshot.version:
             return False
         try:
@@ -159,7 +161,7 @@ class DeltaTable:
         first, time_ms = self.earliest()
         return StreamqlError(
             "STREAM_STALE",
-            f"version {version} of the table at {self.path} cannot be read any more: "
+            f"version {version} of the table at {self.path} can no longer be read: "
             f"its history begins at version {first} ({iso(time_ms)})",
             hint="CREATE OR REPLACE the stream, or ALTER STREAM … SET OFFSET TO LATEST",
             version=version,
@@ -168,7 +170,7 @@ class DeltaTable:
         )
 
     def missing_files(self, files: Iterable[FileState]) -> list[str]:
-        """Names of those of the files, and of their deletion vectors, that storage does not have any more."""
+        """Names of those of the files, and of their deletion vectors, that storage no longer has."""
         return str(self._reader.missing("\n".join(f.as_add() for f in files))).splitlines()
 
     def forgotten(self, snapshot: Snapshot, removed: Sequence[FileState], since_ms: int) -> list[FileState]:
@@ -236,15 +238,15 @@ class DeltaTable:
         return scala(self._spark).CommitTimes.of(self._reader, snapshot.handle, known)
 
 
-def _nullable(kind: Json) -> dict[str, Any]:
+def _nullable(data_type: Json) -> dict[str, Any]:
     """A type, or a field, as JSON has it: without NOT NULL anywhere in it."""
-    made = dict(kind)
+    made = dict(data_type)
     for part in ("type", "elementType", "keyType", "valueType"):
-        if isinstance(kind.get(part), dict):
-            made[part] = _nullable(kind[part])
-    if "fields" in kind:
-        made["fields"] = [_nullable(field) for field in kind["fields"]]
-    made.update(dict.fromkeys(kind.keys() & {"nullable", "containsNull", "valueContainsNull"}, True))
+        if isinstance(data_type.get(part), dict):
+            made[part] = _nullable(data_type[part])
+    if "fields" in data_type:
+        made["fields"] = [_nullable(field) for field in data_type["fields"]]
+    made.update(dict.fromkeys(data_type.keys() & {"nullable", "containsNull", "valueContainsNull"}, True))
     return made
 
 

@@ -58,7 +58,7 @@ def find_txn(
 
 def fence(spark: SparkSession, path: str, app_id: str, number: int, at_least: int) -> int | None:
     """Commits (app id, number) alone unless the log holds `at_least` or more by then: a compare-and-set. Answers the number that the
-    log holds afterwards; None: somebody else committed, read again."""
+    log holds afterwards; None: another process committed, read again."""
     answer = scala(spark).Txns.fence(session_of(spark), path, app_id, number, at_least)
     return None if answer is None else int(answer)
 

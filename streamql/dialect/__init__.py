@@ -1,25 +1,25 @@
 """The language: text to statements, and splices for statements that stay Spark's. Pure Python, no Spark."""
 
-from streamql.dialect.mending import mend
 from streamql.dialect.parameters import bind
 from streamql.dialect.parser import parse
 from streamql.dialect.points import parse_name
 from streamql.dialect.prefilter import might_be_ours
+from streamql.dialect.rejected import rewrite_rejected
 from streamql.dialect.rewriter import rewrite
+from streamql.dialect.spelling import nearest
 from streamql.dialect.splitting import split
 from streamql.dialect.suggest import explain_rejected
 from streamql.dialect.tokens import quote_string
-from streamql.dialect.words import nearest
 
 __all__ = [
     "bind",
     "explain_rejected",
-    "mend",
     "might_be_ours",
     "nearest",
     "parse",
     "parse_name",
     "quote_string",
     "rewrite",
+    "rewrite_rejected",
     "split",
 ]

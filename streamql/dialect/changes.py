@@ -1,6 +1,6 @@
 """`FROM t CHANGES (INFORMATION => …) AT|BEFORE (…) [END (…)] [alias]` becomes a call of a table function.
 
-    streamql_changes('`db`.`t`', 'STANDARD' | 'APPEND_ONLY', '<kind>', <value>, <is BEFORE>[, '<kind>', <value>])
+    streamql_changes('`db`.`t`', 'STANDARD' | 'APPEND_ONLY', '<type>', <value>, <is BEFORE>[, '<type>', <value>])
 
 Spark's own `CHANGES FROM VERSION …` and `FROM t changes` (an alias) stay as they are.
 """
@@ -10,16 +10,16 @@ from __future__ import annotations
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.points import POINT_GRAMMAR, point_in_parentheses
 from streamql.dialect.shape import Relation, key_at
+from streamql.dialect.spelling import nearest
 from streamql.dialect.splices import Splice
 from streamql.dialect.statements import NameParts, PointInTime
 from streamql.dialect.tokens import name_part, quote_string
-from streamql.dialect.words import nearest
 from streamql.names import quote
 
 CHANGES_GRAMMAR = f"FROM table CHANGES (INFORMATION => DEFAULT | APPEND_ONLY) {POINT_GRAMMAR} [END (…)] [alias]"
 
 _MODES = {"DEFAULT": "STANDARD", "APPEND_ONLY": "APPEND_ONLY"}
-# Words that may follow a relation and so are no alias of it.
+# Words that may follow a relation and so are not its alias.
 # fmt: off
 _NO_ALIAS = frozenset((
     "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "JOIN", "LEFT", "RIGHT", "FULL", "INNER", "CROSS",
@@ -75,7 +75,7 @@ def _has_alias(reader: Cursor) -> bool:
 def _call(parts: NameParts, mode: str, points: list[PointInTime]) -> str:
     arguments = [quoted_parts(parts), quote_string(mode)]
     for point, has_side in zip(points, (True, False), strict=False):
-        arguments += [quote_string(point.kind), _value(point)]
+        arguments += [quote_string(point.type), _value(point)]
         if has_side:
             arguments.append("true" if point.before else "false")
     return f"streamql_changes({', '.join(arguments)})"

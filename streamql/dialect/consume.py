@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import Relation, Shape, StatementKind, key_at, outermost
+from streamql.dialect.shape import Relation, Shape, StatementType, key_at, outermost
 from streamql.dialect.splices import Splice
 from streamql.dialect.statements import NameParts
 from streamql.dialect.tokens import Token
@@ -16,19 +16,19 @@ from streamql.dialect.tokens import Token
 CONSUME_GRAMMAR = "SELECT … FROM stream WITH (CONSUME = TRUE [, MAX_BATCH_SIZE = rows]) [alias]"
 
 _REFUSALS = {
-    StatementKind.DML: (
+    StatementType.DML: (
         "a DML statement that reads a stream consumes it by itself",
         "leave CONSUME out: the offset moves when the statement commits",
     ),
-    StatementKind.VIEW: (
+    StatementType.VIEW: (
         "a view cannot consume",
         "leave CONSUME out here and consume where the view is read: INSERT INTO … SELECT",
     ),
-    StatementKind.SCRIPT: (
+    StatementType.SCRIPT: (
         "a script's queries cannot consume",
         "run the query by itself, or use INSERT INTO … SELECT in the script",
     ),
-    StatementKind.OTHER: ("only a query can ask for it", "run SELECT … FROM stream WITH CONSUME by itself"),
+    StatementType.OTHER: ("only a query can ask for it", "run SELECT … FROM stream WITH CONSUME by itself"),
 }
 
 
@@ -61,7 +61,7 @@ def read_options(cursor: Cursor, relation: Relation, statement: Shape) -> Option
     if key_at(tokens, after) != "WITH":
         return None
     if key_at(tokens, after + 1) == "CONSUME" and not _is_cte(tokens, after):
-        _check_kind(cursor, tokens[after], statement)
+        _check_type(cursor, tokens[after], statement)
         return Options(True, False, after + 2, [Splice(tokens[after].start, tokens[after + 1].end, "")])
     last = cursor.closers.get(after + 1) if key_at(tokens, after + 1) == "(" else None
     if last is None:
@@ -88,10 +88,10 @@ def _check_place(cursor: Cursor, relation: Relation) -> None:
         )
 
 
-def _check_kind(cursor: Cursor, token: Token, statement: Shape) -> None:
-    if statement.kind in _REFUSALS:
-        why, hint = _REFUSALS[statement.kind]
-        raise cursor.refused(f"WITH CONSUME in {statement.kind.value}", why, hint, token)
+def _check_type(cursor: Cursor, token: Token, statement: Shape) -> None:
+    if statement.type in _REFUSALS:
+        why, hint = _REFUSALS[statement.type]
+        raise cursor.refused(f"WITH CONSUME in {statement.type.value}", why, hint, token)
 
 
 def _split(tokens: list[Token], opening: int, last: int) -> list[_Option]:
@@ -112,7 +112,7 @@ def _read_list(cursor: Cursor, options: list[_Option], at_with: int, last: int, 
         if option.key == "CONSUME":
             if result.consume is not None:
                 raise cursor.error("CONSUME is given twice", hint=CONSUME_GRAMMAR, token=tokens[option.first])
-            _check_kind(cursor, tokens[option.first], statement)
+            _check_type(cursor, tokens[option.first], statement)
             result.consume = _consume_value(cursor, option)
             result.splices.append(_without(tokens, options, place, at_with, last))
         elif option.key == "MAX_BATCH_SIZE":

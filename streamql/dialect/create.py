@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.points import point_in_parentheses, version_number
+from streamql.dialect.spelling import nearest
 from streamql.dialect.statements import CreateStream, PointInTime, Span
-from streamql.dialect.tokens import Kind, Token, name_part, span, string_value
-from streamql.dialect.words import nearest
+from streamql.dialect.tokens import Token, TokenType, name_part, span, string_value
 from streamql.errors import StreamqlError
-from streamql.model import SourceKind, StreamMode
+from streamql.model import SourceType, StreamMode
 
 CREATE_GRAMMAR = (
     "CREATE [OR REPLACE] [TABLE] STREAM [IF NOT EXISTS] name ON TABLE source "
@@ -16,21 +16,21 @@ CREATE_GRAMMAR = (
     "[WITH PROPERTIES ('TABLE_STREAM_MODE' = 'STANDARD' | 'APPEND_ONLY', …)] [COMMENT '…']"
 )
 
-_SOURCES: tuple[tuple[tuple[str, ...], SourceKind], ...] = (
-    (("TABLE",), SourceKind.TABLE),
-    (("VIEW",), SourceKind.VIEW),
-    (("DYNAMIC", "TABLE"), SourceKind.DYNAMIC_TABLE),
-    (("MATERIALIZED", "VIEW"), SourceKind.MATERIALIZED_VIEW),
-    (("EXTERNAL", "TABLE"), SourceKind.EXTERNAL_TABLE),
+_SOURCES: tuple[tuple[tuple[str, ...], SourceType], ...] = (
+    (("TABLE",), SourceType.TABLE),
+    (("VIEW",), SourceType.VIEW),
+    (("DYNAMIC", "TABLE"), SourceType.DYNAMIC_TABLE),
+    (("MATERIALIZED", "VIEW"), SourceType.MATERIALIZED_VIEW),
+    (("EXTERNAL", "TABLE"), SourceType.EXTERNAL_TABLE),
 )
-_NAMES = (Kind.WORD, Kind.BACKQUOTED, Kind.DOUBLE_QUOTED)
+_NAMES = (TokenType.WORD, TokenType.BACKQUOTED, TokenType.DOUBLE_QUOTED)
 _REFUSED_SOURCES = ("STAGE", "DIRECTORY", "EVENT", "ICEBERG", "HYBRID")
-_KINDS = "TABLE, VIEW, DYNAMIC TABLE, MATERIALIZED VIEW or EXTERNAL TABLE"
+_SOURCE_TYPES = "TABLE, VIEW, DYNAMIC TABLE, MATERIALIZED VIEW or EXTERNAL TABLE"
 
 _REFUSED_CLAUSES: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("COPY", "GRANTS"), "streams have no grants of their own", "leave COPY GRANTS out"),
-    (("WITH", "TAG"), "streams have no tags", "leave the clause out, or put the words into COMMENT = '…'"),
-    (("TAG", "("), "streams have no tags", "leave the clause out, or put the words into COMMENT = '…'"),
+    (("WITH", "TAG"), "streams have no tags", "leave the clause out, or put the text into COMMENT = '…'"),
+    (("TAG", "("), "streams have no tags", "leave the clause out, or put the text into COMMENT = '…'"),
     (("CLONE",), "streams are not cloned", "write CREATE STREAM … ON TABLE … AT (STREAM => 'other') to copy an offset"),
     (("SNAPSHOT",), "Delta tables have versions, not snapshots", "write AT (VERSION => n) or AT (TIMESTAMP => …)"),
     (("STATEMENT",), "Delta's log does not know statement ids", "write AT (VERSION => n) or AT (TIMESTAMP => …)"),
@@ -58,13 +58,13 @@ def parse_create(cursor: Cursor) -> CreateStream:
     clauses.refuse()
     if not cursor.take("ON"):
         raise cursor.expected("ON TABLE and the source's name")
-    kind = _source_kind(cursor)
-    source, source_span = cursor.name(f"the name of the {kind.value.lower()}")
+    source_type = _source_type(cursor)
+    source, source_span = cursor.name(f"the name of the {source_type.value.lower()}")
     clauses.read()
     return CreateStream(
         name=name,
         source=source,
-        source_kind=kind,
+        source_type=source_type,
         mode=clauses.mode,
         or_replace=or_replace,
         if_not_exists=if_not_exists,
@@ -76,18 +76,18 @@ def parse_create(cursor: Cursor) -> CreateStream:
     )
 
 
-def _source_kind(cursor: Cursor) -> SourceKind:
-    for words, kind in _SOURCES:
-        if cursor.take(*words):
-            return kind
+def _source_type(cursor: Cursor) -> SourceType:
+    for keywords, source_type in _SOURCES:
+        if cursor.take(*keywords):
+            return source_type
     if cursor.at_any(_REFUSED_SOURCES):
-        raise cursor.refused(f"a stream ON {cursor.key()}", f"the source is a {_KINDS}")
+        raise cursor.refused(f"a stream ON {cursor.key()}", f"the source is a {_SOURCE_TYPES}")
     guess = nearest(cursor.key(), ("TABLE", "VIEW", "DYNAMIC", "MATERIALIZED", "EXTERNAL"), 2)
-    if guess is not None and name_part(cursor.token) is not None and cursor.tokens[cursor.index + 1].kind in _NAMES:
-        raise cursor.expected(_KINDS, f"did you mean {guess}?")
+    if guess is not None and name_part(cursor.token) is not None and cursor.tokens[cursor.index + 1].type in _NAMES:
+        raise cursor.expected(_SOURCE_TYPES, f"did you mean {guess}?")
     named = name_part(cursor.token) is not None or cursor.at_string()
     raise cursor.expected(
-        _KINDS, f"write ON TABLE {cursor.token.text}" if named else "write ON TABLE and the source's name"
+        _SOURCE_TYPES, f"write ON TABLE {cursor.token.text}" if named else "write ON TABLE and the source's name"
     )
 
 
@@ -115,19 +115,19 @@ class _Clauses:
                 self._as_of()
             elif cursor.at_any(_CLAUSE_SETTINGS):
                 self._setting(cursor.token, cursor.advance().key)
-            elif any(cursor.take(*words, "(") for words in _LIST_STARTS):
+            elif any(cursor.take(*keywords, "(") for keywords in _LIST_STARTS):
                 self._list()
             else:
                 raise self._unknown()
 
     def refuse(self) -> None:
         """An error if a clause stands here that streamql will not honour."""
-        for words, why, hint in _REFUSED_CLAUSES:
-            if self.cursor.at(*words):
-                raise self.cursor.refused(" ".join(w for w in words if w != "("), why, hint)
+        for keywords, why, hint in _REFUSED_CLAUSES:
+            if self.cursor.at(*keywords):
+                raise self.cursor.refused(" ".join(w for w in keywords if w != "("), why, hint)
 
     def _unknown(self) -> StreamqlError:
-        if any(self.cursor.take(*words) for words in _LIST_STARTS):
+        if any(self.cursor.take(*keywords) for keywords in _LIST_STARTS):
             return self.cursor.expected("(", "write WITH PROPERTIES ('TABLE_STREAM_MODE' = 'APPEND_ONLY')")
         guess = nearest(self.cursor.key(), _WORDS)
         return self.cursor.expected("a clause of CREATE STREAM", f"did you mean {guess}?" if guess else "")

@@ -10,8 +10,8 @@ from functools import cached_property
 
 from streamql.dialect.statements import NameParts, Span
 from streamql.dialect.tokens import (
-    Kind,
     Token,
+    TokenType,
     line_and_column,
     name_part,
     span,
@@ -25,9 +25,9 @@ from streamql.errors import StreamqlError
 _OPEN = {"(": ")", "[": "]", "{": "}"}
 _BOOLEANS = {"TRUE": True, "FALSE": False}
 _INTEGER_DIGITS_MAX = 18  # of a 64-bit integer, with room: versions and counts beyond are mistakes
-# Taken for a name, one of these would move the error about a missing name to a later and stranger place.
+# Taken for a name, one of these would move the error about a missing name to a later place.
 _NOT_A_BARE_NAME = frozenset(("ON", "WITH", "AS", "SET", "UNSET", "AT", "BEFORE", "FROM", "WHERE", "SELECT"))
-_STRINGS = (Kind.STRING, Kind.DOUBLE_QUOTED)
+_STRINGS = (TokenType.STRING, TokenType.DOUBLE_QUOTED)
 
 
 class Cursor:
@@ -70,11 +70,11 @@ class Cursor:
 
     def at_end(self) -> bool:
         """Whether no token is left."""
-        return self.token.kind is Kind.END
+        return self.token.type is TokenType.END
 
     def at_string(self) -> bool:
         """Whether the next token is a string literal."""
-        return self.token.kind in _STRINGS
+        return self.token.type in _STRINGS
 
     def take(self, *keys: str) -> bool:
         """Step over these keywords or symbols if they come next."""
@@ -121,8 +121,8 @@ class Cursor:
         """The next token as an error shows it."""
         token = self.token
         return (
-            token.kind.value
-            if token.kind is Kind.END
+            token.type.value
+            if token.type is TokenType.END
             else (token.text if len(token.text) <= 40 else token.text[:37] + "...")
         )
 
@@ -156,7 +156,7 @@ class Cursor:
 
     def _part(self, what: str) -> str:
         token = self.token
-        part = string_value(token) if token.kind is Kind.DOUBLE_QUOTED else name_part(token)
+        part = string_value(token) if token.type is TokenType.DOUBLE_QUOTED else name_part(token)
         if part is None:
             raise self.expected(what)
         if token.key in _NOT_A_BARE_NAME and "." not in (self.key(1), self.key(-1)):

@@ -1,4 +1,4 @@
-"""MERGE as people write it for streams: INSERT VALUES without columns, columns of a target row that is not there."""
+"""MERGE as users write it for streams: INSERT VALUES without columns, columns of a target row that is not there."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from streamql.dialect.tokens import Kind, Token, line_and_column, name_part, tokenize
+from streamql.dialect.tokens import Token, TokenType, line_and_column, name_part, tokenize
 from streamql.errors import StreamqlError
 
 
@@ -44,7 +44,9 @@ def bind(text: str, values: Mapping[str, str] | Sequence[str]) -> str:
 
 
 def _belongs(before: Token | None, colon: Token) -> bool:
-    is_operand = before is not None and (before.kind in (Kind.WORD, Kind.BACKQUOTED) or before.text in (")", "]"))
+    is_operand = before is not None and (
+        before.type in (TokenType.WORD, TokenType.BACKQUOTED) or before.text in (")", "]")
+    )
     return is_operand and before is not None and before.end == colon.start
 
 

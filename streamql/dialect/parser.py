@@ -1,4 +1,4 @@
-"""The statements that are ours. First a cheap look whether a text is one (`_RECOGNIZERS`), then a parse that may fail.
+"""The statements that are ours. First a cheap test whether a text is one (`_RECOGNIZERS`), then a parse that may fail.
 
 The hard part is what Spark accepts too: a table may be named `stream`, so `DROP TABLE stream` and `DESC stream` are
 Spark's while `DROP TABLE STREAM s` is ours. The rule: where Spark's grammar has a meaning for a text, it is Spark's;
@@ -28,7 +28,7 @@ from streamql.dialect.statements import (
     Statement,
 )
 from streamql.dialect.tasks import task_refused
-from streamql.dialect.tokens import Kind, head, scan, span, unterminated
+from streamql.dialect.tokens import TokenType, head, scan, span, unterminated
 from streamql.dialect.transactions import recognize_transaction
 
 DROP_GRAMMAR = "DROP [TABLE] STREAM [IF EXISTS] name"
@@ -92,7 +92,7 @@ def parse(text: str) -> Statement | None:
 
 
 def _starts_name(cursor: Cursor) -> bool:
-    return cursor.token.kind in (Kind.WORD, Kind.BACKQUOTED, Kind.DOUBLE_QUOTED)
+    return cursor.token.type in (TokenType.WORD, TokenType.BACKQUOTED, TokenType.DOUBLE_QUOTED)
 
 
 def _recognize_create(cursor: Cursor) -> _Parse | None:
@@ -284,7 +284,7 @@ def _show_clause(cursor: Cursor, show: ShowStreams) -> ShowStreams:
 
 
 def _at_limit(cursor: Cursor) -> bool:
-    return cursor.at("LIMIT") and cursor.tokens[min(cursor.index + 1, len(cursor.tokens) - 1)].kind is Kind.NUMBER
+    return cursor.at("LIMIT") and cursor.tokens[min(cursor.index + 1, len(cursor.tokens) - 1)].type is TokenType.NUMBER
 
 
 def _show_schema(cursor: Cursor) -> tuple[str, ...]:

@@ -1,13 +1,13 @@
-"""Points in time, `AT | BEFORE (kind => value)`, and names inside string literals."""
+"""Points in time, `AT | BEFORE (point_type => value)`, and names inside string literals."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from streamql.dialect.cursor import Cursor
+from streamql.dialect.spelling import nearest
 from streamql.dialect.statements import NameParts, PointInTime
 from streamql.dialect.tokens import Token, quote_string, span
-from streamql.dialect.words import nearest
 from streamql.errors import StreamqlError
 
 POINT_GRAMMAR = "{AT | BEFORE} (TIMESTAMP => expression | OFFSET => -seconds | VERSION => n | STREAM => 'stream')"
@@ -20,34 +20,34 @@ _REFUSED = {
 
 
 def point_in_parentheses(cursor: Cursor, before: bool, start: Token) -> PointInTime:
-    """`(kind => value)`; `start` is the token that the point's span starts with.
+    """`(point_type => value)`; `start` is the token that the point's span starts with.
 
     Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE for STATEMENT, SNAPSHOT and TASK, INVALID_POINT_IN_TIME for a negative version.
     """
     cursor.expect("(", hint=POINT_GRAMMAR)
-    kind = cursor.token.key
-    if kind in _REFUSED:
+    point_type = cursor.token.key
+    if point_type in _REFUSED:
         hint = f"name a version or a time instead: {POINT_GRAMMAR}"
-        raise cursor.refused(f"{'BEFORE' if before else 'AT'} ({kind} => …)", _REFUSED[kind], hint)
-    if kind not in _READERS:
-        guess = nearest(kind, _READERS)
+        raise cursor.refused(f"{'BEFORE' if before else 'AT'} ({point_type} => …)", _REFUSED[point_type], hint)
+    if point_type not in _READERS:
+        guess = nearest(point_type, _READERS)
         raise cursor.expected(
             "TIMESTAMP, OFFSET, VERSION or STREAM", f"did you mean {guess}?" if guess else POINT_GRAMMAR
         )
     cursor.advance()
     if not cursor.take("=>"):
-        raise cursor.expected("=>", f"write {kind} => value")
-    expression, version, stream = _READERS[kind](cursor)
+        raise cursor.expected("=>", f"write {point_type} => value")
+    expression, version, stream = _READERS[point_type](cursor)
     if cursor.at(","):
         raise cursor.error(
             "a point in time is one of TIMESTAMP, OFFSET, VERSION and STREAM, this names two", hint=POINT_GRAMMAR
         )
     cursor.expect(")", hint=POINT_GRAMMAR)
     where = span(cursor.text, start.start, cursor.tokens[cursor.index - 1].end)
-    return PointInTime(_KINDS[kind], before, expression, version, stream, where)
+    return PointInTime(_POINT_TYPES[point_type], before, expression, version, stream, where)
 
 
-PointKind = Literal["TIMESTAMP", "OFFSET", "VERSION", "STREAM"]
+PointType = Literal["TIMESTAMP", "OFFSET", "VERSION", "STREAM"]
 _Value = tuple[str | None, int | None, NameParts | None]
 
 
@@ -66,7 +66,12 @@ def _stream(cursor: Cursor) -> _Value:
 
 
 _READERS = {"TIMESTAMP": _expression, "OFFSET": _expression, "VERSION": _version, "STREAM": _stream}
-_KINDS: dict[str, PointKind] = {"TIMESTAMP": "TIMESTAMP", "OFFSET": "OFFSET", "VERSION": "VERSION", "STREAM": "STREAM"}
+_POINT_TYPES: dict[str, PointType] = {
+    "TIMESTAMP": "TIMESTAMP",
+    "OFFSET": "OFFSET",
+    "VERSION": "VERSION",
+    "STREAM": "STREAM",
+}
 
 
 def version_number(cursor: Cursor) -> int:

@@ -1,7 +1,7 @@
 """The cheap test that runs in the JVM before a statement crosses to Python, and here: one regular expression.
 
-`streamql/extension/prefilter.txt` holds it, without a newline at its end, for java.util.regex (CASE_INSENSITIVE and
-DOTALL, find()) and for Python's re alike. It looks for keywords and not for statements, since comments may stand
+`streamql/shared/prefilter.txt` holds it, without a newline at its end, for java.util.regex (CASE_INSENSITIVE and
+DOTALL, find()) and for Python's re alike. It finds keywords, not statements, since comments may stand
 anywhere. Every part of it is one lookahead from the start of the text over `.*?`, so its time is linear in the text.
 """
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
+
+from streamql.shared import text_of
 
 
 @cache
 def _pattern() -> re.Pattern[str]:
     # re.ASCII: Java's CASE_INSENSITIVE knows only ASCII letters, and so do the dialect's keywords.
-    text = (files("streamql") / "extension" / "prefilter.txt").read_text("utf-8")
-    return re.compile(text.strip(), re.IGNORECASE | re.DOTALL | re.ASCII)
+    return re.compile(text_of("prefilter.txt").strip(), re.IGNORECASE | re.DOTALL | re.ASCII)
 
 
 def might_be_ours(text: str) -> bool:

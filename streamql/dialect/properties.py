@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from streamql.dialect.cursor import Cursor
+from streamql.dialect.spelling import nearest
 from streamql.dialect.statements import SetTableProperties
-from streamql.dialect.tokens import Kind, Token, name_part, string_value
-from streamql.dialect.words import nearest
+from streamql.dialect.tokens import Token, TokenType, name_part, string_value
 from streamql.errors import StreamqlError
+from streamql.shared import constants
 
 PROPERTIES_GRAMMAR = "ALTER TABLE name SET PROPERTIES ('change_tracking' = 'true' [, 'data_retention_days' = 'n'])"
 TRACKING_GRAMMAR = "ALTER TABLE name SET CHANGE_TRACKING = TRUE"
 
-_OURS = ("change_tracking", "data_retention_days")
+_CHANGE_TRACKING, _RETENTION_DAYS = _OURS = (
+    constants("properties")["changeTracking"],
+    constants("properties")["retentionDays"],
+)
 _LISTS = ("PROPERTIES", "TBLPROPERTIES")
 _TYPOS_MAX = 2
 _PARTS = ("change", "trac", "king", "data_", "reten", "tion_", "_day")
@@ -101,9 +105,9 @@ class _Properties:
                 raise self.cursor.error(f"property {key} is given twice", token=token, code="INVALID_PROPERTY")
             seen.add(key)
             self.cursor.take("=")
-            if key == "change_tracking":
+            if key == _CHANGE_TRACKING:
                 self.change_tracking = self.cursor.boolean(key)
-            elif key == "data_retention_days":
+            elif key == _RETENTION_DAYS:
                 self.data_retention_days = self._days()
             else:
                 self.others[key] = self._value(key)
@@ -136,7 +140,7 @@ class _Properties:
         token = self.cursor.token
         days = self.cursor.integer()
         if days is None or days < 1:
-            message = f"data_retention_days takes a whole number of days from 1, found {token.text or token.kind.value}"
+            message = f"data_retention_days takes a whole number of days from 1, found {token.text or token.type.value}"
             hint = "write 'data_retention_days' = '7'"
             raise self.cursor.error(message, hint=hint, token=token, code="INVALID_PROPERTY")
         return days
@@ -148,7 +152,7 @@ class _Properties:
             return cursor.string("the value")
         if cursor.at_any(("TRUE", "FALSE")):
             return cursor.advance().text.lower()
-        if token.kind is Kind.NUMBER:
+        if token.type is TokenType.NUMBER:
             return cursor.advance().text
         raise self._not_a_value(key)
 

@@ -9,11 +9,12 @@ from streamql.dialect.changes import changes_splice
 from streamql.dialect.consume import Options, check_batch_size, consumed_names, read_options
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.merge import ColumnsOf, Merge, name_columns, null_target_columns, read_merge
-from streamql.dialect.shape import Relation, StatementKind, key_at, outermost, relations, shape
+from streamql.dialect.shape import Relation, StatementType, key_at, outermost, relations, shape
 from streamql.dialect.splices import Splice, apply
 from streamql.dialect.statements import NameParts, Rewrite
-from streamql.dialect.tokens import Kind, Token, name_part, unterminated
+from streamql.dialect.tokens import Token, TokenType, name_part, unterminated
 from streamql.names import quote
+from streamql.shared import constants
 
 IsStream = Callable[[NameParts], bool]
 
@@ -21,8 +22,8 @@ _MAY_CHANGE = re.compile(
     r"CHANGES|CONSUME|MERGE|MAX_BATCH_SIZE|SYSTEM\$STREAM_|METADATA\$|CHANGE\$", re.IGNORECASE | re.ASCII
 )
 FUNCTIONS = {
-    "SYSTEM$STREAM_HAS_DATA": "stream_has_data",
-    "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": "stream_table_timestamp",
+    "SYSTEM$STREAM_HAS_DATA": constants("functions")["hasData"],
+    "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": constants("functions")["tableTimestamp"],
 }
 # fmt: off
 COLUMNS = {name.upper(): name for name in (
@@ -35,7 +36,7 @@ def rewrite(text: str, is_stream: IsStream, columns_of: ColumnsOf) -> Rewrite | 
     """The statement with its splices, or None when nothing is to be done.
 
     `is_stream` tells whether a name as written is a stream, `columns_of` the column names of a MERGE's target (empty
-    when they cannot be told); both are asked only where the answer matters. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE,
+    if they are not known); both are asked only where the answer matters. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE,
     INVALID_ARGUMENT, INVALID_POINT_IN_TIME, and whatever the two callbacks raise.
     """
     if not _MAY_CHANGE.search(text):
@@ -66,7 +67,7 @@ def rewrite(text: str, is_stream: IsStream, columns_of: ColumnsOf) -> Rewrite | 
         splices += [*name_columns(cursor, merge, columns_of), *nulls]
     if not splices:
         return None
-    names = consumed_names(asked) if statement.kind is StatementKind.QUERY and not statement.is_explained else ()
+    names = consumed_names(asked) if statement.type is StatementType.QUERY and not statement.is_explained else ()
     return Rewrite(apply(text, splices), bool(names), tuple(warnings), names)
 
 
@@ -74,7 +75,7 @@ def dollar_names(tokens: list[Token]) -> list[Splice]:
     """The splices for Snowflake's and Databend's names with a $, which Spark cannot read unquoted."""
     splices = []
     for index, token in enumerate(tokens):
-        if token.kind is not Kind.WORD or "$" not in token.text:
+        if token.type is not TokenType.WORD or "$" not in token.text:
             continue
         if token.key in FUNCTIONS and key_at(tokens, index + 1) == "(":
             splices.append(Splice(token.start, token.end, FUNCTIONS[token.key]))

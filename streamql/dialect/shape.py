@@ -1,4 +1,4 @@
-"""What kind of statement a text is and where it names relations: enough to know where a splice may go, no more."""
+"""What type of statement a text is and where it names relations: enough to know where a splice may go, no more."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from streamql.dialect.statements import NameParts
 from streamql.dialect.tokens import Token, name_part
 
 
-class StatementKind(Enum):
-    """Kinds that differ in what reading a stream does."""
+class StatementType(Enum):
+    """Types that differ in what reading a stream does."""
 
     QUERY = "a query"
     DML = "a DML statement"
@@ -24,7 +24,7 @@ class StatementKind(Enum):
 class Shape:
     """`verb` is the index of the token that says what the statement does, behind EXPLAIN, parentheses and CTEs."""
 
-    kind: StatementKind
+    type: StatementType
     verb: int
     is_explained: bool = False
 
@@ -40,18 +40,18 @@ class Relation:
 
 
 _VERBS = {
-    "SELECT": StatementKind.QUERY,
-    "VALUES": StatementKind.QUERY,
-    "TABLE": StatementKind.QUERY,
-    "MAP": StatementKind.QUERY,
-    "REDUCE": StatementKind.QUERY,
-    "FROM": StatementKind.QUERY,
-    "INSERT": StatementKind.DML,
-    "MERGE": StatementKind.DML,
-    "UPDATE": StatementKind.DML,
-    "DELETE": StatementKind.DML,
-    "REPLACE": StatementKind.DML,
-    "BEGIN": StatementKind.SCRIPT,
+    "SELECT": StatementType.QUERY,
+    "VALUES": StatementType.QUERY,
+    "TABLE": StatementType.QUERY,
+    "MAP": StatementType.QUERY,
+    "REDUCE": StatementType.QUERY,
+    "FROM": StatementType.QUERY,
+    "INSERT": StatementType.DML,
+    "MERGE": StatementType.DML,
+    "UPDATE": StatementType.DML,
+    "DELETE": StatementType.DML,
+    "REPLACE": StatementType.DML,
+    "BEGIN": StatementType.SCRIPT,
 }
 _EXPLAIN_OPTIONS = ("LOGICAL", "FORMATTED", "EXTENDED", "CODEGEN", "COST")
 _BEFORE_CREATED = ("OR", "REPLACE", "GLOBAL", "TEMP", "TEMPORARY", "EXTERNAL", "MATERIALIZED")
@@ -66,7 +66,7 @@ def key_at(tokens: list[Token], index: int) -> str:
 
 
 def shape(tokens: list[Token]) -> Shape:
-    """The statement's shape; OTHER for all that cannot be told."""
+    """The statement's shape; OTHER if it is none of the others."""
     index, is_explained = 0, False
     key = key_at(tokens, 0)
     if key == "EXPLAIN":
@@ -79,26 +79,26 @@ def shape(tokens: list[Token]) -> Shape:
         index += 1
     if key_at(tokens, index) == "WITH":
         index = _after_ctes(tokens, index)
-    return Shape(_kind(tokens, index), index, is_explained)
+    return Shape(_statement_type(tokens, index), index, is_explained)
 
 
-def _kind(tokens: list[Token], verb: int) -> StatementKind:
+def _statement_type(tokens: list[Token], verb: int) -> StatementType:
     key = key_at(tokens, verb)
     if key in ("CREATE", "ALTER"):
         index = verb + 1
         while key_at(tokens, index) in _BEFORE_CREATED:
             index += 1
-        created = {"VIEW": StatementKind.VIEW, "TABLE": StatementKind.DML}
-        return created.get(key_at(tokens, index), StatementKind.OTHER)
+        created = {"VIEW": StatementType.VIEW, "TABLE": StatementType.DML}
+        return created.get(key_at(tokens, index), StatementType.OTHER)
     if key == "FROM" and _inserts(tokens, verb):
-        return StatementKind.DML
+        return StatementType.DML
     if key_at(tokens, verb + 1) == ":" and key_at(tokens, verb + 2) == "BEGIN":
-        return StatementKind.SCRIPT
-    return _VERBS.get(key, StatementKind.OTHER)
+        return StatementType.SCRIPT
+    return _VERBS.get(key, StatementType.OTHER)
 
 
 def _inserts(tokens: list[Token], start: int) -> bool:
-    """Whether `FROM …` goes on as a multi-insert."""
+    """Whether `FROM …` continues as a multi-insert."""
     return any(
         key_at(tokens, index) == "INSERT" and key_at(tokens, index + 1) in ("INTO", "OVERWRITE")
         for index in outermost(tokens, start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from streamql.model import SourceKind, StreamMode
+from streamql.model import SourceType, StreamMode
 
 NameParts = tuple[str, ...]
 
@@ -22,13 +22,13 @@ class Span:
 
 @dataclass(frozen=True)
 class PointInTime:
-    """AT | BEFORE (kind => value).
+    """AT | BEFORE (type => value).
 
     `expression` is SQL text for TIMESTAMP and OFFSET (seconds, negative = back), `version` a number for VERSION,
     `stream` the name for STREAM.
     """
 
-    kind: Literal["TIMESTAMP", "OFFSET", "VERSION", "STREAM"]
+    type: Literal["TIMESTAMP", "OFFSET", "VERSION", "STREAM"]
     before: bool = False
     expression: str | None = None
     version: int | None = None
@@ -38,11 +38,11 @@ class PointInTime:
 
 @dataclass(frozen=True)
 class CreateStream:
-    """CREATE [OR REPLACE] [TABLE] STREAM [IF NOT EXISTS] name ON kind source …; `mode` None: not named."""
+    """CREATE [OR REPLACE] [TABLE] STREAM [IF NOT EXISTS] name ON type source …; `mode` None: not named."""
 
     name: NameParts
     source: NameParts
-    source_kind: SourceKind = SourceKind.TABLE
+    source_type: SourceType = SourceType.TABLE
     mode: StreamMode | None = None
     or_replace: bool = False
     if_not_exists: bool = False
@@ -179,7 +179,7 @@ class Rewrite:
     """A statement that stays Spark's, with pieces of its text spliced.
 
     `consume`: the statement is a query that asked to be consumed (WITH CONSUME); `consumed`: the names it asked that
-    of, as written: nobody has looked yet whether they are streams. `warnings`: sentences for the person.
+    of, as written: it is not known yet whether they are streams. `warnings`: sentences for the user.
     """
 
     text: str

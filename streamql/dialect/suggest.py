@@ -1,4 +1,4 @@
-"""What to tell a person whose statement Spark rejected, where it looks like one of ours with a mistake in it."""
+"""The error for a statement that Spark rejected, if it resembles one of ours with a mistake in it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from streamql.dialect.cursor import Cursor
 from streamql.dialect.parser import AFTER_TABLE_NAME
 from streamql.dialect.rewriter import COLUMNS, FUNCTIONS
 from streamql.dialect.shape import key_at
+from streamql.dialect.spelling import distance, nearest
 from streamql.dialect.tasks import task_refused
-from streamql.dialect.tokens import Kind, Token, name_part
-from streamql.dialect.words import distance, nearest
+from streamql.dialect.tokens import Token, TokenType, name_part
 from streamql.errors import StreamqlError
 
 _VERBS = ("CREATE", "DROP", "ALTER", "SHOW", "DESC", "DESCRIBE")
@@ -44,7 +44,7 @@ def explain_rejected(text: str) -> StreamqlError | None:
     UNSUPPORTED_CLAUSE for statements of other systems with streams (tasks, dynamic tables, materialized views, Kafka).
     """
     cursor = Cursor(text)
-    if cursor.at_end() or cursor.token.kind is not Kind.WORD:
+    if cursor.at_end() or cursor.token.type is not TokenType.WORD:
         return None
     return task_refused(text) or _not_here(cursor) or _misspelt(cursor) or _dollar_name(cursor)
 
@@ -52,7 +52,7 @@ def explain_rejected(text: str) -> StreamqlError | None:
 def _dollar_name(cursor: Cursor) -> StreamqlError | None:
     """The error for a misspelt METADATA$… or SYSTEM$STREAM_…, which Spark cannot read."""
     for index, token in enumerate(cursor.tokens):
-        if token.kind is not Kind.WORD or "$" not in token.text or token.key in COLUMNS:
+        if token.type is not TokenType.WORD or "$" not in token.text or token.key in COLUMNS:
             continue
         known = FUNCTIONS if key_at(cursor.tokens, index + 1) == "(" else COLUMNS
         guess = None if token.key in FUNCTIONS else nearest(token.text, known)
@@ -66,8 +66,8 @@ def _not_here(cursor: Cursor) -> StreamqlError | None:
     verb, after = cursor.key(), 1
     if verb == "CREATE" and cursor.key(1) == "OR" and cursor.key(2) == "REPLACE":
         after = 3
-    for verbs, words, what, instead in _NOT_HERE:
-        if verb in verbs and all(cursor.key(after + ahead) == word for ahead, word in enumerate(words)):
+    for verbs, keywords, what, instead in _NOT_HERE:
+        if verb in verbs and all(cursor.key(after + ahead) == word for ahead, word in enumerate(keywords)):
             return cursor.error(f"streamql has no {what}", hint=instead, code="UNSUPPORTED_CLAUSE")
     if verb == "CREATE" and cursor.key(1) == "EXTERNAL" and cursor.key(2) == "TABLE" and _is_kafka(cursor.tokens):
         hint = "read Kafka with Spark's own kafka source, write to a Delta table, and make a stream on that"
@@ -80,25 +80,25 @@ def _is_kafka(tokens: list[Token]) -> bool:
 
 
 def _misspelt(cursor: Cursor) -> StreamqlError | None:
-    """The error for a statement whose first words are nearly those of one of ours."""
+    """The error for a statement whose first keywords are nearly those of one of ours."""
     verb = _closest(cursor.key(), _VERBS)
     if verb is None:
         return None
-    words = [verb]
+    keywords = [verb]
     for ahead in range(1, _WORDS_MAX):
         key = cursor.key(ahead)
         if key and distance(key, "STREAM", _MISTAKES_MAX) <= _MISTAKES_MAX:
-            words.append("STREAMS" if verb == "SHOW" and "CREATE" not in words else "STREAM")
-            return None if _is_table(cursor, words) else _did_you_mean(cursor, words)
+            keywords.append("STREAMS" if verb == "SHOW" and "CREATE" not in keywords else "STREAM")
+            return None if _is_table(cursor, keywords) else _did_you_mean(cursor, keywords)
         close = _closest(key, _BETWEEN)
         if close is None:
             return None
-        words.append(close)
+        keywords.append(close)
     return None
 
 
 def _closest(key: str, known: Collection[str]) -> str | None:
-    """The known word that `key` is, or is a misspelling of; of short words, only what is nearly the same."""
+    """The known word that `key` is, or is a misspelling of; of short keywords, only what is nearly the same."""
     if key in known:
         return key
     fits = [(distance(key, word, _MISTAKES_MAX), word) for word in known if len(word) > 3]
@@ -106,19 +106,19 @@ def _closest(key: str, known: Collection[str]) -> str | None:
     return word if mistakes <= (_MISTAKES_MAX if len(word) > 4 else 1) else None
 
 
-def _is_table(cursor: Cursor, words: list[str]) -> bool:
+def _is_table(cursor: Cursor, keywords: list[str]) -> bool:
     """Whether the word taken for STREAM is more likely a table's name: CREATE TABLE steam (a INT)."""
-    if "TABLE" not in words or (words[0] == "SHOW" and "CREATE" not in words):
+    if "TABLE" not in keywords or (keywords[0] == "SHOW" and "CREATE" not in keywords):
         return False
-    following = cursor.tokens[min(len(words), len(cursor.tokens) - 1)]
+    following = cursor.tokens[min(len(keywords), len(cursor.tokens) - 1)]
     return name_part(following) is None or following.key in AFTER_TABLE_NAME
 
 
-def _did_you_mean(cursor: Cursor, words: list[str]) -> StreamqlError | None:
-    """The error for a statement whose first words should be `words`; None when they are, and in their order."""
-    condition = [word for word in words if word in ("IF", "NOT", "EXISTS")]
-    meant = [word for word in words if word not in condition and word not in ("TEMPORARY", "TEMP")] + condition
-    written = cursor.tokens[: len(words)]
+def _did_you_mean(cursor: Cursor, keywords: list[str]) -> StreamqlError | None:
+    """The error for a statement whose first keywords should be `keywords`; None when they are, and in their order."""
+    condition = [word for word in keywords if word in ("IF", "NOT", "EXISTS")]
+    meant = [word for word in keywords if word not in condition and word not in ("TEMPORARY", "TEMP")] + condition
+    written = cursor.tokens[: len(keywords)]
     if [token.key for token in written] == meant:
         return None
     wrong = next(token for token, word in zip(written, meant + [""] * len(written), strict=False) if token.key != word)

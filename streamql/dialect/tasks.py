@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from streamql.dialect.cursor import Cursor
-from streamql.dialect.tokens import Kind, string_value
+from streamql.dialect.tokens import TokenType, string_value
 from streamql.errors import StreamqlError
 
 _HAS_DATA = ("SYSTEM$STREAM_HAS_DATA", "STREAM_HAS_DATA", "STREAM_STATUS")
@@ -89,28 +89,28 @@ def _options(streams: list[str]) -> list[str]:
 def _schedule(cursor: Cursor) -> tuple[str | None, str | None]:
     """`[=] '5 MINUTES'`, `5 MINUTE`, `'USING CRON …'` or `USING CRON '…' ['zone']`: the value of --every, or crontab's five fields."""
     cursor.take("=")
-    words = ""
+    schedule = ""
     if cursor.at_string():
-        words = string_value(cursor.advance())
+        schedule = string_value(cursor.advance())
     elif cursor.take("USING", "CRON"):
-        words = "USING CRON"
+        schedule = "USING CRON"
         while cursor.at_string():
-            words += " " + string_value(cursor.advance())
-    elif cursor.token.kind is Kind.NUMBER:
-        words = f"{cursor.advance().text} {cursor.advance().text}"
-    if m := _INTERVAL.match(words):
+            schedule += " " + string_value(cursor.advance())
+    elif cursor.token.type is TokenType.NUMBER:
+        schedule = f"{cursor.advance().text} {cursor.advance().text}"
+    if m := _INTERVAL.match(schedule):
         unit = m.group(2).upper()
         return m.group(1) + (_UNITS.get(unit) or next(u for name, u in _UNITS.items() if name.startswith(unit))), None
-    start, _, cron = words.upper().partition("CRON")
-    return None, _crontab(words[-len(cron) :].split()) if start.strip() == "USING" and cron.strip() else None
+    start, _, cron = schedule.upper().partition("CRON")
+    return None, _crontab(schedule[-len(cron) :].split()) if start.strip() == "USING" and cron.strip() else None
 
 
-def _crontab(words: list[str]) -> str | None:
-    """The fields of a cron schedule as a crontab has them; None: these are no fields of cron."""
+def _crontab(parts: list[str]) -> str | None:
+    """The fields of a cron schedule as a crontab has them; None: these are not cron's fields."""
     zone = ""
-    if len(words) > _CRON_FIELDS and words[-1][0].isalpha() and words[-1].upper() not in _DAYS:
-        zone = f"CRON_TZ={words.pop()} "
-    fields = words[-_CRON_FIELDS:]  # Databend's schedules begin with a field for seconds
+    if len(parts) > _CRON_FIELDS and parts[-1][0].isalpha() and parts[-1].upper() not in _DAYS:
+        zone = f"CRON_TZ={parts.pop()} "
+    fields = parts[-_CRON_FIELDS:]  # Databend's schedules begin with a field for seconds
     return zone + " ".join(fields) if len(fields) == _CRON_FIELDS else None
 
 

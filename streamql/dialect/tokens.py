@@ -19,7 +19,7 @@ from typing import NamedTuple
 from streamql.dialect.statements import Span
 
 
-class Kind(Enum):
+class TokenType(Enum):
     """What a token is."""
 
     WORD = "word"
@@ -40,7 +40,7 @@ class Token(NamedTuple):
     for all that is quoted.
     """
 
-    kind: Kind
+    type: TokenType
     text: str
     start: int
     end: int
@@ -65,13 +65,13 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _COMMENT_EDGE = re.compile(r"/\*(?!\+)|\*/")
-_KINDS = {
-    "string": Kind.STRING,
-    "double": Kind.DOUBLE_QUOTED,
-    "backquoted": Kind.BACKQUOTED,
-    "number": Kind.NUMBER,
-    "word": Kind.WORD,
-    "symbol": Kind.SYMBOL,
+_TOKEN_TYPES = {
+    "string": TokenType.STRING,
+    "double": TokenType.DOUBLE_QUOTED,
+    "backquoted": TokenType.BACKQUOTED,
+    "number": TokenType.NUMBER,
+    "word": TokenType.WORD,
+    "symbol": TokenType.SYMBOL,
 }
 _OPENERS = {"'": "string", '"': "string", "`": "quoted name"}
 
@@ -90,7 +90,7 @@ def scan(text: str) -> Iterator[Token]:
         if group == "comment":
             end = _comment_end(text, end)
             if end < 0:
-                yield _token(Kind.UNTERMINATED, text, position, size)
+                yield _token(TokenType.UNTERMINATED, text, position, size)
                 return
             position = end
             continue
@@ -98,24 +98,24 @@ def scan(text: str) -> Iterator[Token]:
             tag = text[position:end]
             closing = text.find(tag, end)
             if closing < 0:
-                yield _token(Kind.UNTERMINATED, text, position, size)
+                yield _token(TokenType.UNTERMINATED, text, position, size)
                 return
             end = closing + len(tag)
-            yield _token(Kind.DOLLAR_QUOTED, text, position, end)
+            yield _token(TokenType.DOLLAR_QUOTED, text, position, end)
         elif group is None and text[position] in _OPENERS:
-            yield _token(Kind.UNTERMINATED, text, position, size)
+            yield _token(TokenType.UNTERMINATED, text, position, size)
             return
         else:
-            yield _token(_KINDS[group] if group else Kind.SYMBOL, text, position, end)
+            yield _token(_TOKEN_TYPES[group] if group else TokenType.SYMBOL, text, position, end)
         position = end
 
 
-def _token(kind: Kind, text: str, start: int, end: int) -> Token:
+def _token(token_type: TokenType, text: str, start: int, end: int) -> Token:
     piece = text[start:end]
-    if kind is Kind.WORD:
+    if token_type is TokenType.WORD:
         # Only ASCII: str.upper makes S of a long s and K of a Kelvin sign, and the prefilter would not see the keyword.
-        return Token(kind, piece, start, end, piece.upper() if piece.isascii() else piece)
-    return Token(kind, piece, start, end, piece if kind is Kind.SYMBOL else "")
+        return Token(token_type, piece, start, end, piece.upper() if piece.isascii() else piece)
+    return Token(token_type, piece, start, end, piece if token_type is TokenType.SYMBOL else "")
 
 
 def _comment_end(text: str, position: int) -> int:
@@ -129,26 +129,26 @@ def _comment_end(text: str, position: int) -> int:
 
 
 def tokenize(text: str) -> list[Token]:
-    """All tokens of one statement, without the semicolons that close it, and a last one of kind END."""
+    """All tokens of one statement, without the semicolons that close it, and a last one of token_type END."""
     tokens = list(scan(text))
     while tokens and tokens[-1].key == ";":
         tokens.pop()
     end = tokens[-1].end if tokens else len(text)
-    tokens.append(Token(Kind.END, "", end, end, ""))
+    tokens.append(Token(TokenType.END, "", end, end, ""))
     return tokens
 
 
 def head(text: str, size: int) -> list[Token]:
-    """The first tokens, as many as `size`, and one of kind END."""
+    """The first tokens, as many as `size`, and one of token_type END."""
     tokens = list(islice(scan(text), size))
     end = tokens[-1].end if tokens else len(text)
-    return [*tokens, Token(Kind.END, "", end, end, "")]
+    return [*tokens, Token(TokenType.END, "", end, end, "")]
 
 
 def unterminated(tokens: list[Token]) -> Token | None:
     """The token that is never closed, if there is one: always the last before END."""
     last = tokens[-2] if len(tokens) > 1 else tokens[-1]
-    return last if last.kind is Kind.UNTERMINATED else None
+    return last if last.type is TokenType.UNTERMINATED else None
 
 
 def unterminated_what(token: Token) -> str:
@@ -198,6 +198,6 @@ def quote_string(value: str) -> str:
 
 def name_part(token: Token) -> str | None:
     """The part of a name that a token spells: bare or backquoted; None for all other tokens."""
-    if token.kind is Kind.WORD:
+    if token.type is TokenType.WORD:
         return token.text
-    return token.text[1:-1].replace("``", "`") if token.kind is Kind.BACKQUOTED else None
+    return token.text[1:-1].replace("``", "`") if token.type is TokenType.BACKQUOTED else None

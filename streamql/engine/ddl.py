@@ -39,7 +39,7 @@ from streamql.dialect.statements import (
 from streamql.engine.points import offset_at
 from streamql.engine.reads import find_stream, named_source, named_table, need_stream
 from streamql.errors import StreamqlError, counted
-from streamql.model import Offset, SourceKind, Stream, StreamMode
+from streamql.model import Offset, SourceType, Stream, StreamMode
 from streamql.names import Name
 from streamql.sources.protocol import OpenSource
 from streamql.sources.registry import open_source
@@ -75,7 +75,7 @@ def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> No
                 return
             continue
         transactions.refuse_own(spark, old)
-        _new_state(spark, statement, name, text)  # what is refused waits for nobody
+        _new_state(spark, statement, name, text)  # a refused statement does not wait
         last = force_release(spark, old)
         state, gone = _new_state(spark, statement, name, text), _of(last, old).next()
         events = [stream_event("replaced", state, now, user, text), stream_event("dropped", gone, now, user, text)]
@@ -88,7 +88,7 @@ def _new_state(spark: SparkSession, statement: CreateStream, name: Name, text: s
     source = _trackable(spark, statement)
     offset = Offset(source.latest) if statement.point is None else offset_at(spark, source, statement.point)
     source.check_start(offset)
-    copied_initial = statement.point is not None and statement.point.kind == "STREAM" and offset.initial
+    copied_initial = statement.point is not None and statement.point.type == "STREAM" and offset.initial
     stream = Stream(
         uuid=str(uuid.uuid4()),
         name=name,
@@ -106,10 +106,10 @@ def _new_state(spark: SparkSession, statement: CreateStream, name: Name, text: s
 def _trackable(spark: SparkSession, statement: CreateStream) -> OpenSource:
     """The source, if a stream can be made on it."""
     where = _at(statement.source_span)
-    if statement.source_kind is not SourceKind.TABLE:
+    if statement.source_type is not SourceType.TABLE:
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
-            f"streams on {_with_article(statement.source_kind.value)} are not supported, only on a TABLE",
+            f"streams on {_with_article(statement.source_type.value)} are not supported, only on a TABLE",
             hint="CREATE STREAM s ON TABLE t",
             **where,
         )
@@ -119,8 +119,8 @@ def _trackable(spark: SparkSession, statement: CreateStream) -> OpenSource:
     return source
 
 
-def _with_article(kind: str) -> str:
-    return f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'AEIOU' else 'a'} {noun}"
 
 
 def _check_free(spark: SparkSession, name: Name, span: Span | None) -> None:
@@ -128,7 +128,7 @@ def _check_free(spark: SparkSession, name: Name, span: Span | None) -> None:
         raise StreamqlError(
             "SCHEMA_NOT_FOUND", f"there is no schema {name.schema}", hint=f"CREATE SCHEMA {name.schema}", **_at(span)
         )
-    if look_up(spark, name).kind != "missing":
+    if look_up(spark, name).type != "missing":
         raise StreamqlError(
             "NAME_ALREADY_IN_USE",
             f"{name} is a table or view",
@@ -155,7 +155,7 @@ def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
 
 
 def _discarded(spark: SparkSession, parts: tuple[str, ...]) -> bool:
-    """Whether a name stood for what is no stream that can be read, and is gone now."""
+    """Whether a name stood for a stream that cannot be read, and is removed now."""
     try:
         name = qualify(spark, parts)
     except StreamqlError:  # no name at all
@@ -170,7 +170,7 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
     for _ in range(ATTEMPTS_MAX):
         found = need_stream(spark, statement.name, **_at(statement.name_span))
         transactions.refuse_own(spark, found)
-        _altered(spark, found, statement)  # what is refused waits for nobody
+        _altered(spark, found, statement)  # a refused statement does not wait
         if isinstance(statement.action, SetOffset | Release):
             last = force_release(spark, found)
         else:
@@ -197,8 +197,8 @@ def _moved(spark: SparkSession, before: StreamState, after: StreamState) -> str 
 
 
 def is_version(point: PointInTime | None) -> bool:
-    """Whether a person has named the very version, rather than a time or what happens to be the latest."""
-    return point is not None and point.kind == "VERSION" and not point.before
+    """Whether the statement names the version itself, rather than a time or the latest version."""
+    return point is not None and point.type == "VERSION" and not point.before
 
 
 def _of(last: Change, state: StreamState) -> StreamState:
@@ -262,7 +262,7 @@ def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> 
             )
     if statement.change_tracking:
         properties.setdefault("delta.enableInCommitTimestamps", "true")
-        if current.get("delta.enableDeletionVectors") != "false":  # whoever switched them off meant it
+        if current.get("delta.enableDeletionVectors") != "false":  # a user switched them off deliberately
             properties.setdefault("delta.enableDeletionVectors", "true")
     if statement.data_retention_days is not None:
         days = f"interval {statement.data_retention_days} days"
@@ -274,20 +274,20 @@ def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> 
         neutral.run(spark, f"ALTER TABLE {name.sql} SET TBLPROPERTIES ({listed})")
 
 
-def guard(spark: SparkSession, kind: str, parts: tuple[str, ...]) -> None:
+def guard(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
     """Refuses a command on a table, view or schema where streams stand in the way. Raises NAME_ALREADY_IN_USE."""
     try:
-        _guard(spark, kind, parts)
+        _guard(spark, command, parts)
     except StreamqlError as e:
         if e.code != "CATALOG_UNREADABLE":
             raise
-        # Tables are to be made and dropped all the same; and to drop what is left of the catalog is a way out.
+        # Tables can still be made and dropped; dropping what is left of the catalog is a way to recover.
         log.warning("whether a stream has this name could not be looked up: %s", e.message)
 
 
-def _guard(spark: SparkSession, kind: str, parts: tuple[str, ...]) -> None:
+def _guard(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
     catalog = catalog_of(spark)
-    if kind.startswith("DROP SCHEMA"):
+    if command.startswith("DROP SCHEMA"):
         schema = parts[-1].lower()
         inside = [str(s.name) for s in catalog.all(spark) if s.name.schema.lower() == schema]
         if inside:
@@ -303,10 +303,10 @@ def _guard(spark: SparkSession, kind: str, parts: tuple[str, ...]) -> None:
         return
     hint = (
         f"DROP STREAM {state.name}"
-        if kind.startswith("DROP")
+        if command.startswith("DROP")
         else f"choose another name, or DROP STREAM {state.name} first"
     )
-    raise StreamqlError("NAME_ALREADY_IN_USE", f"{kind}: {state.name} is a stream", hint=hint, name=str(state.name))
+    raise StreamqlError("NAME_ALREADY_IN_USE", f"{command}: {state.name} is a stream", hint=hint, name=str(state.name))
 
 
 def _at(span: Span | None) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The ledger as people look at it: the newest consumptions of each stream, and all of them summed by time and by target.
+"""The ledger for display: the newest consumptions of each stream, and all of them summed by time and by target.
 
 However many consumptions there are, what leaves Spark is bounded: a row a stream, a stream's bucket of time, or a stream's target.
 """
@@ -12,15 +12,14 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from streamql.catalog.store import catalog_of
-
-CHANGE_TYPES = ("INSERT", "UPDATE_BEFORE", "UPDATE_AFTER", "DELETE")
+from streamql.model import CHANGE_TYPES
 
 CHANGES_TYPE = "map<string,bigint>"
 
 
 @dataclass(frozen=True)
 class Consumption:
-    """One consumption of one stream, decided. Times in milliseconds since 1970; `rows_written`: into all its targets, None: not known."""
+    """One resolved consumption of one stream. Times in milliseconds since 1970; `rows_written`: into all its targets, None: not known."""
 
     started_ms: int
     ended_ms: int
@@ -105,8 +104,10 @@ def summed(rows: DataFrame, since_ms: int, until_ms: int, parts: int) -> dict[st
     is_consumed = F.col("outcome") == "CONSUMED"
     inside = rows.where(F.col("ended_ms").between(since_ms, until_ms)).withColumn("part", part)
     by_type = [
-        F.sum(F.when(is_consumed, F.coalesce(F.try_element_at("changes", F.lit(kind)), F.lit(0)))).alias(kind)
-        for kind in CHANGE_TYPES
+        F.sum(F.when(is_consumed, F.coalesce(F.try_element_at("changes", F.lit(change_type)), F.lit(0)))).alias(
+            change_type
+        )
+        for change_type in CHANGE_TYPES
     ]
     sums = inside.groupBy("stream_id", "part").agg(
         F.count_if(is_consumed).alias("consumed"),
@@ -120,7 +121,7 @@ def summed(rows: DataFrame, since_ms: int, until_ms: int, parts: int) -> dict[st
     )
     found: dict[str, list[Bucket]] = {}
     for r in sums.orderBy("stream_id", "part").collect():
-        changes = {kind: int(r[kind] or 0) for kind in CHANGE_TYPES}
+        changes = {change_type: int(r[change_type] or 0) for change_type in CHANGE_TYPES}
         bucket = Bucket(r["part"], r["consumed"], r["failed"], r["lag"], changes, int(r["other"]), r["error"])
         found.setdefault(r["stream_id"], []).append(bucket)
     return {stream: tuple(buckets) for stream, buckets in found.items()}
@@ -178,7 +179,7 @@ def by_consumption(ledger: DataFrame) -> DataFrame:
     outcome = F.when(F.bool_or(F.col("outcome") == "CONSUMED"), F.lit("CONSUMED"))
     whole = ledger.dropna(
         subset=["stream_id", "consumption_id", "started_at", "ended_at", "outcome"]
-    )  # somebody may edit it
+    )  # it may be edited by hand
     return whole.groupBy("stream_id", "consumption_id").agg(
         F.unix_millis(F.min("started_at")).alias("started_ms"),
         F.unix_millis(F.max("ended_at")).alias("ended_ms"),
@@ -192,7 +193,7 @@ def by_consumption(ledger: DataFrame) -> DataFrame:
 
 
 def _target() -> Column:
-    """A target's name as people write it."""
+    """A target's name as users write it."""
     return F.regexp_replace("target", r"^spark_catalog\.", "")
 
 

@@ -1,4 +1,4 @@
-"""All streams at one glance: how each stands, who consumes it now, and what the ledger has of it last."""
+"""The status of all streams: how each stands, which process consumes it now, and its last entry in the ledger."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ State = Literal["stale", "invalid", "partial", "busy", "data", "empty"]
 
 @dataclass(frozen=True)
 class Consumer:
-    """Who holds a claim on a stream: since when (milliseconds since 1970), and why others may decide it; None: they may not."""
+    """Who holds a claim on a stream: since when (milliseconds since 1970), and why others may resolve it; None: they may not."""
 
     who: str
     pid: int
@@ -51,7 +51,7 @@ class StreamFacts:
 
     @property
     def state(self) -> State:
-        """The one word for it: what needs a person comes before what passes."""
+        """The one word for it: what needs attention comes before what passes."""
         if self.status.stale:
             return "stale"
         if self.status.invalid_reason is not None:

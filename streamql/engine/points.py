@@ -29,9 +29,9 @@ def offset_at(spark: SparkSession, source: OpenSource, point: PointInTime) -> Of
     version committed before the time. Raises INVALID_POINT_IN_TIME if the point is not in the history of the source, or is later than
     it, and STREAM_NOT_FOUND.
     """
-    if point.kind == "STREAM":
+    if point.type == "STREAM":
         return _of_stream(spark, source, point)
-    if point.kind == "VERSION":
+    if point.type == "VERSION":
         return source.offset_at(Point(point.version, None, point.before, point.span))
     return source.offset_at(Point(None, time_of(spark, point), point.before, point.span))
 
@@ -58,7 +58,7 @@ def _of_stream(spark: SparkSession, source: OpenSource, point: PointInTime) -> O
 def time_of(spark: SparkSession, point: PointInTime) -> int:
     """Return the time that TIMESTAMP => or OFFSET => names, in microseconds since 1970. Raises INVALID_POINT_IN_TIME."""
     assert point.expression is not None
-    is_time = point.kind == "TIMESTAMP"
+    is_time = point.type == "TIMESTAMP"
     try:
         value = F.expr(point.expression)
         # Exact: a double cannot hold each microsecond of a time.

@@ -42,7 +42,7 @@ def need_stream(
 
 
 def batch_size(options: Mapping[str, str]) -> int | None:
-    """MAX_BATCH_SIZE of `WITH (…)`. Raises INVALID_PROPERTY for any other option and INVALID_ARGUMENT for what is no count."""
+    """MAX_BATCH_SIZE of `WITH (…)`. Raises INVALID_PROPERTY for any other option and INVALID_ARGUMENT for a value that is not a count."""
     for key in options:
         if key.lower() == "consume":
             raise StreamqlError(
@@ -82,24 +82,24 @@ def named_table(spark: SparkSession, name: Name, line: int | None = None, column
 
 
 def _no_source(spark: SparkSession, name: Name, line: int | None, column: int | None) -> StreamqlError:
-    """The error for a name that is no source: what it is instead."""
+    """The error for a name that is not a source: says what it is instead."""
     found = look_up(spark, name)
     where = {"line": line, "column": column}
-    if found.kind == "view":
+    if found.type == "view":
         return StreamqlError(
             "UNSUPPORTED_SOURCE",
             f"{name} is a view: streams can be made on tables only",
             hint="make the stream on the view's table",
             **where,
         )
-    if found.kind == "managed":
+    if found.type == "managed":
         return StreamqlError(
             "UNSUPPORTED_SOURCE",
             f"the commits of {name} are managed by its catalog, which streams cannot follow",
             hint="make the stream on a Delta table whose log has its commits (without the feature catalogManaged)",
             **where,
         )
-    if found.kind == "other":
+    if found.type == "other":
         return StreamqlError(
             "NOT_A_DELTA_TABLE",
             f"{name} is a {found.provider or 'foreign'} table: streams need a Delta table",
@@ -118,10 +118,10 @@ def _no_source(spark: SparkSession, name: Name, line: int | None, column: int | 
 
 def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
     """`t CHANGES (…) AT … END …`: the same columns as a stream's, hidden ones last, moving nothing."""
-    parts, mode, kind, value, before, *rest = arguments
+    parts, mode, point_type, value, before, *rest = arguments
     name = qualify(spark, parse_name(str(parts)))
     source = open_source(spark, named_source(spark, name))
-    start = offset_at(spark, source, _point(str(kind), value, bool(before))).position
+    start = offset_at(spark, source, _point(str(point_type), value, bool(before))).position
     end = offset_at(spark, source, _point(str(rest[0]), rest[1], False)).position if rest else source.latest
     if not is_ordered(start, end):
         raise StreamqlError(
@@ -132,16 +132,16 @@ def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
     return source.changes(Interval(start, end), StreamMode(str(mode)))
 
 
-def _point(kind: str, value: object, before: bool) -> PointInTime:
-    if kind == "VERSION":
+def _point(point_type: str, value: object, before: bool) -> PointInTime:
+    if point_type == "VERSION":
         if not isinstance(value, int) or isinstance(value, bool):
             raise StreamqlError("INVALID_POINT_IN_TIME", f"VERSION => {value} is no version", hint="VERSION => 3")
         return PointInTime("VERSION", before, version=value)
-    if kind == "STREAM":
+    if point_type == "STREAM":
         return PointInTime("STREAM", before, stream=parse_name(str(value)))
-    if kind == "TIMESTAMP" and isinstance(value, int):  # microseconds, from an expression
+    if point_type == "TIMESTAMP" and isinstance(value, int):  # microseconds, from an expression
         return PointInTime("TIMESTAMP", before, expression=f"timestamp_micros({value})")
-    if kind == "TIMESTAMP":
+    if point_type == "TIMESTAMP":
         return PointInTime("TIMESTAMP", before, expression=quote_string(str(value)))
     return PointInTime("OFFSET", before, expression=str(value))
 
@@ -171,7 +171,7 @@ def backlog_frame(spark: SparkSession, state: StreamState) -> DataFrame:
 
 
 def table_time_micros(spark: SparkSession, state: StreamState) -> int | None:
-    """When the version was committed that the stream's offset is at, in microseconds; None where the log does not know any more."""
+    """When the version was committed that the stream's offset is at, in microseconds; None if the log no longer has it."""
     source = open_source(spark, state.stream.source)
     time_ms = source.time_ms(state.offset.position)
     return None if time_ms is None else time_ms * 1000

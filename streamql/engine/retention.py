@@ -39,7 +39,7 @@ IGNORES_RETAIN = "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled"
 
 @dataclass(frozen=True)
 class Removal:
-    """A file, or a deletion vector of one, that a table does not have any more: its last state, and when it went, in milliseconds."""
+    """A file, or a deletion vector of one, that a table no longer has: its last state, and when it was removed, in milliseconds."""
 
     state: FileState
     time_ms: int
@@ -76,7 +76,7 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
     streams = [(s, table_source) for s in states for table_source in _held_by(s, latest.table_id)]
     if not streams:
         return
-    # A removal that is older than what the table keeps is not in its state any more, and does not protect its file.
+    # A removal that is older than what the table keeps is no longer in its state, and does not protect its file.
     retained = file_retention_ms(spark, latest.configuration)
     if hours is not None:
         asked = int(hours + 0.5) * HOUR_MS
@@ -102,7 +102,7 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
             + (
                 ""
                 if expired
-                else ": a checkpoint has dropped their removals, so that the table's retention does not hold them any more"
+                else ": a checkpoint has dropped their removals, so that the table's retention no longer holds them"
             ),
             hint=f"consume the stream first, or drop it{longer if expired else ''}; SET {VACUUM_GUARD.key} = false lets them go",
             stream=str(state.name),
@@ -162,7 +162,7 @@ def _needs_since(state: StreamState, versions: Versions) -> int:
 
 
 def forgotten(source: OpenTable, removed: Sequence[Removal]) -> list[Removal]:
-    """Those whose files no retention protects any more, however long."""
+    """Those whose files no retention protects any longer."""
     if not removed:
         return []
     states = source.table.forgotten(source.snapshot, [r.state for r in removed], min(r.time_ms for r in removed))
@@ -228,12 +228,12 @@ def extension_of(source: OpenTable) -> Extension | None:
         now = source.snapshot.configuration
         kept = {k: before[k] for k in (FILE_RETENTION, LOG_RETENTION) if k in before and now.get(k) == ours.get(k)}
         return Extension(kept, frozenset(map(str, noted.get("catalogs", ()))))
-    except (ValueError, TypeError, KeyError):  # somebody edited it: there is nothing to go back to
+    except (ValueError, TypeError, KeyError):  # it was edited by hand: there is nothing to go back to
         return Extension({}, frozenset())
 
 
 def is_ours(spark: SparkSession, extension: Extension) -> bool:
-    """Whether it is for this session's catalog to take an extension back; that of nobody is anybody's."""
+    """Whether it is for this session's catalog to take an extension back; one without an owner may be taken back by any."""
     return not extension.catalogs or has_joined(spark, extension)
 
 

@@ -13,7 +13,7 @@ from streamql.delta.names import qualify, schema_exists
 from streamql.delta.rows import Value, small_frame
 from streamql.dialect.statements import DescribeStream, ShowCreateStream, ShowStreams
 from streamql.engine.reads import need_stream
-from streamql.engine.status import StreamStatus, status_of, statuses, tell_of_unreadable
+from streamql.engine.status import StreamStatus, status_of, statuses, warn_of_unreadable
 from streamql.errors import StreamqlError
 from streamql.model import version_or_none
 
@@ -30,7 +30,7 @@ CREATE_COLUMNS = "createtab_stmt STRING"
 def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
     """The streams of a schema, the current one unless named: one row each, SHOW_COLUMNS. TERSE: TERSE_COLUMNS, by the catalog alone."""
     catalog, schema = _schema(spark, statement)
-    tell_of_unreadable(spark)
+    warn_of_unreadable(spark)
     states = [
         s for s in catalog_of(spark).all(spark) if (s.name.catalog, s.name.schema.lower()) == (catalog, schema.lower())
     ]
@@ -66,7 +66,7 @@ def _pattern(like: str) -> str:
 
 
 def _terse_row(state: StreamState) -> list[Value]:
-    """The table's name is the one that streamql saw last: to find a renamed table takes a look at it."""
+    """The table's name is the one that streamql saw last: to find a renamed table's name takes opening it."""
     stream = state.stream
     return [stream.name.object, stream.name.schema, str(stream.source.name), stream.mode.value, stream.created_at_ms]
 

@@ -1,4 +1,4 @@
-"""How streams stand: lag, backlog, staleness and what is wrong, each asked once, for SHOW STREAMS and for all who look."""
+"""How streams stand: lag, backlog, staleness and what is wrong, each read once, for SHOW STREAMS and the commands."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _current(time_ms: int | None, source: str, state: StreamState) -> StreamStat
     return StreamStatus(time_ms, 0, 0, has_data, source_name=source, backlog=None if initial else NO_BACKLOG)
 
 
-def tell_of_unreadable(spark: SparkSession) -> None:
+def warn_of_unreadable(spark: SparkSession) -> None:
     """Warns of streams that cannot be listed, since their entries in the catalog cannot be read."""
     catalog = catalog_of(spark)
     catalog.refresh(spark)

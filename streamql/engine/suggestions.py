@@ -16,22 +16,22 @@ from streamql.model import METADATA_COLUMNS
 from streamql.names import Name, quote_if_needed
 
 
-def hint_for(spark: SparkSession, kind: str, name: Sequence[str], known: Sequence[str]) -> str | None:
+def hint_for(spark: SparkSession, error: str, name: Sequence[str], known: Sequence[str]) -> str | None:
     """The hint for an error of Spark's; None: there is none.
 
-    `kind` says what `name` and `known` are:
+    `error` says what `name` and `known` are:
     TABLE: a name that nothing has. VERSION: the name behind which time travel stands, and its version, line and column.
     COLUMN: a column of a MERGE, and those there are. STAR: the target's columns, and the source's, of which `*` lacks one.
     INSERT: the target's columns, and those of the query.
     Raises UNSUPPORTED_CLAUSE for VERSION on a stream.
     """
-    if kind == "COLUMN":
+    if error == "COLUMN":
         return column_hint(name[0], known)
-    if kind == "STAR":
+    if error == "STAR":
         return star_hint(name, known)
-    if kind == "INSERT":
+    if error == "INSERT":
         return insert_hint(spark, name, known)
-    if kind == "VERSION":
+    if error == "VERSION":
         refuse_version(spark, name, known)
         return None
     return table_hint(spark, name)
@@ -98,12 +98,12 @@ def missing_stream(
         found = Found("missing")
     else:
         guess = nearest_name(spark, name, with_streams=True)
-        if found.kind != "missing":
-            message += f": {wanted} is a {'view' if found.kind == 'view' else 'table'}"
+        if found.type != "missing":
+            message += f": {wanted} is a {'view' if found.type == 'view' else 'table'}"
             on_it = [str(s.name) for s in _streams(spark) if s.stream.source.identity == found.table_id]
             if on_it:
                 hint = f"its streams: {', '.join(on_it)}"
-            elif found.kind == "delta":
+            elif found.type == "delta":
                 hint = f"CREATE STREAM s ON TABLE {wanted} makes one"
         elif guess is not None:
             hint = f"did you mean {_as_written(parts, guess)}?"

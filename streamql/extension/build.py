@@ -21,6 +21,7 @@ from streamql.extension.host import QUICK_JVM, cache_dir, java, locked, spark_ho
 from streamql.extension.jars import delta_jars
 
 JAR_NAME = "streamql-extension.jar"
+SHARED_DIR = Path(__file__).parent.with_name("shared")
 SOURCES_DIR = Path(__file__).with_name("scala")
 PACKAGED_JAR = Path(__file__).with_name(JAR_NAME)
 COMPILE_SECONDS_MAX = 300
@@ -31,18 +32,18 @@ def scala_sources(directory: Path = SOURCES_DIR) -> list[Path]:
     return sorted(directory.glob("*.scala"))
 
 
-def resources(directory: Path = SOURCES_DIR) -> list[Path]:
-    """Text files that go into the jar beside its classes, as /streamql/<name>: they may lie in scala/ or next to it."""
-    return sorted(directory.glob("*.txt")) + sorted(directory.parent.glob("prefilter.txt"))
+def resources(directory: Path = SHARED_DIR) -> list[Path]:
+    """The files that go into the jar beside its classes, as /streamql/<name>."""
+    return sorted([*directory.glob("*.json"), *directory.glob("*.txt")])
 
 
-def fingerprint(directory: Path = SOURCES_DIR) -> str:
+def fingerprint(directory: Path = SOURCES_DIR, shared: Path = SHARED_DIR) -> str:
     """A name for what the jar is made of: its sources, resources, and the versions it is compiled against."""
     digest = hashlib.sha256()
     for package in ("pyspark", "delta-spark"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             digest.update(f"{package}={importlib.metadata.version(package)}\n".encode())
-    for path in [*scala_sources(directory), *resources(directory)]:
+    for path in [*scala_sources(directory), *resources(shared)]:
         content = path.read_bytes()
         digest.update(f"{path.name} {len(content)}\n".encode() + content)
     return digest.hexdigest()[:16]
@@ -65,7 +66,7 @@ def extension_jar() -> Path:
     return jar
 
 
-def build_jar(jar: Path, classpath: Sequence[Path], directory: Path = SOURCES_DIR) -> None:
+def build_jar(jar: Path, classpath: Sequence[Path], directory: Path = SOURCES_DIR, shared: Path = SHARED_DIR) -> None:
     """Compile the sources in `directory` against Spark and `classpath` and put the jar in place whole. Raises JAR_BUILD_FAILED."""
     sources = scala_sources(directory)
     if not sources:
@@ -85,11 +86,11 @@ def build_jar(jar: Path, classpath: Sequence[Path], directory: Path = SOURCES_DI
             said = (done.stdout + done.stderr).strip()
             raise _build_failed(f"the Scala sources do not compile (exit code {done.returncode}):\n{said}", directory)
         with zipfile.ZipFile(built, "a", zipfile.ZIP_DEFLATED) as archive:
-            for resource in resources(directory):
+            for resource in resources(shared):
                 archive.write(resource, f"streamql/{resource.name}")
         os.replace(built, jar)
 
 
 def _build_failed(message: str, directory: Path) -> StreamqlError:
-    hint = f"if you changed {directory}, mend it; if not, check `pip check`: the sources need exactly the pyspark that streamql names"
+    hint = f"if you changed {directory}, correct it; if not, check `pip check`: the sources need exactly the pyspark that streamql names"
     return StreamqlError("JAR_BUILD_FAILED", message, hint=hint, path=str(directory))

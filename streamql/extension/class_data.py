@@ -1,7 +1,7 @@
 """Class data archives: the classes of a start, parsed and verified once, mapped from a file at later starts (JEP 350, dynamic archives).
 
 A start loads some 20,000 classes from the jars of Spark, which is half of its time. `streamql prepare` lets one JVM write them down as
-it ends. The JVM looks itself whether an archive is of its own build and of these jars; one that is not is left aside, without a word.
+it ends. The JVM itself checks whether an archive is of its own build and of these jars; it ignores another one silently.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOUCH_SECONDS_MIN = 7 * 24 * 3600
 """So old an archive is marked as used when it is: seldom, since where a cache is a layer of an image that copies it."""
 UNFINISHED_SECONDS_MAX = 3600
 UNUSED_SECONDS_MAX = 30 * 24 * 3600
-"""An archive is 220 MB: of jars that nobody starts any more it goes when the next is made."""
+"""An archive is 220 MB: one of jars that are no longer used is removed when the next is made."""
 
 
 def path_of(java: Path, classpath: str) -> Path:

@@ -76,7 +76,7 @@ def launch(conf: Mapping[str, str], jvm_options: Sequence[str] = ()) -> JavaGate
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),
         }
         environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        # stdin is a pipe that nobody writes to: its end tells the JVM that this process is gone, however it went.
+        # stdin is a pipe without data: its end tells the JVM that this process has ended, in whatever way.
         # A session of its own keeps the terminal's Ctrl-C, which cancels a statement, from ending the JVM.
         # stdout is the program's: what Delta prints of its upgrades and VACUUMs goes with the log, or nowhere.
         process = subprocess.Popen(

@@ -119,7 +119,7 @@ def conf(path: Path) -> dict[str, str]:
         "datanucleus.connectionPoolingType": "None",
         "datanucleus.transactionIsolation": "serializable",
         # DataNucleus would find it by itself. But Spark's Thrift server gives its sessions Derby's, and a session that closes opens the
-        # metastore by its own settings: where they differ, that closes the one that all share, under whoever uses it.
+        # metastore by its own settings: where they differ, that closes the one that all share, while others use it.
         "datanucleus.rdbms.datastoreAdapterClassName": "org.datanucleus.store.rdbms.adapter.SQLiteAdapter",
         "hive.metastore.schema.verification": "false",
         "hive.metastore.txn.store.impl": "org.apache.hadoop.hive.metastore.txn.NoHiveTransactions",

@@ -70,7 +70,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Peek:
-    """What a source is at, by a look that is quicker than opening it. `is_same`: it is still the source that it was."""
+    """The version of a source, read without opening it. `is_same`: it is still the source that it was."""
 
     position: Position
     time_ms: int | None
@@ -129,7 +129,7 @@ class OpenSource(Protocol):
 
     def batch_end(self, interval: Interval, mode: StreamMode, rows_max: int) -> Position:
         """Returns the end of the longest part of an interval, from its begin, with at most `rows_max` changes; at least one step. Counts
-        rows if the log alone cannot decide, which runs jobs."""
+        rows if the log alone is not enough, which runs jobs."""
 
     def backlog(self, interval: Interval, mode: StreamMode) -> Backlog:
         """Counts what reading an interval would touch. Raises what planning it raises."""
@@ -151,7 +151,7 @@ class SourceType:
 
     `label`: what SHOW STREAMS calls it. `read`: reads what `SourceRef.to_json` returned. `open`: finds a source; raises
     STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED. `find`: the source that a name stands for; None: the name is nothing of this type.
-    `peek`: a quick look at each of several sources, all at once; None: that one must be opened.
+    `peek`: the version of each of several sources, read at once; None: that one must be opened.
     """
 
     name: str

@@ -34,7 +34,7 @@ def open_source(spark: SparkSession, source: SourceRef) -> OpenSource:
 
 
 def peek(spark: SparkSession, sources: Sequence[SourceRef]) -> list[Peek | None]:
-    """A quick look at each of several sources: those of a type together. None: that one must be opened."""
+    """The version of each of several sources: those of a type are read together. None: that one must be opened."""
     found: list[Peek | None] = [None] * len(sources)
     for type_ in TYPES.values():
         chosen = [i for i, source in enumerate(sources) if source.type_name == type_.name]
@@ -45,5 +45,5 @@ def peek(spark: SparkSession, sources: Sequence[SourceRef]) -> list[Peek | None]
 
 
 def find_source(spark: SparkSession, name: Name) -> SourceRef | None:
-    """The source that a name stands for; None: the name is no source."""
+    """The source that a name stands for; None: the name is not a source."""
     return next((found for type_ in TYPES.values() if (found := type_.find(spark, name)) is not None), None)

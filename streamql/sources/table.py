@@ -16,7 +16,7 @@ from streamql.changes.scan import followed
 from streamql.changes.schema import Epoch, check_compatible, check_reserved, fields
 from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.names import look_up, tables_of
-from streamql.delta.table import DeltaTable, Snapshot, look_at
+from streamql.delta.table import DeltaTable, Snapshot, latest_versions
 from streamql.errors import StreamqlError
 from streamql.model import (
     METADATA_COLUMNS,
@@ -92,7 +92,7 @@ class OpenTable:
             )
 
     def has_history(self, seen: tuple[int, int]) -> bool:
-        """Whether the log has the commit that a version was seen with; also where it does not tell any more, or went back before it."""
+        """Whether the log has the commit that a version was seen with; also if the log no longer shows it, or was restored to before it."""
         version, time_ms = seen
         return version > self.latest or self.time_ms(version) in (None, time_ms)
 
@@ -220,7 +220,7 @@ def open_table(spark: SparkSession, source: TableSource) -> OpenTable:
     if known.snapshot.exists and known.snapshot.table_id == source.table_id:
         return known
     found = look_up(spark, source.name)
-    if found.kind == "delta" and found.table_id == source.table_id:
+    if found.type == "delta" and found.table_id == source.table_id:
         return _opened(spark, replace(source, path=found.path))
     renamed = _renamed(spark, source)
     if len(renamed) == 1:
@@ -230,10 +230,10 @@ def open_table(spark: SparkSession, source: TableSource) -> OpenTable:
         raise _not_found(
             source,
             "STREAM_SOURCE_REPLACED",
-            f" is not there any more, and several tables have its id and its history: {names}",
+            f" no longer exists, and several tables have its id and its history: {names}",
             hint="take the tables that are copies of it out of the metastore, or CREATE OR REPLACE the stream on one of them",
         )
-    if known.snapshot.exists or found.kind != "missing":
+    if known.snapshot.exists or found.type != "missing":
         raise _not_found(
             source,
             "STREAM_SOURCE_REPLACED",
@@ -243,7 +243,7 @@ def open_table(spark: SparkSession, source: TableSource) -> OpenTable:
     raise _not_found(
         source,
         "STREAM_SOURCE_MISSING",
-        ", the source of the stream, does not exist any more",
+        ", the source of the stream, no longer exists",
         hint="DROP the stream, or CREATE OR REPLACE it on another table",
     )
 
@@ -271,7 +271,7 @@ def _renamed(spark: SparkSession, source: TableSource) -> list[OpenTable]:
     for object_name in names:
         name = Name(source.name.catalog, source.name.schema, object_name)
         found = look_up(spark, name)
-        if found.kind == "delta" and found.table_id == source.table_id:
+        if found.type == "delta" and found.table_id == source.table_id:
             table = _opened(spark, replace(source, name=name, path=found.path))
             if source.seen is None or (table.latest >= source.seen[0] and table.has_history(source.seen)):
                 tables.append(table)
@@ -281,17 +281,17 @@ def _renamed(spark: SparkSession, source: TableSource) -> list[OpenTable]:
 def find_table(spark: SparkSession, name: Name) -> TableSource | None:
     """The Delta table of a name; None: there is none."""
     found = look_up(spark, name)
-    return TableSource(name, found.path, found.table_id) if found.kind == "delta" else None
+    return TableSource(name, found.path, found.table_id) if found.type == "delta" else None
 
 
 def peek(spark: SparkSession, sources: Sequence[TableSource]) -> list[Peek | None]:
-    """What many tables are at: all logs are looked at together."""
-    glances = look_at(spark, sorted({s.path for s in sources}))
+    """The versions of many tables, read together."""
+    versions = latest_versions(spark, sorted({s.path for s in sources}))
 
     def one(source: TableSource) -> Peek:
-        glance = glances[source.path]
-        is_same = glance.table_id == source.table_id and source.seen in (None, (glance.version, glance.time_ms))
-        return Peek(glance.version, glance.time_ms, is_same)
+        latest = versions[source.path]
+        is_same = latest.table_id == source.table_id and source.seen in (None, (latest.version, latest.time_ms))
+        return Peek(latest.version, latest.time_ms, is_same)
 
     return [one(source) for source in sources]
 

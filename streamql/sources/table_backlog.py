@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streamql.changes.plan import ChangePlan, Piece, PlanKind
+from streamql.changes.plan import ChangePlan, Piece, PlanType
 from streamql.model import Versions
 from streamql.sources.protocol import Backlog
 
@@ -17,7 +17,7 @@ def backlog(plan: ChangePlan, interval: Versions) -> Backlog:
     size = sum(int(p.file.action.get("size", 0)) for p in pieces)
     versions = interval.through - interval.after
     return Backlog(
-        versions, added, removed, len({p.file.path for p in pieces}), size, plan.kind is not PlanKind.NOTHING
+        versions, added, removed, len({p.file.path for p in pieces}), size, plan.type is not PlanType.NOTHING
     )
 
 

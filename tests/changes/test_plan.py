@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamql.changes import plan
-from streamql.changes.plan import PlanKind, plan_changes, without_pairs
+from streamql.changes.plan import PlanType, plan_changes, without_pairs
 from streamql.delta.log import Commit, parse_commits
 from streamql.errors import StreamqlError
 from streamql.model import StreamMode, Versions
@@ -60,30 +60,30 @@ def shown(p: plan.ChangePlan) -> list[tuple[int, str]]:
 
 
 def test_what_only_adds_or_only_removes_is_not_compared() -> None:
-    assert planned(commit(5, "WRITE", add("n", 5))).kind is PlanKind.ADDED_ONLY
-    assert planned(commit(5, "DELETE", remove("o", 1))).kind is PlanKind.REMOVED_ONLY
+    assert planned(commit(5, "WRITE", add("n", 5))).type is PlanType.ADDED_ONLY
+    assert planned(commit(5, "DELETE", remove("o", 1))).type is PlanType.REMOVED_ONLY
     assert (
-        planned(commit(5, "WRITE", add("n", 5)), commit(6, "DELETE", remove("o", 1))).kind is PlanKind.ADDED_AND_REMOVED
+        planned(commit(5, "WRITE", add("n", 5)), commit(6, "DELETE", remove("o", 1))).type is PlanType.ADDED_AND_REMOVED
     )
-    assert planned(commit(5, "WRITE", add("n", 5)), commit(6, "DELETE", remove("n", 5))).kind is PlanKind.NOTHING
+    assert planned(commit(5, "WRITE", add("n", 5)), commit(6, "DELETE", remove("n", 5))).type is PlanType.NOTHING
 
 
 def test_a_grown_vector_is_a_pair_and_half_of_it_goes_when_no_row_came_back() -> None:
     grown = planned(commit(5, "DELETE", remove("o", 1), add("o", 1, vector=3)), commit(6, "WRITE", add("n", 6)))
-    assert grown.kind is PlanKind.MINIMIZE
-    assert without_pairs(grown, {+1}).kind is PlanKind.ADDED_AND_REMOVED
+    assert grown.type is PlanType.MINIMIZE
+    assert without_pairs(grown, {+1}).type is PlanType.ADDED_AND_REMOVED
     assert shown(without_pairs(grown, {+1})) == [(-1, "o"), (+1, "n")]
     assert (
-        without_pairs(planned(commit(5, "DELETE", remove("o", 1), add("o", 1, vector=3))), {+1}).kind
-        is PlanKind.REMOVED_ONLY
+        without_pairs(planned(commit(5, "DELETE", remove("o", 1), add("o", 1, vector=3))), {+1}).type
+        is PlanType.REMOVED_ONLY
     )
 
 
 def test_rewritten_files_are_compared_by_id_first_unless_small() -> None:
     rewrite = commit(5, "UPDATE", remove("o", 1), add("n", 5))
-    assert planned(rewrite).kind is PlanKind.MINIMIZE_CARRIED
+    assert planned(rewrite).type is PlanType.MINIMIZE_CARRIED
     small = commit(5, "UPDATE", remove("o", 1, size=1000), add("n", 5, size=1000))
-    assert planned(small).kind is PlanKind.MINIMIZE
+    assert planned(small).type is PlanType.MINIMIZE
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_rewritten_files_are_compared_by_id_first_unless_small() -> None:
 )
 def test_versions_tell_nothing_where_old_rows_may_have_come_back(back: Commit) -> None:
     rewrite = commit(5, "UPDATE", remove("o", 1), add("n", 5))
-    assert planned(rewrite, back).kind is PlanKind.MINIMIZE
+    assert planned(rewrite, back).type is PlanType.MINIMIZE
 
 
 def test_a_compaction_is_left_out_and_after_it_rewrites_count_it() -> None:
@@ -110,7 +110,7 @@ def test_a_compaction_is_left_out_and_after_it_rewrites_count_it() -> None:
     assert shown(planned(update, compaction)) == [(-1, "o"), (+1, "p")]
     counted = planned(update, compaction, after)
     assert counted.moves == {6}
-    assert counted.kind is PlanKind.MINIMIZE_CARRIED
+    assert counted.type is PlanType.MINIMIZE_CARRIED
     assert shown(counted) == [(-1, "o"), (-1, "q"), (+1, "y")]
 
 
@@ -126,7 +126,7 @@ def test_a_compaction_stays_out_where_counting_it_would_read_more() -> None:
     delete = commit(7, "DELETE", remove("x", 6, 91 * MB), add("x", 6, 91 * MB, vector=2))
     left_out = planned(insert, compaction, delete)
     assert not left_out.moves
-    assert left_out.kind is PlanKind.MINIMIZE_MOVED
+    assert left_out.type is PlanType.MINIMIZE_MOVED
     assert shown(left_out) == [(-1, "x"), (+1, "n"), (+1, "x")]
 
 
@@ -222,7 +222,7 @@ def test_files_that_do_not_say_their_rows_are_compared_as_they_are() -> None:
         for state in (change.before, change.after):
             if state is not None:
                 del state.action["numRecords"]  # type: ignore[attr-defined]
-    assert planned(foreign).kind is PlanKind.MINIMIZE
+    assert planned(foreign).type is PlanType.MINIMIZE
 
 
 def test_unpreserved_row_tracking_is_an_error() -> None:

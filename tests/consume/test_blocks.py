@@ -224,7 +224,7 @@ def test_several_inserts_that_read_no_stream_are_refused_in_a_transaction(spark:
     _, block = two_targets(spark, "plain")
     run(spark, "CREATE TABLE p (id BIGINT, v BIGINT)")
     run(spark, block[0])
-    with pytest.raises(Exception, match="could not be told whether an earlier run"):
+    with pytest.raises(Exception, match="could not tell whether an earlier run"):
         run(spark, plain)
     run(spark, "ROLLBACK")
     run(spark, plain)

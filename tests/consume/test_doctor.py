@@ -168,7 +168,7 @@ def test_upkeep_forgets_old_entries_and_leaves_streams_alone(spark: SparkSession
     shown = run(spark, offset)
     own = spark.newSession()
     own.conf.set("spark.streamql.ledgerRetention", "0 minutes")
-    upkeep.tend(own, "streamql.events")
+    upkeep.maintain(own, "streamql.events")
     left = run(spark, f"SELECT through_version FROM streamql.consumptions WHERE stream = '{schema}.s'")
     assert [r[0] for r in left] == [shown[0][0]]  # the newest alone
     assert run(spark, offset) == shown
@@ -179,4 +179,4 @@ def test_upkeep_forgets_old_entries_and_leaves_streams_alone(spark: SparkSession
     assert len(run(spark, "DESCRIBE HISTORY streamql.events")) > 3
     own.conf.set("spark.streamql.ledgerRetention", "soon")
     with pytest.raises(StreamqlError, match="ledgerRetention"):
-        upkeep.tend(own, "streamql.events")
+        upkeep.maintain(own, "streamql.events")

@@ -12,7 +12,7 @@ ROWS = 4_000
 
 @pytest.fixture
 def changed(spark: SparkSession) -> str:
-    """A schema with tables t and target, and the stream s that has all kinds of changes to show, of several files and commits."""
+    """A schema with tables t and target, and the stream s that has all types of changes to show, of several files and commits."""
     schema = fresh_schema(spark, "ledger")
     tracked_table(spark, ROWS)
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")

@@ -1,4 +1,4 @@
-"""Targets that others write too, that refuse rows, that are full, that are sources themselves, or that are no Delta tables."""
+"""Targets that others write too, that refuse rows, that are full, that are sources themselves, or that are not Delta tables."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_what_is_no_delta_table_is_refused_unless_asked_for(spark: SparkSession,
     assert error.value.code == "UNSUPPORTED_TARGET"
     own = spark.newSession()
     own.conf.set("spark.streamql.nonDeltaTargets", "at_least_once")
-    with pytest.raises(StreamqlError, match="no Delta table"):
+    with pytest.raises(StreamqlError, match="is not a Delta table"):
         run(own, f"CREATE TABLE {schema}.made USING parquet AS SELECT id, v FROM {schema}.s")
     run(own, insert)
     assert (count(own, f"{schema}.flat"), count(spark, "s")) == (ROWS, 0)

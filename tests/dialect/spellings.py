@@ -27,7 +27,7 @@ from streamql.dialect.statements import (
     ShowStreams,
     Statement,
 )
-from streamql.model import SourceKind, StreamMode
+from streamql.model import SourceType, StreamMode
 from streamql.names import quote
 
 # --- random statements, as data
@@ -55,7 +55,7 @@ def created(draw: st.DrawFn) -> CreateStream:
     return CreateStream(
         draw(names),
         draw(names),
-        draw(st.sampled_from(SourceKind)),
+        draw(st.sampled_from(SourceType)),
         draw(st.none() | st.sampled_from(StreamMode)),
         replaces,
         not replaces and draw(st.booleans()),
@@ -134,15 +134,15 @@ class Renderer:
         return self.one(*(("TRUE", "'true'") if value else ("FALSE", "'false'")))
 
     def point(self, point: PointInTime) -> list[str]:
-        if point.kind == "VERSION" and not point.before and self.draw(st.booleans()):
+        if point.type == "VERSION" and not point.before and self.draw(st.booleans()):
             return ["VERSION", "AS", "OF", str(point.version)]
-        if point.kind == "TIMESTAMP" and not point.before and self.draw(st.booleans()):
+        if point.type == "TIMESTAMP" and not point.before and self.draw(st.booleans()):
             return ["TIMESTAMP", "AS", "OF", str(point.expression)]
         value = [point.expression or str(point.version)]
         if point.stream is not None:
             quoted = quote_string(".".join(quote(part) for part in point.stream))
             value = [quoted] if self.draw(st.booleans()) else self.name(point.stream)
-        return ["BEFORE" if point.before else "AT", "(", point.kind, "=>", *value, ")"]
+        return ["BEFORE" if point.before else "AT", "(", point.type, "=>", *value, ")"]
 
     def properties(self, pairs: list[tuple[str, list[str]]]) -> list[str]:
         pieces: list[str] = []
@@ -181,7 +181,7 @@ class Renderer:
         head += [
             *self.name(statement.name),
             "ON",
-            *statement.source_kind.value.split(" "),
+            *statement.source_type.value.split(" "),
             *self.name(statement.source),
         ]
         return head + [piece for clause in self.draw(st.permutations(clauses)) for piece in clause]
@@ -201,7 +201,7 @@ class Renderer:
         point = action.point
         if point is None:
             return [*pieces, "SET", "OFFSET", "TO", "LATEST"]
-        return [*pieces, "SET", "OFFSET", point.kind, point.expression or str(point.version)]
+        return [*pieces, "SET", "OFFSET", point.type, point.expression or str(point.version)]
 
     def show(self, statement: ShowStreams) -> list[str]:
         clauses = []

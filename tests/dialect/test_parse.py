@@ -28,9 +28,9 @@ from streamql.dialect.statements import (
     ShowStreams,
     Span,
 )
-from streamql.dialect.tokens import Kind
+from streamql.dialect.tokens import TokenType
 from streamql.errors import StreamqlError
-from streamql.model import SourceKind, StreamMode
+from streamql.model import SourceType, StreamMode
 
 from .samples import columns_of, is_stream
 
@@ -67,12 +67,12 @@ CREATED: list[tuple[str, object]] = [
     ("CREATE STREAM c.d.s ON TABLE x.y.t", CreateStream(("c", "d", "s"), ("x", "y", "t"))),
     ('CREATE STREAM `a``b`."c d" ON TABLE `t.u`', CreateStream(("a`b", "c d"), ("t.u",))),
     ("CREATE STREAM 流 ON TABLE 表.t1", CreateStream(("流",), ("表", "t1"))),
-    ("CREATE STREAM s ON VIEW v", CreateStream(("s",), ("v",), SourceKind.VIEW)),
-    ("CREATE STREAM s ON DYNAMIC TABLE t", replace(S, source_kind=SourceKind.DYNAMIC_TABLE)),
-    ("CREATE STREAM s ON MATERIALIZED VIEW t", replace(S, source_kind=SourceKind.MATERIALIZED_VIEW)),
+    ("CREATE STREAM s ON VIEW v", CreateStream(("s",), ("v",), SourceType.VIEW)),
+    ("CREATE STREAM s ON DYNAMIC TABLE t", replace(S, source_type=SourceType.DYNAMIC_TABLE)),
+    ("CREATE STREAM s ON MATERIALIZED VIEW t", replace(S, source_type=SourceType.MATERIALIZED_VIEW)),
     (
         "CREATE STREAM s ON EXTERNAL TABLE t INSERT_ONLY = TRUE",
-        replace(S, source_kind=SourceKind.EXTERNAL_TABLE, mode=APPEND),
+        replace(S, source_type=SourceType.EXTERNAL_TABLE, mode=APPEND),
     ),
     ("CREATE STREAM s ON TABLE t WITH PROPERTIES ('TABLE_STREAM_MODE' = 'APPEND_ONLY')", replace(S, mode=APPEND)),
     ("CREATE STREAM s ON TABLE t WITH (TABLE_STREAM_MODE = STANDARD)", replace(S, mode=STANDARD)),
@@ -218,7 +218,7 @@ def test_carets(before: str) -> None:
     found = re.search(r"found (.+)\Z", error.message)
     if (
         found is not None
-        and found.group(1) not in (Kind.END.value, "nothing")
+        and found.group(1) not in (TokenType.END.value, "nothing")
         and "not hold a name" not in error.message
     ):
         assert there.startswith(found.group(1).removesuffix("..."))

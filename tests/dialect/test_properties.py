@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamql.dialect import explain_rejected, mend, might_be_ours, parse, quote_string, rewrite, split
+from streamql.dialect import explain_rejected, might_be_ours, parse, quote_string, rewrite, rewrite_rejected, split
 from streamql.dialect.prefilter import _pattern
 from streamql.dialect.statements import CreateStream, Statement
 from streamql.errors import StreamqlError
@@ -25,8 +25,8 @@ FILES = (
     "rejected.sql",
     "rewrites.sql",
     "consumes.sql",
-    "mends.sql",
-    "unmendable.sql",
+    "rewritten_rejects.sql",
+    "hopeless.sql",
     "hints.sql",
     "no_hints.sql",
 )
@@ -49,7 +49,7 @@ def calls() -> dict[str, Callable[[str], object]]:
     return {
         "parse": parse,
         "rewrite": lambda text: rewrite(text, is_stream, columns_of),
-        "mend": lambda text: mend(text, columns_of),
+        "rewrite_rejected": lambda text: rewrite_rejected(text, columns_of),
         "explain_rejected": explain_rejected,
         "split": split,
     }

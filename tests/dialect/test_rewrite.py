@@ -1,10 +1,10 @@
-"""rewrite(), mend() and explain_rejected(): splices that leave the rest of a text word for word."""
+"""rewrite(), rewrite_rejected() and explain_rejected(): splices that leave the rest of a text word for word."""
 
 from __future__ import annotations
 
 import pytest
 
-from streamql.dialect import explain_rejected, mend, might_be_ours, parse, rewrite
+from streamql.dialect import explain_rejected, might_be_ours, parse, rewrite, rewrite_rejected
 from streamql.dialect.statements import CreateStream, NameParts, SetTableProperties
 from streamql.dialect.tokens import scan
 
@@ -13,8 +13,8 @@ from .samples import columns_of, is_stream
 FIXTURES = {
     "test_rewrites": "rewrites.sql",
     "test_consumes": "consumes.sql",
-    "test_mends": "mends.sql",
-    "test_unmendable": "unmendable.sql",
+    "test_rewrites_of_rejected": "rewritten_rejects.sql",
+    "test_hopeless": "hopeless.sql",
     "test_hints": "hints.sql",
     "test_no_hints": "no_hints.sql",
 }
@@ -64,7 +64,7 @@ def test_consumed_names_are_those_that_asked() -> None:
 def test_seed_statements() -> None:
     assert all(isinstance(parse(text), CreateStream) for text in SEED_STREAMS)
     assert isinstance(parse(SEED_ALTER), SetTableProperties)
-    assert mend(SEED_CREATE, columns_of) == SEED_CREATE.replace("VARCHAR", "STRING")
+    assert rewrite_rejected(SEED_CREATE, columns_of) == SEED_CREATE.replace("VARCHAR", "STRING")
     result = rewrite(SEED_MERGE, is_stream, columns_of)
     assert result is not None
     insert = "INSERT (`id`, `name`, `age`) VALUES (NULL, NULL, NULL);"
@@ -91,12 +91,12 @@ def test_merge_with_unknown_columns_stays() -> None:
     assert rewrite(text, is_stream, lambda _: []) is None
 
 
-def test_mends(before: str, after: str) -> None:
-    assert mend(before, columns_of) == after
+def test_rewrites_of_rejected(before: str, after: str) -> None:
+    assert rewrite_rejected(before, columns_of) == after
 
 
-def test_unmendable(before: str) -> None:
-    assert mend(before, columns_of) is None
+def test_hopeless(before: str) -> None:
+    assert rewrite_rejected(before, columns_of) is None
 
 
 def test_hints(before: str, after: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from streamql.dialect import quote_string, split
 from streamql.dialect.points import parse_name
 from streamql.dialect.statements import Fragment
-from streamql.dialect.tokens import Kind, scan, string_value
+from streamql.dialect.tokens import TokenType, scan, string_value
 from streamql.errors import StreamqlError
 
 HANDLER = "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN SELECT 1; END; SELECT 2; END"
@@ -95,7 +95,7 @@ def test_comments_alone_are_no_statement() -> None:
 )
 def test_quoted_strings_read_back(value: str) -> None:
     (token,) = scan(quote_string(value))
-    assert token.kind is Kind.STRING
+    assert token.type is TokenType.STRING
     assert string_value(token) == value
 
 

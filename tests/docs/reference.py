@@ -63,7 +63,7 @@ WITH (TABLE_STREAM_MODE = APPEND_ONLY, SHOW_INITIAL_ROWS = TRUE, COMMENT = 'orde
 
 | property | default | |
 |---|---|---|
-| `TABLE_STREAM_MODE` | `STANDARD` | `STANDARD`: net changes of every kind. `APPEND_ONLY`: rows that were inserted, \
+| `TABLE_STREAM_MODE` | `STANDARD` | `STANDARD`: net changes of every type. `APPEND_ONLY`: rows that were inserted, \
 whatever happened to them later. As clauses \
 behind the table's name, not in WITH: `APPEND_ONLY = TRUE`, `INSERT_ONLY = TRUE` |
 | `SHOW_INITIAL_ROWS` | `FALSE` | the rows that are there already come first, as INSERTs, until the first \

@@ -122,8 +122,8 @@ def test_page(
 
 def test_each_error_is_explained() -> None:
     told = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
-    for code, kind in ERROR_CLASSES.items():
-        assert f"### {code}\n\n*{kind.summary}* (SQLSTATE {kind.sqlstate})\n" in told
+    for code, error_class in ERROR_CLASSES.items():
+        assert f"### {code}\n\n*{error_class.summary}* (SQLSTATE {error_class.sqlstate})\n" in told
 
 
 def test_the_reference_is_that_of_the_code() -> None:

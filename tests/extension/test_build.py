@@ -94,7 +94,7 @@ def test_a_jar_holds_classes_and_resources(tmp_path: Path) -> None:
     sources.mkdir()
     (sources / "Right.scala").write_text("package p\nobject Right { val n: Int = 1 }\n")
     (tmp_path / "prefilter.txt").write_text("STREAM")
-    build.build_jar(tmp_path / "x.jar", [], sources)
+    build.build_jar(tmp_path / "x.jar", [], sources, tmp_path)
     with zipfile.ZipFile(tmp_path / "x.jar") as jar:
         assert "p/Right.class" in jar.namelist()
         assert jar.read("streamql/prefilter.txt") == b"STREAM"
@@ -104,11 +104,11 @@ def test_the_fingerprint_follows_sources_and_resources(tmp_path: Path) -> None:
     sources = tmp_path / "scala"
     sources.mkdir()
     (sources / "A.scala").write_text("class A")
-    seen = {build.fingerprint(sources)}
+    seen = {build.fingerprint(sources, tmp_path)}
     (sources / "A.scala").write_text("class B")
-    seen.add(build.fingerprint(sources))
+    seen.add(build.fingerprint(sources, tmp_path))
     (tmp_path / "prefilter.txt").write_text("x")
-    seen.add(build.fingerprint(sources))
+    seen.add(build.fingerprint(sources, tmp_path))
     assert len(seen) == 3
 
 
@@ -175,8 +175,10 @@ def test_the_wheel_brings_the_jar(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         archive.extractall(tmp_path / "site")
-    for name in ("scala/Extensions.scala", "prefilter.txt", "metastore.sql", "log4j2.properties", build.JAR_NAME):
+    for name in ("scala/Extensions.scala", "metastore.sql", "log4j2.properties", build.JAR_NAME):
         assert f"streamql/extension/{name}" in names
+    shared = {f"streamql/shared/{name}" for name in ("constants.json", "errors.json", "prefilter.txt")}
+    assert shared <= set(names)
     code = "import streamql; from streamql.extension.build import extension_jar; print(streamql.__file__, extension_jar(), sep='\\n')"
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "STREAMQL_CACHE": str(tmp_path / "empty")}
     printed = subprocess.run(
@@ -186,4 +188,4 @@ def test_the_wheel_brings_the_jar(tmp_path: Path) -> None:
     assert printed.stdout.splitlines() == [str(package / "__init__.py"), str(package / "extension" / build.JAR_NAME)]
     with zipfile.ZipFile(package / "extension" / build.JAR_NAME) as jar:
         assert "streamql/Extensions.class" in jar.namelist()
-        assert "streamql/prefilter.txt" in jar.namelist()
+        assert {name.replace("/shared/", "/") for name in shared} <= set(jar.namelist())

@@ -1,4 +1,4 @@
-"""`streamql server`: one JVM, and clients of all kinds: PyHive, beeline, Spark Connect. Each behaves as the others do."""
+"""`streamql server`: one JVM, and clients of all types: PyHive, beeline, Spark Connect. Each behaves as the others do."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Kinds of columns with pools of literals, and the canonical Python form of any value Spark hands back.
+"""Types of columns with pools of literals, and the canonical Python form of any value Spark hands back.
 
-A pool lists what a column of that kind may hold, each as (SQL literal, the value in canonical form). The awkward
+A pool lists what a column of that column_type may hold, each as (SQL literal, the value in canonical form). The awkward
 values are on purpose: NaN, -0.0, empty and NULL things, equal maps written in another order, strings differing by case.
 """
 
@@ -60,7 +60,7 @@ def _typed(value: object) -> Hashable:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ColumnType:
     """A data type in SQL, and its pool of (literal, canonical value)."""
 
     name: str
@@ -82,8 +82,8 @@ class Kind:
         return f"CASE ({index_sql}) % {len(self.pool)} {cases} END"
 
 
-def _kind(name: str, sql_type: str, pool: list[tuple[str, object]], wider: str | None = None) -> Kind:
-    return Kind(name, sql_type, tuple((sql, canonical(v)) for sql, v in [*pool, ("NULL", None)]), wider)
+def _column_type(name: str, sql_type: str, pool: list[tuple[str, object]], wider: str | None = None) -> ColumnType:
+    return ColumnType(name, sql_type, tuple((sql, canonical(v)) for sql, v in [*pool, ("NULL", None)]), wider)
 
 
 def _local(epoch_s: int) -> dt.datetime:
@@ -95,33 +95,35 @@ def _ntz(text: str) -> dt.datetime:
 
 
 _ALL = (
-    _kind("smallint", "SMALLINT", [("1", 1), ("0", 0), ("-32768", -32768)], "int"),
-    _kind("int", "INT", [("1", 1), ("0", 0), ("2147483647", 2147483647)], "bigint"),
-    _kind("bigint", "BIGINT", [("1", 1), ("0", 0), ("1099511627776", 1 << 40)]),
-    _kind("float", "FLOAT", [("1.5", 1.5), ("'NaN'", math.nan), ("0", 0.0), ("-0.25", -0.25)], "double"),
-    _kind(
+    _column_type("smallint", "SMALLINT", [("1", 1), ("0", 0), ("-32768", -32768)], "int"),
+    _column_type("int", "INT", [("1", 1), ("0", 0), ("2147483647", 2147483647)], "bigint"),
+    _column_type("bigint", "BIGINT", [("1", 1), ("0", 0), ("1099511627776", 1 << 40)]),
+    _column_type("float", "FLOAT", [("1.5", 1.5), ("'NaN'", math.nan), ("0", 0.0), ("-0.25", -0.25)], "double"),
+    _column_type(
         "double",
         "DOUBLE",
         [("1.5", 1.5), ("'NaN'", math.nan), ("0", 0.0), ("'-0.0'", -0.0), ("'-Infinity'", -math.inf)],
     ),
-    _kind(
+    _column_type(
         "decimal",
         "DECIMAL(10,2)",
         [("1.5", Decimal("1.5")), ("0", Decimal(0)), ("-99999999.99", Decimal("-99999999.99"))],
         "decimal_wide",
     ),
-    _kind("decimal_wide", "DECIMAL(20,4)", [("1.5", Decimal("1.5")), ("123456789012.25", Decimal("123456789012.25"))]),
-    _kind("string", "STRING", [("'a'", "a"), ("'A'", "A"), ("''", ""), ("'ä'", "ä"), ("'a '", "a ")]),
-    _kind("varchar", "VARCHAR(8)", [("'v'", "v"), ("'V'", "V")]),
-    _kind("binary", "BINARY", [("X'00'", b"\x00"), ("X''", b""), ("X'00FF'", b"\x00\xff")]),
-    _kind("boolean", "BOOLEAN", [("true", True), ("false", False)]),
-    _kind("date", "DATE", [("'2024-02-29'", dt.date(2024, 2, 29)), ("'1582-10-15'", dt.date(1582, 10, 15))]),
-    _kind(
+    _column_type(
+        "decimal_wide", "DECIMAL(20,4)", [("1.5", Decimal("1.5")), ("123456789012.25", Decimal("123456789012.25"))]
+    ),
+    _column_type("string", "STRING", [("'a'", "a"), ("'A'", "A"), ("''", ""), ("'ä'", "ä"), ("'a '", "a ")]),
+    _column_type("varchar", "VARCHAR(8)", [("'v'", "v"), ("'V'", "V")]),
+    _column_type("binary", "BINARY", [("X'00'", b"\x00"), ("X''", b""), ("X'00FF'", b"\x00\xff")]),
+    _column_type("boolean", "BOOLEAN", [("true", True), ("false", False)]),
+    _column_type("date", "DATE", [("'2024-02-29'", dt.date(2024, 2, 29)), ("'1582-10-15'", dt.date(1582, 10, 15))]),
+    _column_type(
         "timestamp",
         "TIMESTAMP",
         [("timestamp_seconds(1700000000)", _local(1700000000)), ("timestamp_seconds(86400)", _local(86400))],
     ),
-    _kind(
+    _column_type(
         "timestamp_ntz",
         "TIMESTAMP_NTZ",
         [
@@ -129,7 +131,7 @@ _ALL = (
             ("'2024-01-01'", _ntz("2024-01-01")),
         ],
     ),
-    _kind(
+    _column_type(
         "struct",
         "STRUCT<x: INT, y: STRING>",
         [
@@ -138,12 +140,12 @@ _ALL = (
             ("named_struct('x', NULL, 'y', NULL)", (None, None)),
         ],
     ),
-    _kind(
+    _column_type(
         "array",
         "ARRAY<DOUBLE>",
         [("array(1, 2)", [1.0, 2.0]), ("array()", []), ("array(NULL)", [None]), ("array('NaN')", [math.nan])],
     ),
-    _kind(
+    _column_type(
         "map",
         "MAP<STRING, INT>",
         [
@@ -153,7 +155,7 @@ _ALL = (
             ("map('x', NULL)", {"x": None}),
         ],
     ),
-    _kind(
+    _column_type(
         "variant",
         "VARIANT",
         [
@@ -165,4 +167,4 @@ _ALL = (
     ),
 )
 
-KINDS: Final = {kind.name: kind for kind in _ALL}
+COLUMN_TYPES: Final = {column_type.name: column_type for column_type in _ALL}

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from .columns import KINDS
+from .columns import COLUMN_TYPES
 from .model import Column, RowIds, TableState
 from .operations import (
     Alter,
@@ -91,7 +91,7 @@ SPLIT_FILES = (("spark.sql.files.maxPartitionBytes", "16384"),)
 
 
 def _shape(rng: random.Random, profile: int) -> Shape:
-    names = list(KINDS)
+    names = list(COLUMN_TYPES)
     rng.shuffle(names)
     extras = tuple(Column(f"c{i}", f"c{i}", name) for i, name in enumerate(names[: rng.randint(5, 8)]))
     small = Shape(rows=rng.randint(6, 40), extras=extras)
@@ -237,17 +237,19 @@ class _Writer:
     def alter(self, state: TableState) -> list[Operation]:
         self.made += 1
         extra = list(state.extra)
-        add = Alter("ADD", f"a{self.made}", Column(f"a{self.made}", f"a{self.made}", self.rng.choice(list(KINDS))))
+        add = Alter(
+            "ADD", f"a{self.made}", Column(f"a{self.made}", f"a{self.made}", self.rng.choice(list(COLUMN_TYPES)))
+        )
         actions: list[Alter] = [add]
         if self.shape.mapped and len(extra) > 2:
             old = self.rng.choice(extra)
             actions += [Alter("DROP", old.key), Alter("RENAME", old.key, replace(old, name=f"{old.name}_{self.made}"))]
-            reused = Column(f"a{self.made}", old.name, old.kind_name)  # DROP, then ADD under the same name
+            reused = Column(f"a{self.made}", old.name, old.type_name)  # DROP, then ADD under the same name
             actions += [Alter("DROP", old.key), Alter("ADD", reused.key, replace(reused, name=f"again_{self.made}"))]
-        wideable = [c for c in extra if c.kind.wider]
+        wideable = [c for c in extra if c.type.wider]
         if self.shape.widening and wideable:
             old = self.rng.choice(wideable)
-            actions += [Alter("WIDEN", old.key, replace(old, kind_name=old.kind.wider or ""))] * 3
+            actions += [Alter("WIDEN", old.key, replace(old, type_name=old.type.wider or ""))] * 3
         return [self.rng.choice(actions)]
 
 

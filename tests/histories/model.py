@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
-from .columns import KINDS, Kind
+from .columns import COLUMN_TYPES, ColumnType
 
 Values = Mapping[str, Hashable]
 
@@ -20,20 +20,20 @@ class Column:
 
     key: str
     name: str
-    kind_name: str
+    type_name: str
     generated: str = ""  # the expression as SQL, or "identity"
     fixed: bool = False  # part of every table: k, p, n
 
     @property
-    def kind(self) -> Kind:
-        return KINDS[self.kind_name]
+    def type(self) -> ColumnType:
+        return COLUMN_TYPES[self.type_name]
 
     @property
     def ddl(self) -> str:
         if self.generated == "identity":
             return f"{self.name} BIGINT GENERATED ALWAYS AS IDENTITY"
         generated = f" GENERATED ALWAYS AS ({self.generated})" if self.generated else ""
-        return f"{self.name} {self.kind.sql_type}{generated}"
+        return f"{self.name} {self.type.sql_type}{generated}"
 
 
 @dataclass(frozen=True)

@@ -75,13 +75,13 @@ class Source:
             return "CAST(id % 3 AS INT)" if self.partition is None else f"CAST({self.partition} AS INT)"
         if column.key == "n":
             return "CAST(0 AS BIGINT)"
-        return column.kind.sql_at(f"id + {self.salt + offset_of(column)}")
+        return column.type.sql_at(f"id + {self.salt + offset_of(column)}")
 
     def row(self, state: TableState, k: int) -> dict[str, Hashable]:
         values: dict[str, Hashable] = {"k": k, "p": k % 3 if self.partition is None else self.partition, "n": 0}
         for column in state.writable:
             if column.key not in values:
-                values[column.key] = column.kind.value(k + self.salt + offset_of(column))
+                values[column.key] = column.type.value(k + self.salt + offset_of(column))
         return values
 
     def rows(self, state: TableState) -> list[Values]:
@@ -105,7 +105,7 @@ class Assign:
 
     def sql(self, state: TableState, target: str = "") -> str:
         named = {c.key: c for c in state.columns}
-        sets = [f"{target}{named[key].name} = {named[key].kind.literal(index)}" for key, index in self.pick]
+        sets = [f"{target}{named[key].name} = {named[key].type.literal(index)}" for key, index in self.pick]
         sets += [f"{target}{named[key].name} = {target}{named[key].name}" for key in self.same]
         sets += [f"{target}{key} = {target}{key} + {amount}" for key, amount in self.bump]
         sets += [f"{target}{named[key].name} = s.{named[key].name}" for key in self.from_source]
@@ -117,7 +117,7 @@ class Assign:
         named = {c.key: c for c in state.columns}
         new = dict(old)
         for key, index in self.pick:
-            new[key] = named[key].kind.value(index)
+            new[key] = named[key].type.value(index)
         for key, amount in self.bump:
             value = new[key]
             assert isinstance(value, int)
@@ -297,7 +297,7 @@ class Alter:
         assert self.column is not None
         if self.action == "RENAME":
             return [f"ALTER TABLE {table} RENAME COLUMN {old.name} TO {self.column.name}"]
-        return [f"ALTER TABLE {table} ALTER COLUMN {old.name} TYPE {self.column.kind.sql_type}"]
+        return [f"ALTER TABLE {table} ALTER COLUMN {old.name} TYPE {self.column.type.sql_type}"]
 
     def apply(self, state: TableState, moment: Moment) -> TableState:
         if self.action == "ADD":

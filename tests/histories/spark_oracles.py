@@ -12,7 +12,7 @@ from .recording import TableLog, quoted, read_log, sql_name
 
 CHANGELOG = (("spark.databricks.delta.changelogV2.enabled", "true"),)
 
-KINDS_OF_CHANGELOG = {
+TYPES_OF_CHANGELOG = {
     "insert": "INSERT",
     "delete": "DELETE",
     "update_preimage": "UPDATE_BEFORE",
@@ -49,10 +49,10 @@ def snapshot_join(spark: SparkSession, path: str, after: int, through: int) -> D
     pairs = pairs.where(f"o.__row_id IS NULL OR n.__row_id IS NULL OR NOT ({same})")
     sides = []
     for side, other, alone, paired in (("o", "n", "DELETE", "UPDATE_BEFORE"), ("n", "o", "INSERT", "UPDATE_AFTER")):
-        kind = f"IF({other}.__row_id IS NULL, '{alone}', '{paired}') AS __change_type"
+        change_type = f"IF({other}.__row_id IS NULL, '{alone}', '{paired}') AS __change_type"
         columns = [f"{side}.{quoted(name)}" for name in names]
         here = pairs.where(f"{side}.__row_id IS NOT NULL")
-        sides.append(here.selectExpr(kind, f"{side}.__version AS __commit_version", *columns))
+        sides.append(here.selectExpr(change_type, f"{side}.__version AS __commit_version", *columns))
     rows = sides[0].unionByName(sides[1])
     times = commit_times(spark, log)
     timed = rows.join(times, rows["__commit_version"] == times["__v"], "left")
@@ -93,7 +93,7 @@ def snapshot_appends(spark: SparkSession, path: str, after: int, through: int) -
 def changelog(spark: SparkSession, log: TableLog, after: int, through: int) -> Bag | None:
     """Spark's own net changes, by name, without its pairs of equal images. None where it cannot read the window.
 
-    Its commit version is that of the last change rather than of the image shown: callers compare kinds and values.
+    Its commit version is that of the last change rather than of the image shown: callers compare types and values.
     """
     columns = log.columns
     if any(columns[v] != columns[through] or c.physical != c.name for v in range(after, through) for c in columns[v]):
@@ -112,7 +112,7 @@ def changelog(spark: SparkSession, log: TableLog, after: int, through: int) -> B
         raise
     bag: Bag = Counter()
     for row in rows:
-        bag[Change(KINDS_OF_CHANGELOG[row[0]], 0, None, tuple(canonical(v) for v in row[1:]))] += 1
+        bag[Change(TYPES_OF_CHANGELOG[row[0]], 0, None, tuple(canonical(v) for v in row[1:]))] += 1
     return bag
 
 

@@ -43,7 +43,7 @@ REQUIRED_PLANS: Final = frozenset(
         "INITIAL_APPENDED",
     }
 )
-"""The plan kinds that a full run must have taken."""
+"""The plan types that a full run must have taken."""
 
 
 def change_set(spark: SparkSession, path: str, interval: Versions, mode: StreamMode) -> DataFrame:
@@ -55,18 +55,18 @@ def change_set(spark: SparkSession, path: str, interval: Versions, mode: StreamM
     return snapshot_join(spark, path, interval.after, interval.through)
 
 
-def plan_kind(spark: SparkSession, path: str, interval: Versions, mode: StreamMode) -> str:
+def plan_type(spark: SparkSession, path: str, interval: Versions, mode: StreamMode) -> str:
     """The name of the plan the engine takes."""
     from streamql import changes
 
     plan = changes.explain(spark, path, interval, mode)
-    shuffled = plan.kind.name.startswith("MINIMIZE") and not plan.meets_in_one_task
-    return plan.kind.name + (" with moves" if plan.moves else "") + (" shuffled" if shuffled else "")
+    shuffled = plan.type.name.startswith("MINIMIZE") and not plan.meets_in_one_task
+    return plan.type.name + (" with moves" if plan.moves else "") + (" shuffled" if shuffled else "")
 
 
 def plan_of(spark: SparkSession, path: str, interval: Versions, mode: StreamMode) -> str | None:
-    """`plan_kind`, or None for a subject that has no plans."""
-    return plan_kind(spark, path, interval, mode) if HAS_PLANS else None
+    """`plan_type`, or None for a subject that has no plans."""
+    return plan_type(spark, path, interval, mode) if HAS_PLANS else None
 
 
 def shown(spark: SparkSession, path: str, interval: Versions, mode: StreamMode, columns: list[str]) -> DataFrame:

@@ -116,7 +116,7 @@ def fail(recording: Recording, window: tuple[int, int], what: str, details: str)
 
 
 def without_versions(bag: Bag) -> Bag:
-    """Kinds and values only."""
+    """Types and values only."""
     out: Bag = Counter()
     for change, count in bag.items():
         out[Change(change.change_type, 0, None, change.values)] += count
@@ -198,8 +198,8 @@ class Checker:
         window = (interval.after, interval.through)
         spark = self.interpreted if sum(window) % COMPILED_EVERY else self.spark
         try:
-            if kind := subject.plan_of(spark, self.recording.path, interval, mode):
-                self.run.plans[kind] += 1
+            if plan := subject.plan_of(spark, self.recording.path, interval, mode):
+                self.run.plans[plan] += 1
             return subject.collected(spark, self.recording.log, interval, mode)
         except StreamqlError as error:
             if error.code == "INCOMPATIBLE_SCHEMA_CHANGE" and oracles.narrows(self.recording, *window):

@@ -126,13 +126,14 @@ UNCHECKED = (("spark.databricks.delta.schema.typeCheck.enabled", "false"),)
 def cases_in_one_table(spark: SparkSession, path: str, cases: dict[str, tuple[str, str, str]]) -> Table:
     """A table with a column v0, v1 … for each case; row k = i then gets the other value of case i, and no more."""
     table = Table(spark, path)
-    columns = ", ".join(f"v{i} {kind}" for i, (kind, _, _) in enumerate(cases.values()))
-    olds = ", ".join(f"CAST({old} AS {kind})" for kind, old, _ in cases.values())
+    columns = ", ".join(f"v{i} {sql_type}" for i, (sql_type, _, _) in enumerate(cases.values()))
+    olds = ", ".join(f"CAST({old} AS {sql_type})" for sql_type, old, _ in cases.values())
     with conf(spark, UNCHECKED):
         table.create(f"k BIGINT, {columns}")
         table.fill(f"SELECT id, {olds} FROM range(0, {len(cases) + 2}, 1, 1)")
         news = ", ".join(
-            f"v{i} = IF(k = {i}, CAST({new} AS {kind}), v{i})" for i, (kind, _, new) in enumerate(cases.values())
+            f"v{i} = IF(k = {i}, CAST({new} AS {sql_type}), v{i})"
+            for i, (sql_type, _, new) in enumerate(cases.values())
         )
         table.run(f"UPDATE {{t}} SET {news}")
     return table
@@ -340,11 +341,11 @@ def test_partition_values_that_are_null_say_nothing_of_the_partitioning(spark: S
     table.run("INSERT INTO {t} VALUES (21, 2, NULL)")
     before_last = table.version
     table.run("DELETE FROM {t} WHERE k >= 20")
-    assert [(kind, *values) for kind, _, *values in table.net(before_last)] == [
+    assert [(sql_type, *values) for sql_type, _, *values in table.net(before_last)] == [
         ("DELETE", 20, None, None),
         ("DELETE", 21, 2, None),
     ]
-    assert [kind for kind, *_ in table.net(after)] == ["DELETE"] * 3
+    assert [sql_type for sql_type, *_ in table.net(after)] == ["DELETE"] * 3
 
 
 def test_column_mapping_switched_off(spark: SparkSession, table_path: str) -> None:

@@ -12,7 +12,7 @@ After each, a healthy consumer drains the streams, and `invariants` looks at wha
 A schedule is written as its deviations: `12:B 20:later` is the plain run, but at the 12th choice B goes on instead of who would, and at
 the 20th whoever sleeps there wakes to find that a long time has passed.
 
-What the world leaves out: INSERT stands for all writes that are analysed with their table, so no UPDATE or MERGE conflicts of its own kind
+What the world leaves out: INSERT stands for all writes that are analysed with their table, so no UPDATE or MERGE conflicts of its own type
 (FAIL stands for them); DROP TABLE is one step; no RESTORE of the catalog, no clones, no commit coordinators; one source and target schema.
 
     pytest tests/protocol                                      # the normal size

@@ -19,7 +19,7 @@ Deviation = tuple[int, str]
 @dataclass(frozen=True)
 class Bounds:
     """How far a schedule may go from the plain run: times that an actor is interrupted, things that break, leases found ended by others
-    while their owner lives, and deviations of any kind."""
+    while their owner lives, and deviations of any type."""
 
     preemptions: int = 2
     faults: int = 1

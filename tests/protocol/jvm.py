@@ -25,7 +25,7 @@ AFTER_CAS = (CRASH, LOST, REFUSED)
 
 
 EVENT_SCHEMA = {
-    "fields": [{"name": name, "type": JSON_TYPES[kind]} for name, kind in (*EVENT_COLUMNS, *OPTIONAL_COLUMNS)]
+    "fields": [{"name": name, "type": JSON_TYPES[sql_type]} for name, sql_type in (*EVENT_COLUMNS, *OPTIONAL_COLUMNS)]
 }
 
 
@@ -216,9 +216,9 @@ class Names:
         """A table by its name."""
         path = self._world.storage.names.get(name)
         if path is None:
-            return '{"kind": "missing"}'
+            return '{"type": "missing"}'
         table_id = self._world.storage.newest(path).id()
-        return json.dumps({"kind": "delta", "path": path, "tableId": table_id, "columns": ["id"]})
+        return json.dumps({"type": "delta", "path": path, "tableId": table_id, "columns": ["id"]})
 
 
 class JavaList(list[Any]):
@@ -270,7 +270,7 @@ class Session:
         self.conf = Conf(settings)
         self.sparkContext = Context(process, package)
         self._jsparkSession = process
-        self.read = Node(format=lambda kind: Node(load=lambda path: EventRows(world, path)))
+        self.read = Node(format=lambda sql_type: Node(load=lambda path: EventRows(world, path)))
 
     def sql(self, text: str) -> None:
         """DROP TABLE, which is all that consumption asks of SQL."""

@@ -137,8 +137,7 @@ class ConsumeCommand:
         now = self._world.storage.newest(path)
         mark = now.about()["configuration"].get(RESERVED, "")
         mark = "" if now.rows() else mark
-        operation = write.operation + ("_RESERVED" if mark else "")
-        return _target(operation, write.name, path, now.id(), exists=True, mark=mark, managed=True)
+        return _target(write.operation, write.name, path, now.id(), exists=True, mark=mark, managed=True)
 
     def reserve(self, session: object, i: int, mark: str) -> None:
         """Makes the empty marked table: its files first, then its name."""
@@ -269,7 +268,7 @@ def _target(
 ) -> str:
     return json.dumps(
         {
-            "kind": "delta",
+            "format": "delta",
             "operation": operation,
             "name": f"spark_catalog.db.{name}",
             "path": path,

@@ -1,4 +1,4 @@
-"""The product's own consumption under every kind of interruption: nothing is lost, nothing comes twice. See tests/protocol/__init__.py."""
+"""The product's own consumption under every type of interruption: nothing is lost, nothing comes twice. See tests/protocol/__init__.py."""
 
 from __future__ import annotations
 

@@ -86,10 +86,10 @@ class World:
 
     # -- for the JVM and the stage
 
-    def fresh(self, kind: str) -> str:
+    def fresh(self, prefix: str) -> str:
         """An id that nothing else has; the same ones in each run."""
-        self._made[kind] += 1
-        return f"{kind}-{self._made[kind]}"
+        self._made[prefix] += 1
+        return f"{prefix}-{self._made[prefix]}"
 
     def look(self, call: str, work: Callable[[], T]) -> T:
         """A call that changes nothing."""

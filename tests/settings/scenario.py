@@ -58,7 +58,7 @@ def make_targets(spark: SparkSession, schema: str) -> None:
     run(spark, f"CREATE SCHEMA {schema}")
     run(
         spark,
-        f"CREATE TABLE {schema}.target (kind STRING, version BIGINT, committed TIMESTAMP_LTZ, id BIGINT, name STRING) USING delta",
+        f"CREATE TABLE {schema}.target (change_type STRING, version BIGINT, committed TIMESTAMP_LTZ, id BIGINT, name STRING) USING delta",
     )
     run(spark, f"CREATE TABLE {schema}.merged (id BIGINT, name STRING) USING delta")
     run(spark, f"INSERT INTO {schema}.merged VALUES (1, 'old'), (3, 'old')")
@@ -142,7 +142,7 @@ def _consume(spark: SparkSession, step: Step, schema: str, since: str) -> None:
         "insert",
         "INSERT INTO target SELECT __change_type, __commit_version, __commit_timestamp, id, name FROM by_insert",
     )
-    sql("target", "SELECT kind, version, id, name, committed FROM target")
+    sql("target", "SELECT change_type, version, id, name, committed FROM target")
     sql("merge", MERGE)
     sql("merged", "SELECT * FROM merged")
     sql("ctas", "CREATE TABLE copied USING delta AS SELECT id, name, __commit_timestamp AS at FROM appended")
@@ -192,15 +192,17 @@ def shown(frame: DataFrame, schema: str) -> object:
     """(types, rows in order) as text; times as milliseconds, or where they are of now, as whether there is one."""
     fields = [(f.name, f.dataType.simpleString()) for f in frame.schema.fields]
     columns = []
-    for i, (name, kind) in enumerate(fields):
+    for i, (name, change_type) in enumerate(fields):
         c = F.col(f"c{i}")
         if name in DRAWN or (
-            kind == "timestamp" and not name.startswith("__") and name not in ("at", "offset_timestamp", "committed")
+            change_type == "timestamp"
+            and not name.startswith("__")
+            and name not in ("at", "offset_timestamp", "committed")
         ):
             c = F.when(c.isNull(), F.lit("NULL")).otherwise(F.lit("*"))
-        elif kind == "timestamp":
+        elif change_type == "timestamp":
             c = F.unix_millis(c).cast("string")
-        elif kind == "variant":
+        elif change_type == "variant":
             c = F.to_json(c)
         else:
             c = F.to_json(F.struct(c))

@@ -180,7 +180,7 @@ def test_a_command_of_the_system(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "kind", "word"),
+    ("before", "place", "word"),
     [
         ("\\wa", "command", "\\wa"),
         ("\\o cs", "format", "cs"),
@@ -192,13 +192,15 @@ def test_a_command_of_the_system(capfd: pytest.CaptureFixture[str]) -> None:
         ("\\nosuch x", "", ""),
     ],
 )
-def test_completion_of_commands(before: str, kind: str, word: str) -> None:
-    assert shell_commands.in_command(before) == (kind, word)
+def test_completion_of_commands(before: str, place: str, word: str) -> None:
+    assert shell_commands.in_command(before) == (place, word)
 
 
-def test_words_of_commands() -> None:
+def test_candidates_of_commands() -> None:
     def offered(before: str) -> list[str]:
-        return [text for text, _ in shell_commands.words_of_command(*shell_commands.in_command(before), topics.names())]
+        return [
+            text for text, _ in shell_commands.candidates_of_command(*shell_commands.in_command(before), topics.names())
+        ]
 
     assert offered("\\s") == ["\\streams"]
     assert offered("\\o ") == ["table", "csv", "tsv", "json", "markdown"]

@@ -40,7 +40,7 @@ def test_snapshot(session: EmbeddedSession, database: str) -> None:
     snapshot, ages = lookups.overview(session, Snapshot())
     assert snapshot.database == database
     assert {"default", database} <= set(snapshot.databases)
-    assert {r.name.lower(): (r.kind, r.is_temporary) for r in snapshot.relations[database]} == {
+    assert {r.name.lower(): (r.type, r.is_temporary) for r in snapshot.relations[database]} == {
         "orders": ("table", False),
         "seen": ("view", False),
         "passing": ("view", True),

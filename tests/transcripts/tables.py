@@ -60,7 +60,7 @@ def render(table: Table) -> list[str]:
     return [rule, _line(table.header, widths), rule, *rows, *([rule] if rows else [])]
 
 
-_KINDS = {"UPDATE_BEFORE": "UPDATE", "UPDATE_AFTER": "UPDATE, then"}
+_CHANGE_NAMES = {"UPDATE_BEFORE": "UPDATE", "UPDATE_AFTER": "UPDATE, then"}
 """What was, then what is."""
 
 
@@ -69,7 +69,7 @@ def ordered(table: Table) -> Table:
     metadata = sum(name.startswith("__") for name in table.header)
 
     def key(row: tuple[str, ...]) -> list[tuple[int, float, str]]:
-        change = _KINDS.get(row[0], row[0])
+        change = _CHANGE_NAMES.get(row[0], row[0])
         cells = (*row[metadata : metadata + 1], change, *row[1:metadata], *row[metadata + 1 :])
         return [_sortable(cell) for cell in cells]
 

@@ -56,7 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check(options: Options) -> str | None:
-    """What is wrong with the file, told before Spark starts."""
+    """Says what is wrong with the file, before Spark starts."""
     name = options.arguments.file
     path = Path(name).expanduser()
     if name == "-":

@@ -1,10 +1,10 @@
 """Runs a script: once, every so often, or when a stream has data. For cron, Airflow, systemd or a
 terminal; no service is needed.
 
-Safe to run twice at once. A stream's changes reach their target once, whoever consumes them: of
+Safe to run twice at once. A stream's changes reach their target once, whichever runner consumes them: of
 two runners one takes them, the other waits (spark.streamql.busyTimeout, 90s) and gets what is
-left, which may be nothing, or is told STREAM_BUSY: its run is skipped, and no failure. A
-transaction that a runner left half way is gone on with by the next run of the same script, in
+left, which may be nothing, or gets STREAM_BUSY: then its run is skipped, which is not a failure. A
+transaction that a runner left half way is resumed by the next run of the same script, in
 whichever process.
 
 --when-has-data without a name takes the streams that the script reads: those that its text names
@@ -65,7 +65,7 @@ examples:
   streamql run nightly.sql --events runs.jsonl                   one run, from cron
   streamql run merge.sql --when-has-data sales.orders_st         one run, unless nothing is to do
   streamql run merge.sql --when-has-data                         the same, of the streams it reads
-  streamql run merge.sql --every 30s --when-has-data orders_st   until somebody stops it
+  streamql run merge.sql --every 30s --when-has-data orders_st   until it is stopped
   streamql run merge.sql --max-failures 5                        one run, tried five times
   streamql run merge.sql --every 5min --runs 12                  an hour of them
   streamql run merge.sql --conf spark.streamql.busyTimeout=0s    skips where another one consumes
@@ -131,7 +131,7 @@ def run(spark: SparkSession, options: Options) -> int:
 
 
 def check(options: Options) -> str | None:
-    """What is wrong with the command line or the script, told before Spark starts."""
+    """Says what is wrong with the command line or the script, before Spark starts."""
     given = options.arguments
     if given.runs is not None and given.every is None:
         return "--runs needs --every: without it there is one run"

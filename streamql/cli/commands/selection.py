@@ -21,10 +21,10 @@ def selected(spark: SparkSession, options: Options) -> Overview:
     from streamql.cli.sql.named_objects import streams_named, use_database
     from streamql.delta.names import qualify
     from streamql.engine.overview import overview
-    from streamql.engine.status import tell_of_unreadable
+    from streamql.engine.status import warn_of_unreadable
 
     use_database(spark, options.database)
-    tell_of_unreadable(spark)
+    warn_of_unreadable(spark)
     names: list[str] = options.arguments.names
     if names:
         return overview(spark, streams_named(spark, names))

@@ -2,7 +2,7 @@
 
 Once it takes connections it says so in one line on stdout, with the URLs. Ctrl-C and SIGTERM end it. The log, on stderr, has what goes
 wrong in the server itself; errors of statements go to the client that made them (-v shows everything). Clients are not asked who they
-are unless Spark is told to (--conf spark.hadoop.hive.server2.authentication=…), so think twice before naming another --host.
+are unless Spark is configured to (--conf spark.hadoop.hive.server2.authentication=…), so think twice before naming another --host.
 
   streamql --data lake server
   beeline -u jdbc:hive2://127.0.0.1:10000 -e 'SHOW STREAMS'
@@ -21,6 +21,7 @@ import sys
 from streamql.cli.commands.launching import environment, settings
 from streamql.cli.options import Options
 from streamql.errors import StreamqlError
+from streamql.shared import constants
 
 THRIFT_PORT = 10000
 CONNECT_PORT = 15002
@@ -59,7 +60,7 @@ def run(options: Options) -> int:
         conf |= {
             "spark.connect.grpc.binding.address": given.host,
             "spark.connect.grpc.binding.port": str(given.connect_port),
-            "spark.streamql.server.connect": "true",
+            constants("settings")["connect"]: "true",
         }
     home = spark_home()
     line = command(conf, home, (), ("--class", MAIN, "spark-internal"))

@@ -1,4 +1,4 @@
-"""Every stream at one glance: lag, backlog, staleness, who consumes it, its last consumption and its
+"""The status of every stream: lag, backlog, staleness, who consumes it, its last consumption and its
 last error.
 
 Nothing is consumed, and no row is read: what is shown is in the logs of the sources and in the

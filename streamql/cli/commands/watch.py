@@ -2,9 +2,9 @@
 trouble come first.
 
 At a terminal one screen is kept up to date, cut to its size: 80 columns are enough, from 120 on
-sources and targets are shown too. Elsewhere (a pipe, a log) each look is printed: a line a
+sources and targets are shown too. Elsewhere (a pipe, a log) each status is printed: a line a
 stream, after a line with the time; with --output json, csv, tsv or markdown a record a stream,
-under the names of streamql streams, with the time of the look before them (`at`).
+under the names of streamql streams, with the time of the status before them (`at`).
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ examples:
   streamql watch                                  every 5 seconds, until Ctrl-C
   streamql watch --every 1min sales.orders_st     one stream
   streamql watch --output json --every 1min >> streams.jsonl
-  streamql watch --times 3                        three looks
+  streamql watch --times 3                        three updates
 
 exit codes:
-  0    left with Ctrl-C or SIGTERM, or after --times looks
+  0    left with Ctrl-C or SIGTERM, or after --times updates
   1    the catalog cannot be read, or a stream that was named is not there
   2    the command line is wrong, or there is no data directory
   130  Ctrl-C while Spark starts        141  the reader of the output went away (| head)
@@ -48,8 +48,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add = parser.add_argument
     add("names", nargs="*", metavar="STREAM", help="those to watch (all, or all of --database)")
-    add("--every", metavar="TIME", type=seconds, default=EVERY_DEFAULT, help="time between looks: 500ms, 5s, 1min (5s)")
-    add("--times", metavar="N", type=number, default=None, help="end after N looks")
+    add(
+        "--every",
+        metavar="TIME",
+        type=seconds,
+        default=EVERY_DEFAULT,
+        help="time between updates: 500ms, 5s, 1min (5s)",
+    )
+    add("--times", metavar="N", type=number, default=None, help="end after N updates")
 
 
 def run(spark: SparkSession, options: Options) -> int:
@@ -86,7 +92,7 @@ def _is_main() -> bool:
 
 
 def _screen(options: Options) -> tuple[AbstractContextManager[object], Callable[[Overview], None]]:
-    """What to keep open while watching, and what shows a look."""
+    """What to keep open while watching, and what shows an update."""
     every: float = options.arguments.every
     if options.output != "table":
         return nullcontext(), _records(options.output)

@@ -14,7 +14,7 @@ from streamql.errors import counted
 
 WIDTH, HEIGHT = 440, 150
 LEFT, RIGHT, TOP, BOTTOM = 44, 12, 14, 24
-KINDS = (
+CHANGE_STYLES = (
     ("INSERT", "insert"),
     ("UPDATE_BEFORE", "before"),
     ("UPDATE_AFTER", "after"),
@@ -90,7 +90,9 @@ def changes_chart(buckets: Sequence[Bucket], window: Window) -> Markup:
     bars: dict[str, list[str]] = {}
     for b in buckets:
         at = 0
-        for rows, css in [(b.changes.get(kind, 0), css) for kind, css in KINDS] + [(b.rows_other, "other")]:
+        for rows, css in [(b.changes.get(change_type, 0), css) for change_type, css in CHANGE_STYLES] + [
+            (b.rows_other, "other")
+        ]:
             if rows:
                 bars.setdefault(css, []).append(_bar(b.number, levels.y(at), levels.y(at + rows)))
             at += rows
@@ -119,7 +121,9 @@ def _total(b: Bucket) -> int:
 
 
 def _said(b: Bucket) -> str:
-    known = [f"{b.changes[kind]:,} {kind}" for kind, _ in KINDS if b.changes.get(kind)]
+    known = [
+        f"{b.changes[change_type]:,} {change_type}" for change_type, _ in CHANGE_STYLES if b.changes.get(change_type)
+    ]
     other = [f"{counted(b.rows_other, 'row')} written"] if b.rows_other or not known else []
     return ", ".join([*known, *other])
 

@@ -34,9 +34,9 @@ def lineage(report: Report) -> Markup:
     """The whole picture; as high as its longest column."""
     streams = sorted(report.overview.streams, key=lambda s: (s.source, s.name))
     rows = {s.uuid: float(n) for n, s in enumerate(streams)}
-    sources = _settled(_centres([(s.source, rows[s.uuid]) for s in streams]))
+    sources = _spread(_centres([(s.source, rows[s.uuid]) for s in streams]))
     into = [(flow.target, rows[s.uuid]) for s in streams for flow in report.flows.get(s.uuid, ())]
-    targets = _settled(_centres(into))
+    targets = _spread(_centres(into))
     edges = [_in_edge(s, sources[s.source], rows[s.uuid]) for s in streams]
     for s in streams:
         for flow in report.flows.get(s.uuid, ()):
@@ -76,7 +76,7 @@ def _centres(pairs: Sequence[tuple[str, float]]) -> dict[str, float]:
     return {name: sum(rows) / len(rows) for name, rows in found.items()}
 
 
-def _settled(wanted: Mapping[str, float]) -> dict[str, float]:
+def _spread(wanted: Mapping[str, float]) -> dict[str, float]:
     """Rows near the wanted ones, in their order, at least one apart; what was pushed down too far is pushed up again."""
     names = sorted(wanted, key=lambda name: (wanted[name], name))
     rows: list[float] = []

@@ -1,4 +1,4 @@
-"""The page itself: what needs a person first, then all streams, when they go stale, lineage, and each stream over time."""
+"""The page itself: what needs attention first, then all streams, when they go stale, lineage, and each stream over time."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _troubles(report: Report) -> Markup:
         items.append(
             element("li", f"… and {len(found) - TROUBLES_MAX} more; streamql doctor lists them", class_="warn")
         )
-    return _section("What needs somebody", element("ul", *items, class_="troubles"))
+    return _section("What needs attention", element("ul", *items, class_="troubles"))
 
 
 _COLUMNS = (("stream", ""), ("state", ""), ("source", ""), ("lag", "num"), ("backlog", "num"), ("stale", ""),
@@ -174,7 +174,11 @@ def _inside(report: Report, facts: StreamFacts, buckets: tuple[Bucket, ...]) -> 
 
 
 def _legend(buckets: tuple[Bucket, ...]) -> Markup:
-    items = [(css, kind) for kind, css in charts.KINDS if any(b.changes.get(kind) for b in buckets)]
+    items = [
+        (css, change_type)
+        for change_type, css in charts.CHANGE_STYLES
+        if any(b.changes.get(change_type) for b in buckets)
+    ]
     if any(b.rows_other for b in buckets):
         items.append(("other", "rows written, change types not in the ledger"))
     if any(b.failed for b in buckets):

@@ -26,7 +26,7 @@ class Journal:
         """Writes an event; facts that are None are left out."""
         known = {"at": quantities.clock(at_ms), "event": event, **self._common, **facts}
         line = json.dumps({k: v for k, v in known.items() if v is not None}, ensure_ascii=False, default=str) + "\n"
-        with suppress(OSError):  # whoever read them is gone: the job goes on
+        with suppress(OSError):  # the reader is gone: the job continues
             os.write(self._descriptor, line.encode("utf-8", "replace"))
 
 
@@ -44,7 +44,7 @@ class _Warnings(logging.Handler):
 
 @contextlib.contextmanager
 def warnings_as_events(journal: Journal, *, for_people: bool) -> Iterator[None]:
-    """Warnings go where events go, while stderr is not for people."""
+    """Warnings go where events go, while stderr is not for display."""
     logger, own = logging.getLogger("streamql"), _Warnings(journal)
     before = list(logger.handlers)
     if not for_people:

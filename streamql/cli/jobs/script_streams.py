@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from streamql.dialect.tokens import Kind, Token, name_part, string_value, tokenize
+from streamql.dialect.tokens import Token, TokenType, name_part, string_value, tokenize
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,7 +50,7 @@ def streams_read(spark: SparkSession, texts: Sequence[str]) -> list[StreamState]
 
 
 def _words(text: str) -> list[Token]:
-    return [token for token in tokenize(text) if token.kind is not Kind.END]
+    return [token for token in tokenize(text) if token.type is not TokenType.END]
 
 
 def _names(text: str) -> Iterator[Parts]:
@@ -59,7 +59,7 @@ def _names(text: str) -> Iterator[Parts]:
     for index, token in enumerate(tokens):
         if token.key in _BEFORE_A_TABLE and (name := _name_at(tokens, index + 1)):
             yield name
-        if is_immediate and token.kind is Kind.STRING:
+        if is_immediate and token.type is TokenType.STRING:
             yield from _names(string_value(token))
 
 

@@ -139,7 +139,7 @@ def write_markdown(out: Out, names: Sequence[str], numeric: Sequence[bool], rows
 
 
 WRITERS: Mapping[str, Writer] = {"csv": write_csv, "tsv": write_tsv, "json": write_json, "markdown": write_markdown}
-"""All formats that need no look at all rows before the first is written."""
+"""All formats that can write the first row before the last one is known."""
 
 
 def _each(out: Out, rows: Iterable[Row], line: Callable[[Row], str]) -> int:

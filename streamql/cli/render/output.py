@@ -23,7 +23,7 @@ class Output(Protocol):
 
 
 class Stdout:
-    """stdout, with a reader's going away told apart from a JVM's."""
+    """stdout; a reader that has gone raises another error than a JVM that has gone."""
 
     def write(self, text: str, /) -> object:
         """Write it all."""

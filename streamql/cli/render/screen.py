@@ -36,7 +36,7 @@ class Screen:
             self._write(text)
 
     def aside(self, text: str) -> None:
-        """Of interest to a person who watches: shown on a terminal, unless -S."""
+        """Progress: shown on a terminal, unless -S."""
         if self.shows_progress:
             self._write(text)
 
@@ -74,7 +74,7 @@ class Screen:
             self._stream.write(text)
             self._stream.flush()
         except (OSError, ValueError):
-            pass  # stderr is closed: there is nobody to tell
+            pass  # stderr is closed: nothing reads it
 
 
 class WarningHandler(logging.Handler):

@@ -1,4 +1,4 @@
-"""Streams as lines for people, and as records for programs. Pure."""
+"""Streams as lines for display, and as records for programs. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamql.errors import counted
 HEADER = ("stream", "source", "lag", "backlog", "state", "stale", "last consumption")
 
 RANKS = {"stale": 0, "invalid": 0, "partial": 1, "busy": 3, "data": 4, "empty": 5}
-"""What needs a person comes first. 2: a stream about to go stale, or whose newest consumption failed."""
+"""What needs attention comes first. 2: a stream about to go stale, or whose newest consumption failed."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Line:
 
     @property
     def rank(self) -> int:
-        """Its place among others: lower needs a person sooner."""
+        """Its place among others: lower needs attention sooner."""
         own = RANKS[self.state]
         return min(own, 2) if self.stale_soon or self.failed else own
 
@@ -103,7 +103,7 @@ def trouble_of(facts: StreamFacts, now_ms: int) -> str:
         return f"CONSUMPTION_PARTIALLY_COMMITTED: a transaction of {consumer.who} stopped half way; run it again"
     if consumer is not None and consumer.abandoned is not None:
         return (
-            f"a consumption of {consumer.who} was left behind: {consumer.abandoned}; streamql doctor --fix decides it"
+            f"a consumption of {consumer.who} was left behind: {consumer.abandoned}; streamql doctor --fix resolves it"
         )
     if facts.error is not None:
         return f"its last consumption failed: {facts.error}"

@@ -15,7 +15,7 @@ from streamql.cli.shell import topics
 from streamql.cli.shell.commands import Call, CommandError, find
 from streamql.cli.shell.snapshot import Snapshot
 from streamql.cli.shell.terminal import echo
-from streamql.dialect.tokens import Kind, name_part, quote_string, tokenize
+from streamql.dialect.tokens import TokenType, name_part, quote_string, tokenize
 from streamql.errors import counted
 from streamql.names import quote
 
@@ -62,17 +62,17 @@ def describe(shell: Shell, argument: str) -> None:
     """\\d: a stream is described as one."""
     if not argument:
         known = shell.known()
-        relations = sorted(known.relations.get(known.database.lower(), ()), key=lambda r: (r.kind, r.name.lower()))
+        relations = sorted(known.relations.get(known.database.lower(), ()), key=lambda r: (r.type, r.name.lower()))
         if not relations:
             shell.say(f"there are no tables, views or streams in {known.database}")
             return
         width = max(len(r.name) for r in relations)
         for r in relations:
-            shell.say(f"  {r.name:<{width}}  {'temporary ' if r.is_temporary else ''}{r.kind}")
+            shell.say(f"  {r.name:<{width}}  {'temporary ' if r.is_temporary else ''}{r.type}")
         return
     parts = _name(argument)
     relation = shell.known(parts[-2] if len(parts) > 1 else None).find(parts)
-    is_stream = relation is not None and relation.kind == "stream"
+    is_stream = relation is not None and relation.type == "stream"
     name = ".".join(map(quote, parts))
     if not is_stream:
         shell.run_text(f"DESCRIBE TABLE {name}")
@@ -151,13 +151,13 @@ def include(shell: Shell, argument: str) -> None:
         raise CommandError("a file is missing", "\\i script.sql")
     try:
         path = Path(_unquoted(argument)).expanduser()
-    except RuntimeError as e:  # ~name of nobody
+    except RuntimeError as e:  # ~name of an unknown user
         raise CommandError(str(e)) from None
     shell.run_file(path)
 
 
 def system(shell: Shell, argument: str) -> None:
-    """!command: in the person's own shell, with the terminal; its exit code is told if it is not 0."""
+    """!command: in the user's own shell, with the terminal; prints its exit code if it is not 0."""
     if not argument:
         raise CommandError("a command is missing", "!ls")
     with echo(True):
@@ -187,7 +187,7 @@ def _switched(name: str, argument: str, now: bool) -> bool:
 
 def _name(argument: str) -> Sequence[str]:
     """The parts of a name. Raises CommandError."""
-    tokens = [token for token in tokenize(argument) if token.kind is not Kind.END]
+    tokens = [token for token in tokenize(argument) if token.type is not TokenType.END]
     parts = [name_part(token) for token in tokens[::2]]
     dots = all(token.key == "." for token in tokens[1::2]) and len(tokens) % 2 == 1
     found = [part for part in parts if part is not None]

@@ -117,11 +117,11 @@ class App:
         """The catalog, with the names in the database (None: the current one) looked up now. Raises KeyboardInterrupt."""
         session = self._ready_session()
 
-        def look() -> Snapshot:
+        def read() -> Snapshot:
             self._snapshot = lookups.look_up(session, Want((database or self._state.database).lower()), self._snapshot)
             return self._snapshot
 
-        task = self._lookups.start(look)
+        task = self._lookups.start(read)
         while not task.wait(_POLL_SECONDS):
             pass
         return task.result()
@@ -179,7 +179,7 @@ class App:
         runner.printer.display = self.display
         try:
             return not runner.run(found)
-        except OutputClosedError:  # the person left the pager: that is no failure
+        except OutputClosedError:  # the user left the pager: that is not a failure
             return True
         finally:
             self._after(runner, found)
@@ -276,7 +276,7 @@ class App:
     def _refresh(self) -> None:
         """Looks at names and staleness again, unless a statement runs by now: then the next prompt does."""
 
-        def look() -> None:
+        def read() -> None:
             assert self._starting is not None
             session = self._starting.result()
             if not self._is_outdated:
@@ -291,7 +291,7 @@ class App:
                 self._screen.note(f"warning: {sentence}")
 
         if self._is_reading:
-            self._lookups.start(look)
+            self._lookups.start(read)
 
     def _resolve(self, wants: Iterable[Want], seconds: float) -> bool:
         """Looks up what a completion lacks; False: that takes longer, or Spark is still starting."""
@@ -299,10 +299,10 @@ class App:
             return False
         session = self._starting.result()
 
-        def look(want: Want) -> None:
+        def read(want: Want) -> None:
             self._snapshot = lookups.look_up(session, want, self._snapshot)
 
-        tasks = [self._lookups.start(lambda want=want: look(want)) for want in wants]  # type: ignore[misc]
+        tasks = [self._lookups.start(lambda want=want: read(want)) for want in wants]  # type: ignore[misc]
         deadline = time.monotonic() + seconds
         return all(task.wait(max(0.0, deadline - time.monotonic())) for task in tasks)
 

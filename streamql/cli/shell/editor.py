@@ -19,7 +19,7 @@ from prompt_toolkit.styles import Style
 
 from streamql.cli.shell import history, topics
 from streamql.cli.shell.commands import parse
-from streamql.cli.shell.completion.shell_commands import in_command, offers_while_typing, words_of_command
+from streamql.cli.shell.completion.shell_commands import candidates_of_command, in_command, offers_while_typing
 from streamql.cli.shell.completion.statements import CANDIDATES_MAX, complete
 from streamql.cli.shell.highlight import STYLES, pieces
 from streamql.cli.shell.prompt import continuation, submits
@@ -30,7 +30,7 @@ LEXED_LETTERS_MAX = 50_000
 _ROUNDS_MAX = 3
 
 TYPING_SECONDS_MAX, TAB_SECONDS_MAX = 1.0, 10.0
-"""How long a completion waits for the catalog, while the person goes on typing or waits for it."""
+"""How long a completion waits for the catalog, while the user types or waits."""
 
 Pieces = Callable[[], list[tuple[str, str]]]
 Resolve = Callable[[Iterable[Want], float], bool]
@@ -139,14 +139,14 @@ class _Completer(Completer):
         before, after = document.text_before_cursor, document.text_after_cursor
         call = parse(before)
         if call is not None:
-            kind, word = in_command(before)
-            if kind == "file":
+            place, word = in_command(before)
+            if place == "file":
                 yield from self._paths.get_completions(Document(word), complete_event)
                 return
-            if kind == "relation":
+            if place == "relation":
                 before, after = f"SELECT * FROM {word}", ""
             else:
-                yield from self._of_command(kind, word)
+                yield from self._of_command(place, word)
                 return
         elif not complete_event.completion_requested and not offers_while_typing(before):
             return
@@ -157,10 +157,10 @@ class _Completer(Completer):
                 break
             answer = complete(before, after, self._snapshot())
         for candidate in answer.candidates:
-            yield Completion(candidate.text, answer.start - len(before), display_meta=candidate.kind)
+            yield Completion(candidate.text, answer.start - len(before), display_meta=candidate.type)
 
-    def _of_command(self, kind: str, word: str) -> Iterator[Completion]:
-        for text, what in words_of_command(kind, word, topics.names())[:CANDIDATES_MAX]:
+    def _of_command(self, place: str, word: str) -> Iterator[Completion]:
+        for text, what in candidates_of_command(place, word, topics.names())[:CANDIDATES_MAX]:
             yield Completion(text, -len(word), display_meta=what)
 
 

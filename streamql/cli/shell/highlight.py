@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 
 from streamql.cli.shell.completion.vocabulary import FUNCTIONS, KEYWORDS, STREAM_FUNCTIONS
-from streamql.dialect.tokens import Kind, scan
+from streamql.dialect.tokens import TokenType, scan
 
 Piece = tuple[str, str]
 """(style, text); the style is empty, or one of STYLES."""
@@ -28,13 +28,13 @@ STYLES = {
 """Of the 256 colours that terminals have at least, so that none is taken for another one."""
 
 _FUNCTIONS = frozenset(name.upper() for name in (*FUNCTIONS, *STREAM_FUNCTIONS))
-_KINDS = {
-    Kind.STRING: "string",
-    Kind.DOUBLE_QUOTED: "string",
-    Kind.DOLLAR_QUOTED: "string",
-    Kind.NUMBER: "number",
-    Kind.BACKQUOTED: "name",
-    Kind.UNTERMINATED: "open",
+_STYLES_OF_TOKENS = {
+    TokenType.STRING: "string",
+    TokenType.DOUBLE_QUOTED: "string",
+    TokenType.DOLLAR_QUOTED: "string",
+    TokenType.NUMBER: "number",
+    TokenType.BACKQUOTED: "name",
+    TokenType.UNTERMINATED: "open",
 }
 
 
@@ -49,8 +49,8 @@ def pieces(text: str) -> list[Piece]:
     for token, following in itertools.zip_longest(tokens, tokens[1:]):
         if token.start > end:
             found.append(_between(text[end : token.start]))
-        style = _KINDS.get(token.kind, "")
-        if token.kind is Kind.WORD:
+        style = _STYLES_OF_TOKENS.get(token.type, "")
+        if token.type is TokenType.WORD:
             is_called = following is not None and following.key == "("
             style = "function" if is_called and token.key in _FUNCTIONS else "keyword" if token.key in KEYWORDS else ""
         found.append((style, token.text))

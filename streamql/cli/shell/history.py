@@ -53,7 +53,7 @@ def load(path: Path) -> list[str]:
 
 
 def append(path: Path, text: str) -> None:
-    """Adds an input, if it may be kept. A file that cannot be written is no error: the shell goes on without."""
+    """Adds an input, if it may be kept. A file that cannot be written is not an error: the shell continues without it."""
     if not is_kept(text):
         return
     lines = "".join(f"+{line}\n" for line in text.split("\n"))

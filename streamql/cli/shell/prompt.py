@@ -11,7 +11,7 @@ from streamql.dialect.splitting import split
 
 @dataclass(frozen=True)
 class State:
-    """What a person should know before typing. `server`: the host of a remote session."""
+    """What the user should know before typing. `server`: the host of a remote session."""
 
     database: str = "default"
     is_starting: bool = False
@@ -20,7 +20,7 @@ class State:
 
 
 def prompt(state: State) -> list[Piece]:
-    """`streamql (default)> `; the database gives way to what is more urgent."""
+    """`streamql (default)> `; the database is left out for what is more urgent."""
     name = ("prompt", "streamql")
     if state.is_starting:
         return [name, ("starting", f" ({'connecting' if state.server else 'starting'})"), ("prompt", "> ")]

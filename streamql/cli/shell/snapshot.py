@@ -1,4 +1,4 @@
-"""What is known of the catalog: all that completion looks at. Pure; `lookups.py` fills it."""
+"""What is known of the catalog: all that completion uses. Pure; `lookups.py` fills it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-RelationKind = Literal["table", "view", "stream"]
+RelationType = Literal["table", "view", "stream"]
 
 
 class Relation(NamedTuple):
     """A name in a database; `is_temporary`: a view of the session, in no database."""
 
     name: str
-    kind: RelationKind
+    type: RelationType
     is_temporary: bool = False
 
 
@@ -26,7 +26,7 @@ class Want(NamedTuple):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The catalog, as far as anybody has looked. Keys are in lower case: a database, or (database, relation)."""
+    """The catalog, as far as it has been read. Keys are in lower case: a database, or (database, relation)."""
 
     database: str = "default"
     databases: Sequence[str] = ()
@@ -34,7 +34,7 @@ class Snapshot:
     columns: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
 
     def find(self, parts: Sequence[str]) -> Relation | None:
-        """The relation of a name as it stands in a statement; None: there is none, or nobody has looked."""
+        """The relation of a name as it stands in a statement; None: there is none, or it has not been read."""
         database, name = self.key(parts)
         return next((r for r in self.relations.get(database, ()) if r.name.lower() == name), None)
 

@@ -13,8 +13,8 @@ from streamql.dialect.create import CREATE_GRAMMAR
 from streamql.dialect.parser import ALTER_GRAMMAR, DESCRIBE_GRAMMAR, DROP_GRAMMAR, SHOW_CREATE_GRAMMAR, SHOW_GRAMMAR
 from streamql.dialect.points import POINT_GRAMMAR
 from streamql.dialect.properties import PROPERTIES_GRAMMAR, TRACKING_GRAMMAR
+from streamql.dialect.spelling import nearest
 from streamql.dialect.transactions import TRANSACTION_GRAMMAR
-from streamql.dialect.words import nearest
 
 WIDTH = 78
 """Columns of a terminal that a text takes at most."""
@@ -136,7 +136,7 @@ WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT (id, amount) VALUES 
         "SHOW STREAMS",
         "list streams: mode, offset, lag, staleness",
         (SHOW_GRAMMAR,),
-        "\\streams is short for it. A broken stream is listed with its reason. SHOW TERSE STREAMS has few columns and looks at no table.",
+        "\\streams is short for it. A broken stream is listed with its reason. SHOW TERSE STREAMS has few columns and reads no table.",
         ("SHOW STREAMS LIKE 'orders%';", "SHOW TERSE STREAMS;"),
         ("SHOW TABLE STREAMS",),
     ),
@@ -159,7 +159,7 @@ WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT (id, amount) VALUES 
         "ALTER STREAM",
         "comment, rename, move the offset, release",
         (ALTER_GRAMMAR,),
-        "SET OFFSET TO LATEST skips what has not been read. RELEASE gives up a consumption that nobody is at work on.",
+        "SET OFFSET TO LATEST skips what has not been read. RELEASE gives up a consumption whose process has ended.",
         (
             "ALTER STREAM orders_st SET COMMENT = 'for the copy';",
             "ALTER STREAM orders_st SET OFFSET TO LATEST;",
@@ -211,7 +211,7 @@ WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT (id, amount) VALUES 
 
 
 _KEYS = (
-    "keys: Enter behind a semicolon runs the statement, Alt-Enter never does; Tab completes; Up and Ctrl-R look into the history; Ctrl-C "
+    "keys: Enter behind a semicolon runs the statement, Alt-Enter never does; Tab completes; Up and Ctrl-R search the history; Ctrl-C "
     "cancels the statement; Ctrl-D leaves; Ctrl-X Ctrl-E opens $EDITOR. What begins with a space, or seems to hold a password, is not "
     "written to the history."
 )

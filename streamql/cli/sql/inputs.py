@@ -1,4 +1,4 @@
-"""The texts that -e, -f and stdin give. Imports nothing but the standard library, so that a wrong path is told at once."""
+"""The texts that -e, -f and stdin give. Imports nothing but the standard library, so that a wrong path is reported at once."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def read(inputs: Iterable[Input]) -> list[Text]:
 
 
 def _text(source: Input) -> Text:
-    if source.kind == "text":
+    if source.type == "text":
         return Text(source.value)
-    if source.kind == "stdin":
+    if source.type == "stdin":
         return Text(_decoded(_stdin_bytes(), "standard input"))
     return Text(_decoded(_file_bytes(source.value), source.value), source.value)
 

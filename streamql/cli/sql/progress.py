@@ -1,4 +1,4 @@
-"""One line that says how far a long statement is, for people who watch."""
+"""One line that says how far a long statement is, for a terminal."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ CLOSE_SECONDS_MAX = 3.0
 
 
 def _retries() -> DefaultPolicy:
-    """A person waits: a server that is gone is told after seconds, not after the ten minutes of PySpark's own policy."""
+    """A user waits: a server that has gone is reported after seconds, not after the ten minutes of PySpark's own policy."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     return DefaultPolicy(max_retries=RETRIES_MAX, max_backoff=RETRY_PAUSE_MS_MAX)
@@ -43,7 +43,7 @@ class RemoteSession:
     """A `Session` on the server at a URL such as sc://localhost:15002."""
 
     def __init__(self, url: str) -> None:
-        """Connects. Raises INVALID_ARGUMENT where the URL is none, nobody listens there, or Spark Connect's client is not installed."""
+        """Connects. Raises INVALID_ARGUMENT if the URL is invalid, no server listens there, or Spark Connect's client is not installed."""
         server_url.reach(url)
         try:
             from pyspark.sql.connect.session import SparkSession
@@ -105,7 +105,7 @@ class RemoteSession:
             self._spark.stop()
 
     def stages(self) -> Stages:
-        """What the server told last."""
+        """The server's last message."""
         with self._lock:
             return self._stages
 

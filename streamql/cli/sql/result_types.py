@@ -1,7 +1,7 @@
 """What a statement gives back: the rows of a query, the counts of a DML statement, or nothing a reader of rows should see.
 
 Spark answers `num_affected_rows` and the like as rows of a result. A pipe that reads rows must not find them there, so
-the statement's own words decide: comments, CTEs, parentheses and multi-inserts are looked through, nothing is executed.
+the statement's own keywords tell it, behind comments, CTEs and parentheses; nothing is executed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ResultType(Enum):
 
 
 class Shape(NamedTuple):
-    """What a statement gives back, and the keyword that decided it: MERGE for `WITH s AS (…) MERGE INTO …`."""
+    """What a statement gives back, and the keyword that says so: MERGE for `WITH s AS (…) MERGE INTO …`."""
 
     result_type: ResultType
     verb: str
@@ -43,7 +43,7 @@ _OPEN, _CLOSE = "(", ")"
 
 
 def shape_of(text: str) -> Shape:
-    """The shape of one statement, with or without a closing semicolon. Never raises: what cannot be told is a COMMAND."""
+    """The shape of one statement, with or without a closing semicolon. Never raises: an unknown statement is a COMMAND."""
     tokens = [token for token in scan(text) if token.key != ";"]
     return _shape(tokens, 0)
 

@@ -80,23 +80,25 @@ def _portable(frame: DataFrame, schema: StructType) -> DataFrame:
     return numbered.select(*columns)
 
 
-def _needs_cast(kind: DataType) -> bool:
-    return portable_type(kind, DoubleType()) != kind
+def _needs_cast(data_type: DataType) -> bool:
+    return portable_type(data_type, DoubleType()) != data_type
 
 
-def portable_type(kind: DataType, floats: DataType) -> DataType:
+def portable_type(data_type: DataType, floats: DataType) -> DataType:
     """The type in which a value travels; `floats` is what FLOAT becomes: FloatType stands for the way by text."""
-    if isinstance(kind, FloatType):
+    if isinstance(data_type, FloatType):
         return StringType() if isinstance(floats, FloatType) else floats
-    if isinstance(kind, ArrayType):
-        return ArrayType(portable_type(kind.elementType, floats), kind.containsNull)
-    if isinstance(kind, MapType):
-        key, value = portable_type(kind.keyType, floats), portable_type(kind.valueType, floats)
-        return MapType(key, value, kind.valueContainsNull)
-    if isinstance(kind, StructType):
-        return StructType([StructField(f.name, portable_type(f.dataType, floats), f.nullable) for f in kind.fields])
-    return kind if isinstance(kind, _AS_THEY_ARE) else StringType()
+    if isinstance(data_type, ArrayType):
+        return ArrayType(portable_type(data_type.elementType, floats), data_type.containsNull)
+    if isinstance(data_type, MapType):
+        key, value = portable_type(data_type.keyType, floats), portable_type(data_type.valueType, floats)
+        return MapType(key, value, data_type.valueContainsNull)
+    if isinstance(data_type, StructType):
+        return StructType(
+            [StructField(f.name, portable_type(f.dataType, floats), f.nullable) for f in data_type.fields]
+        )
+    return data_type if isinstance(data_type, _AS_THEY_ARE) else StringType()
 
 
-def _holds_float(kind: DataType) -> bool:
-    return portable_type(kind, DoubleType()) != portable_type(kind, FloatType())
+def _holds_float(data_type: DataType) -> bool:
+    return portable_type(data_type, DoubleType()) != portable_type(data_type, FloatType())

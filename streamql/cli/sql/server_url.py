@@ -12,7 +12,7 @@ PORT_DEFAULT = 15002
 
 
 def server_of(url: str) -> str:
-    """The host and port of a URL, for people."""
+    """The host and port of a URL, for display."""
     parts = urlsplit(url)
     return f"{parts.hostname or '?'}:{_port(url)}"
 
@@ -25,7 +25,7 @@ def _port(url: str) -> int:
 
 
 def reach(url: str) -> None:
-    """Tells at once that nobody listens: the client itself would try for minutes. Raises INVALID_ARGUMENT."""
+    """Fails at once if no server listens: the client itself would try for minutes. Raises INVALID_ARGUMENT."""
     parts = urlsplit(url)
     if parts.scheme != "sc" or not parts.hostname:
         raise StreamqlError("INVALID_ARGUMENT", f"{url} is no Spark Connect URL", hint="--connect sc://host:15002")

@@ -65,7 +65,7 @@ class Runner:
         self._task: Task[object] | None = None
         self._progress = Progress(session, screen)
         self.is_dead = False
-        """Whether no statement can run any more."""
+        """Whether statements can no longer run."""
         self.done = 0
         """How many statements succeeded."""
         self.failures: list[Failure] = []
@@ -98,7 +98,7 @@ class Runner:
         continue_on_error: bool = False,
         stops: Callable[[], bool] = lambda: False,
     ) -> list[Statement]:
-        """Some statements; those that failed, of which the person was told. Raises KeyboardInterrupt after Ctrl-C, OutputClosedError."""
+        """Some statements; those that failed, which were reported to the user. Raises KeyboardInterrupt after Ctrl-C, OutputClosedError."""
         failed: list[Statement] = []
         for position, statement in enumerate(statements):
             if stops() and not self._session.in_transaction():
@@ -120,7 +120,7 @@ class Runner:
         return failed
 
     def end_transaction(self, said: str) -> bool:
-        """Whether a transaction was open: it is rolled back, and the person told, `said` first."""
+        """Whether a transaction was open: it is rolled back and the user is warned, `said` first."""
         if not self._session.in_transaction():
             return False
         try:
@@ -161,7 +161,7 @@ class Runner:
                 while not self._is_over(task):
                     pass
         except KeyboardInterrupt:
-            self._cancel(task)  # progress asks nothing any more: the process may be about to end
+            self._cancel(task)  # progress must no longer ask: the process may be about to end
             raise
         return task.result()
 

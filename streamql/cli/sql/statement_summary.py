@@ -82,7 +82,7 @@ def _changed(verb: str, facts: dict[str, object]) -> str:
 
 
 def _parts(facts: dict[str, object]) -> str:
-    """In parentheses, what the affected rows consist of; empty if they are of one kind."""
+    """In parentheses, what the affected rows consist of; empty if they are of one type."""
     parts = [
         f"{text_of(v)} {k[4:-5].replace('_', ' ')}"
         for k, v in facts.items()

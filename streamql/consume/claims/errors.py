@@ -136,7 +136,7 @@ def arrived(done: ClaimedStatement, what: str) -> StreamqlError:
     return StreamqlError(
         "STATEMENT_COMMITTED",
         f"an earlier statement of the transaction into {done.target} {what} (version {done.target_version})",
-        hint="go on without it, if this one was to stand for it: what it wrote is in; else run this one once more. Or ROLLBACK, and "
+        hint="leave this one out, if it was meant to replace it: what it wrote is in; else run this one once more. Or ROLLBACK, and "
         f"RESTORE {done.target}",
         statement=done.text,
     )
@@ -167,7 +167,7 @@ def partially_committed(claim: Claim, what: str) -> StreamqlError:
 @contextmanager
 def with_recovery_hint(claim: Claim | None) -> Iterator[None]:
     """Where a transaction waits for a stream with others claimed and written already (`claim`: none, if the waiting statement reads those
-    too): each of two may hold what the other one wants. Tells the way out, which is to commit what is done of one."""
+    too): each of two transactions may hold the streams of the other one. The hint says how to recover: commit what is done of one."""
     try:
         yield
     except StreamqlError as e:
@@ -197,11 +197,11 @@ def lost_without_commit(claim: Claim, outcome: str | None) -> StreamqlError:
 
 
 def lost_with_data(claim: Claim, why: str) -> StreamqlError:
-    """The error for a consumption whose claim others took and ended, though data of it is in: the user must look."""
+    """The error for a consumption whose claim others took and ended, though data of it is in: the user must check."""
     return StreamqlError(
         "CLAIM_LOST",
         f"consumption {claim.consumption_id} lost its claim: {why}; its data IS in {claim.where_done}",
-        hint="before anybody runs it again, look whether the stream still shows these changes: if so, RESTORE the targets, or "
+        hint="before you run it again, check whether the stream still shows these changes: if so, RESTORE the targets, or "
         "ALTER STREAM … SET OFFSET behind them; SELECT * FROM streamql.consumptions tells who moved it",
         consumption_id=claim.consumption_id,
     )
@@ -222,17 +222,17 @@ def in_doubt(claim: Claim, statement: ClaimedStatement, why: str, names: Mapping
     of its streams, by id."""
     moving = {uuid: i for uuid, i in claim.intervals.items() if i.after != i.through}
     is_whole = not claim.is_block and len(claim.statements) == 1 and bool(moving)
-    told = {min(moving): moving[min(moving)]} if is_whole else claim.intervals  # it moves the others along
-    along = " (its other streams move along)" if len(told) < len(claim.intervals) else ""
-    arrived = "; ".join(f"ALTER STREAM {names.get(u, '…')} SET OFFSET VERSION {i.through}" for u, i in told.items())
+    kept = {min(moving): moving[min(moving)]} if is_whole else claim.intervals  # it moves the others along
+    along = " (its other streams move along)" if len(kept) < len(claim.intervals) else ""
+    arrived = "; ".join(f"ALTER STREAM {names.get(u, '…')} SET OFFSET VERSION {i.through}" for u, i in kept.items())
     again = "run the statement again once it can be; only if it never can: " if why.startswith(UNREACHABLE) else ""
     others = f"; others of its statements committed, into {claim.where_done}" if claim.done else ""
     undo = f"RESTORE {', '.join(s.target for s in claim.done)}, then " if claim.done else ""
     release = f"{undo}ALTER STREAM {names.get(min(claim.intervals), '…')} RELEASE"
     return StreamqlError(
         "CONSUMPTION_IN_DOUBT",
-        f"whether consumption {claim.consumption_id} into {statement.target} committed cannot be told: {why} ({statement.path}){others}",
-        hint=f"{again}look whether the rows arrived; if so, {arrived}{along}; if not, {release}",
+        f"whether consumption {claim.consumption_id} into {statement.target} committed is not known: {why} ({statement.path}){others}",
+        hint=f"{again}check whether the rows arrived; if so, {arrived}{along}; if not, {release}",
         consumption_id=claim.consumption_id,
         path=statement.path,
     )

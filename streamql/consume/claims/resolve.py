@@ -38,7 +38,7 @@ def resolve_statement(spark: SparkSession, claim: Claim, statement: ClaimedState
         table = DeltaTable(spark, statement.path)
         latest = table.latest()
         if not latest.exists:
-            raise InDoubt("there is no table any more where it wrote")
+            raise InDoubt("the table that it wrote no longer exists")
         found = find_txn(spark, table, latest, statement.app_id, claim.commit_number, statement.seen)
         if found is not None and found.number >= claim.commit_number:
             if found.number > claim.commit_number:

@@ -65,7 +65,7 @@ def wait_until_free(
                 if e.code in ("CONSUMPTION_IN_DOUBT", "CATALOG_UNREADABLE") and give_up:
                     return now
                 raise
-            continue  # the stream is free, or has a new claim: a caller that does not wait may look once more, too
+            continue  # the stream is free, or has a new claim: a caller that does not wait may also try once more
         if time.monotonic() > deadline or cancelled != _cancelled or is_cancelled(spark):
             raise busy(now)
         time.sleep(pause)

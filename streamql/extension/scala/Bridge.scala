@@ -17,19 +17,20 @@ trait Handler {
   @throws[Throwable] def bind(sql: String, names: Array[String], literals: Array[String]): String
   /** A second chance for a statement that the delegate rejected; null: the delegate's error stands. */
   @throws[Throwable] def rejected(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan
-  /** The change set of a stream, pinned for the statement `pin`, with `options` (a JSON object); null: no stream has this name. */
-  @throws[Throwable] def resolve(
-      session: SparkSession, name: Array[String], options: String, pin: String): LogicalPlan
+  /** The change set of a stream, pinned for the statement `pin`; `request`: how it is read (JSON, of ResolveStreams); null: no stream has this name. */
+  @throws[Throwable] def resolve(session: SparkSession, name: Array[String], request: String, pin: String): LogicalPlan
   /** The value or the relation that one of our functions stands for. */
   @throws[Throwable] def function(session: SparkSession, name: String, arguments: Array[Object]): Object
   /** Runs one of our own statements. */
   @throws[Throwable] def run(session: SparkSession, sql: String): JList[Row]
   /** Runs a statement that consumes streams. */
   @throws[Throwable] def consume(session: SparkSession, command: ConsumeCommand): JList[Row]
-  /** Refuses a command on `name` where a stream has that name; `kind` says what the command would do. */
-  @throws[Throwable] def guard(session: SparkSession, kind: String, name: Array[String]): Unit
-  /** The hint for an error of Spark's, null: there is none. `kind` says which error, `name` what it is about, `known` what else is there. */
-  @throws[Throwable] def hint(session: SparkSession, kind: String, name: Array[String], known: Array[String]): String
+  /** Refuses a command on `name` where a stream has that name; `command` says what the command would do. */
+  @throws[Throwable] def guard(session: SparkSession, command: String, name: Array[String]): Unit
+  /** Refuses VACUUM of files that a stream has still to read; `hours`: those of RETAIN, null: the table's own retention. */
+  @throws[Throwable] def guardVacuum(session: SparkSession, path: String, hours: java.lang.Double): Unit
+  /** The hint for an error of Spark's, null: there is none. `subject` says what `name` is, `name` what it is about, `known` what else is there. */
+  @throws[Throwable] def hint(session: SparkSession, subject: String, name: Array[String], known: Array[String]): String
   /** A server's client has closed the session: its open transaction is given up. */
   @throws[Throwable] def closed(session: SparkSession): Unit
 }
@@ -61,14 +62,6 @@ class StreamqlException(
   override def getSqlState: String = state
   override def getMessage: String = text
   override def getSimpleMessage: String = text
-  // Spark would make a plain AnalysisException of it, and look our code up among its own.
+  // Spark would make a plain AnalysisException of it, and search for our code among its own.
   override def withPosition(origin: Origin): AnalysisException = this
-}
-
-object Errors {
-  def analysis(code: String, state: String, text: String, line: Integer, column: Integer): StreamqlException =
-    new StreamqlException(code, state, text, Option(line).map(_.intValue), Option(column).map(_.intValue - 1), None)
-
-  def sidecar(what: String, hint: String): StreamqlException =
-    analysis("SIDECAR_FAILED", "58000", s"[SIDECAR_FAILED] $what\nHint: $hint", null, null)
 }

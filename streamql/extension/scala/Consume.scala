@@ -24,11 +24,11 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.StructType
 
 /**
- * Where a statement writes: Delta's `path` and table id, or nothing of the kind. `mark`: of a reservation, a marked table without rows.
+ * Where a statement writes: Delta's `path` and table id, or neither for a target that is not Delta. `mark`: of a reservation, a marked table without rows.
  * `managed`: whether DROP TABLE removes its files. `forgets`: after how long a table that the statement makes would forget transactions,
  * by its properties or a default of the session; empty: it would not.
  */
-case class Target(kind: String, operation: String, name: String, path: String, tableId: String, exists: Boolean,
+case class Target(format: String, operation: String, name: String, path: String, tableId: String, exists: Boolean,
     mark: String = "", managed: Boolean = false, forgets: String = "")
 
 /** What reads stood for when this was made. */
@@ -40,7 +40,7 @@ final class KeptReads(kept: Seq[(Binding, LogicalPlan, String)]) {
 }
 
 /**
- * A statement that reads streams and commits, analysed. Python claims the streams, calls `execute` for each statement, decides by the
+ * A statement that reads streams and commits, analysed. Python claims the streams, calls `execute` for each statement, resolves the outcome by the
  * targets' logs and moves the offsets. `isQuery`: a query whose rows are the result (WITH CONSUME), of the streams with the ids `asked`.
  * `pin`: the name under which this statement's reads were pinned.
  */
@@ -124,7 +124,7 @@ object Targets {
     found(session, plan)
   }
 
-  /** A writer's own transaction would take the place of the one that decides the consumption, wherever it is asked for: Delta takes its
+  /** A writer's own transaction would replace the one by which the consumption is resolved, whichever way it is set: Delta takes its
    * options from the writer, from the target (`INSERT INTO t WITH (…)`) and from what a new table is to have. */
   private def refuseTransactions(plan: LogicalPlan): Unit = {
     def table(t: LogicalPlan): Iterable[String] = t.collect { case r: DataSourceV2Relation => r.options.keySet.asScala }.flatten
@@ -144,7 +144,8 @@ object Targets {
       case _ => Nil
     }
     // Spark keeps a new table's OPTIONS as properties that begin with `option.`
-    keys.find(k => Seq("txnappid", "txnversion").contains(k.toLowerCase.stripPrefix("option."))).foreach(Refusals.transaction)
+    keys.find(k => Seq("txnappid", "txnversion").contains(k.toLowerCase.stripPrefix("option.")))
+      .foreach(option => throw Errors("UNSUPPORTED_CLAUSE", "WRITER_TRANSACTION", "option" -> option))
   }
 
   private def found(session: SparkSession, plan: LogicalPlan): Target = plan match {
@@ -196,8 +197,8 @@ object Targets {
       val name = (catalog.name +: identifier.namespace.toSeq :+ identifier.name).map(quoteIfNeeded).mkString(".")
       val provider = wanted(c).provider.getOrElse(session.conf.get("spark.sql.sources.default"))
       val operation = c match {
-        case _: CreateTableAsSelect => "CTAS"
-        case r: ReplaceTableAsSelect => if (r.orCreate) "RTAS" else "REPLACE"
+        case _: CreateTableAsSelect => Shared.constant("creations", "create")
+        case r: ReplaceTableAsSelect => Shared.constant("creations", if (r.orCreate) "createOrReplace" else "replace")
       }
       val table =
         try Some(catalog.asTableCatalog.loadTable(identifier)).filter {
@@ -208,16 +209,16 @@ object Targets {
         case Some(t: DeltaTableV2) =>
           val mark = t.initialSnapshot.metadata.configuration.getOrElse(reservedKey, "")
           val reserved = mark.nonEmpty && t.initialSnapshot.allFiles.isEmpty
-          Target(if (provider.equalsIgnoreCase("delta")) "delta" else "other", operation + (if (reserved) "_RESERVED" else ""), name,
+          Target(if (provider.equalsIgnoreCase("delta")) "delta" else "other", operation, name,
             t.deltaLog.dataPath.toString, t.initialSnapshot.metadata.id, exists = true, mark = if (reserved) mark else "",
             managed = t.catalogTable.exists(_.tableType == CatalogTableType.MANAGED))
         case Some(_) => Target("other", operation, name, "", "", exists = true)
         case None => Target(if (provider.equalsIgnoreCase("delta")) "delta" else "other", operation, name, "", "", exists = false)
       }
-    case other => Target("other", "CTAS", other.nodeName, "", "", exists = false)
+    case other => Target("other", Shared.constant("creations", "create"), other.nodeName, "", "", exists = false)
   }
 
-  val reservedKey = "streamql.reserved"
+  val reservedKey: String = Shared.constant("properties", "reserved")
 
   /** What the table that a statement makes is to be like. */
   def wanted(plan: V2CreateTableAsSelectPlan): TableSpecBase = plan match {

@@ -29,8 +29,8 @@ final class ChangeCounter extends Serializable { // Spark's windows take the pla
 }
 
 object ChangeCounter {
-  val column = "__change_type"
-  val types: Seq[String] = Seq("INSERT", "DELETE", "UPDATE_BEFORE", "UPDATE_AFTER")
+  val column: String = Shared.constant("columns", "changeType")
+  val types: Seq[String] = Shared.changeTypes
 }
 
 /** Lets all rows pass, and counts them by `changeType`. */
@@ -83,13 +83,13 @@ case class CountChangesExec(counter: ChangeCounter, changeType: Attribute, child
 
   /** The change type has been evaluated by then: it is what this node references. */
   override def doConsume(ctx: CodegenContext, input: Seq[ExprCode], row: ExprCode): String = {
-    val kind = input(child.output.indexWhere(_.exprId == changeType.exprId))
+    val changeTypeCode = input(child.output.indexWhere(_.exprId == changeType.exprId))
     val arms = counting.zip(ChangeCounter.types).map { case (metric, t) =>
       val (count, wanted) = (ctx.addReferenceObj("rows", metric), ctx.addReferenceObj("changeType", UTF8String.fromString(t)))
-      s"if ($wanted.equals(${kind.value})) $count.add(1);"
+      s"if ($wanted.equals(${changeTypeCode.value})) $count.add(1);"
     }
     s"""
-       |if (!${kind.isNull}) { ${arms.mkString(" else ")} }
+       |if (!${changeTypeCode.isNull}) { ${arms.mkString(" else ")} }
        |${consume(ctx, input)}
      """.stripMargin
   }

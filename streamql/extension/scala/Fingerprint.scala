@@ -18,15 +18,15 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
 
-/** What stands for a stream where a plan is only to be told from others: the stream, whatever its interval is. */
+/** What stands for a stream in a plan that is only compared with others: the stream, whatever its interval is. */
 case class StreamLeaf(stream: String, columns: Seq[String]) extends LeafNode {
   override def output: Seq[Attribute] = Nil
 }
 
 /**
- * By what a statement is known again, in this process or another: of a text, the text and where in it; of what has none (a DataFrame
+ * By what a statement is matched, in this process or another: of a text, the text and where in it; of what has none (a DataFrame
  * writer) or one that does not say all (EXECUTE IMMEDIATE … USING), also the analysed queries. Two statements that differ must never have one
- * fingerprint: the second would be taken for the first, and skipped. One that is not known again is refused.
+ * fingerprint: the second would be taken for the first, and skipped. One that does not match is refused.
  */
 object Fingerprint {
   private val EXECUTE_IMMEDIATE = "EXECUTE IMMEDIATE"
@@ -64,7 +64,7 @@ object Fingerprint {
   private def held(plan: LogicalPlan): Seq[LogicalPlan] = // CREATE TABLE AS has no children once it is analysed
     plan.innerChildren.collect { case p: LogicalPlan => p }
 
-  /** The origin of a statement that was written as text; none of a DataFrame writer, also where its query was. */
+  /** The origin of a statement that was written as text; none of a DataFrame writer, even if its query was. */
   private def written(plan: LogicalPlan): Option[Origin] = plan match {
     case p if p.origin.sqlText.isDefined => Some(p.origin)
     case c: V2CreateTableAsSelectPlan => Some(c.name.origin).filter(_.sqlText.isDefined) // its own is lost in the analysis
@@ -133,7 +133,7 @@ object Fingerprint {
     case local: LocalRelation =>
       val bytes = UnsafeProjection.create(local.output.map(_.dataType).toArray)
       local.data.map(row => hash(bytes(row).getBytes))
-    // What is in it, only a job could tell; so it is known again in this process, and in no other.
+    // What is in it, only a job could tell; so it is matched in this process only.
     case r: LogicalRDD => Seq(s"$PROCESS/${r.rdd.id}")
     case _ => Nil
   }
@@ -148,7 +148,7 @@ object Fingerprint {
     case n: NamedExpression if !n.isInstanceOf[NamedLambdaVariable] && n.resolved => hash(n.name.getBytes("UTF-8"))
   }
 
-  /** Spark leaves the 26th argument of a function out of its text, and all behind it; so it cuts long plans, where it is told to. */
+  /** Spark leaves the 26th argument of a function out of its text, and all behind it; so it cuts long plans, if a setting says so. */
   private def inFull[T](work: => T): T = {
     val conf = SQLConf.get.clone()
     conf.setConf(SQLConf.MAX_TO_STRING_FIELDS, Int.MaxValue)

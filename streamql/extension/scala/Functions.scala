@@ -27,8 +27,7 @@ object Functions {
     case Literal(null, _) => null
     case Literal(s: UTF8String, _) => s.toString
     case Literal(v @ (_: Int | _: Long | _: Boolean), BooleanType | IntegerType | LongType) => v.asInstanceOf[Object]
-    case _ if e.references.nonEmpty || !e.resolved => throw Errors.analysis("INVALID_ARGUMENT", "22023",
-      s"[INVALID_ARGUMENT] $name takes constants, not ${e.sql}\nHint: name the stream as a string, $name('db.s')", null, null)
+    case _ if e.references.nonEmpty || !e.resolved => throw Errors("INVALID_ARGUMENT", "NOT_CONSTANT", "function" -> name, "argument" -> e.sql)
     case _ =>
       val isTime = Seq(TimestampType, DateType, TimestampNTZType).contains(e.dataType)
       val typed = if (isTime) Cast(e, TimestampType, Some(session.conf.get("spark.sql.session.timeZone"))) else e
@@ -50,11 +49,13 @@ object Functions {
   private def time(micros: Object): Literal =
     if (micros == null) Literal(null, TimestampType) else Literal(micros.asInstanceOf[Number].longValue, TimestampType)
 
-  val scalar: Seq[Scalar] = Seq(
-    scalarFunction("stream_has_data", v => Literal(v.asInstanceOf[Boolean])),
-    scalarFunction("stream_table_timestamp", time))
+  private def named(function: String): String = Shared.constant("functions", function)
 
-  val table: Seq[Table] = Seq("streamql_changes", "stream_backlog", "stream_status").map(tableFunction)
+  val scalar: Seq[Scalar] = Seq(
+    scalarFunction(named("hasData"), v => Literal(v.asInstanceOf[Boolean])),
+    scalarFunction(named("tableTimestamp"), time))
+
+  val table: Seq[Table] = Seq("changes", "backlog", "status").map(named).map(tableFunction)
 }
 
 /** What one of our functions answered; a constant like a literal, but that a plan tells it from others, and that a column of it is named as it was called. */

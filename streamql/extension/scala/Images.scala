@@ -30,14 +30,14 @@ object Images {
 
   /**
    * A change set's rows as they are shown: `columns` is a JSON array of [name, what], where `what` is the name of a column of `df`, or one
-   * of the constants below. `kind`: the change type of all rows; null: column `kindColumn` says it. Made of resolved expressions: to
+   * of the constants below. `constant`: the change type of all rows; null: column `changeTypeColumn` holds it. Made of resolved expressions: to
    * parse and resolve some fifteen columns takes as long as to read a small file.
    */
-  def shown(df: DataFrame, columns: String, kind: String, kindColumn: String, versionColumn: String, times: CommitTimes): DataFrame = {
+  def shown(df: DataFrame, columns: String, constant: String, changeTypeColumn: String, versionColumn: String, times: CommitTimes): DataFrame = {
     val dataset = df.asInstanceOf[Dataset[Row]]
     val child = dataset.queryExecution.analyzed
     val byName = child.output.map(a => a.name -> a).toMap
-    val changeType: Expression = if (kind == null) byName(kindColumn) else Literal(kind)
+    val changeType: Expression = if (constant == null) byName(changeTypeColumn) else Literal(constant)
     def is(one: String, other: String) = Or(EqualTo(changeType, Literal(one)), EqualTo(changeType, Literal(other)))
     val list = mapper.readTree(columns).elements().asScala.toSeq.map { pair =>
       val (name, what) = (pair.get(0).asText, pair.get(1).asText)
@@ -55,10 +55,10 @@ object Images {
     }
     Dataset.ofRows(dataset.sparkSession, Project(list, child))
   }
-  private val TYPE = "\u0000type"
-  private val TIME = "\u0000time"
-  private val ACTION = "\u0000action"
-  private val IS_UPDATE = "\u0000is_update"
+  private val TYPE = Shared.constant("shown", "type")
+  private val TIME = Shared.constant("shown", "time")
+  private val ACTION = Shared.constant("shown", "action")
+  private val IS_UPDATE = Shared.constant("shown", "isUpdate")
 
   /**
    * Rows of two sides, both (row id, version, columns …), by row id: from each pair the rows of the change set, under the `names` (JSON)
@@ -78,7 +78,7 @@ object Images {
   def unfold(pairs: DataFrame, names: String): DataFrame = unfolded(pairs, pairs.queryExecution.analyzed, names)
 
   /**
-   * Each pair becomes two rows. Unlike a union, the input is computed once; unlike explode, columns that nobody asks for go. Expressions
+   * Each pair becomes two rows. Unlike a union, the input is computed once; unlike explode, unused columns are pruned. Expressions
    * are made resolved: to parse and resolve them takes longer than to compare a few thousand rows.
    */
   private def unfolded(df: DataFrame, pairs: LogicalPlan, names: String): DataFrame = {
@@ -88,10 +88,10 @@ object Images {
     val changes = Or(Or(IsNull(b.head), IsNull(a.head)), Not(alike))
     val kept = Dataset.ofRows(session, Filter(changes, pairs)).queryExecution.analyzed
     val (before, after) = kept.output.splitAt(kept.output.length / 2)
-    def kind(own: Attribute, other: Attribute, alone: String, paired: String) =
+    def changeType(own: Attribute, other: Attribute, alone: String, paired: String) =
       If(IsNull(own), Literal(null, StringType), If(IsNull(other), Literal(alone), Literal(paired)))
     val halves = Seq(
-      kind(before.head, after.head, "DELETE", "UPDATE_BEFORE") +: before, kind(after.head, before.head, "INSERT", "UPDATE_AFTER") +: after)
+      changeType(before.head, after.head, "DELETE", "UPDATE_BEFORE") +: before, changeType(after.head, before.head, "INSERT", "UPDATE_AFTER") +: after)
     val output = strings(names).zip(halves.head).map { case (name, e) => AttributeReference(name, e.dataType, nullable = true)() }
     Dataset.ofRows(session, Filter(IsNotNull(output.head), Expand(halves, output, kept)))
   }

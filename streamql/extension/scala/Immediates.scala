@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.DataType
 object Immediates {
   private val NAME = "(?i)IMMEDIATE".r
 
-  /** What was parsed, alone or within a script, with a look at the text that is going to be run. */
+  /** What was parsed, alone or within a script, after a check of the text that is going to be run. */
   def guarded(text: String, parsed: LogicalPlan, parser: ParserInterface): LogicalPlan =
     if (NAME.findFirstIn(text).isEmpty) parsed else new Immediates(parser).guarded(parsed)
 }
@@ -45,7 +45,7 @@ case class IntoVariables(child: Expression, parser: ParserInterface) extends Una
   override def sql: String = child.sql
   override def eval(input: InternalRow): Any = {
     val text = child.eval(input)
-    if (text != null && consumes(text.toString)) Refusals.intoVariables()
+    if (text != null && consumes(text.toString)) throw Errors("UNSUPPORTED_STATEMENT", "INTO_VARIABLES")
     text
   }
   override protected def withNewChildInternal(newChild: Expression): IntoVariables = copy(child = newChild)

@@ -12,5 +12,5 @@ import org.apache.hadoop.hive.metastore.api.{Database, HiveObjectType, Partition
  */
 class NoHiveTransactions extends CompactionTxnHandler {
   override def setConf(conf: HiveConf): Unit = ()
-  override def cleanupRecords(kind: HiveObjectType, db: Database, table: Table, partitions: JIterator[Partition]): Unit = ()
+  override def cleanupRecords(objectType: HiveObjectType, db: Database, table: Table, partitions: JIterator[Partition]): Unit = ()
 }

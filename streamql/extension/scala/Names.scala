@@ -32,13 +32,13 @@ object Names {
     manager.catalog(catalog).asNamespaceCatalog.namespaceExists(Array(schema))
   }
 
-  /** {kind: delta|managed|view|other|missing, path, tableId, columns, provider} of a three-part name. */
+  /** {type: delta|managed|view|other|missing, path, tableId, columns, provider} of a three-part name. */
   def identify(session: SparkSession, catalog: String, schema: String, table: String): String = {
     val node = mapper.createObjectNode()
     def columns(names: Seq[String]): Unit = { val list = node.putArray("columns"); names.foreach(list.add) }
     def delta(log: DeltaLog): Unit = {
       val snapshot = Newest.of(log)
-      node.put("kind", if (snapshot.version < 0) "missing" else "delta")
+      node.put("type", if (snapshot.version < 0) "missing" else "delta")
       node.put("path", log.dataPath.toString)
       node.put("tableId", snapshot.metadata.id)
       columns(snapshot.metadata.schema.fieldNames.toSeq)
@@ -50,13 +50,13 @@ object Names {
     else try manager.catalog(catalog).asTableCatalog.loadTable(Identifier.of(Array(schema), table)) match {
       case t: DeltaTableV2 =>
         try delta(t.deltaLog)
-        catch { case e: DeltaThrowable if e.getErrorClass == "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED" => node.put("kind", "managed") }
-      case t: V1Table if t.v1Table.tableType == CatalogTableType.VIEW => node.put("kind", "view")
+        catch { case e: DeltaThrowable if e.getErrorClass == "DELTA_PATH_BASED_ACCESS_TO_CATALOG_MANAGED_TABLE_BLOCKED" => node.put("type", "managed") }
+      case t: V1Table if t.v1Table.tableType == CatalogTableType.VIEW => node.put("type", "view")
       case t =>
-        node.put("kind", "other")
+        node.put("type", "other")
         node.put("provider", Option(t.properties.get("provider")).getOrElse(t.name))
         columns(t.columns.toSeq.map(_.name))
-    } catch { case _: NoSuchTableException | _: NoSuchDatabaseException | _: NoSuchNamespaceException => node.put("kind", "missing") }
+    } catch { case _: NoSuchTableException | _: NoSuchDatabaseException | _: NoSuchNamespaceException => node.put("type", "missing") }
     node.toString
   }
 

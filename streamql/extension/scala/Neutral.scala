@@ -28,7 +28,7 @@ object Neutral {
   /** Spark takes the default of this one from an environment variable. */
   private val pinned = Map(SQLConf.ANSI_ENABLED.key -> "true")
 
-  /** The settings of these kinds that a session has changed. */
+  /** The settings of these types that a session has changed. */
   private def changed(session: ClassicSession): Iterable[String] = session.sessionState.conf.getAllConfs.collect {
     case (key, value) if (single(key) || families.exists(key.startsWith)) && !isDefault(key, value) => key
   }
@@ -51,7 +51,7 @@ object Neutral {
 
   private val clones = new WeakHashMap[ClassicSession, (Map[String, String], SoftReference[ClassicSession])]()
 
-  /** For what is only read: the session itself if it has set nothing of the kind, else a clone that is kept for as long as settings stay. */
+  /** For what is only read: the session itself if it has set none of them, else a clone that is kept for as long as settings stay. */
   def of(session: SparkSession): ClassicSession = Option(other(session)).getOrElse(session.asInstanceOf[ClassicSession])
 
   /** The clone that `of` answers; null where that is the session itself. */

@@ -17,7 +17,7 @@ import org.roaringbitmap.RoaringBitmap
 
 /**
  * Makes Spark's Parquet reader read only the pages, and of these only the runs, that hold rows at given positions: a row lost by a large
- * file costs a page then, not the file. Parquet can read so (it does for filters); Spark's reader has no way to be told, so the part of
+ * file costs a page then, not the file. Parquet can read so (it does for filters); Spark's reader has no setting for it, so the part of
  * it that fetches row groups is exchanged before the first is fetched. Where that cannot be done (another Spark, a file without offset
  * indexes, too many runs) the reader stays as it is, and reads all rows: that is slower, and as right.
  */
@@ -59,8 +59,8 @@ object Pages extends Logging {
         case "close" => file.close(); null
         case other => throw new UnsupportedOperationException(other)
       }
-      val kind = groups.getType
-      groups.set(vectorized, Proxy.newProxyInstance(kind.getClassLoader, Array[Class[_]](kind), handler))
+      val interface = groups.getType
+      groups.set(vectorized, Proxy.newProxyInstance(interface.getClassLoader, Array[Class[_]](interface), handler))
       total.setLong(vectorized, count)
     }
     restricts

@@ -2,7 +2,6 @@ package org.apache.spark.sql.streamql
 
 import java.util.regex.Pattern
 
-import scala.io.{Codec, Source}
 
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
@@ -16,7 +15,7 @@ import org.apache.spark.sql.internal.VariableSubstitution
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
- * The outermost parser: a cheap test decides whether a statement crosses to Python at all, and what the delegate rejects is
+ * The outermost parser: a cheap test says whether a statement crosses to Python at all, and what the delegate rejects is
  * offered to Python once before the error is raised.
  */
 class Parser(session: SparkSession, delegate: ParserInterface) extends ParserInterface {
@@ -29,14 +28,14 @@ class Parser(session: SparkSession, delegate: ParserInterface) extends ParserInt
     })
   }
 
-  /** What Spark cannot parse, where it is ours; where nobody can answer for streamql, Spark's own error is the one to show. */
+  /** What Spark cannot parse, if it is ours; if no handler can answer, Spark's own error is shown. */
   private def rejected(next: Delegate, sql: String): Option[LogicalPlan] =
     try Option(Bridge.get.rejected(session, next, sql))
     catch { case e: StreamqlException if e.getCondition == "SIDECAR_FAILED" => None }
 
   /**
    * Parameters are put into the text here, by Spark's own substitution. The delegate is Delta's parser, which takes the interface's
-   * default, and that forgets them (delta-io/delta#7640, SPARK-59672). What Spark cannot parse is ours, or needs mending: Python puts
+   * default, and that forgets them (delta-io/delta#7640, SPARK-59672). What Spark cannot parse is ours, or needs a rewrite: Python puts
    * them there.
    */
   override def parsePlanWithParameters(sql: String, context: ParameterContext): LogicalPlan = {
@@ -70,7 +69,7 @@ class Parser(session: SparkSession, delegate: ParserInterface) extends ParserInt
  * A parameter's value on its way into the text: with space around it, since `-?` must not become `--1`, which is a comment, and with no
  * variable in it, since the text is searched for them once more (strings beside each other are one string).
  */
-private class Value(value: Any, kind: DataType) extends Literal(value, kind) {
+private class Value(value: Any, dataType: DataType) extends Literal(value, dataType) {
   override def sql: String = " " + super.sql.replace("${", "$' '{") + " "
 }
 
@@ -83,11 +82,7 @@ private object Value {
 
 object Parser {
   /** The same file that Python's dialect reads: one definition of what may be ours. */
-  private val prefilter: Pattern = {
-    val in = getClass.getResourceAsStream("/streamql/prefilter.txt")
-    val text = try Source.fromInputStream(in)(Codec.UTF8).mkString.trim finally in.close()
-    Pattern.compile(text, Pattern.CASE_INSENSITIVE | Pattern.DOTALL)
-  }
+  private val prefilter = Pattern.compile(Shared.text("prefilter.txt"), Pattern.CASE_INSENSITIVE | Pattern.DOTALL)
   def mightBeOurs(sql: String): Boolean = prefilter.matcher(sql).find()
 }
 
@@ -96,7 +91,7 @@ case class StreamCommand(sql: String, ddl: String) extends LeafRunnableCommand {
   override val output: Seq[Attribute] = DataTypeUtils.toAttributes(Neutral.columns(ddl))
   override def run(session: SparkSession): Seq[Row] = {
     import scala.jdk.CollectionConverters._
-    // Delta prints what it upgrades, on standard output, which in bin/spark-sql is for rows; nobody asked.
+    // Delta prints what it upgrades, on standard output, which in bin/spark-sql is for rows.
     Console.withOut(java.io.OutputStream.nullOutputStream())(Bridge.get.run(session, sql)).asScala.toSeq
   }
 }

@@ -20,7 +20,7 @@ import org.apache.spark.sql.types.DataType
  */
 final class Binding(@volatile var plan: LogicalPlan, @volatile var token: String) extends Serializable {
   private val number = Binding.numbers.incrementAndGet()
-  /** Where a statement that consumes counts the rows it takes; null: nobody counts. */
+  /** Where a statement that consumes counts the rows it takes; null: they are not counted. */
   @volatile var counter: ChangeCounter = _
 }
 
@@ -73,8 +73,7 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
       c.name == a.name && DataTypeUtils.sameType(c.dataType, a.dataType) && DataType.equalsIgnoreCompatibleNullability(c.dataType, a.dataType)
     }
     if (!isSame) {
-      throw Errors.analysis("STREAM_MOVED", "40001",
-        "[STREAM_MOVED] the source's columns changed while the statement waited for the stream\nHint: run the statement again", null, null)
+      throw Errors("STREAM_MOVED", "COLUMNS_CHANGED")
     }
     binding.plan = plan
     binding.token = token
@@ -142,7 +141,7 @@ object Plans {
    * they speak of the source alone, is not TRUE. Otherwise the two images of an updated row would both match one target row.
    * Not with WHEN NOT MATCHED BY SOURCE (dropping a row would make its target unmatched) nor with non-deterministic conditions.
    */
-  def mendMerge(merge: MergeIntoCommand): MergeIntoCommand = {
+  def rewriteMerge(merge: MergeIntoCommand): MergeIntoCommand = {
     import org.apache.spark.sql.catalyst.expressions.{And, Coalesce, Literal, Or, PredicateHelper}
     object split extends PredicateHelper { def apply(e: Expression): Seq[Expression] = splitConjunctivePredicates(e) }
     val conditions = (merge.matchedClauses ++ merge.notMatchedClauses).map(_.condition)
@@ -153,7 +152,7 @@ object Plans {
     if (!usable || aboutSource.exists(_.isEmpty)) merge
     else {
       val canAct = aboutSource.map(_.reduce(And)).map(c => Coalesce(Seq(c, Literal.FalseLiteral)): Expression).reduce(Or)
-      // A copy has the origin of whoever makes it, and by the origin the statement is known again.
+      // A copy has the origin of the code that makes it, and the statement is matched by its origin.
       CurrentOrigin.withOrigin(merge.origin) { merge.copy(source = Filter(canAct, merge.source)) }
     }
   }

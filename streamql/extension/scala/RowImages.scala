@@ -128,10 +128,10 @@ class RowImageFormat(descriptor: SnapshotDescriptor, selecting: Option[Broadcast
 }
 
 object RowImages {
-  val ID = "__streamql_row_id"
-  val VERSION = "__streamql_row_version"
-  val BASE = "__streamql_base"
-  val FILE_VERSION = "__streamql_file_version"
+  val ID: String = Shared.constant("columns", "rowId")
+  val VERSION: String = Shared.constant("columns", "rowVersion")
+  val BASE: String = Shared.constant("columns", "baseRowId")
+  val FILE_VERSION: String = Shared.constant("columns", "fileVersion")
   val names: Set[String] = Set(ID, VERSION, BASE, FILE_VERSION)
   val SELECTION = "streamql_positions"
 
@@ -139,7 +139,7 @@ object RowImages {
 
   /** A column of the answer: one that is read, by its place, or one computed here. */
   sealed trait Column
-  case class Read(place: Int, kind: DataType) extends Column
+  case class Read(place: Int, dataType: DataType) extends Column
   case class Own(name: String) extends Column
 
   /** The columns of the answer, and where among those read (of which there are `width`) are materialized ids, versions, and row indexes. */
@@ -192,7 +192,7 @@ class RowImages(file: PartitionedFile, shape: RowImages.Shape, selection: Option
     def long(place: Int, nullable: Boolean): Expression = BoundReference(place, LongType, nullable)
     val (baseId, version) = (long(shape.width, nullable = false), long(shape.width + 1, nullable = false))
     UnsafeProjection.create(shape.columns.map {
-      case Read(place, kind) => BoundReference(place, kind, nullable = true)
+      case Read(place, dataType) => BoundReference(place, dataType, nullable = true)
       case Own(ID) => Coalesce(shape.id.map(long(_, nullable = true)).toSeq :+ Add(baseId, long(shape.index.get, nullable = false)))
       case Own(VERSION) => Coalesce(shape.version.map(long(_, nullable = true)).toSeq :+ version)
       case Own(BASE) => baseId

@@ -28,15 +28,15 @@ object Pins {
 class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = {
     // By what a transaction knows a statement again that writes, should its streams not let themselves be read.
-    lazy val writes = if (Blocks.isOpen(session) && plan.exists(Plans.isWrite)) Seq("\u0000writes" -> Fingerprint.place(first(plan))) else Nil
+    lazy val writer = if (Blocks.isOpen(session) && plan.exists(Plans.isWrite)) Some(first(plan)) else None
     val resolved = plan.resolveOperatorsUp {
-      case r: UnresolvedRelation => stream(r, writes).getOrElse(r)
+      case r: UnresolvedRelation => stream(r, if (r.isStreaming) "streaming" else "batch", writer).getOrElse(r)
       case d @ DescribeRelation(u: UnresolvedTableOrView, _, _) => shape(u).map(DescribeQueryCommand("", _)).getOrElse(d)
       case c @ ShowColumns(u: UnresolvedTableOrView, in, output) if in.forall(_ == u.multipartIdentifier.init) =>
         shape(u).map(s => LocalRelation.fromExternalRows(output, s.output.map(a => Row(a.name)))).getOrElse(c)
       case i: InsertIntoStatement =>
-        i.table match { // no child of the node, so it is not met above; Python refuses a stream that would be written
-          case r: UnresolvedRelation => Bridge.get.resolve(session, qualified(r.multipartIdentifier), writing(r), Pins.current)
+        i.table match { // no child of the node, so it is not visited above; Python refuses a stream that would be written
+          case r: UnresolvedRelation => Bridge.get.resolve(session, qualified(r.multipartIdentifier), request(r, "write"), Pins.current)
           case _ =>
         }
         Hints.checkColumns(session, i)
@@ -69,12 +69,11 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
 
   /** Of a stream that is asked for its columns alone: nothing is read for it, and no interval is pinned. */
   private def shape(u: UnresolvedTableOrView): Option[LogicalPlan] =
-    stream(UnresolvedRelation(u.multipartIdentifier), Seq("\u0000shape" -> "true"))
+    stream(UnresolvedRelation(u.multipartIdentifier), "columns")
 
-  private def stream(r: UnresolvedRelation, asked: Seq[(String, String)] = Nil): Option[LogicalPlan] = {
+  private def stream(r: UnresolvedRelation, access: String, writer: => Option[LogicalPlan] = None): Option[LogicalPlan] = {
     val name = qualified(r.multipartIdentifier)
-    val more = if (r.isStreaming) Seq("\u0000streaming" -> "true") else asked
-    Option(Bridge.get.resolve(session, name, options(r, more), Pins.current)).map(SubqueryAlias(name.last, _))
+    Option(Bridge.get.resolve(session, name, request(r, access, writer), Pins.current)).map(SubqueryAlias(name.last, _))
   }
 
   /** Inside a view, names are looked up where the view was made. */
@@ -108,68 +107,28 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     })
   }
 
-  private def writing(r: UnresolvedRelation): String = options(r, Seq(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES -> "INSERT"))
-
-  private def options(r: UnresolvedRelation, more: Seq[(String, String)]): String = {
+  /**
+   * How a relation is read, as JSON: `access`, one of those in constants.json; its `options`; and in a transaction the statement that
+   * writes, by its `key` and its `text`, so that Python can note it if the read fails.
+   */
+  private def request(r: UnresolvedRelation, access: String, writer: => Option[LogicalPlan] = None): String = {
     val node = ResolveStreams.mapper.createObjectNode()
-    r.options.forEach((k, v) => node.put(k, v))
-    more.foreach { case (k, v) => node.put(k, v) }
+    val isWritten = r.options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES)
+    node.put("access", Shared.constant("access", if (isWritten) "write" else access))
+    val options = node.putObject("options")
+    r.options.forEach((k, v) => if (k != UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES) options.put(k, v))
+    if (access == "batch") writer.foreach { plan =>
+      node.putObject("writer").put("key", Fingerprint.place(plan)).put("text", Fingerprint.text(plan).trim)
+    }
     node.toString
   }
 
   private def refuseSubquery(statement: String, plan: LogicalPlan): Unit =
-    if (Plans.reads(plan).nonEmpty) Refusals.subquery(statement)
+    if (Plans.reads(plan).nonEmpty) throw Errors("UNSUPPORTED_STATEMENT", "SUBQUERY", "statement" -> statement)
 }
 
 object ResolveStreams {
   private val mapper = new com.fasterxml.jackson.databind.ObjectMapper()
-}
-
-object Refusals {
-  def refuse(code: String, what: String, hint: String): Nothing =
-    throw Errors.analysis(code, "0A000", s"[$code] $what\nHint: $hint", null, null)
-
-  def subquery(statement: String): Nothing = refuse("UNSUPPORTED_STATEMENT",
-    s"$statement cannot read a stream: Delta allows no subquery in it",
-    "MERGE INTO target USING stream ON target.id = stream.id WHEN MATCHED AND stream.__change_type = 'DELETE' THEN DELETE")
-
-  def property(key: String): Nothing = refuse("UNSUPPORTED_CLAUSE", s"CREATE TABLE cannot set $key",
-    s"create the table, then ALTER TABLE t SET PROPERTIES ('$key' = …)")
-
-  def unset(key: String): Nothing = refuse("UNSUPPORTED_CLAUSE", s"$key cannot be unset",
-    "ALTER TABLE t SET PROPERTIES ('change_tracking' = 'false'), or another 'data_retention_days'")
-
-  def plainWrite(): Nothing = refuse("UNSUPPORTED_STATEMENT",
-    "a transaction holds statements that consume streams, and queries; of this one, which changes something and reads no stream, it could " +
-      "not be told whether an earlier run of the transaction has done it",
-    "run it before BEGIN TRANSACTION, or after COMMIT")
-
-  def severalBehindWith(): Nothing = refuse("UNSUPPORTED_STATEMENT",
-    "several INSERTs in one statement cannot read a stream behind WITH RECURSIVE",
-    "BEGIN TRANSACTION, an INSERT for each target, COMMIT")
-
-  def again(): Nothing = refuse("UNSUPPORTED_STATEMENT",
-    "the rows of this DataFrame are those of a statement that has consumed a stream, or written: this way to write them would run it again",
-    "df.select('*') stands for its rows: write that")
-
-  def materializedView(): Nothing = refuse("UNSUPPORTED_STATEMENT", "materialized views are not supported yet",
-    "CREATE TABLE v AS SELECT …, kept current by a stream and MERGE")
-
-  def flatTable(): Nothing = refuse("UNSUPPORTED_TARGET",
-    "CREATE TABLE AS would make what is no Delta table: what is written there cannot be told from what is not",
-    "CREATE TABLE … USING delta AS SELECT …; or make the table, and INSERT after SET spark.streamql.nonDeltaTargets = at_least_once")
-
-  def intoVariables(): Nothing = refuse("UNSUPPORTED_STATEMENT",
-    "EXECUTE IMMEDIATE … INTO cannot take the rows of WITH CONSUME: Spark runs the statement, and then refuses it; the rows would be lost",
-    "take them without INTO; or INSERT them INTO a table, and read that")
-
-  def command(name: String): Nothing = refuse("UNSUPPORTED_STATEMENT",
-    s"$name may not read a stream: it would copy the rows and leave the offset where it is",
-    "INSERT INTO target SELECT … FROM stream, MERGE INTO target USING stream …, or CREATE TABLE target AS SELECT … FROM stream")
-
-  def transaction(option: String): Nothing = refuse("UNSUPPORTED_CLAUSE",
-    s"the option $option cannot be given where a stream is consumed: streamql's own transaction makes the write happen once",
-    "leave txnAppId and txnVersion out")
 }
 
 /**
@@ -183,11 +142,11 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
       case _: ConsumeCommand => plan
       case q: ConsumeQuery if q.resolved => wrap(Seq(q.child), isQuery = true, q.asked)
       case c: Command if c.resolved && Plans.reads(c).nonEmpty => consuming(c)
-      case WithCTE(Commands(several), _) if several.size > 1 && Plans.reads(plan).nonEmpty => Refusals.severalBehindWith()
-      case _: WriteToStreamStatement | _: WriteToStream if Plans.reads(plan).nonEmpty => Refusals.command("writeStream")
-      case Commands(several) if Plans.reads(plan).nonEmpty => wrap(several.map(mend), isQuery = false)
+      case WithCTE(Commands(several), _) if several.size > 1 && Plans.reads(plan).nonEmpty => throw Errors("UNSUPPORTED_STATEMENT", "SEVERAL_INSERTS_WITH_RECURSIVE")
+      case _: WriteToStreamStatement | _: WriteToStream if Plans.reads(plan).nonEmpty => throw Errors("UNSUPPORTED_STATEMENT", "COMMAND", "statement" -> "writeStream")
+      case Commands(several) if Plans.reads(plan).nonEmpty => wrap(several.map(rewritten), isQuery = false)
       case Commands(several) if several.forall(_.resolved) && Blocks.isOpen(session) &&
-          several.exists(c => !Blocks.allows(Commands.bare(c))) => Refusals.plainWrite()
+          several.exists(c => !Blocks.allows(Commands.bare(c))) => throw Errors("UNSUPPORTED_STATEMENT", "PLAIN_WRITE")
       case other => other
     }
   }
@@ -207,16 +166,16 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     }
   }
 
-  /** Inside the command the statement is out of the analyzer's sight, so its last rules and checks are run on it here. */
+  /** Inside the command the analyzer does not see the statement, so its last rules and checks are run on it here. */
   private def wrap(statements: Seq[LogicalPlan], isQuery: Boolean, asked: Seq[String] = Nil): LogicalPlan = {
-    if (statements.exists(s => Plans.writes(Commands.bare(s)).nonEmpty)) Refusals.again()
+    if (statements.exists(s => Plans.writes(Commands.bare(s)).nonEmpty)) throw Errors("UNSUPPORTED_STATEMENT", "STATEMENT_WOULD_RUN_AGAIN")
     val analyzer = session.asInstanceOf[ClassicSession].sessionState.analyzer
     val checked = GuardAndConsume.nested(statements.map(s => analyzer.executeAndCheck(s, new QueryPlanningTracker)))
     ConsumeCommand(checked, isQuery, asked, Pins.current)
   }
 
-  private def mend(c: LogicalPlan): LogicalPlan = c match {
-    case m: MergeIntoCommand => Plans.mendMerge(m)
+  private def rewritten(c: LogicalPlan): LogicalPlan = c match {
+    case m: MergeIntoCommand => Plans.rewriteMerge(m)
     case other => other
   }
 
@@ -224,13 +183,13 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     case _: V2WriteCommand | _: V2CreateTableAsSelectPlan | _: MergeIntoTable | _: MergeIntoCommand | _: DataWritingCommand |
         _: SaveIntoDataSourceCommand | _: InsertIntoDataSourceCommand | _: InsertIntoDataSourceDirCommand |
         _: DeltaDynamicPartitionOverwriteCommand =>
-      wrap(Seq(mend(c)), isQuery = false)
-    case _: CreateDataSourceTableAsSelectCommand => Refusals.flatTable()
-    case _: UpdateCommand => Refusals.subquery("UPDATE")
-    case _: DeleteCommand => Refusals.subquery("DELETE")
+      wrap(Seq(rewritten(c)), isQuery = false)
+    case _: CreateDataSourceTableAsSelectCommand => throw Errors("UNSUPPORTED_TARGET", "NOT_DELTA")
+    case _: UpdateCommand => throw Errors("UNSUPPORTED_STATEMENT", "SUBQUERY", "statement" -> "UPDATE")
+    case _: DeleteCommand => throw Errors("UNSUPPORTED_STATEMENT", "SUBQUERY", "statement" -> "DELETE")
     case _: CreateViewCommand | _: AlterViewAsCommand | _: CacheTableAsSelect | _: CacheTable | _: UncacheTable |
         _: SetVariable | _: CreateVariable | _: ExplainCommand | _: DescribeQueryCommand | _: StreamCommand => c
-    case other => Refusals.command(other.nodeName)
+    case other => throw Errors("UNSUPPORTED_STATEMENT", "COMMAND", "statement" -> other.nodeName)
   }
 
   private def guard(plan: LogicalPlan): Unit = plan match {
@@ -248,8 +207,8 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     case c: DropDatabaseCommand => Bridge.get.guard(session, if (c.cascade) "DROP SCHEMA CASCADE" else "DROP SCHEMA", Array(c.databaseName))
     case c: DropNamespace => c.namespace match {
       case r: org.apache.spark.sql.catalyst.analysis.ResolvedNamespace =>
-        val kind = if (c.cascade) "DROP SCHEMA CASCADE" else "DROP SCHEMA"
-        Bridge.get.guard(session, kind, (r.catalog.name +: r.namespace).toArray)
+        val command = if (c.cascade) "DROP SCHEMA CASCADE" else "DROP SCHEMA"
+        Bridge.get.guard(session, command, (r.catalog.name +: r.namespace).toArray)
       case _ =>
     }
     case c: RenameTable => c.child match {
@@ -259,34 +218,34 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     case c: AlterTableRenameCommand =>
       named("RENAME TABLE", c.newName.copy(database = c.newName.database.orElse(c.oldName.database)).nameParts)
     case c: CreateTableLike => named("CREATE TABLE", c.name)
-    case _: CreateMaterializedViewAsSelect => Refusals.materializedView()
+    case _: CreateMaterializedViewAsSelect => throw Errors("UNSUPPORTED_STATEMENT", "MATERIALIZED_VIEW")
     case c: CreateTableLikeCommand => named("CREATE TABLE", c.targetTable.nameParts)
     case c: CreateDeltaTableCommand => named("CREATE TABLE", c.table.identifier.nameParts) // CLONE
     case v: VacuumTableCommand if v.resolved && !v.dryRun =>
       val path = v.getDeltaTable(v.child, "VACUUM").deltaLog.dataPath.toString
-      Bridge.get.guard(session, "VACUUM", Array(path, v.horizonHours.map(_.toString).getOrElse("")))
-    case c: UnsetTableProperties => ours(c.propertyKeys).foreach(Refusals.unset)
+      Bridge.get.guardVacuum(session, path, v.horizonHours.map(h => java.lang.Double.valueOf(h.toDouble)).orNull)
+    case c: UnsetTableProperties => ours(c.propertyKeys).foreach(key => throw Errors("UNSUPPORTED_CLAUSE", "UNSET_PROPERTY", "property" -> key))
     case _ =>
   }
 
   private def created(name: LogicalPlan, spec: TableSpecBase): Unit = {
-    ours(spec.properties.keys).foreach(Refusals.property)
+    ours(spec.properties.keys).foreach(key => throw Errors("UNSUPPORTED_CLAUSE", "SET_PROPERTY", "property" -> key))
     named("CREATE TABLE", name)
   }
 
   /** Properties of ours, which only ALTER TABLE … SET PROPERTIES understands: Delta would keep them and do nothing. */
   private def ours(keys: Iterable[String]): Option[String] =
-    keys.find(k => k.equalsIgnoreCase("change_tracking") || k.equalsIgnoreCase("data_retention_days"))
+    keys.find(key => Seq("changeTracking", "retentionDays").exists(name => key.equalsIgnoreCase(Shared.constant("properties", name))))
 
-  private def named(kind: String, name: LogicalPlan): Unit = name match {
+  private def named(command: String, name: LogicalPlan): Unit = name match {
     case r: ResolvedIdentifier =>
-      named(kind, (r.catalog.name +: r.identifier.namespace.toSeq) :+ r.identifier.name)
+      named(command, (r.catalog.name +: r.identifier.namespace.toSeq) :+ r.identifier.name)
     case _ =>
   }
-  private def named(kind: String, parts: Seq[String]): Unit = Bridge.get.guard(session, kind, parts.toArray)
+  private def named(command: String, parts: Seq[String]): Unit = Bridge.get.guard(session, command, parts.toArray)
 }
 
-/** DeltaTable.merge gives Spark a command that is analysed already, past every rule of analysis: it is met where it is about to run. */
+/** DeltaTable.merge gives Spark a command that is analysed already, past every rule of analysis: it is caught when it is about to run. */
 class GuardMerges(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case m: MergeIntoCommand => new GuardAndConsume(session)(m)

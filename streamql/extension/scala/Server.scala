@@ -10,8 +10,9 @@ package org.apache.spark.sql.hive.thriftserver.streamql {
   import org.apache.spark.sql.SparkSession
   import org.apache.spark.sql.connect.streamql.ConnectServer
   import org.apache.spark.sql.hive.thriftserver.HiveThriftServer2
+  import org.apache.spark.sql.streamql.Shared
 
-  /** `streamql server`: Spark's Thrift server, and Spark Connect, over one context. It runs until the JVM is told to end. */
+  /** `streamql server`: Spark's Thrift server, and Spark Connect, over one context. It runs until the JVM gets a signal to end. */
   object Server {
     def main(arguments: Array[String]): Unit = {
       val spark = SparkSession.builder().config("spark.sql.datetime.java8API.enabled", true).getOrCreate()
@@ -20,7 +21,7 @@ package org.apache.spark.sql.hive.thriftserver.streamql {
       skipHiveFunctions()
       val server = HiveThriftServer2.startWithContext(spark.sqlContext)
       val port = server.getServices.asScala.collectFirst { case s: ThriftCLIService => s.getPortNumber }
-      val connect = if (conf.getBoolean("spark.streamql.server.connect", false)) Some(ConnectServer.start(spark.sparkContext)) else None
+      val connect = if (conf.getBoolean(Shared.constant("settings", "connect"), false)) Some(ConnectServer.start(spark.sparkContext)) else None
       val urls = port.map(p => s"jdbc:hive2://$host:$p").toSeq ++ connect.map(p => s"sc://$host:$p")
       println(s"streamql server: ready: ${urls.mkString(" ")}")
       System.out.flush()

@@ -43,7 +43,7 @@ object Blocks {
     names.flatMap(_.split(SparkContext.SPARK_JOB_TAGS_SEP)).filter(_.nonEmpty).toSet
   }
 
-  /** Commands that an open transaction lets pass: those that look, and those that set something of the session. A block that is run
+  /** Commands that an open transaction lets pass: those that read, and those that set something of the session. A block that is run
    * again skips what it has done: nothing may have taken that away in between. */
   private val harmless = Seq("Show", "Describe", "Explain", "List", "Set", "Reset", "StreamCommand", "CreateVariable", "DropVariable", "AddJar")
   def allows(c: LogicalPlan): Boolean = harmless.exists(c.getClass.getSimpleName.startsWith) || (c match {

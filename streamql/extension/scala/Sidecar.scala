@@ -47,7 +47,7 @@ object Sidecar {
       stopCurrent()
       val started = new Running(context)
       starting = Some(started)
-      // A context that stopped before `starting` was set has not seen it: `await` looks at the context after that.
+      // A context that stopped before `starting` was set has not seen it: `await` checks the context after that.
       try started.await() catch { case e: Throwable => started.stop(); throw e } finally starting = None
       current = Some(started)
       started.served
@@ -55,7 +55,7 @@ object Sidecar {
   }
 
   private def context: SparkContext =
-    SparkContext.getActive.filterNot(_.isStopped).getOrElse(throw Errors.sidecar("this JVM has no SparkContext that runs", newSession))
+    SparkContext.getActive.filterNot(_.isStopped).getOrElse(throw Errors("SIDECAR_FAILED", "NO_CONTEXT"))
 
   /** Ends the sidecar of a context that has ended. One that is starting is stopped first, without the lock: the statement that waits
    * for it holds the lock for as long as the start takes. */
@@ -89,20 +89,20 @@ object Sidecar {
     private val answer = new CompletableFuture[Handler]()
     private val said = mutable.Queue.empty[String]
     @volatile private var isReady = false
-    private val python = context.getConf.getOption("spark.streamql.python").filter(_.trim.nonEmpty)
+    private val python = context.getConf.getOption(Shared.constant("settings", "python")).filter(_.trim.nonEmpty)
       .orElse(sys.env.get("PYSPARK_DRIVER_PYTHON")).orElse(sys.env.get("PYSPARK_PYTHON")).getOrElse("python3")
     private val secret = {
       val bytes = new Array[Byte](secretBytes)
       new SecureRandom().nextBytes(bytes)
       bytes.map(b => f"$b%02x").mkString
     }
-    // Of this kind, because a call from here is answered, and what the answer asks is run, in one and the same thread: it has the job
+    // Of this class, because a call from here is answered, and what the answer asks is run, in one and the same thread: it has the job
     // group by which servers cancel.
     private val server = inDaemon(new ClientServer.ClientServerBuilder().authToken(secret).javaPort(0)
       .javaAddress(InetAddress.getLoopbackAddress).build()) // it listens from here on
     private val process = try launch() catch { case e: java.io.IOException =>
       server.shutdown()
-      throw Errors.sidecar(s"Python could not be started: ${e.getMessage}", Sidecar.hint)
+      throw Errors("SIDECAR_FAILED", "NOT_STARTED", "cause" -> e.getMessage)
     }
     private val connections = new Connections(server.getJavaServer.getGateway.getCallbackClient)
     val served = new Served(answer, connections, () => process.waitFor(endSecondsMax, TimeUnit.SECONDS), () => process.exitValue)
@@ -122,7 +122,7 @@ object Sidecar {
       try task.get() catch { case e: ExecutionException => throw e.getCause }
     }
 
-    /** The secret is in the environment, which nobody else may read, and in no command line. */
+    /** The secret is in the environment, which other users cannot read, and in no command line. */
     private def launch(): Process = {
       val builder = new ProcessBuilder(python, "-c", program).redirectErrorStream(true).redirectInput(Redirect.PIPE)
       val environment = builder.environment
@@ -130,11 +130,11 @@ object Sidecar {
       environment.put("PYSPARK_GATEWAY_PORT", server.getJavaServer.getListeningPort.toString)
       environment.put("PYSPARK_GATEWAY_SECRET", secret)
       environment.put("PYSPARK_PIN_THREAD", "true")
-      environment.put("STREAMQL_SIDECAR", number.toString)
+      environment.put(Shared.constant("environment", "sidecar"), number.toString)
       builder.start()
     }
 
-    /** What it says goes to the log that people see, standard error: never among the rows of a front end. */
+    /** What it says goes to the log that users see, standard error: never among the rows of a front end. */
     private def listen(): Unit = {
       val lines = new BufferedReader(new InputStreamReader(process.getInputStream, UTF_8))
       val thread = new Thread(() => {
@@ -156,17 +156,17 @@ object Sidecar {
         case _: ExecutionException if context.isStopped => throw stopped
         case _: ExecutionException =>
           val code = if (process.waitFor(endSecondsMax, TimeUnit.SECONDS)) s" with exit code ${process.exitValue}" else ""
-          throw Errors.sidecar(s"the Python process of streamql, $python, ended$code before it was ready$words", Sidecar.hint)
+          throw Errors("SIDECAR_FAILED", "ENDED_EARLY", "python" -> python, "exit" -> code, "output" -> output)
         case _: TimeoutException =>
-          throw Errors.sidecar(s"the Python process of streamql, $python, was not ready within $startSecondsMax s$words", Sidecar.hint)
+          throw Errors("SIDECAR_FAILED", "NOT_READY", "python" -> python, "seconds" -> startSecondsMax, "output" -> output)
       }
       isReady = true
       said.synchronized { said.foreach(line => System.err.println(line)); said.clear() }
     }
 
-    private def stopped = Errors.sidecar("the SparkContext was stopped while the Python process of streamql started", newSession)
+    private def stopped = Errors("SIDECAR_FAILED", "CONTEXT_STOPPED")
 
-    private def words: String = said.synchronized(if (said.isEmpty) "" else said.mkString(":\n", "\n", ""))
+    private def output: String = said.synchronized(if (said.isEmpty) "" else said.mkString(":\n", "\n", ""))
 
     def stop(): Unit = {
       try process.getOutputStream.close() catch { case _: java.io.IOException => } // its standard input: it ends
@@ -181,10 +181,8 @@ object Sidecar {
     }
   }
 
-  private val newSession = "make a new session"
-  private val hint: String = "set spark.streamql.python to a Python that has streamql and this Spark's pyspark: `streamql conf` prints the line"
 
-  /** The handler, of whose death a caller is told in a sentence. */
+  /** The handler; if its process ends, a caller gets an error that says so. */
   private final class Served(answer: CompletableFuture[Handler], connections: Connections, hasEnded: () => Boolean, code: () => Int)
     extends Handler {
     private val callers = mutable.Map.empty[Thread, Int]
@@ -193,10 +191,7 @@ object Sidecar {
       count(1)
       try work(answer.join()) catch {
         case e: StreamqlException => throw e
-        case e @ (NonFatal(_) | _: InterruptedException) if isOfItsDeath(e) && hasEnded() => throw Errors.sidecar(
-          s"the Python process of streamql ended (exit code ${code()}) while the statement ran",
-          "run it again, which starts another. What became of a statement that consumed, its target's log decides: " +
-            "SELECT * FROM streamql.consumptions")
+        case e @ (NonFatal(_) | _: InterruptedException) if isOfItsDeath(e) && hasEnded() => throw Errors("SIDECAR_FAILED", "ENDED", "code" -> code())
       } finally count(-1)
     }
 
@@ -226,14 +221,15 @@ object Sidecar {
     override def plan(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan = ask(_.plan(session, delegate, sql))
     override def bind(sql: String, names: Array[String], literals: Array[String]): String = ask(_.bind(sql, names, literals))
     override def rejected(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan = ask(_.rejected(session, delegate, sql))
-    override def resolve(session: SparkSession, name: Array[String], options: String, pin: String): LogicalPlan =
-      ask(_.resolve(session, name, options, pin))
+    override def resolve(session: SparkSession, name: Array[String], request: String, pin: String): LogicalPlan =
+      ask(_.resolve(session, name, request, pin))
     override def function(session: SparkSession, name: String, arguments: Array[Object]): Object = ask(_.function(session, name, arguments))
     override def run(session: SparkSession, sql: String): JList[Row] = ask(_.run(session, sql))
     override def consume(session: SparkSession, command: ConsumeCommand): JList[Row] = ask(_.consume(session, command))
-    override def guard(session: SparkSession, kind: String, name: Array[String]): Unit = ask(_.guard(session, kind, name))
-    override def hint(session: SparkSession, kind: String, name: Array[String], known: Array[String]): String =
-      ask(_.hint(session, kind, name, known))
+    override def guard(session: SparkSession, command: String, name: Array[String]): Unit = ask(_.guard(session, command, name))
+    override def guardVacuum(session: SparkSession, path: String, hours: java.lang.Double): Unit = ask(_.guardVacuum(session, path, hours))
+    override def hint(session: SparkSession, subject: String, name: Array[String], known: Array[String]): String =
+      ask(_.hint(session, subject, name, known))
     override def closed(session: SparkSession): Unit = ask(_.closed(session))
   }
 }

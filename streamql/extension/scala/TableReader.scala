@@ -36,7 +36,7 @@ object Parallel {
     catch { case e: ExecutionException => throw e.getCause }
 }
 
-/** The newest snapshot of a log: where the one at hand still is the newest, two looks at files say so, and the log is not listed. */
+/** The newest snapshot of a log: if the one at hand still is the newest, checking two files shows it, and the log is not listed. */
 object Newest {
   private val fileSystems = java.util.Collections.synchronizedMap(new java.util.WeakHashMap[DeltaLog, FileSystem]())
 
@@ -87,7 +87,7 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
   private val mapper = TableReader.mapper
   private lazy val hadoopConf = log.newDeltaHadoopConf()
 
-  /** Configuration for tasks: far larger than all else that they are told, so it is sent once for as long as settings stay. */
+  /** Configuration for tasks: far larger than all else that they get, so it is sent once for as long as settings stay. */
   lazy val broadcastConf: Broadcast[SerializableConfiguration] = TableReader.confs.synchronized {
     val conf = hadoopConf
     val settings = conf.iterator.asScala.map(e => e.getKey -> e.getValue).toMap
@@ -162,7 +162,7 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
       root.toString
     }
 
-  /** Those of the given files (add actions, one a line) that are not there any more, or whose deletion vectors are not. */
+  /** Those of the given files (add actions, one a line) that no longer exist, or whose deletion vectors no longer do. */
   def missing(files: String): String = {
     val conf = hadoopConf
     val fs = log.dataPath.getFileSystem(conf)
@@ -176,7 +176,7 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
 
   /**
    * Those of the removed file states (add actions, one a line), of which none was removed before a time, whose removal the state does not
-   * hold any more: a checkpoint drops removals that are, by the retention of its day, old enough, and then no other retention protects them.
+   * hold any longer: a checkpoint drops removals that are, by the retention of its day, old enough, and then no other retention protects them.
    */
   def forgotten(s: Snapshot, removed: String, sinceMillis: Long): String = {
     def key(path: String, vector: String) = {
@@ -269,7 +269,7 @@ object TableReader {
   def milliseconds(duration: String): Long = DeltaConfigs.getMilliSeconds(DeltaConfigs.parseCalendarInterval(duration))
 
   /** How the tables at the paths (one a line) stand now: a JSON array of [version, time, table id]; version -1 where there is none. */
-  def look(session: SparkSession, paths: String): String = Parallel.map(paths.linesIterator.toSeq) { path =>
+  def latestVersions(session: SparkSession, paths: String): String = Parallel.map(paths.linesIterator.toSeq) { path =>
     val s = session.asInstanceOf[ClassicSession].withActive {
       try Some(Newest.of(DeltaLog.forTable(session, path))).filter(_.version >= 0) catch { case scala.util.control.NonFatal(_) => None }
     }

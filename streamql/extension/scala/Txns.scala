@@ -17,7 +17,7 @@ import org.apache.spark.sql.delta.{DeltaConcurrentModificationException, DeltaLo
 import org.apache.spark.sql.delta.actions.{Action, AddFile, DomainMetadata, SetTransaction}
 import org.apache.spark.sql.types.{LongType, StringType, StructType, TimestampType}
 
-/** Delta's application transactions: what decides a claim (on targets) and orders events (in the catalog). */
+/** Delta's application transactions: by which claims are resolved (on targets) and events are ordered (in the catalog). */
 object Txns {
   /** The number that a snapshot has for `appId`, by its whole state; null: none. */
   def number(snapshot: Snapshot, appId: String): java.lang.Long =
@@ -42,12 +42,11 @@ object Txns {
       }
     }
 
-  /** A reservation that anybody has written since version `seen` must not be replaced: rows would go with it. Read where the transaction that
+  /** A reservation that was written since version `seen` must not be replaced: rows would go with it. Read where the transaction that
    * replaces it begins; what comes later, it does not replace. */
   def refuseUnlessEmpty(session: SparkSession, log: DeltaLog, snapshot: Snapshot, seen: Long): Unit = {
     val isTouched = after(session, log, snapshot, seen, files = true).exists(c => !c.has("actions") || c.get("actions").elements().asScala.exists(a => a.has("add") || a.has("metaData")))
-    if (isTouched) throw Errors.analysis("CONSUMPTION_FAILED", "58000",
-      "[CONSUMPTION_FAILED] the table that was reserved for the statement was written meanwhile\nHint: run the statement again", null, null)
+    if (isTouched) throw Errors("CONSUMPTION_FAILED", "RESERVATION_WRITTEN")
   }
 
   /**

@@ -29,7 +29,7 @@ object Values extends PredicateHelper {
   }
 
   /** Whether `<=>` compares values of the type exactly: it knows no maps and no variants, and compares strings by their collation. */
-  private def isPlain(kind: DataType): Boolean = kind match {
+  private def isPlain(dataType: DataType): Boolean = dataType match {
     case s: StringType => s.isUTF8BinaryCollation
     case ArrayType(element, _) => isPlain(element)
     case StructType(fields) => fields.forall(f => isPlain(f.dataType))
@@ -38,7 +38,7 @@ object Values extends PredicateHelper {
   }
 
   /** Compares two values of a type, neither of which is NULL. */
-  def comparison(kind: DataType): Same = kind match {
+  def comparison(dataType: DataType): Same = dataType match {
     case ArrayType(element, _) =>
       val same = comparison(element)
       (l, r) => sameItems(l.asInstanceOf[ArrayData], r.asInstanceOf[ArrayData], element, same)
@@ -59,11 +59,11 @@ object Values extends PredicateHelper {
     case _ => (l, r) => l == r // a UTF8String equals another by its bytes
   }
 
-  def sameItems(a: ArrayData, b: ArrayData, kind: DataType, same: Same): Boolean =
-    a.numElements == b.numElements && (0 until a.numElements).forall(i => sameItem(a, i, b, i, kind, same))
+  def sameItems(a: ArrayData, b: ArrayData, dataType: DataType, same: Same): Boolean =
+    a.numElements() == b.numElements() && (0 until a.numElements()).forall(i => sameItem(a, i, b, i, dataType, same))
 
-  def sameItem(a: ArrayData, i: Int, b: ArrayData, j: Int, kind: DataType, same: Same): Boolean =
-    if (a.isNullAt(i) || b.isNullAt(j)) a.isNullAt(i) && b.isNullAt(j) else same(a.get(i, kind), b.get(j, kind))
+  def sameItem(a: ArrayData, i: Int, b: ArrayData, j: Int, dataType: DataType, same: Same): Boolean =
+    if (a.isNullAt(i) || b.isNullAt(j)) a.isNullAt(i) && b.isNullAt(j) else same(a.get(i, dataType), b.get(j, dataType))
 
   private def sameVariants(a: VariantVal, b: VariantVal): Boolean =
     (Arrays.equals(a.getValue, b.getValue) && Arrays.equals(a.getMetadata, b.getMetadata)) ||
@@ -101,20 +101,20 @@ class SameMaps(key: DataType, value: DataType) extends Values.Same {
 
   override def apply(left: Any, right: Any): Boolean = {
     val (a, b) = (left.asInstanceOf[MapData], right.asInstanceOf[MapData])
-    val entries = 0 until a.numElements
-    def sorted(m: MapData) = { val keys = m.keyArray; entries.sortBy(keys.get(_, key))(order) }
+    val entries = 0 until a.numElements()
+    def sorted(m: MapData) = { val keys = m.keyArray(); entries.sortBy(keys.get(_, key))(order) }
     def isSame(pairs: Seq[(Int, Int)]) = pairs.forall { case (i, j) =>
-      Values.sameItem(a.keyArray, i, b.keyArray, j, key, sameKey) && Values.sameItem(a.valueArray, i, b.valueArray, j, value, sameValue)
+      Values.sameItem(a.keyArray(), i, b.keyArray(), j, key, sameKey) && Values.sameItem(a.valueArray(), i, b.valueArray(), j, value, sameValue)
     }
-    a.numElements == b.numElements &&
-      (if (Values.sameItems(a.keyArray, b.keyArray, key, sameKey)) Values.sameItems(a.valueArray, b.valueArray, value, sameValue)
+    a.numElements() == b.numElements() &&
+      (if (Values.sameItems(a.keyArray(), b.keyArray(), key, sameKey)) Values.sameItems(a.valueArray(), b.valueArray(), value, sameValue)
       else isSame(sorted(a).zip(sorted(b))))
   }
 }
 
 object SameMaps {
   /** The type with strings that are ordered by their bytes. */
-  private def byBytes(kind: DataType): DataType = kind match {
+  private def byBytes(dataType: DataType): DataType = dataType match {
     case _: StringType => StringType
     case ArrayType(element, nullable) => ArrayType(byBytes(element), nullable)
     case StructType(fields) => StructType(fields.map(f => f.copy(dataType = byBytes(f.dataType))))
@@ -123,8 +123,8 @@ object SameMaps {
 }
 
 /** What a task compares values of a type with: made there. */
-class Comparison(kind: DataType) extends Serializable {
-  @transient private lazy val isSame = Values.comparison(kind)
+class Comparison(dataType: DataType) extends Serializable {
+  @transient private lazy val isSame = Values.comparison(dataType)
   def same(left: Any, right: Any): Boolean = isSame(left, right)
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streamql.cli.shell.completion.vocabulary import KEYWORDS
-from streamql.dialect.tokens import Kind, Token, name_part, scan
+from streamql.dialect.tokens import Token, TokenType, name_part, scan
 
 _BEFORE_TABLE = frozenset(("FROM", "JOIN", "INTO", "USING", "UPDATE", "TABLE", "OVERWRITE"))
 _ENDS_FROM = frozenset(
@@ -55,15 +55,15 @@ def place(before: str, after: str) -> Place | None:
         return None
     word, quote, start = "", "", len(before)
     if last is not None and last.end == len(before):
-        if last.kind is Kind.UNTERMINATED:
+        if last.type is TokenType.UNTERMINATED:
             if last.text[0] not in "`'":
                 return None
             word, quote, start = last.text[1:], last.text[0], last.start
             tokens.pop()
-        elif last.kind is Kind.WORD:
+        elif last.type is TokenType.WORD:
             word, start = last.text, last.start
             tokens.pop()
-        elif last.kind is not Kind.SYMBOL:
+        elif last.type is not TokenType.SYMBOL:
             return None
     tokens = _current(tokens)
     statement = [*tokens, *_first(after.partition(quote)[2])] if quote else _around(before, after)
@@ -101,7 +101,7 @@ def _current(tokens: list[Token]) -> list[Token]:
 
 
 def tables(statement: Sequence[Token]) -> list[Named]:
-    """The tables, views and streams that a statement names, in order; CTEs too, which nobody knows by name."""
+    """The tables, views and streams that a statement names, in order; CTEs too, which the catalog does not know."""
     found: list[Named] = []
     index, in_from = 0, [False]
     while index < len(statement):

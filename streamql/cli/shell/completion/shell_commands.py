@@ -20,7 +20,7 @@ def offers_while_typing(before: str) -> bool:
 
 
 def in_command(before: str) -> tuple[str, str]:
-    """What kind of thing is being typed in a command's line, `command` for its name, and how far it is typed."""
+    """What type of thing is being typed in a command's line, `command` for its name, and how far it is typed."""
     text = before.lstrip()
     call = commands.parse(text)
     if call is None:
@@ -35,16 +35,16 @@ def in_command(before: str) -> tuple[str, str]:
     return command.argument, typed.lstrip()
 
 
-def words_of_command(kind: str, word: str, topics: list[str]) -> list[tuple[str, str]]:
+def candidates_of_command(place: str, word: str, topics: list[str]) -> list[tuple[str, str]]:
     """(text, what it is), for what is being typed."""
     offered: list[tuple[str, str]] = []
-    if kind == "command":
+    if place == "command":
         offered = [(name, c.summary) for c in commands.COMMANDS for name in c.names if name.startswith("\\")]
-    elif kind == "format":
+    elif place == "format":
         offered = [(name, "format") for name in FORMATS]
-    elif kind == "switch":
+    elif place == "switch":
         offered = [("on", ""), ("off", "")]
-    elif kind == "topic":
+    elif place == "topic":
         offered = [(name, "help") for name in topics]
     found = [(text, what) for text, what in offered if text.lower().startswith(word.lower())]
     return [] if [text for text, _ in found] == [word] else found

@@ -1,7 +1,7 @@
 """Completion: a pure function of the text before and after the cursor and of what is known of the catalog.
 
-Each kind of place has a rule; the first that has something to say decides. What the catalog's snapshot lacks is told with the answer, so
-that whoever can look it up may ask again.
+Each type of place has a rule; the first that offers candidates applies. The answer names what the catalog's snapshot
+lacks, so that a caller that can look it up asks again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from streamql.cli.shell.completion import vocabulary
 from streamql.cli.shell.completion.scope import Named, Place, ctes, place, tables
 from streamql.cli.shell.snapshot import Snapshot, Want
-from streamql.dialect.tokens import Kind, name_part
+from streamql.dialect.tokens import TokenType, name_part
 
 CANDIDATES_MAX = 200
 _PLAIN = re.compile(r"[A-Za-z_][\w$]*\Z", re.ASCII)
@@ -24,10 +24,10 @@ _NEW_NAME = ("TABLE", "STREAM", "VIEW")
 
 
 class Candidate(NamedTuple):
-    """What may be typed. `kind`: keyword, database, table, view, stream, column, alias, function."""
+    """What may be typed. `relation_type`: keyword, database, table, view, stream, column, alias, function."""
 
     text: str
-    kind: str
+    type: str
 
 
 @dataclass
@@ -83,23 +83,27 @@ class _Offers:
             self._add((f"{name}(", "function") for name in names if self._begins(name))
 
     def names(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Names with their kinds: those that begin with the word, then those that hold it."""
-        found = [(name, kind) for name, kind in pairs if self._word in name.lower()]
+        """Names with their types: those that begin with the word, then those that hold it."""
+        found = [(name, relation_type) for name, relation_type in pairs if self._word in name.lower()]
         found.sort(key=lambda pair: not self._begins(pair[0]))
-        self._add((self._spelled(name), kind) for name, kind in found if self._begins(name) or len(self._word) > 1)
+        self._add(
+            (self._spelled(name), relation_type)
+            for name, relation_type in found
+            if self._begins(name) or len(self._word) > 1
+        )
 
     def databases(self) -> None:
         """All of them."""
         self.names((name, "database") for name in self.snapshot.databases)
 
-    def relations(self, *kinds: str, database: str | None = None) -> None:
-        """The relations of a database, the current one unless it is named; of all kinds, unless some are."""
+    def relations(self, *types: str, database: str | None = None) -> None:
+        """The relations of a database, the current one unless it is named; of all types, unless some are."""
         key = (self.snapshot.database if database is None else database).lower()
         if key not in self.snapshot.relations:
             self.answer.wants.add(Want(key))
             return
         found = sorted(self.snapshot.relations[key], key=lambda r: r.name.lower())
-        self.names((r.name, r.kind) for r in found if not kinds or r.kind in kinds)
+        self.names((r.name, r.type) for r in found if not types or r.type in types)
 
     def columns(self, named: Named) -> None:
         """The columns of one table of the statement, of a stream its hidden ones too."""
@@ -115,7 +119,7 @@ class _Offers:
         self.names((name, "column") for name in found)
 
     def _add(self, pairs: Iterable[tuple[str, str]]) -> None:
-        self.answer.candidates += [Candidate(text, kind) for text, kind in pairs]
+        self.answer.candidates += [Candidate(text, relation_type) for text, relation_type in pairs]
 
     def _begins(self, text: str) -> bool:
         return text.lower().startswith(self._word)
@@ -158,8 +162,8 @@ def _after_dot(offers: _Offers) -> bool:
         if owner is not None and not _wants_table(here):
             offers.columns(owner)
             return True
-    kinds = ("stream",) if _wants_stream(here) else ()
-    offers.relations(*kinds, database=here.path[-1])
+    types = ("stream",) if _wants_stream(here) else ()
+    offers.relations(*types, database=here.path[-1])
     return True
 
 
@@ -335,7 +339,7 @@ def _follows_operand(here: Place) -> bool:
     last = here.before[-1]
     if last.key == "*":
         return here.key(2) in ("SELECT", ",", ".", "DISTINCT")
-    if last.kind is Kind.WORD:
+    if last.type is TokenType.WORD:
         return last.key not in vocabulary.KEYWORDS or last.key in (
             "END",
             "NULL",
@@ -346,7 +350,7 @@ def _follows_operand(here: Place) -> bool:
             "DESC",
             "ASC",
         )
-    return last.kind is not Kind.SYMBOL or last.key in (")", "]")
+    return last.type is not TokenType.SYMBOL or last.key in (")", "]")
 
 
 def _lower(parts: Sequence[str]) -> list[str]:

@@ -16,12 +16,12 @@ _AFTER_INNER_TYPE = (">", ",", "VARYING", "NOT", "COMMENT", "COLLATE")
 _CONSTRAINTS = (("PRIMARY", "KEY"), ("FOREIGN", "KEY"), ("UNIQUE", "("), ("CHECK", "("))
 
 
-def mend(text: str, columns_of: ColumnsOf) -> str | None:
-    """A statement that Spark's parser rejected, with what can be mended; None when nothing can.
+def rewrite_rejected(text: str, columns_of: ColumnsOf) -> str | None:
+    """Rewrites a statement that Spark's parser rejected, so that Spark can parse it; None: no rewrite applies.
 
     VARCHAR, CHAR and CHARACTER [VARYING] without a length become STRING; ALTER TABLE … SET PROPERTIES becomes SET
-    TBLPROPERTIES; MERGE … INSERT VALUES gets the columns of its target (`columns_of`; empty when they cannot be told).
-    Raises SYNTAX_ERROR where a MERGE gives more or fewer values than the target has columns.
+    TBLPROPERTIES; MERGE … INSERT VALUES gets the columns of its target (`columns_of`; empty if they are not known).
+    Raises SYNTAX_ERROR if a MERGE gives more or fewer values than the target has columns.
     """
     cursor = Cursor(text)
     if unterminated(cursor.tokens) is not None:
@@ -55,14 +55,14 @@ def _strings(cursor: Cursor) -> list[Splice]:
         return []
     splices: dict[int, Splice] = {}
     for start in (*_cast_types(tokens), *_column_types(cursor)):
-        for splice in _mend_type(tokens, start):
+        for splice in _rewrite_type(tokens, start):
             splices[splice.start] = splice
     return list(splices.values())
 
 
-def _mend_type(tokens: list[Token], start: int) -> Iterator[Splice]:
+def _rewrite_type(tokens: list[Token], start: int) -> Iterator[Splice]:
     """The splices within the type at `start`, through ARRAY<…>, MAP<…> and STRUCT<…>."""
-    yield from _mend_word(tokens, start)
+    yield from _rewrite_word(tokens, start)
     depth = 0
     for index in range(start + 1, len(tokens)):
         depth += {"<": 1, ">": -1}.get(tokens[index].key, 0)
@@ -70,10 +70,10 @@ def _mend_type(tokens: list[Token], start: int) -> Iterator[Splice]:
             return
         # A field named `char` has a colon or its type behind it.
         if key_at(tokens, index + 1) in _AFTER_INNER_TYPE:
-            yield from _mend_word(tokens, index)
+            yield from _rewrite_word(tokens, index)
 
 
-def _mend_word(tokens: list[Token], index: int) -> Iterator[Splice]:
+def _rewrite_word(tokens: list[Token], index: int) -> Iterator[Splice]:
     token = tokens[index]
     if token.key not in _CHARACTER_TYPES:
         return

@@ -1,0 +1,42 @@
+"""Checks every stream, claim and offset, says what is wrong and what to do, and fixes what needs no choice of the user's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.store import catalog_of
+from streamql.engine.doctor.catalog import Entries, Rows, Views, maintain
+from streamql.engine.doctor.check import CATALOG, Check, Finding, finding_of
+from streamql.engine.doctor.claims import Claims
+from streamql.engine.doctor.extensions import Extensions
+from streamql.engine.doctor.sources import Files, Sources, Staleness
+from streamql.errors import StreamqlError
+
+__all__ = ["Finding", "examine"]
+
+CHECKS: tuple[Check[Any], ...] = (
+    Entries(),
+    Views(),
+    Rows(),
+    Claims(),
+    Sources(),
+    Staleness(),
+    Files(),
+    Extensions(),
+)
+"""In this order: a check sees what the fixes before it have done."""
+
+
+def examine(spark: SparkSession, *, fix: bool = False) -> list[Finding]:
+    """All findings. `fix`: what can be fixed is fixed, and the ledger is made small."""
+    findings: list[Finding] = []
+    for check in CHECKS:
+        try:
+            states = catalog_of(spark).all(spark)
+        except StreamqlError as e:
+            return [*findings, finding_of(CATALOG, e)]
+        problems = list(check.examine(spark, states))
+        findings += check.fix(spark, problems) if fix and problems else [p.finding for p in problems]
+    return findings + (maintain(spark) if fix else [])

@@ -1,0 +1,71 @@
+"""What a check of the doctor is: it examines the catalog, the streams and their sources, and fixes what needs no choice."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.states import StreamState
+from streamql.errors import StreamqlError
+from streamql.model import Interval
+from streamql.reading import interval_now
+from streamql.sources.protocol import OpenSource
+from streamql.sources.registry import open_source
+
+Severity = Literal["error", "warning"]
+Facts = TypeVar("Facts")
+
+CATALOG = "(catalog)"
+"""The subject of findings that concern no single stream."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong, or will be: with which stream, table or the catalog, and what to do. `is_fixed`: it has been done."""
+
+    subject: str
+    severity: Severity
+    code: str
+    what: str
+    remedy: str
+    is_fixed: bool = False
+
+
+@dataclass(frozen=True)
+class Problem(Generic[Facts]):
+    """What a check found. `facts`: what its fix needs; None: there is no fix without a choice of the user's."""
+
+    finding: Finding
+    facts: Facts | None = None
+
+
+class Check(ABC, Generic[Facts]):
+    """One thing that can be wrong."""
+
+    @abstractmethod
+    def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterable[Problem[Facts]]:
+        """Finds the problems, and changes nothing. `states`: all streams, read just before."""
+
+    def fix(self, spark: SparkSession, problems: Sequence[Problem[Facts]]) -> list[Finding]:  # noqa: ARG002
+        """Fixes the problems that have facts. The findings to show: what was done, or what was found if there was no fix or it failed."""
+        return [p.finding for p in problems]
+
+
+def finding_of(subject: str, e: StreamqlError) -> Finding:
+    """An error of ours as a finding."""
+    return Finding(subject, "error", e.code, e.message, e.hint)
+
+
+def unread(spark: SparkSession, state: StreamState) -> tuple[OpenSource, Interval] | None:
+    """The source of a stream and the interval that it has still to read; None: there is none, or it cannot be opened, which the check of
+    sources reports."""
+    try:
+        source = open_source(spark, state.stream.source)
+        interval = interval_now(spark, state, source)
+    except Exception:
+        return None
+    return None if interval.is_empty else (source, interval)

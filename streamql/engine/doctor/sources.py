@@ -1,0 +1,146 @@
+"""Checks of what streams have still to read: whether it can be read, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.states import StreamState
+from streamql.engine.doctor.check import Check, Finding, Problem, finding_of, unread
+from streamql.engine.retention import EXTENDED_BY_MS, extend, forgotten, held_tables, removed_behind
+from streamql.errors import StreamqlError
+from streamql.model import Interval
+from streamql.reading import interval_now
+from streamql.settings import MAX_RETENTION_EXTENSION
+from streamql.sources.protocol import OpenSource
+from streamql.sources.registry import open_source
+from streamql.sources.retention import file_retention_ms, log_retention_ms
+from streamql.sources.table import TRACKING_LINE, OpenTable
+from streamql.times import DAY_MS, iso, now_ms
+
+
+class Sources(Check[None]):
+    """Sources that cannot be opened or read. Has no fix."""
+
+    def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[None]]:
+        """See Check."""
+        for state in states:
+            finding = self._finding(spark, state)
+            if finding is not None:
+                yield Problem(finding)
+
+    def _finding(self, spark: SparkSession, state: StreamState) -> Finding | None:
+        name = str(state.name)
+        try:
+            source = open_source(spark, state.stream.source)
+            interval = interval_now(spark, state, source)
+            for table in held_tables(spark, source, interval):
+                if table.snapshot.configuration.get("delta.enableRowTracking") != "true":
+                    what = f"{table.ref.name} has change tracking off"
+                    remedy = f"{TRACKING_LINE.format(table.ref.name)}, then CREATE OR REPLACE the stream"
+                    return Finding(name, "error", "CHANGE_TRACKING_DISABLED", what, remedy)
+            if not interval.is_empty:
+                source.changes(interval, state.stream.mode)  # lazy: reads the log and checks the files, reads no row
+        except StreamqlError as e:
+            return finding_of(name, e)
+        except Exception as e:  # the storage's own: the other streams are examined all the same
+            what = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
+            where = state.stream.source.path or state.stream.source.name
+            return Finding(name, "error", "STREAM_INVALID", what, f"check whether {where} can be read")
+        return None
+
+
+@dataclass(frozen=True)
+class Expiring:
+    """Tables whose history a stream needs for longer than they keep it. `lag_ms`: the age of the first change that it needs."""
+
+    tables: Sequence[OpenTable]
+    lag_ms: int
+
+
+class Staleness(Check[Expiring]):
+    """Streams whose history may go soon. The fix has their sources keep it for longer.
+
+    A stream that cannot be read whole may be readable in batches, so this is checked for it too, unless its history has gone already.
+    """
+
+    def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[Expiring]]:
+        """See Check."""
+        for state in states:
+            found = unread(spark, state)
+            if found is not None and not _is_gone(*found, state):
+                problem = self._problem(spark, state, *found)
+                if problem is not None:
+                    yield problem
+
+    def fix(self, spark: SparkSession, problems: Sequence[Problem[Expiring]]) -> list[Finding]:
+        """See Check."""
+        findings = []
+        for problem in problems:
+            facts = problem.facts
+            extended = [(t, days) for t in facts.tables if (days := extend(spark, t, facts.lag_ms))] if facts else []
+            kept = ", ".join(f"{table.ref.name} keeps its history for {days} days now" for table, days in extended)
+            done = replace(problem.finding, remedy=f"{kept}, until the stream has caught up; consume it", is_fixed=True)
+            findings.append(done if extended else problem.finding)
+        return findings
+
+    def _problem(
+        self, spark: SparkSession, state: StreamState, source: OpenSource, interval: Interval
+    ) -> Problem[Expiring] | None:
+        expiry = source.expiry(interval, state.stream.mode)
+        if expiry is None or not expiry.is_soon:
+            return None
+        when = f"{'since' if expiry.at_ms <= now_ms() else 'at'} {iso(expiry.at_ms)}"
+        what = f"what it has still to read may be removed by VACUUM and log cleanup {when}"
+        lag, tables = now_ms() - expiry.first_ms, held_tables(spark, source, interval)
+        alter = [
+            f"ALTER TABLE {table.ref.name} SET PROPERTIES ('data_retention_days' = '{-(-wanted // DAY_MS)}')"
+            for table in tables
+            # The property sets the log's retention, too.
+            for wanted in [max(lag + EXTENDED_BY_MS, log_retention_ms(spark, table.snapshot.configuration))]
+        ]
+        remedy = (
+            f"consume it, or {', '.join(alter)}; "
+            f"streamql doctor --fix keeps what it needs for as long as it lags, up to {MAX_RETENTION_EXTENSION.key}"
+        )
+        return Problem(Finding(str(state.name), "warning", "STREAM_STALE", what, remedy), Expiring(tables, lag))
+
+
+class Files(Check[None]):
+    """Files that a table would still keep for a stream, but whose removals a checkpoint has dropped. Has no fix. Runs after the fix of
+    Staleness, which may have made the tables keep more."""
+
+    def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[None]]:
+        """See Check."""
+        for state in states:
+            found = unread(spark, state)
+            if found is not None and not _is_gone(*found, state):
+                for table in held_tables(spark, *found):
+                    finding = self._finding(spark, state, table)
+                    if finding is not None:
+                        yield Problem(finding)
+
+    def _finding(self, spark: SparkSession, state: StreamState, table: OpenTable) -> Finding | None:
+        kept_since = now_ms() - file_retention_ms(spark, table.snapshot.configuration)
+        lost = forgotten(table, [r for r in removed_behind(table, state) if r.time_ms >= kept_since])
+        if not lost:
+            return None
+        what = (
+            f"it has still to read files that were removed at {iso(min(r.time_ms for r in lost))}, and a checkpoint has dropped their "
+            "removals: the next VACUUM takes them, however long the source keeps its history"
+        )
+        remedy = "consume it; sessions of streamql refuse VACUUM until then"
+        return Finding(str(state.name), "warning", "STREAM_NEEDS_FILES", what, remedy)
+
+
+def _is_gone(source: OpenSource, interval: Interval, state: StreamState) -> bool:
+    """Whether the history is gone already, or cannot be read, which the check of sources reports."""
+    try:
+        source.changes(interval, state.stream.mode)
+    except StreamqlError as e:
+        return e.code == "STREAM_STALE"
+    except Exception:
+        return True
+    return False

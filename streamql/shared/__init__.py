@@ -1,0 +1,43 @@
+"""What Python and the Spark extension both use, defined once: these files are package data here, and resources of the extension's jar.
+
+`errors.json`: each error code with its SQLSTATE, one line for the documentation, and the messages that the extension raises.
+`constants.json`: names that cross between Python and the JVM. `prefilter.txt`: the regular expression of `streamql.dialect.prefilter`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+SHARED_DIR = Path(__file__).parent
+
+
+def text_of(name: str) -> str:
+    """The content of one of the files."""
+    return (SHARED_DIR / name).read_text("utf-8")
+
+
+@cache
+def errors() -> Mapping[str, Any]:
+    """The catalogue of errors: {code: {sqlstate, summary, messages: {name: {message, hint}}}}. `messages` may be missing."""
+    return MappingProxyType(json.loads(text_of("errors.json")))
+
+
+@cache
+def constants(group: str) -> Mapping[str, str]:
+    """The constants of a group by their names in constants.json."""
+    return MappingProxyType(_all_constants()[group])
+
+
+def change_types() -> tuple[str, ...]:
+    """The values of `__change_type`, in the order in which the extension counts them."""
+    return tuple(_all_constants()["changeTypes"])
+
+
+@cache
+def _all_constants() -> dict[str, Any]:
+    return dict(json.loads(text_of("constants.json")))
