@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.model import StreamMode, Versions
+from tests.sample import sample
 
 from . import spark_oracles, subject
 from .recording import conf
@@ -68,7 +69,7 @@ def test_vectors_over_the_inline_limit(one_file: Table) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("vectors", ["true", "false"])
+@pytest.mark.parametrize("vectors", sample("vectors of many files", ["true", "false"], 1))
 def test_many_files_and_row_groups(spark: SparkSession, table_path: str, vectors: str) -> None:
     table = Table(spark, table_path)
     properties = f"'delta.enableDeletionVectors' = '{vectors}'"

@@ -12,6 +12,8 @@ import pytest
 from pyarrow.parquet import ParquetFile
 from pyspark.sql import SparkSession
 
+from tests.sample import sample
+
 from .tables import Table
 
 ROWS_LARGE = 20_000
@@ -22,7 +24,7 @@ LAYOUTS = {
 }
 
 
-@pytest.fixture(scope="module", params=list(LAYOUTS))
+@pytest.fixture(scope="module", params=sample("layouts of scenarios", list(LAYOUTS), 1))
 def made_once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Table:
     """k = 0 … rows - 1, v = 'v' || k, n = 0."""
     rows, files, vectors = LAYOUTS[request.param]

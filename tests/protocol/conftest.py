@@ -10,6 +10,7 @@ import pytest
 
 from tests.protocol.explore import Report, Scenario, explore, told
 from tests.protocol.stage import Stage, stage
+from tests.sample import SEED
 
 TIMES_MAX = 100
 """STREAMQL_LONG counts windows in tests/histories, tens of thousands of them."""
@@ -35,9 +36,9 @@ class Size:
 
 @pytest.fixture(scope="module")
 def size() -> Size:
-    """STREAMQL_LONG=n: n times as much. STREAMQL_SEED: another sample where not all is tried."""
+    """STREAMQL_LONG=n: n times as much. The seed of the sample: for scenarios of which not all is tried."""
     times = int(os.environ.get("STREAMQL_LONG") or "1")
-    return Size(min(max(times, 1), TIMES_MAX), int(os.environ.get("STREAMQL_SEED") or "0"))
+    return Size(min(max(times, 1), TIMES_MAX), SEED)
 
 
 @pytest.fixture(scope="module")
