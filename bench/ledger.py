@@ -1,4 +1,4 @@
-"""What the ledger costs once it is long: a consumption, and a look into it, after 100,000 consumptions and after none."""
+"""What the ledger costs once it is long: a consumption, and a query of it, after 100,000 consumptions and after none."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def consume(context: Context, consumptions: int) -> list[Case]:
     ]
 
 
-def look(context: Context, consumptions: int) -> list[Case]:
+def query(context: Context, consumptions: int) -> list[Case]:
     """The ten newest entries."""
     prepare(context, consumptions)
 
@@ -119,6 +119,6 @@ BENCHMARKS = tuple(
     Benchmark(f"ledger_{case.__name__}", f"{what} after 100,000 consumptions", case, 100_000, (target,))
     for case, what, target in (
         (consume, "a consumption of 10 rows", Target(1.25, NEW)),
-        (look, "the ten newest entries of the ledger", Target(1.0)),
+        (query, "the ten newest entries of the ledger", Target(1.0)),
     )
 )

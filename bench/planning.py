@@ -20,7 +20,7 @@ def plan_last(context: Context, built: Built) -> None:
 
 
 def many_files(context: Context, rows: int) -> list[Case]:
-    """Ten commits of a table of many files, and of one of few; before each look a row is inserted, so that there is something new."""
+    """Ten commits of a table of many files, and of one of few; before each read a row is inserted, so that there is something new."""
     base = context.tables.base(4000)
     tables = {
         "streamql": context.tables.by_hand(base, "files_100000", 100, 1000, [INSERT] * COMMITS, real=False),

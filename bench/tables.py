@@ -109,7 +109,7 @@ class Tables:
 
 
 def link(source: Path, target: Path) -> None:
-    """Copies a table: the log by value, data files, which nobody changes, by hard links."""
+    """Copies a table: the log by value, data files, which do not change, by hard links."""
     for root, _, names in os.walk(source):
         to = target / Path(root).relative_to(source)
         to.mkdir(parents=True, exist_ok=True)

@@ -117,7 +117,7 @@ def _run(terminal: Terminal, signals: Signals, directory: Path, months: int, kep
 
 
 def _what_next(terminal: Terminal, kept: Path | None) -> None:
-    """How long it took, and commands to go on with."""
+    """How long it took, and commands to try next."""
     terminal.section("Done", f"Every proof held. {terminal.elapsed_s:.0f} s in all. To go on:")
     beside = Path(sys.executable).with_name("streamql")
     installed = shutil.which("streamql") is not None or not beside.exists()

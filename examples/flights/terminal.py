@@ -97,7 +97,7 @@ class Terminal:
 
     @contextmanager
     def spinner(self, label: str) -> Iterator[None]:
-        """Says what is being done, while it is, where somebody is looking."""
+        """Says what is being done, while it is done, at a terminal."""
         if not self.is_live:
             yield
             return

@@ -109,7 +109,7 @@ def once(do: Callable[[str], object], statements: Sequence[str]) -> None:
     if is_given_up:
         with contextlib.suppress(
             StreamqlError
-        ):  # no transaction, or one of which a part is done: the next run goes on with it
+        ):  # no transaction, or one of which a part is done: the next run resumes it
             do("ROLLBACK")
 
 

@@ -1,4 +1,4 @@
-"""Every form that a consuming statement comes in, and by what each is known again; as a program, prints that as JSON.
+"""Every form that a consuming statement comes in, and by what each is matched; as a program, prints that as JSON.
 
 python -m tests.consume.forms DATA SCHEMA
 """

@@ -148,9 +148,9 @@ def test_the_end_of_a_transaction_that_a_person_gave_up_says_so(spark: SparkSess
     assert schema in str(lost.value)
 
 
-def test_a_statement_that_found_the_stream_busy_is_owed(spark: SparkSession) -> None:
+def test_a_statement_that_found_the_stream_busy_is_pending(spark: SparkSession) -> None:
     """Others of the block would move the stream without it: COMMIT waits until it was run."""
-    schema, block = two_targets(spark, "owed")
+    schema, block = two_targets(spark, "pending")
     begin, into_a, into_b, commit = block
     other = spark.newSession()
     run(other, begin)
@@ -177,7 +177,7 @@ def cut_short(*_: object) -> None:
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_a_statement_whose_deciding_was_cut_short_is_decided_by_the_log(
+def test_a_statement_whose_resolving_was_cut_short_is_decided_by_the_log(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, again: bool
 ) -> None:
     schema, (begin, first, second, commit) = two_targets(spark, "block")
@@ -194,10 +194,10 @@ def test_a_statement_whose_deciding_was_cut_short_is_decided_by_the_log(
     assert sorted((r["target"].split(".")[-1], r["rows_written"]) for r in taken) == [("a", ROWS), ("b", ROWS)]
 
 
-def test_a_statement_that_arrived_unheard_is_told_of_before_other_words_of_it_run(
+def test_a_statement_that_arrived_unreported_is_named_before_another_form_of_it_runs(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever saw an error mends the statement and runs it again: its rows would be in twice."""
+    """A user who saw an error corrects the statement and runs it again: its rows would be in twice."""
     schema, (begin, first, second, commit) = two_targets(spark, "block")
     run(spark, begin)
     with monkeypatch.context() as patch:
@@ -241,7 +241,7 @@ def test_behind_a_recursive_query_one_insert_consumes_and_several_are_refused(sp
     assert run(spark, "SELECT * FROM s") == []
 
 
-def test_a_statement_that_wrote_nothing_and_was_not_decided_is_owed(
+def test_a_statement_that_wrote_nothing_and_was_not_resolved_is_pending(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schema, (begin, first, second, commit) = two_targets(spark, "block")
@@ -252,9 +252,9 @@ def test_a_statement_that_wrote_nothing_and_was_not_decided_is_owed(
         with pytest.raises(StreamqlError, match="cut short"):
             run(spark, first)
     run(spark, second)
-    with pytest.raises(StreamqlError) as owed:
+    with pytest.raises(StreamqlError) as refused:
         run(spark, commit)
-    assert owed.value.code == "INVALID_TRANSACTION_STATE"
+    assert refused.value.code == "INVALID_TRANSACTION_STATE"
     run(spark, first)
     run(spark, commit)
     assert_arrived_once(spark, schema)
@@ -267,12 +267,12 @@ def test_rollback_after_a_commit_that_came_through_says_so(
     for statement in (begin, first, second):
         run(spark, statement)
 
-    def end_unheard(*args: Any) -> None:
+    def end_unreported(*args: Any) -> None:
         end_claim(*args)
         cut_short()
 
     with monkeypatch.context() as patch:
-        patch.setattr(consumption, "end_claim", end_unheard)
+        patch.setattr(consumption, "end_claim", end_unreported)
         with pytest.raises(StreamqlError, match="cut short"):
             run(spark, commit)
     with pytest.raises(StreamqlError, match="was committed"):
@@ -301,9 +301,9 @@ def test_writers_over_one_text_are_different_statements(spark: SparkSession) -> 
         write(0)
     write(1)
     run(spark, second)
-    with pytest.raises(StreamqlError) as owed:
+    with pytest.raises(StreamqlError) as refused:
         run(spark, commit)
-    assert owed.value.code == "INVALID_TRANSACTION_STATE"
+    assert refused.value.code == "INVALID_TRANSACTION_STATE"
     run(spark.newSession(), f"ALTER TABLE {schema}.a DROP CONSTRAINT odd")
     write(0)
     run(spark, commit)
@@ -318,9 +318,9 @@ def test_statements_of_one_script_are_different_statements(spark: SparkSession) 
     run(spark, begin)
     spark.sql(f"BEGIN {handled} {inserts[1]} END").collect()
     run(spark, second)
-    with pytest.raises(StreamqlError) as owed:
+    with pytest.raises(StreamqlError) as refused:
         run(spark, commit)
-    assert owed.value.code == "INVALID_TRANSACTION_STATE"
+    assert refused.value.code == "INVALID_TRANSACTION_STATE"
     with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, "ROLLBACK")
     run(spark, "ALTER TABLE a DROP CONSTRAINT odd")
@@ -331,7 +331,7 @@ def test_statements_of_one_script_are_different_statements(spark: SparkSession) 
     assert_arrived_once(spark, schema)
 
 
-def test_a_transaction_of_writers_is_gone_on_with(spark: SparkSession) -> None:
+def test_a_transaction_of_writers_is_resumed(spark: SparkSession) -> None:
     schema, (begin, *_, commit) = two_targets(spark, "block")
 
     def write(target: str) -> None:

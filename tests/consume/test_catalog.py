@@ -144,7 +144,7 @@ def test_a_damaged_catalog_is_an_error_and_never_an_empty_one(own: SparkSession,
 
 
 def test_what_is_left_of_a_catalog_can_be_dropped(own: SparkSession) -> None:
-    """The way out that the error names."""
+    """The recovery that the error names."""
     schema, _ = catalog(own)
     own.sql(f"DROP TABLE {schema}.events")
     run(own, f"DROP SCHEMA {schema} CASCADE")
@@ -309,7 +309,7 @@ def test_a_claim_that_only_some_of_its_streams_have_ends(own: SparkSession, text
     run(own, "INSERT INTO target SELECT id FROM s")
 
 
-def test_an_offset_that_was_moved_under_a_claim_has_a_way_out(own: SparkSession) -> None:
+def test_an_offset_that_was_moved_under_a_claim_can_be_recovered(own: SparkSession) -> None:
     claimed(own)
     edit(own, entries(own)[1]["s2"] | {"offset": {"version": 0, "initial": False}})
     run(own, "ALTER STREAM s2 SET OFFSET TO LATEST")

@@ -1,4 +1,4 @@
-"""What the doctor finds, and mends; and the upkeep of the table of events."""
+"""What the doctor finds and fixes; and the upkeep of the table of events."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_healthy_stream_is_no_finding(spark: SparkSession) -> None:
     assert found(spark, schema) == {}
 
 
-def test_a_claim_of_a_dead_process_is_decided(spark: SparkSession) -> None:
+def test_a_claim_of_a_dead_process_is_resolved(spark: SparkSession) -> None:
     schema = fresh_schema(spark, "doctor")
     tracked_table(spark, ROWS)
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
@@ -52,7 +52,7 @@ def test_a_claim_of_a_dead_process_is_decided(spark: SparkSession) -> None:
     assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS - arrived
 
 
-def test_a_suspended_owner_is_told_and_its_claim_decided_after_the_lease(spark: SparkSession) -> None:
+def test_a_suspended_owner_is_told_and_its_claim_resolved_after_the_lease(spark: SparkSession) -> None:
     """Ctrl-Z in another terminal: the process lives and will never say anything."""
     schema, block = two_targets(spark, "doctor")
     sleep = "SELECT max(m) FROM (SELECT java_method('java.lang.Thread', 'sleep', id % 1 + 300000) AS m FROM range(2))"

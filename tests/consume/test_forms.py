@@ -1,4 +1,4 @@
-"""The forms of a consuming statement: each is known again in another process, none is taken for another; DeltaTable.merge is one."""
+"""The forms of a consuming statement: each is matched in another process, none is taken for another; DeltaTable.merge is one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def schema(spark: SparkSession) -> str:
     return name
 
 
-def test_each_is_known_again_in_another_process_and_none_is_taken_for_another(spark: SparkSession, schema: str) -> None:
+def test_each_is_matched_in_another_process_and_none_is_taken_for_another(spark: SparkSession, schema: str) -> None:
     here = fingerprints(spark, schema)
     assert set(here) == {*TEXTS, *writers(spark)}
     child = [sys.executable, "-m", "tests.consume.forms", data_of(spark), schema]

@@ -1,4 +1,4 @@
-"""By what a statement of a transaction is known again: two that differ are never one, in whatever form they come."""
+"""By what a statement of a transaction is matched: two that differ are never one, in whatever form they come."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def test_another_statement_does_not_stand_for_one_that_failed(
     with pytest.raises(Exception, match=r"(?i)check constraint"):
         write(0)
     write(1)
-    with pytest.raises(StreamqlError) as owed:
+    with pytest.raises(StreamqlError) as refused:
         run(spark, "COMMIT")
-    assert owed.value.code == "INVALID_TRANSACTION_STATE"
+    assert refused.value.code == "INVALID_TRANSACTION_STATE"
     with pytest.raises(StreamqlError, match="CONSUMPTION_PARTIALLY_COMMITTED"):
         run(spark, "ROLLBACK")
     run(spark, "ALTER TABLE a DROP CONSTRAINT odd")
@@ -112,7 +112,7 @@ def test_another_statement_does_not_stand_for_one_that_failed(
 
 
 @pytest.mark.parametrize("form", ["MERGE", "EXECUTE IMMEDIATE", "files", "a function"])
-def test_a_statement_is_known_again_in_the_next_run_and_another_is_not_taken_for_it(
+def test_a_statement_is_matched_in_the_next_run_and_another_is_not_taken_for_it(
     spark: SparkSession, schema: str, tmp_path: Path, form: str
 ) -> None:
     write = writers(spark, tmp_path)[form]
@@ -169,7 +169,7 @@ def test_other_words_of_a_done_statement_are_not_written_a_second_time_unasked(
 def test_a_writers_own_transaction_is_refused_wherever_it_is_asked_for(
     spark: SparkSession, schema: str, form: str
 ) -> None:
-    """Delta would commit under it, and not under the number by which the log decides: the rows in, the stream where it was."""
+    """Delta would commit under it, and not under the number by which it is resolved: the rows in, the stream where it was."""
     run(spark, "CREATE TABLE p (id BIGINT, v BIGINT) PARTITIONED BY (v)")
     options = "('txnAppId' = 'job', 'txnVersion' = '1')"
     rows = spark.table("s").select("id", "v")
@@ -205,7 +205,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("form", READERS)
-def test_a_statement_whose_stream_cannot_be_read_is_owed(spark: SparkSession, schema: str, form: str) -> None:
+def test_a_statement_whose_stream_cannot_be_read_is_pending(spark: SparkSession, schema: str, form: str) -> None:
     """With --continue-on-error a script comes to its COMMIT all the same, which would move the stream without the statement."""
     path = path_of(spark)
     commit = max((path / "_delta_log").glob("*.json"))
@@ -219,7 +219,7 @@ def test_a_statement_whose_stream_cannot_be_read_is_owed(spark: SparkSession, sc
     run(spark, "INSERT INTO a SELECT id, v FROM s WHERE id % 2 = 1")
     commit.rename(path / "aside")
     with pytest.raises(StreamqlError) as query:
-        run(spark, "SELECT count(*) FROM s")  # a query is not owed
+        run(spark, "SELECT count(*) FROM s")  # a query is not pending
     with pytest.raises(StreamqlError) as stale:
         read()
     assert query.value.code == stale.value.code == "STREAM_STALE"

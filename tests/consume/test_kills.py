@@ -66,7 +66,7 @@ def test_whatever_the_instant_all_arrives_once(spark: SparkSession) -> None:
                 child.kill()
             else:
                 raise AssertionError(child.stderr.read() if child.stderr else "")
-    # Twice: a transaction that goes on with one that was begun ends where that one would have; what came since is the next one's.
+    # Twice: a transaction that resumes one that was begun ends where that one would have; what came since is the next one's.
     for n in range(2):
         for statement in statements[1:]:
             run(spark, statement.replace("{n}", f"last_{n}"))

@@ -125,8 +125,8 @@ def test_a_stream_that_is_ahead_of_it_reads_on(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("point", ["before:execute", "after:execute"])
 def test_a_target_whose_log_was_cleaned_still_says_what_it_has(spark: SparkSession, point: str) -> None:
-    """The commit that decides a consumption is gone from the target's log; its transaction's number is in the checkpoint."""
-    schema = fresh_schema(spark, "decided")
+    """The commit that resolves a consumption is gone from the target's log; its transaction's number is in the checkpoint."""
+    schema = fresh_schema(spark, "resolved")
     tracked_table(spark, ROWS)
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     keep(spark, "target", "1 day")
@@ -142,7 +142,7 @@ def test_a_target_whose_log_was_cleaned_still_says_what_it_has(spark: SparkSessi
     assert_ledger_tiles(spark, f"{schema}.s", start)
 
 
-def test_a_transaction_is_gone_on_with_over_a_cleaned_target(spark: SparkSession) -> None:
+def test_a_transaction_is_resumed_over_a_cleaned_target(spark: SparkSession) -> None:
     schema, block = two_targets(spark, "half", ROWS)
     killed(spark, "before:execute:2", *block)
     keep(spark, "a", "1 day")

@@ -1,4 +1,4 @@
-"""Consumptions that stopped half way: gone on with by the same statements, or given up by a person."""
+"""Consumptions that stopped half way: resumed by the same statements, or given up by a person."""
 
 from __future__ import annotations
 
@@ -242,17 +242,17 @@ def test_a_run_that_leaves_the_failed_statement_out_is_not_committed(spark: Spar
     run(spark, block[1])
     with pytest.raises(StreamqlError, match="failed in an earlier run"):
         run(spark, block[3])
-    run(spark, f"INSERT INTO {schema}.b SELECT id, CAST(v AS BIGINT) FROM {schema}.s")  # the script was mended
+    run(spark, f"INSERT INTO {schema}.b SELECT id, CAST(v AS BIGINT) FROM {schema}.s")  # the script was corrected
     run(spark, block[3])
     assert_arrived_once(spark, schema)
 
 
-def test_a_mended_run_that_broke_off_as_well_is_gone_on_with(spark: SparkSession) -> None:
+def test_a_corrected_run_that_broke_off_as_well_is_resumed(spark: SparkSession) -> None:
     """The failed statement of the first run was replaced in the second: the third has nothing left to do but COMMIT."""
     schema, (begin, into_a, _, commit) = half_done(spark)
-    mended = f"INSERT INTO {schema}.b SELECT id, CAST(v AS BIGINT) FROM {schema}.s"
+    corrected = f"INSERT INTO {schema}.b SELECT id, CAST(v AS BIGINT) FROM {schema}.s"
     for last in ("ROLLBACK", commit):
-        for statement in (begin, into_a, mended):
+        for statement in (begin, into_a, corrected):
             run(spark, statement)
         if last == commit:
             run(spark, last)

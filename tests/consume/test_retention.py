@@ -220,9 +220,9 @@ def test_an_extension_in_time_keeps_the_files(spark: SparkSession) -> None:
     assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
 
 
-def test_vacuum_leaves_what_portions_need(spark: SparkSession) -> None:
+def test_vacuum_leaves_what_batches_need(spark: SparkSession) -> None:
     """Rows that came and went are in no change set of the whole, and in those of the commits."""
-    fresh_schema(spark, "portions")
+    fresh_schema(spark, "batches")
     tracked_table(spark, ROWS)
     run(spark, "DELETE FROM t")
     assert run(spark, "SELECT * FROM s") == []
@@ -248,7 +248,7 @@ def test_files_that_came_back_are_not_taken_for_gone(spark: SparkSession) -> Non
     assert run(spark, "SELECT count(*) AS n FROM t")[0]["n"] == ROWS
 
 
-def test_a_compaction_by_hand_leaves_the_way_of_small_portions(spark: SparkSession) -> None:
+def test_a_compaction_by_hand_leaves_the_way_of_small_batches(spark: SparkSession) -> None:
     """The whole has no identity of rows; its commits have, and are kept until they are taken one by one."""
     schema = lagging(spark, "by_hand")
     run(spark, "ALTER STREAM s SET OFFSET TO LATEST")

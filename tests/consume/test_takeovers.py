@@ -75,7 +75,7 @@ def test_who_stood_still_is_told_that_its_claim_is_lost(short_lease: SparkSessio
     assert (row["n"], row["d"]) == (ROWS, ROWS)
 
 
-def test_the_doctor_ends_what_nobody_can_see_alive(short_lease: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_ends_what_no_host_sees_alive(short_lease: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """As after the host of a consumer was started again, or in another container."""
     schema = left_behind(short_lease, "after:claim", "sight")
     monkeypatch.setattr(owner, "_host", lambda: "another host")
@@ -92,7 +92,7 @@ def test_the_doctor_ends_what_nobody_can_see_alive(short_lease: SparkSession, mo
     assert run(short_lease, "SELECT count(*) AS n FROM target")[0]["n"] == ROWS
 
 
-def test_a_target_that_cannot_be_written_is_a_finding_and_has_a_way_out(
+def test_a_target_that_cannot_be_written_is_a_finding_and_can_be_recovered(
     short_lease: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schema = left_behind(short_lease, "after:claim", "denied")
@@ -157,7 +157,7 @@ def test_the_beginning_of_what_had_nothing_to_deliver_says_nothing_of_what_arriv
     assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
 
 
-def test_a_statement_that_arrived_and_could_not_be_decided_at_once_ends_as_it_should(
+def test_a_statement_that_arrived_and_could_not_be_resolved_at_once_ends_as_it_should(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     schema = consumer(spark, "glitch")

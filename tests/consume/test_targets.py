@@ -95,7 +95,7 @@ def test_two_creates_of_one_name_on_two_streams(spark: SparkSession, schema: str
 
 
 @pytest.mark.parametrize(
-    ("way_out", "left"),
+    ("recovery", "left"),
     [
         ("ALTER STREAM s SET OFFSET VERSION 0", ROWS),
         ("ALTER STREAM s SET OFFSET TO LATEST", 0),
@@ -103,7 +103,7 @@ def test_two_creates_of_one_name_on_two_streams(spark: SparkSession, schema: str
     ],
 )
 def test_a_target_dropped_under_a_claim(
-    spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch, way_out: str, left: int
+    spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch, recovery: str, left: int
 ) -> None:
     """Nobody can tell whether the rows arrived: reading goes on, consuming says so, and a person has three ways out."""
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
@@ -114,7 +114,7 @@ def test_a_target_dropped_under_a_claim(
     run(spark, "CREATE TABLE other (id BIGINT, v BIGINT)")
     assert code_of(spark, "INSERT INTO other SELECT id, v FROM s") == "CONSUMPTION_IN_DOUBT"
     assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == ROWS
-    run(spark, way_out)
+    run(spark, recovery)
     assert run(spark, "SELECT count(*) AS n FROM s")[0]["n"] == left
     assert "IN_DOUBT" in outcomes(spark, schema)
     run(spark, "INSERT INTO other SELECT id, v FROM s")
@@ -132,10 +132,10 @@ def test_a_stream_with_an_in_doubt_claim_can_be_dropped(
     assert code_of(spark, "DESC STREAM s") == "STREAM_NOT_FOUND"
 
 
-def test_a_target_replaced_under_a_claim_still_decides(
+def test_a_target_replaced_under_a_claim_still_resolves(
     spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """CREATE OR REPLACE goes on with the log, so the log tells that nothing was written; the next attempt delivers."""
+    """CREATE OR REPLACE continues the log, so the log tells that nothing was written; the next attempt delivers."""
     run(spark, "CREATE TABLE target (id BIGINT, v BIGINT)")
     insert = "INSERT INTO target SELECT id, v FROM s"
     other = spark.newSession()

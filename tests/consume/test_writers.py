@@ -245,7 +245,7 @@ def test_a_write_by_path_that_a_table_keeps_from_writing_moves_nothing(
 def test_a_number_is_found_behind_many_commits_and_a_later_number(
     spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever decides late must not take what is in for lost: the state knows only the last number of an id."""
+    """A process that resolves late must not take what is in for lost: the state knows only the last number of an id."""
     (row,) = run(spark, "DESCRIBE DETAIL target")
     path = str(row["location"]).removeprefix("file:")
     table = DeltaTable(spark, path)

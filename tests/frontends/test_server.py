@@ -123,7 +123,7 @@ def test_eight_connections_consume_each_change_once(server: Server) -> None:
             try:
                 with server.client() as own:
                     own.rows(f"INSERT INTO many_x SELECT id, {i} FROM many_s")
-            except BaseException as e:  # it is for the test's thread to judge
+            except BaseException as e:  # it is for the test's thread to check
                 failures.append(e)
 
         threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]

@@ -133,7 +133,7 @@ def test_another_consumer_is_no_failure(spark: SparkSession, schema: str, tmp_pa
     assert run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM target")[0] == (100, 100)
 
 
-def test_a_transaction_left_half_way_is_gone_on_with(spark: SparkSession, schema: str, tmp_path: Path) -> None:
+def test_a_transaction_left_half_way_is_resumed(spark: SparkSession, schema: str, tmp_path: Path) -> None:
     """The first run writes one target and fails at the other; the same script, run again, writes the other alone."""
     run(spark, "CREATE TABLE second (id BIGINT, v BIGINT)")
     run(spark, "CREATE TABLE gate (open BOOLEAN)")

@@ -2,7 +2,7 @@
 
 The Python of `streamql.consume`, `streamql.catalog`, `streamql.delta`, `streamql.reading` and `streamql.engine` runs as it is. What is put
 in its place is the JVM behind it (`jvm`, `statements`: the few Scala classes that Python talks to, over Delta logs in memory), the clocks
-and process ids (`stage`), and the threads (`scheduler`): exactly one actor runs at a time, and gives way at every call into the JVM.
+and process ids (`stage`), and the threads (`scheduler`): exactly one actor runs at a time, and yields at every call into the JVM.
 
 At each such call somebody else may go on, the process may die before or after the call took effect, or while the JVM still works on it, the
 answer may get lost, Delta may take the commit for a conflict with itself, a lease may be found ended. `explore` goes through these

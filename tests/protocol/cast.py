@@ -178,7 +178,7 @@ def residual(world: World) -> None:
     world.residual = True
 
 
-def decided(world: World) -> None:
+def resolved(world: World) -> None:
     """A person drops a target and sets an offset: both."""
     world.repeats = world.residual = True
 

@@ -89,7 +89,7 @@ def _end(seen: History, was: StreamState | None, now: StreamState | None, events
 
 
 def _is_taken_over(was: StreamState | None, now: StreamState | None) -> bool:
-    """Whether a partially committed claim is gone on with, under a new number."""
+    """Whether a partially committed claim is resumed, under a new number."""
     old, new = (None if s is None else s.claim for s in (was, now))
     return (
         old is not None and new is not None and old.is_partially_committed and old.consumption_id == new.consumption_id
@@ -101,7 +101,7 @@ def _follow(seen: History, was: StreamState | None, now: StreamState, events: li
     seen.states[uuid] = now
     seen.sources[uuid] = now.stream.source.path
     if was is not None:
-        told = sorted({e["sequence"] for e in events})  # several: a consumption gave way to what a person said
+        told = sorted({e["sequence"] for e in events})  # several: a consumption was released by the user
         counted = was.sequence + (0 if number is None else max(1, len(told)))
         is_next = told in ([], list(range(was.sequence + 1, counted + 1)))
         if now.sequence != counted or not is_next or number not in (None, now.sequence):
@@ -248,10 +248,10 @@ def _persons(world: World) -> Iterator[str]:
 
 
 def _ends(world: World, seen: History) -> Iterator[str]:
-    """No claim is left, and the streams that stand have been drained; unless a person has to decide, and was told."""
+    """No claim is left, and the streams that stand have been drained; unless the user has to choose, and was told."""
     if any(o.code == "CONSUMPTION_IN_DOUBT" for o in world.outcomes[-world.drains :]):
         if not world.residual:
-            yield "a consumption could not be decided"
+            yield "a consumption could not be resolved"
         return
     named = Counter(state.name.key for state in seen.states.values())
     yield from (f"{n} streams have the name {name}" for name, n in named.items() if n > 1)

@@ -45,7 +45,7 @@ class Mutation:
 
 
 def all_are(outcome: StatementOutcome, claim: Claim) -> Claim:
-    """The claim with its statements decided so, whatever the logs say."""
+    """The claim with its statements resolved so, whatever the logs say."""
     return replace(claim, statements=tuple(replace(s, outcome=outcome) for s in claim.statements))
 
 
@@ -214,7 +214,7 @@ def withdrawn_statements_are_forgotten(on: Stage, patch: Patch) -> None:
 
 
 def done_statements_run_again(on: Stage, patch: Patch) -> None:
-    """Whoever goes on with a partially committed block does all of it."""
+    """A process that resumes a partially committed block does all of it."""
     patch.setattr(blocks.Block, "_matched", lambda block, command, i, fingerprint: None)
 
 

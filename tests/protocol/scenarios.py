@@ -16,7 +16,6 @@ from tests.protocol.cast import (
     beating,
     create,
     ddl,
-    decided,
     drop_and_say,
     insert,
     query,
@@ -24,6 +23,7 @@ from tests.protocol.cast import (
     repeated,
     replace_table,
     residual,
+    resolved,
     scene,
     writes,
     written,
@@ -276,7 +276,7 @@ PERSONS = (
         Who("P", drop_and_say("x", "ALTER STREAM s SET OFFSET VERSION 0"), "far"),
         then=insert("rest", "s"),
         faults=DEATHS | {LOST},
-        also=decided,
+        also=resolved,
         meets="CONSUMPTION_IN_DOUBT",
     ),
     scene(
@@ -287,7 +287,7 @@ PERSONS = (
         then=insert("rest", "b"),
         left=("a", "b"),
         faults=DEATHS | {LOST},
-        also=decided,
+        also=resolved,
         meets="CONSUMPTION_IN_DOUBT",
     ),
     scene(

@@ -29,7 +29,7 @@ gets an exception while the JVM goes on.
 """
 
 LATER = "later"
-"""A sleeper goes on with nothing having happened: a long time has passed."""
+"""A sleeper continues with nothing having happened: a long time has passed."""
 
 
 class Stopped(BaseException):
@@ -242,7 +242,7 @@ class Scheduler:
         elif chosen.name == CRASH:
             self._crash(actor, f"CRASH before: {step.call}")
         elif chosen.name == ORPHAN:
-            self.note(f"THE PROCESS ENDS, its JVM goes on with: {step.call}")
+            self.note(f"THE PROCESS ENDS, its JVM continues with: {step.call}")
             actor.process.alive = False
             self._yield(actor)
         elif chosen.name in (FAIL, TORN):

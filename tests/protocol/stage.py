@@ -156,7 +156,7 @@ class Event:
 
 
 class Lock:
-    """threading.RLock of a catalog, which all threads of a process share: whoever waits for it gives way."""
+    """threading.RLock of a catalog, which all threads of a process share: whoever waits for it yields."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage

@@ -1,4 +1,4 @@
-"""Scala's ConsumeCommand over logs in memory: analysed statements, which Python claims, runs and decides."""
+"""Scala's ConsumeCommand over logs in memory: analysed statements, which Python claims, runs and resolves."""
 
 from __future__ import annotations
 

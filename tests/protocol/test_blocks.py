@@ -254,7 +254,7 @@ def test_rollback_after_somebody_took_this_one_for_dead(on: Stage) -> None:
 
 
 def test_who_saw_less_of_a_claim_cannot_end_it(on: Stage) -> None:
-    """A recoverer has decided the first statement; meanwhile a second one enters the claim, and commits."""
+    """A recoverer has resolved the first statement; meanwhile a second one enters the claim, and commits."""
     play = Play(on, BOTH)
     p, q = play.world.process("P"), play.world.process("Q", "far")
     resolved: list[Claim] = []
@@ -385,7 +385,7 @@ def test_of_several_inserts_the_failed_one_is_corrected_first(on: Stage) -> None
 
 
 def test_a_statement_that_is_in_is_not_withdrawn(on: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It committed, and deciding it was cut short: ROLLBACK STATEMENT decides it first."""
+    """It committed, and resolving it was cut short: ROLLBACK STATEMENT resolves it first."""
     play = Play(on, BOTH)
     p = play.world.process("P")
 

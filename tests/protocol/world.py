@@ -42,7 +42,7 @@ SETTINGS = {
 @dataclass
 class Outcome:
     """What became of a statement. `ids`: of its consumptions. `took`: the rows it ran with; `rows`: those it returned. `error` is None
-    where it returned. `is_one`: it is one statement, whose consumption is its own; a block may go on with another one's."""
+    where it returned. `is_one`: it is one statement, whose consumption is its own; a block may resume another one's."""
 
     actor: str
     text: str

@@ -192,7 +192,7 @@ def test_limits() -> None:
 
 
 @pytest.mark.parametrize("end", range(0, 180, 3))
-def test_no_text_is_too_strange(end: int) -> None:
+def test_no_text_is_too_odd(end: int) -> None:
     text = "MERGE INTO a.b t USING (SELECT * FROM `x``y` q, s WITH (CONSUME = TRUE)) s "
     text += "ON t.id = s.id AND 'it''s' = $$x$$ WHEN ; ) ; . , ' ` \\ é"
     complete(text[:end], text[end:], SNAPSHOT)

@@ -1,4 +1,4 @@
-"""How far a portion of whole commits reaches."""
+"""How far a batch of whole commits reaches."""
 
 from __future__ import annotations
 
