@@ -38,7 +38,7 @@ lint: $(STAMP) ## Style, types, layers, house rules
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_house_rules.py
 
-format: $(STAMP) ## Let ruff format the code and mend what it can
+format: $(STAMP) ## Let ruff format the code and fix what it can
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 

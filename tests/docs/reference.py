@@ -50,7 +50,7 @@ ALTER TABLE orders SET PROPERTIES ('change_tracking' = 'true', 'data_retention_d
 | property | in Delta's words | |
 |---|---|---|
 | `'change_tracking' = 'true'` | `delta.enableRowTracking`, `delta.enableInCommitTimestamps`, `delta.enableDeletionVectors` | \
-needed before a stream is made; history starts there. Deletion vectors that somebody switched off stay off |
+needed before a stream is made; history starts there. Deletion vectors that a user switched off stay off |
 | `'data_retention_days' = 'n'` | `delta.deletedFileRetentionDuration`, `delta.logRetentionDuration` | how long a stream may be \
 left unread; both are set, so less than 30 days shortens the log. Delta keeps removed files 7 days and the log 30 unless told otherwise |
 
