@@ -17,7 +17,7 @@ from streamql.model import Interval, SourceRef
 from streamql.sources.protocol import Backlog, OpenSource
 from streamql.sources.registry import open_source, read_source, source_json
 
-PINS_MAX = 4096
+PINNED_MAX = 4096
 
 
 def visible_columns(changes: DataFrame) -> int:
@@ -86,23 +86,23 @@ class Pin:
 
 class PinnedIntervals:
     """The intervals that have been read, by scope and stream: all references in a scope see the interval of the first one. A scope is a
-    statement or a transaction. Safe for threads. Beyond `PINS_MAX`, the oldest pins are forgotten."""
+    statement or a transaction. Safe for threads. Beyond `PINNED_MAX`, the oldest are forgotten."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pins: OrderedDict[tuple[str, str], Pin] = OrderedDict()
+        self._pinned: OrderedDict[tuple[str, str], Pin] = OrderedDict()
 
     def get(self, scope: str, uuid: str) -> Pin | None:
         """What the scope has read of a stream; None: nothing."""
         with self._lock:
-            return self._pins.get((scope, uuid))
+            return self._pinned.get((scope, uuid))
 
     def put(self, scope: str, uuid: str, pin: Pin) -> Interval:
         """Pins, unless another reference of the scope was first. Returns the interval that is pinned."""
         with self._lock:
-            pinned = self._pins.setdefault((scope, uuid), pin)
-            while len(self._pins) > PINS_MAX:
-                self._pins.popitem(last=False)
+            pinned = self._pinned.setdefault((scope, uuid), pin)
+            while len(self._pinned) > PINNED_MAX:
+                self._pinned.popitem(last=False)
             return pinned.interval
 
 

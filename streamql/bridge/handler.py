@@ -70,7 +70,7 @@ class Handler:
     def __init__(self, spark: SparkSession) -> None:
         self._context = spark.sparkContext
         self._spark = spark
-        self._pins = PinnedIntervals()
+        self._pinned = PinnedIntervals()
 
     # -- the trait
 
@@ -161,10 +161,10 @@ class Handler:
             return scala(spark).Plans.streamRead(analyzed(reading.frame), NO_STREAM, reading.visible)
         block = transactions.current(spark)
         seen = None if block is None else block.interval(state)
-        if seen is None and (earlier := self._pins.get(pin, state.stream.uuid)) is not None:
+        if seen is None and (earlier := self._pinned.get(pin, state.stream.uuid)) is not None:
             seen = earlier.interval
         reading = read_stream(spark, state, seen, batch_size(options))
-        pinned = self._pins.put(pin, state.stream.uuid, Pin(reading.interval, pin))
+        pinned = self._pinned.put(pin, state.stream.uuid, Pin(reading.interval, pin))
         if pinned != reading.interval:
             reading = read_stream(spark, state, pinned)
         if block is not None:

@@ -39,7 +39,7 @@ from streamql.settings import TRANSACTION_TIMEOUT, seconds
 log = logging.getLogger("streamql")
 
 TRANSACTION = ""
-"""The scope of a transaction's pins, of which each transaction has its own."""
+"""The scope of a transaction's pinned intervals, of which each transaction has its own."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Block:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._pins = PinnedIntervals()
+        self._pinned = PinnedIntervals()
         self._consumption = Consumption(spark, is_block=True, goes_on=self._goes_on)
         self._done = DoneStatements()
         self._pending = Pending(self._done)
@@ -82,7 +82,7 @@ class Block:
         uuid = state.stream.uuid
         if self.claim is not None and uuid in self.claim.intervals:
             return self.claim.intervals[uuid]
-        if (pin := self._pins.get(TRANSACTION, uuid)) is not None:
+        if (pin := self._pinned.get(TRANSACTION, uuid)) is not None:
             return pin.interval
         if state.claim is not None and state.claim.is_partially_committed and state.claim.is_block:
             return state.claim.intervals[uuid]
@@ -90,11 +90,11 @@ class Block:
 
     def pin(self, uuid: str, interval: Interval, statement: str) -> None:
         """Pins the interval that a statement has read."""
-        self._pins.put(TRANSACTION, uuid, Pin(interval, statement))
+        self._pinned.put(TRANSACTION, uuid, Pin(interval, statement))
 
     def _pinned_before(self, uuid: str, statement: str) -> Interval | None:
         """The interval that another statement than the given one has pinned; None: there is none."""
-        pin = self._pins.get(TRANSACTION, uuid)
+        pin = self._pinned.get(TRANSACTION, uuid)
         return None if pin is None or pin.statement == statement else pin.interval
 
     def holds(self, uuid: str) -> bool:

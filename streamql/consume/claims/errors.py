@@ -12,9 +12,6 @@ from streamql.errors import StreamqlError, counted
 from streamql.settings import BUSY_TIMEOUT
 from streamql.times import now_ms
 
-UNREACHABLE = "its target cannot be read or written"
-"""Why a consumption is in doubt that its target's log may resolve at another time."""
-
 
 def busy(state: StreamState) -> StreamqlError:
     """The error for a stream that another statement consumes."""
@@ -217,15 +214,17 @@ def lost(claim: Claim, why: str) -> StreamqlError:
     )
 
 
-def in_doubt(claim: Claim, statement: ClaimedStatement, why: str, names: Mapping[str, str]) -> StreamqlError:
+def in_doubt(
+    claim: Claim, statement: ClaimedStatement, why: str, names: Mapping[str, str], *, is_unreachable: bool = False
+) -> StreamqlError:
     """The error for a consumption that no log can resolve. `claim`: with those of its statements resolved that a log can resolve. `names`:
-    of its streams, by id."""
+    of its streams, by id. `is_unreachable`: the target could not be read or written just now, and may be later."""
     moving = {uuid: i for uuid, i in claim.intervals.items() if i.after != i.through}
     is_whole = not claim.is_block and len(claim.statements) == 1 and bool(moving)
     kept = {min(moving): moving[min(moving)]} if is_whole else claim.intervals  # it moves the others along
     along = " (its other streams move along)" if len(kept) < len(claim.intervals) else ""
     arrived = "; ".join(f"ALTER STREAM {names.get(u, '…')} SET OFFSET VERSION {i.through}" for u, i in kept.items())
-    again = "run the statement again once it can be; only if it never can: " if why.startswith(UNREACHABLE) else ""
+    again = "run the statement again once it can be; only if it never can: " if is_unreachable else ""
     others = f"; others of its statements committed, into {claim.where_done}" if claim.done else ""
     undo = f"RESTORE {', '.join(s.target for s in claim.done)}, then " if claim.done else ""
     release = f"{undo}ALTER STREAM {names.get(min(claim.intervals), '…')} RELEASE"

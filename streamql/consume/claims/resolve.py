@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement
 from streamql.catalog.store import catalog_of
-from streamql.consume.claims.errors import UNREACHABLE, in_doubt, lost_with_data
+from streamql.consume.claims.errors import in_doubt, lost_with_data
 from streamql.consume.claims.outcomes import ClaimOutcome, outcome_of
 from streamql.consume.claims.steps import ClaimGone, end_claim, is_consumed, is_under_way_elsewhere, update_claim
 from streamql.delta.jvm import sentence
@@ -96,22 +96,25 @@ def resolve_reachable(
     `any_failure`: a statement whose target can be neither read nor fenced, for whatever reason, is in doubt as well.
     """
     statements: list[ClaimedStatement] = []
-    problems: list[tuple[ClaimedStatement, str]] = []
+    problems: list[tuple[ClaimedStatement, str, bool]] = []
     for statement in claim.statements:
         try:
             statements.append(resolve_statement(spark, claim, statement))
             continue
         except InDoubt as e:
-            problems.append((statement, str(e)))
+            problems.append((statement, str(e), False))
         except StreamqlError:
             raise
         except Exception as e:
             if not any_failure:
                 raise
-            problems.append((statement, f"{UNREACHABLE}: {sentence(e)}"))
+            problems.append((statement, f"its target cannot be read or written: {sentence(e)}", True))
         statements.append(statement)
     resolved = replace(claim, statements=tuple(statements))
-    return resolved, in_doubt(resolved, *problems[0], _names(spark, claim)) if problems else None
+    if not problems:
+        return resolved, None
+    statement, why, is_unreachable = problems[0]
+    return resolved, in_doubt(resolved, statement, why, _names(spark, claim), is_unreachable=is_unreachable)
 
 
 def _names(spark: SparkSession, claim: Claim) -> dict[str, str]:

@@ -16,10 +16,10 @@ import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources.{InsertIntoDataSourceCommand, SaveIntoDataSourceCommand}
 
 /** One name for everything that is analysed as one statement: the streams it reads are pinned under it. */
-object Pins {
-  private val pins = Collections.synchronizedMap(new WeakHashMap[QueryPlanningTracker, String]())
-  def current: String = QueryPlanningTracker.get match {
-    case Some(tracker) => pins.computeIfAbsent(tracker, _ => UUID.randomUUID().toString)
+object PinnedIntervals {
+  private val scopes = Collections.synchronizedMap(new WeakHashMap[QueryPlanningTracker, String]())
+  def scope: String = QueryPlanningTracker.get match {
+    case Some(tracker) => scopes.computeIfAbsent(tracker, _ => UUID.randomUUID().toString)
     case None => UUID.randomUUID().toString
   }
 }
@@ -36,7 +36,7 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
         shape(u).map(s => LocalRelation.fromExternalRows(output, s.output.map(a => Row(a.name)))).getOrElse(c)
       case i: InsertIntoStatement =>
         i.table match { // no child of the node, so it is not visited above; Python refuses a stream that would be written
-          case r: UnresolvedRelation => Bridge.get.resolve(session, qualified(r.multipartIdentifier), request(r, "write"), Pins.current)
+          case r: UnresolvedRelation => Bridge.get.resolve(session, qualified(r.multipartIdentifier), request(r, "write"), PinnedIntervals.scope)
           case _ =>
         }
         Hints.checkColumns(session, i)
@@ -73,7 +73,7 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
 
   private def stream(r: UnresolvedRelation, access: String, writer: => Option[LogicalPlan] = None): Option[LogicalPlan] = {
     val name = qualified(r.multipartIdentifier)
-    Option(Bridge.get.resolve(session, name, request(r, access, writer), Pins.current)).map(SubqueryAlias(name.last, _))
+    Option(Bridge.get.resolve(session, name, request(r, access, writer), PinnedIntervals.scope)).map(SubqueryAlias(name.last, _))
   }
 
   /** Inside a view, names are looked up where the view was made. */
@@ -171,7 +171,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     if (statements.exists(s => Plans.writes(Commands.bare(s)).nonEmpty)) throw Errors("UNSUPPORTED_STATEMENT", "STATEMENT_WOULD_RUN_AGAIN")
     val analyzer = session.asInstanceOf[ClassicSession].sessionState.analyzer
     val checked = GuardAndConsume.nested(statements.map(s => analyzer.executeAndCheck(s, new QueryPlanningTracker)))
-    ConsumeCommand(checked, isQuery, asked, Pins.current)
+    ConsumeCommand(checked, isQuery, asked, PinnedIntervals.scope)
   }
 
   private def rewritten(c: LogicalPlan): LogicalPlan = c match {
