@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.sample import IS_LONG, SEED
-from tests.small import FEW_TASKS, FIRST_COMPILER_ONLY
+from tests.small import CODE_CACHE, FEW_TASKS
 
 LONGEST_FIRST = (
     "histories/test_histories",
@@ -51,7 +51,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     conf = {
         "spark.master": "local[2]",
         "spark.driver.memory": os.environ.get("STREAMQL_TEST_MEMORY", "2g"),
-        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC {FIRST_COMPILER_ONLY}",
+        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC {CODE_CACHE}",
         **FEW_TASKS,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.codegen.cache.maxEntries": "5000",  # of 100, as for one job, Delta's own plans are forgotten all the time

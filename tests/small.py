@@ -10,9 +10,6 @@ FEW_TASKS = {"spark.sql.shuffle.partitions": "1", "spark.databricks.delta.snapsh
 CODE_CACHE = "-XX:ReservedCodeCacheSize=512m"
 """Without C2, Java reserves 48 MB for compiled code. A session of some minutes fills that, and is interpreted from then on."""
 
-FIRST_COMPILER_ONLY = f"-XX:TieredStopAtLevel=1 {CODE_CACHE}"
-"""On two cores, C2 takes 40 to 50 % of the time of a worker: each test has new plans, so most of what it compiles is not used again."""
-
 SHORT_LIVED = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": " ".join([*QUICK_JVM, CODE_CACHE]),

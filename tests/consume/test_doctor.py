@@ -149,7 +149,7 @@ def test_rows_that_somebody_edited_are_found_and_told_rightly_again(spark: Spark
     offset = f"SELECT offset_version AS v FROM streamql.streams WHERE name = '{schema}.s'"
     before = run(spark, offset)
     spark.sql(f"UPDATE streamql.events SET offset_version = 99 WHERE stream = '{schema}.s'").collect()
-    assert "somebody edited them" in found(spark, schema)["CATALOG_UNREADABLE"].what
+    assert "they were edited by hand" in found(spark, schema)["CATALOG_UNREADABLE"].what
     assert found(spark, schema, fix=True)["CATALOG_UNREADABLE"].is_fixed
     assert run(spark, offset) == before
     assert found(spark, schema) == {}

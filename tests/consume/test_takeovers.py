@@ -135,7 +135,7 @@ def test_streams_of_one_statement_move_along_where_a_person_says_that_it_arrived
     run(spark, "CREATE TABLE rest (id BIGINT, v BIGINT)")
     with pytest.raises(StreamqlError, match="CONSUMPTION_IN_DOUBT") as in_doubt:
         run(spark, "INSERT INTO rest SELECT id, v FROM s2")
-    said, rest = in_doubt.value.hint.removeprefix("look whether the rows arrived; if so, ").split(" (", 1)
+    said, rest = in_doubt.value.hint.removeprefix("check whether the rows arrived; if so, ").split(" (", 1)
     assert rest.startswith("its other streams move along); if not, ")
     run(spark, said)
     for stream in ("s", "s2"):

@@ -1,10 +1,10 @@
 """Runs a script: once, every so often, or when a stream has data. For cron, Airflow, systemd or a
 terminal; no service is needed.
 
-Safe to run twice at once. A stream's changes reach their target once, whichever runner consumes them: of
-two runners one takes them, the other waits (spark.streamql.busyTimeout, 90s) and gets what is
-left, which may be nothing, or gets STREAM_BUSY: then its run is skipped, which is not a failure. A
-transaction that a runner left half way is resumed by the next run of the same script, in
+Safe to run twice at once. A stream's changes reach their target once, whichever runner consumes
+them: of two runners one takes them, the other waits (spark.streamql.busyTimeout, 90s) and gets what
+is left, which may be nothing, or gets STREAM_BUSY: then its run is skipped, which is not a failure.
+A transaction that a runner left half way is resumed by the next run of the same script, in
 whichever process.
 
 --when-has-data without a name takes the streams that the script reads: those that its text names
