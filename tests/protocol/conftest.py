@@ -12,6 +12,9 @@ from tests.protocol.explore import Report, Scenario, explore, told
 from tests.protocol.stage import Stage, stage
 from tests.sample import SEED
 
+SAMPLES_MAX = 8
+"""How many samples are drawn, if what a scenario must meet does not come up in the first ones."""
+
 TIMES_MAX = 100
 """STREAMQL_LONG counts windows in tests/histories, tens of thousands of them."""
 
@@ -27,6 +30,10 @@ class Size:
         """A scenario at this size; a long one goes further from the plain run, too."""
         bounds = scenario.bounds.wider() if self.times > 1 else scenario.bounds
         return replace(scenario, bounds=bounds, schedules=scenario.schedules * self.times)
+
+    def samples(self) -> list[Size]:
+        """This size with its seed and with those after it."""
+        return [replace(self, seed=self.seed + i) for i in range(SAMPLES_MAX)]
 
     def explore(self, on: Stage, scenario: Scenario, words: tuple[str, ...] = ("",)) -> Report:
         """Explores a scenario at this size."""

@@ -16,10 +16,15 @@ PLAIN_ENDINGS = {"", "DeltaError", "STREAM_NOT_FOUND", "STREAM_ALREADY_EXISTS"}
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda s: s.name)
 def test_every_change_arrives_once(on: Stage, size: Size, scenario: Scenario) -> None:
-    report = size.explore(on, scenario)
-    fail_if_wrong(on, scenario, report)
-    assert report.exhausted or report.schedules == size.of(scenario).schedules
-    assert scenario.meets - report.met.keys() == set()
+    unmet = set(scenario.meets)
+    for sample in size.samples():  # what is rare does not come up in every sample
+        report = sample.explore(on, scenario)
+        fail_if_wrong(on, scenario, report)
+        assert report.exhausted or report.schedules == size.of(scenario).schedules
+        unmet -= report.met.keys()
+        if not unmet:
+            break
+    assert unmet == set()
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=lambda s: s.name)
