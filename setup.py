@@ -44,11 +44,11 @@ class BuildWithJar(build_py):
             return
         load_package_without_running_it()
         from streamql.extension.build import JAR_NAME, build_jar
-        from streamql.extension.jars import delta_jars
+        from streamql.extension.jars import compile_jars
 
         jar = Path(self.build_lib) / "streamql" / "extension" / JAR_NAME
         print(f"compiling the Spark extension into {jar}")
-        build_jar(jar, delta_jars())
+        build_jar(jar, compile_jars())
 
 
 setup(cmdclass={"build": BuildElsewhere, "build_py": BuildWithJar})

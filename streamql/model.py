@@ -54,7 +54,8 @@ class Parts:
             raise ValueError(f"not a position: {self.numbers}")
 
     def __str__(self) -> str:
-        return json.dumps(dict(self.numbers))
+        by_part = sorted(self.numbers, key=lambda n: (len(n[0]), n[0]))  # partition 10 is behind partition 9
+        return json.dumps(dict(by_part))
 
 
 Position = int | Parts
@@ -74,6 +75,26 @@ def is_ordered(after: Position, through: Position) -> bool:
 def version_or_none(position: Position) -> int | None:
     """The position as a version of a Delta table; None if it has parts."""
     return position if isinstance(position, int) else None
+
+
+def parts_or_none(position: Position) -> str | None:
+    """The position of a source of several parts as text, JSON; None if it is a version."""
+    return None if isinstance(position, int) else str(position)
+
+
+def offset_clause(position: Position) -> str:
+    """A position as ALTER STREAM … SET OFFSET takes it."""
+    return f"VERSION {position}" if isinstance(position, int) else f"'{position}'"
+
+
+def shown_position(position: Position) -> str:
+    """A position as messages name it."""
+    return f"version {position}" if isinstance(position, int) else f"offsets {position}"
+
+
+def offset_form(position: Position) -> str:
+    """How ALTER STREAM … SET OFFSET takes positions like this one, for hints."""
+    return "VERSION n" if isinstance(position, int) else "'{\"partition\": offset}'"
 
 
 @dataclass(frozen=True)
@@ -108,8 +129,13 @@ class Interval:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing can be in it: it has no commit and no initial rows."""
-        return self.after == self.through and not self.initial
+        """Whether nothing can be in it: it has no commit and no initial rows. A part that `after` lacks counts from 0."""
+        if self.initial:
+            return False
+        if isinstance(self.after, Parts) and isinstance(self.through, Parts):
+            begins = dict(self.after.numbers)
+            return all(number == begins.get(part, 0) for part, number in self.through.numbers)
+        return self.after == self.through
 
     @property
     def versions(self) -> Versions:

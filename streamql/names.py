@@ -22,7 +22,7 @@ def quote_if_needed(part: str) -> str:
 
 @dataclass(frozen=True, order=True)
 class Name:
-    """A name with catalog, schema and object part; all three are known.
+    """A name with catalog, schema and object part; all three are known. Of what is in no schema, catalog and schema are empty.
 
     Spark compares names case-insensitively (spark.sql.caseSensitive=false), so identity is by `key`.
     """
@@ -57,4 +57,4 @@ class Name:
         parts = (
             (self.schema, self.object) if self.catalog == "spark_catalog" else (self.catalog, self.schema, self.object)
         )
-        return ".".join(quote_if_needed(p) for p in parts)
+        return ".".join(quote_if_needed(p) for p in parts if p)

@@ -13,7 +13,7 @@ from streamql.catalog.states import StreamState, interval_json, read_interval
 from streamql.catalog.store import catalog_of
 from streamql.changes import HIDDEN_COLUMNS
 from streamql.errors import StreamqlError
-from streamql.model import Interval, SourceRef
+from streamql.model import Interval, SourceRef, offset_form
 from streamql.sources.protocol import Backlog, OpenSource
 from streamql.sources.registry import open_source, read_source, source_json
 
@@ -113,7 +113,7 @@ def interval_now(spark: SparkSession, state: StreamState, source: OpenSource) ->
         raise StreamqlError(
             "STREAM_INVALID",
             f"the catalog was restored to a time before the last event of stream {state.name}: its offset cannot be trusted",
-            hint=f"ALTER STREAM {state.name} SET OFFSET VERSION n",
+            hint=f"ALTER STREAM {state.name} SET OFFSET {offset_form(state.offset.position)}",
         )
     check_history(state, source)
     return Interval(state.offset.position, source.latest, state.offset.initial)

@@ -71,6 +71,12 @@ CONNECTORS = Setting(
     "optional parts whose jars Spark loads when it starts, by name with commas between; `--with` on the command sets it",
 )
 
+KAFKA_TIMEOUT = Setting(
+    "spark.streamql.kafkaTimeout",
+    "10s",
+    "how long the brokers of a storage connection may take to answer, before KAFKA_UNREACHABLE",
+)
+
 INTERNAL = "spark.streamql.internal"
 """What the keys begin with that are not for users: streamql's clients and servers speak by them."""
 
@@ -90,6 +96,7 @@ ALL = (
     MAX_RETENTION_EXTENSION,
     PYTHON,
     CONNECTORS,
+    KAFKA_TIMEOUT,
 )
 """In the order of the documentation."""
 

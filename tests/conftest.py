@@ -1,13 +1,14 @@
-"""One Spark session for all tests of a worker."""
+"""One Spark session and one Kafka broker for all tests of a worker, each started by the first test that uses it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.kafka.broker import Broker
 from tests.sample import IS_LONG, SEED
 from tests.small import CODE_CACHE, FEW_TASKS
 
@@ -54,9 +55,28 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC {CODE_CACHE}",
         **FEW_TASKS,
         "spark.sql.session.timeZone": "UTC",
+        "spark.streamql.connectors": "kafka",  # a worker has one JVM: what happens without the jars is tested in processes of their own
         "spark.sql.codegen.cache.maxEntries": "5000",  # of 100, as for one job, Delta's own plans are forgotten all the time
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM makes as many tasks, thousands else
     }
     made = session(tmp_path_factory.mktemp("streamql") / "data", conf)
     yield made
     made.stop()
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[Broker]:
+    """Give the worker's broker. A test that stops or pauses it has it running again at its end."""
+    with Broker("secret") as started:
+        yield started
+
+
+@pytest.fixture
+def bootstrap(request: pytest.FixtureRequest) -> Callable[[], str]:
+    """Give a function that returns the address of the worker's broker. The first call starts the broker."""
+
+    def address() -> str:
+        broker: Broker = request.getfixturevalue("broker")
+        return broker.bootstrap
+
+    return address

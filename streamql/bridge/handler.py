@@ -19,12 +19,13 @@ from streamql.delta.command import Command
 from streamql.delta.jvm import JavaObject, analyzed, has_classes, java_frame, java_list, jvm, scala, session_of
 from streamql.delta.names import look_up, qualify
 from streamql.dialect.statements import NameParts
-from streamql.engine.ddl import guard
+from streamql.engine.guards import guard
 from streamql.engine.reads import (
     backlog_frame,
     batch_size,
     changes_of,
     find_stream,
+    named_relation,
     need_stream,
     table_time_micros,
 )
@@ -142,7 +143,8 @@ class Handler:
     ) -> JavaObject:
         state = find_stream(spark, tuple(name))
         if state is None:
-            return None
+            frame = named_relation(spark, tuple(name), access)
+            return None if frame is None else analyzed(frame)
         if access == _ACCESS["streaming"]:
             raise StreamqlError(
                 "UNSUPPORTED_STATEMENT",

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from streamql.catalog.states import StreamState, decode, encode
+from streamql.catalog.definitions import Entry, decode, encode, uuid_of
+from streamql.catalog.states import StreamState
 from streamql.errors import StreamqlError
 from streamql.names import Name
+from streamql.sources.definitions import Definition
 
 STREAM_DOMAIN = "streamql.stream."
 NAME_DOMAIN = "streamql.name."
 
 
 class Contents:
-    """Streams by id, and ids by name. An entry that is none of ours, or a newer streamql's, is an error for who asks for its stream, and
-    for no other stream."""
+    """Streams and definitions by id, and ids by name. An entry that streamql has not written, or a newer streamql has, is an error for a
+    statement that names it, and for no other."""
 
     def __init__(self, numbers: Mapping[str, int] | None = None) -> None:
         self.streams: dict[str, StreamState] = {}
+        self.definitions: dict[str, Definition] = {}
         self.numbers: dict[str, int] = dict(numbers or {})
         self._names: dict[str, str] = {}
         self._unreadable: dict[str, StreamqlError] = {}
@@ -36,14 +39,18 @@ class Contents:
 
     def _apply(self, uuid: str, text: str | None) -> None:
         self.streams.pop(uuid, None)
+        self.definitions.pop(uuid, None)
         self._unreadable.pop(uuid, None)
         if text is None:
             return
         try:
-            state = decode(text)
-            if state.stream.uuid != uuid:
-                raise StreamqlError("CATALOG_UNREADABLE", f"the entry has the id {state.stream.uuid}")
-            self.streams[uuid] = state
+            entry = decode(text)
+            if uuid_of(entry) != uuid:
+                raise StreamqlError("CATALOG_UNREADABLE", f"the entry has the id {uuid_of(entry)}")
+            if isinstance(entry, Definition):
+                self.definitions[uuid] = entry
+            else:
+                self.streams[uuid] = entry
         except StreamqlError as e:
             self._unreadable[uuid] = e
 
@@ -58,6 +65,17 @@ class Contents:
                 hint=f"DROP STREAM {name} takes the name away, and nothing else",
             )
         return state
+
+    def find_definition(self, name: Name) -> Definition | None:
+        """The connection or external table of a name. Raises CATALOG_UNREADABLE where its entry cannot be read."""
+        uuid = self._names.get(name.key)
+        if uuid is not None and uuid in self._unreadable:
+            raise self._told(uuid)
+        return None if uuid is None else self.definitions.get(uuid)
+
+    def entry(self, uuid: str) -> Entry | None:
+        """What an id stands for, as far as it can be read."""
+        return self.streams.get(uuid) or self.definitions.get(uuid)
 
     def get(self, uuid: str) -> StreamState | None:
         """A stream by its id. Raises CATALOG_UNREADABLE where its entry cannot be read."""
@@ -83,7 +101,7 @@ class Contents:
     def contradictions(self) -> list[str]:
         """What does not fit together; nothing, unless others than streamql wrote it."""
         streams, names = self.streams, self._names
-        known = streams.keys() | self._unreadable.keys()
+        known = streams.keys() | self.definitions.keys() | self._unreadable.keys()
         lost = [f"the name {_shown(key)} stands for no stream" for key, uuid in names.items() if uuid not in known]
         lost += [
             f"the name {_shown(key)} stands for stream {streams[uuid].name}"
@@ -102,6 +120,8 @@ class Contents:
         state = self.streams.get(uuid)
         if state is not None:
             return {} if state.name.key == name.key else {NAME_DOMAIN + name.key: None}
+        if uuid in self.definitions:
+            return {}
         domains: dict[str, str | None] = {NAME_DOMAIN + name.key: None}
         if uuid in self._unreadable:
             if self._unreadable[uuid].hint:  # there is another way: to upgrade
@@ -110,34 +130,34 @@ class Contents:
         return domains
 
     def change(
-        self, before: Sequence[StreamState], after: Sequence[StreamState | None]
+        self, before: Sequence[Entry], after: Sequence[Entry | None]
     ) -> tuple[dict[str, str | None] | None, dict[str, int]]:
-        """Pieces of state and numbers of events with which streams go from before to after (None: dropped); a stream in `after` alone is
+        """Pieces of state and numbers of events with which entries go from before to after (None: dropped); an entry in `after` alone is
         new. No pieces: a name is taken."""
         domains: dict[str, str | None] = {}
         numbers: dict[str, int] = {}
+        names = {(uuid_of(e), e.name.key) for e in after if e is not None}
         for old in before:
-            domains[STREAM_DOMAIN + old.stream.uuid] = None
-            numbers[old.stream.uuid] = old.sequence + 1
-            if not any(
-                s is not None and s.name.key == old.name.key and s.stream.uuid == old.stream.uuid for s in after
-            ):
+            domains[STREAM_DOMAIN + uuid_of(old)] = None
+            numbers[uuid_of(old)] = old.sequence + 1
+            if (uuid_of(old), old.name.key) not in names:
                 domains[NAME_DOMAIN + old.name.key] = None
-        known = {s.stream.uuid: s for s in before}
+        known = {uuid_of(e): e for e in before}
         for new in after:
             if new is None:
                 continue
-            was = known.get(new.stream.uuid)
-            domains[STREAM_DOMAIN + new.stream.uuid] = encode(new)
+            uuid = uuid_of(new)
+            was = known.get(uuid)
+            domains[STREAM_DOMAIN + uuid] = encode(new)
             if was is None or new.sequence != was.sequence:
-                numbers[new.stream.uuid] = new.sequence
+                numbers[uuid] = new.sequence
             else:
-                numbers.pop(new.stream.uuid, None)  # a heartbeat is not an event
+                numbers.pop(uuid, None)  # a heartbeat is not an event
             if was is None or was.name.key != new.name.key:
                 holder = self._names.get(new.name.key)
-                if holder not in known and (holder in self.streams or holder in self._unreadable):
+                if holder not in known and holder is not None and (self.entry(holder) or holder in self._unreadable):
                     return None, {}
-                domains[NAME_DOMAIN + new.name.key] = new.stream.uuid
+                domains[NAME_DOMAIN + new.name.key] = uuid
         return domains, numbers
 
 

@@ -29,8 +29,9 @@ def replace_outdated_views(spark: SparkSession, schema: str, path: str | None) -
     """Replaces views of an earlier streamql; one that is missing stays so, since an operator may have dropped it."""
     outdated = [view for view, is_outdated in _wanting(spark, schema, path).items() if is_outdated]
     own = neutral_clone(spark) if outdated else spark
+    columns = _optional_columns(own, schema, path) if outdated else frozenset()
     for view in outdated:
-        own.sql(tables.create_view(schema, path, view, replace=True))
+        own.sql(tables.create_view(schema, path, view, columns, replace=True))
 
 
 def lacks_views(spark: SparkSession, schema: str, path: str | None) -> bool:
@@ -43,11 +44,17 @@ def lacks_views(spark: SparkSession, schema: str, path: str | None) -> bool:
 def _wanting(spark: SparkSession, schema: str, path: str | None) -> dict[str, bool]:
     """The views to make, and whether there is an outdated one. A view over the events of another catalog is left as it is."""
     events, wanting = tables.events_name(schema, path), {}
-    for view, (_, query) in tables.views(schema, path).items():
+    for view, (_, query) in tables.views(schema, path, _optional_columns(spark, schema, path)).items():
         text = view_text(spark, schema, view)
         if text is None or (text != query and events in text):
             wanting[view] = text is not None
     return wanting
+
+
+def _optional_columns(spark: SparkSession, schema: str, path: str | None) -> frozenset[str]:
+    """Which optional columns the table of events has. A catalog of an earlier streamql lacks some."""
+    there = spark.table(tables.events_name(schema, path)).columns
+    return frozenset(name for name, _ in tables.OPTIONAL_COLUMNS if name in there)
 
 
 def _create_schema(own: SparkSession, schema: str) -> None:
@@ -56,6 +63,7 @@ def _create_schema(own: SparkSession, schema: str) -> None:
 
 
 def _create_views(own: SparkSession, schema: str, path: str | None, replace: bool = False) -> None:
-    wanting = dict.fromkeys(tables.views(schema, path), True) if replace else _wanting(own, schema, path)
+    columns = _optional_columns(own, schema, path)
+    wanting = dict.fromkeys(tables.VIEWS, True) if replace else _wanting(own, schema, path)
     for view, is_there in wanting.items():
-        own.sql(tables.create_view(schema, path, view, replace=is_there))
+        own.sql(tables.create_view(schema, path, view, columns, replace=is_there))

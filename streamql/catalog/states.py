@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, Position, Stream, StreamMode, TableSource
@@ -177,8 +177,16 @@ def encode(state: StreamState) -> str:
     )
 
 
+T = TypeVar("T")
+
+
 def decode(text: str) -> StreamState:
     """The state that a JSON form holds. Raises CATALOG_UNREADABLE where it is none of ours."""
+    return decoded(text, lambda _: None)
+
+
+def decoded(text: str, other: Callable[[Mapping[str, Any]], T | None]) -> StreamState | T:
+    """What a JSON form holds: what `other` reads from it, else (it returns None) the state of a stream. Raises CATALOG_UNREADABLE."""
     try:
         data = json.loads(text)
         if data["format"] > FORMAT:
@@ -187,6 +195,9 @@ def decode(text: str) -> StreamState:
                 f"the catalog was written by a newer streamql (format {data['format']}, this one reads {FORMAT})",
                 hint="upgrade streamql here",
             )
+        found = other(data)
+        if found is not None:
+            return found
         stream = Stream(
             uuid=data["uuid"],
             name=Name.of(data["name"]),
@@ -202,7 +213,7 @@ def decode(text: str) -> StreamState:
         return StreamState(
             stream,
             Offset(read_position(data["offset"]["version"]), data["offset"]["initial"]),
-            _count(data["sequence"]),
+            read_count(data["sequence"]),
             None if claim is None else _read_claim(claim),
             data["last_consumed_ms"],
         )
@@ -221,8 +232,8 @@ def position_json(position: Position) -> int | dict[str, int]:
 def read_position(data: object) -> Position:
     """The position that `position_json` wrote. Raises ValueError."""
     if isinstance(data, dict):
-        return Parts.of({str(part): _count(number) for part, number in data.items()})
-    return _count(data, -1)
+        return Parts.of({str(part): read_count(number) for part, number in data.items()})
+    return read_count(data, -1)
 
 
 def interval_json(interval: Interval) -> list[Any]:
@@ -262,21 +273,21 @@ def _statement(statement: ClaimedStatement) -> dict[str, Any]:
 def _read_claim(data: Mapping[str, Any]) -> Claim:
     return Claim(
         data["consumption_id"],
-        _count(data["number"]),
+        read_count(data["number"]),
         {u: read_interval(i) for u, i in data["intervals"].items()},
         tuple(ClaimedStatement(**{**s, "streams": tuple(s.get("streams", ()))}) for s in data["statements"]),
-        Owner(**data["owner"] | {"pid": _count(data["owner"]["pid"])}),
-        _count(data["heartbeat"]),
-        _count(data["started_at_ms"]),
+        Owner(**data["owner"] | {"pid": read_count(data["owner"]["pid"])}),
+        read_count(data["heartbeat"]),
+        read_count(data["started_at_ms"]),
         data["text"],
         float(data["lease_seconds"]),
         data.get("is_block", False),
         data.get("is_unfinished", False),
-        _count(data.get("revision", 0)),
+        read_count(data.get("revision", 0)),
     )
 
 
-def _count(value: object, least: int = 0) -> int:
+def read_count(value: object, least: int = 0) -> int:
     """A whole number, at least `least`. Raises ValueError."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ValueError(f"{value!r} is no count")

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streamql import settings
 from streamql.catalog import creation, tables, upkeep
 from streamql.catalog.contents import Contents
+from streamql.catalog.definitions import Entry, uuid_of
 from streamql.catalog.states import StreamState
 from streamql.delta.jvm import JavaObject, sentence
 from streamql.delta.log import CommitMissing
@@ -29,6 +30,8 @@ from streamql.delta.table import DeltaTable
 from streamql.delta.txns import EventLog, EventState
 from streamql.errors import StreamqlError
 from streamql.names import Name, quote
+from streamql.sources import definitions
+from streamql.sources.definitions import Definition, DefinitionType
 
 REPLAY_COMMITS_MAX = 1000
 """More new commits than this, and the state is read whole."""
@@ -115,6 +118,20 @@ class Catalog:
             self.refresh(spark)
             return self._contents.get(uuid)
 
+    def definition(self, spark: SparkSession, name: Name) -> Definition | None:
+        """The connection or external table of a name, as of now. Raises CATALOG_UNREADABLE, where its entry is damaged for one."""
+        with self._lock:
+            self.refresh(spark)
+            return self._contents.find_definition(name)
+
+    def definitions(self, spark: SparkSession, type_: DefinitionType) -> list[Definition]:
+        """Every definition of a type whose entry can be read, by name."""
+        with self._lock:
+            self.refresh(spark)
+            return sorted(
+                (d for d in self._contents.definitions.values() if d.type is type_), key=lambda d: (d.name.key, d.uuid)
+            )
+
     def all(self, spark: SparkSession) -> list[StreamState]:
         """Every stream whose entry can be read, by name."""
         with self._lock:
@@ -122,7 +139,7 @@ class Catalog:
             return sorted(self._contents.streams.values(), key=lambda s: s.name)
 
     def unreadable(self) -> list[StreamqlError]:
-        """Why entries of streams could not be read, at the last read."""
+        """Why entries could not be read, at the last read."""
         with self._lock:
             return self._contents.unreadable()
 
@@ -166,18 +183,18 @@ class Catalog:
     def commit(
         self,
         spark: SparkSession,
-        before: Sequence[StreamState],
-        after: Sequence[StreamState | None],
+        before: Sequence[Entry],
+        after: Sequence[Entry | None],
         events: Sequence[Event],
     ) -> bool:
-        """One event commit: each stream goes from its state before to its state after (None: dropped); a stream in `after` alone is new.
+        """One event commit: each entry goes from its state before to its state after (None: dropped); an entry in `after` alone is new.
 
-        False: a stream or name was changed by another process since `before` was read; nothing is written.
+        False: an entry or name was changed by another process since `before` was read; nothing is written.
         """
         self._show_here(spark)
         with self._lock:
             self._create(spark)
-            if any(self._contents.streams.get(s.stream.uuid) != s for s in before):
+            if any(self._contents.entry(uuid_of(e)) != e for e in before):
                 return False
             domains, numbers = self._contents.change(before, after)
             if domains is None:
@@ -380,13 +397,4 @@ def catalog_of(spark: SparkSession) -> Catalog:
         return _catalogs[key]
 
 
-def user_of(spark: SparkSession) -> str:
-    """Who the session runs as."""
-    return str(spark.sparkContext.sparkUser())
-
-
-def host_name() -> str:
-    """This machine's name."""
-    import socket
-
-    return socket.gethostname()
+definitions.provide(lambda spark, name: catalog_of(spark).definition(spark, name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from streamql.names import quote
@@ -11,6 +11,7 @@ VERSION_KEY = "streamql.catalogVersion"
 VERSION = 1
 
 EVENTS, STREAMS, CONSUMPTIONS = "events", "streams", "consumptions"
+VIEWS = (STREAMS, CONSUMPTIONS)
 
 IS_CONSUMPTION = "event IN ('consumed', 'released')"
 """Which events are rows of the ledger."""
@@ -112,19 +113,20 @@ def create_events(schema: str, path: str | None) -> str:
     )
 
 
-def create_view(schema: str, path: str | None, view: str, *, replace: bool) -> str:
-    """The statement that makes a view; `replace`: in the place of the one of that name, else nothing happens if there is one."""
-    comment, query = views(schema, path)[view]
+def create_view(schema: str, path: str | None, view: str, columns: Collection[str], *, replace: bool) -> str:
+    """The statement that makes a view; `replace`: in the place of the one of that name, else nothing happens if there is one. `columns`:
+    those of OPTIONAL_COLUMNS that the table of events has."""
+    comment, query = views(schema, path, columns)[view]
     name = f"{quote('spark_catalog')}.{quote(schema)}.{view}"
     create = "CREATE OR REPLACE VIEW" if replace else "CREATE VIEW IF NOT EXISTS"
     return f"{create} {name} COMMENT 'streamql: {comment}' AS {query}"
 
 
-def views(schema: str, path: str | None) -> dict[str, tuple[str, str]]:
-    """The views, by name: what each shows, and its query."""
+def views(schema: str, path: str | None, columns: Collection[str]) -> dict[str, tuple[str, str]]:
+    """The views, by name: what each shows, and its query. `columns`: those of OPTIONAL_COLUMNS that the table of events has."""
     return {
         STREAMS: ("the streams there are", _streams_query(schema, path)),
-        CONSUMPTIONS: ("the ledger of consumptions", _consumptions_query(schema, path)),
+        CONSUMPTIONS: ("the ledger of consumptions", _consumptions_query(schema, path, columns)),
     }
 
 
@@ -141,11 +143,12 @@ _OUTCOME = "CASE outcome WHEN 'UNDECIDED' THEN 'IN_DOUBT' WHEN 'UNFINISHED' THEN
 """An outcome as it is called now: format 1 catalogs hold rows with two earlier names."""
 
 
-def _consumptions_query(schema: str, path: str | None) -> str:
+def _consumptions_query(schema: str, path: str | None, columns: Collection[str]) -> str:
     """The ledger: which statement took which versions of which stream into which version of which target."""
+    positions = "positions" if "positions" in columns else "CAST(NULL AS STRING) AS positions"
     return (
         f"SELECT stream, sequence, from_version, through_version, {_OUTCOME} AS outcome, operation, target, target_version, guarantee, "
         "from_json(changes, 'MAP<STRING, BIGINT>') AS changes, rows_written, metrics, "
-        "statement, user_name, host, pid, started_at, ended_at, error, stream_id, consumption_id, target_path "
-        f"FROM {events_name(schema, path)} WHERE {IS_CONSUMPTION}"
+        "statement, user_name, host, pid, started_at, ended_at, error, stream_id, consumption_id, target_path, "
+        f"{positions} FROM {events_name(schema, path)} WHERE {IS_CONSUMPTION}"
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from streamql.dialect import concealed
 from streamql.errors import SPARK_WRAPPERS, StreamqlError
 
 _TRACE = re.compile(r"\n+(?:JVM stacktrace:\n|\s+at [\w.$/<>]+\(|Driver stacktrace:)")
@@ -123,7 +124,7 @@ def _excerpt(problem: Problem, script_line: int, text: str, width_max: int = 100
     """The line at fault, numbered as in the script, and a caret under the column."""
     if problem.line is None or problem.column is None:
         return []
-    rows = text.split("\n")
+    rows = concealed(text).split("\n")  # the statement may be refused because it holds a secret
     if problem.line > len(rows):
         return []
     row = rows[problem.line - 1].replace("\t", " ")

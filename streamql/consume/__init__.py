@@ -6,12 +6,11 @@ outcome. ARCHITECTURE.md, "Consumption", says why each step is as it is.
 
 from streamql.consume.claims.release import force_release, warn_of_release, with_others_advanced
 from streamql.consume.claims.steps import Change
-from streamql.consume.claims.waiting import cancel_waiting, wait_until_free
+from streamql.consume.claims.waiting import wait_until_free
 from streamql.consume.run import consume
 
 __all__ = [
     "Change",
-    "cancel_waiting",
     "consume",
     "force_release",
     "wait_until_free",

@@ -81,9 +81,30 @@ def sessions_in_block(spark: SparkSession) -> list[str]:
     return str(scala(spark).Blocks.ids()).split()
 
 
-def is_cancelled(spark: SparkSession) -> bool:
-    """Whether a server's client has cancelled the statement that this thread works for: Spark interrupts the JVM's thread of it."""
-    return bool(jvm(spark).java.lang.Thread.currentThread().isInterrupted())
+_cancellations = 0
+"""How often `cancel_waiting` was called in this process."""
+
+
+def cancel_waiting() -> None:
+    """Ends all waiting of this process, for streams and for brokers. A shell's Ctrl-C calls it, because it does not interrupt the
+    statement's thread as a server's cancel does."""
+    global _cancellations
+    _cancellations += 1
+
+
+class Waiting:
+    """A wait of the statement that this thread works for, which a user can cancel."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._cancellations = _cancellations
+
+    def is_cancelled(self) -> bool:
+        """Whether `cancel_waiting` was called since, or a server's client has cancelled the statement: Spark interrupts the JVM's thread of
+        it."""
+        return _cancellations != self._cancellations or bool(
+            jvm(self._spark).java.lang.Thread.currentThread().isInterrupted()
+        )
 
 
 def activate(spark: SparkSession) -> None:

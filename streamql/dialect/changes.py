@@ -13,7 +13,7 @@ from streamql.dialect.shape import Relation, key_at
 from streamql.dialect.spelling import nearest
 from streamql.dialect.splices import Splice
 from streamql.dialect.statements import NameParts, PointInTime
-from streamql.dialect.tokens import name_part, quote_string
+from streamql.dialect.tokens import Token, name_part, quote_string
 from streamql.names import quote
 
 CHANGES_GRAMMAR = f"FROM table CHANGES (INFORMATION => DEFAULT | APPEND_ONLY) {POINT_GRAMMAR} [END (…)] [alias]"
@@ -46,14 +46,22 @@ def changes_splice(cursor: Cursor, relation: Relation) -> list[Splice] | None:
     if not reader.at_any(("AT", "BEFORE")):
         raise reader.expected("AT or BEFORE", f"say from where: {POINT_GRAMMAR}")
     reader.advance()
-    points = [point_in_parentheses(reader, start.key == "BEFORE", start)]
+    points = [_point(reader, start.key == "BEFORE", start)]
     if reader.at("END", "("):
-        points.append(point_in_parentheses(reader, False, reader.advance()))
+        points.append(_point(reader, False, reader.advance()))
     call = _call(relation.parts, mode, points)
     if relation.is_source:
         call = f"(SELECT * FROM {call})"  # MERGE's USING takes a name or a query
     alias = "" if _has_alias(reader) else f" AS {quote(relation.parts[-1])}"
     return [Splice(tokens[relation.first].start, tokens[reader.index - 1].end, call + alias)]
+
+
+def _point(reader: Cursor, before: bool, start: Token) -> PointInTime:
+    point = point_in_parentheses(reader, before, start)
+    if point.type == "POSITIONS":
+        what = f"CHANGES {start.key} (OFFSET => positions)"
+        raise reader.refused(what, "CHANGES reads Delta tables", f"say from where: {POINT_GRAMMAR}", start)
+    return point
 
 
 def _read_mode(reader: Cursor) -> str:

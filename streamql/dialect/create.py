@@ -48,11 +48,7 @@ def parse_create(cursor: Cursor) -> CreateStream:
     or_replace = cursor.take("OR", "REPLACE")
     cursor.take("TABLE")
     cursor.expect("STREAM")
-    if_not_exists_at = cursor.token
-    if_not_exists = cursor.take("IF", "NOT", "EXISTS")
-    if or_replace and if_not_exists:
-        hint = "OR REPLACE makes a new stream in any case, IF NOT EXISTS keeps the old one: choose one"
-        raise cursor.error("OR REPLACE and IF NOT EXISTS contradict each other", hint=hint, token=if_not_exists_at)
+    if_not_exists = cursor.if_not_exists(or_replace, "stream")
     name, name_span = cursor.name("the name of the stream")
     clauses = _Clauses(cursor)
     clauses.refuse()

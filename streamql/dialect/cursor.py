@@ -5,7 +5,7 @@ All errors of the dialect about the text are raised here, so that each has a lin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 
 from streamql.dialect.statements import NameParts, Span
@@ -23,6 +23,7 @@ from streamql.dialect.tokens import (
 from streamql.errors import StreamqlError
 
 _OPEN = {"(": ")", "[": "]", "{": "}"}
+_SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
 _BOOLEANS = {"TRUE": True, "FALSE": False}
 _INTEGER_DIGITS_MAX = 18  # of a 64-bit integer, with room: versions and counts beyond are mistakes
 # Taken for a name, one of these would move the error about a missing name to a later place.
@@ -31,13 +32,18 @@ _STRINGS = (TokenType.STRING, TokenType.DOUBLE_QUOTED)
 
 
 class Cursor:
-    """The tokens of one statement and the index of the next. `grammar` is the hint of errors that have no better."""
+    """The tokens of one statement and the index of the next. `grammar` is the hint of errors that have no better.
+
+    `shown` are the words and symbols that errors may quote from the statement; None: all. A statement that may hold
+    secrets sets it: errors then name the type of every other token ("a string") and not its text.
+    """
 
     def __init__(self, text: str, tokens: list[Token] | None = None, index: int = 0, grammar: str = "") -> None:
         self.text = text
         self.tokens = tokenize(text) if tokens is None else tokens
         self.index = index
         self.grammar = grammar
+        self.shown: frozenset[str] | None = None
 
     @cached_property
     def closers(self) -> dict[int, int]:
@@ -76,6 +82,10 @@ class Cursor:
         """Whether the next token is a string literal."""
         return self.token.type in _STRINGS
 
+    def at_name(self) -> bool:
+        """Whether a name can start here: a word, or a name in backquotes or double quotes."""
+        return self.token.type in (TokenType.WORD, TokenType.BACKQUOTED, TokenType.DOUBLE_QUOTED)
+
     def take(self, *keys: str) -> bool:
         """Step over these keywords or symbols if they come next."""
         if not self.at(*keys):
@@ -103,6 +113,8 @@ class Cursor:
         open_token = unterminated(self.tokens)
         if open_token is not None:
             return self.unterminated(open_token)
+        if self._is_hidden():
+            return self.error(f"expected {what} in place of the {self.found()}", hint=hint)
         return self.error(f"expected {what}, found {self.found()}", hint=hint)
 
     def unterminated(self, token: Token) -> StreamqlError:
@@ -118,13 +130,14 @@ class Cursor:
         return self.error(f"{clause} is not supported: {why}", hint=hint, token=token, code="UNSUPPORTED_CLAUSE")
 
     def found(self) -> str:
-        """The next token as an error shows it."""
+        """The next token as an error shows it: its text, or its type if errors may not quote it."""
         token = self.token
-        return (
-            token.type.value
-            if token.type is TokenType.END
-            else (token.text if len(token.text) <= 40 else token.text[:37] + "...")
-        )
+        if token.type is TokenType.END or self._is_hidden():
+            return token.type.value
+        return token.text if len(token.text) <= 40 else token.text[:37] + "..."
+
+    def _is_hidden(self) -> bool:
+        return self.shown is not None and self.token.type is not TokenType.END and self.key() not in self.shown
 
     def expect(self, *keys: str, hint: str = "") -> Token:
         """Step over these keywords or symbols; an error names them when something else comes."""
@@ -153,6 +166,39 @@ class Cursor:
         if len(parts) > 3:
             raise self.error(f"a name has at most 3 parts (catalog.schema.name), this has {len(parts)}", token=first)
         return tuple(parts), span(self.text, first.start, self.tokens[self.index - 1].end)
+
+    def single_name(self, what: str) -> tuple[str, Span]:
+        """A name of one part."""
+        first = self.token
+        name, where = self.name(what)
+        if len(name) > 1:
+            raise self.error(f"{what} has one part, this has {len(name)}", token=first)
+        return name[0], where
+
+    def schema(self, listed: str, following: Collection[str]) -> NameParts:
+        """`{IN | FROM} [SCHEMA] name`, from the first keyword on. `listed`: what the statement lists, for errors;
+        `following`: the keywords that may come next, which tell a schema named `schema` from the keyword."""
+        self.advance()
+        if self.at("ACCOUNT"):
+            raise self.refused("IN ACCOUNT", f"{listed} are listed per schema", "write IN schema")
+        if self.at_any(_SCHEMA_WORDS):
+            self.advance()
+            if not self.at_name() or self.at_any((".", *following)):
+                self.index -= 1  # a schema of that name
+        token = self.token
+        schema, _ = self.name("the name of a schema")
+        if len(schema) > 2:
+            raise self.error("a schema's name has at most 2 parts (catalog.schema)", token=token)
+        return schema
+
+    def if_not_exists(self, or_replace: bool, what: str) -> bool:
+        """Step over IF NOT EXISTS; an error if OR REPLACE was there before. `what`: what the statement creates."""
+        start = self.token
+        found = self.take("IF", "NOT", "EXISTS")
+        if found and or_replace:
+            hint = f"OR REPLACE makes a new {what} in any case, IF NOT EXISTS keeps the old one: choose one"
+            raise self.error("OR REPLACE and IF NOT EXISTS contradict each other", hint=hint, token=start)
+        return found
 
     def _part(self, what: str) -> str:
         token = self.token

@@ -1,8 +1,14 @@
 """The statements that are ours. First a cheap test whether a text is one (`_RECOGNIZERS`), then a parse that may fail.
 
 The hard part is what Spark accepts too: a table may be named `stream`, so `DROP TABLE stream` and `DESC stream` are
-Spark's while `DROP TABLE STREAM s` is ours. The rule: where Spark's grammar has a meaning for a text, it is Spark's;
-the one exception is DESC [TABLE] STREAM s, which Spark reads as column s of table stream.
+Spark's while `DROP TABLE STREAM s` is ours. The rule: where Spark's grammar has a meaning for a text, it is Spark's.
+It has two exceptions:
+
+- DESC [TABLE] STREAM s, which Spark reads as column s of table stream;
+- CREATE EXTERNAL TABLE … USING KAFKA, since Spark's table could not be the source of a stream.
+
+DESC CONNECTION c follows the rule: Spark reads it as column c of table connection, a name that tables do have. Spark
+rejects DESC STORAGE CONNECTION c, so that text is ours.
 """
 
 from __future__ import annotations
@@ -10,9 +16,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from streamql.dialect.connections import (
+    parse_create_connection,
+    parse_describe_connection,
+    parse_drop_connection,
+    parse_show_connections,
+)
 from streamql.dialect.create import parse_create
 from streamql.dialect.cursor import Cursor
-from streamql.dialect.points import version_number
+from streamql.dialect.external import (
+    is_kafka_table,
+    parse_create_external,
+    parse_describe_external,
+    parse_drop_external,
+    parse_show_create_external,
+    parse_show_external,
+)
+from streamql.dialect.points import POSITIONS_EXAMPLE, positions_point, version_number
 from streamql.dialect.properties import is_set_table_properties, parse_set_table_properties
 from streamql.dialect.statements import (
     AlterStream,
@@ -34,7 +54,7 @@ from streamql.dialect.transactions import recognize_transaction
 DROP_GRAMMAR = "DROP [TABLE] STREAM [IF EXISTS] name"
 ALTER_GRAMMAR = (
     "ALTER [TABLE] STREAM [IF EXISTS] name {SET COMMENT = '…' | UNSET COMMENT | RENAME TO name | "
-    "SET OFFSET {VERSION n | TIMESTAMP time | TO LATEST} | RELEASE}"
+    "SET OFFSET {VERSION n | TIMESTAMP time | '{\"partition\": offset, …}' | TO LATEST} | RELEASE}"
 )
 SHOW_GRAMMAR = "SHOW [TABLE] STREAMS [{IN | FROM} schema] [LIKE 'pattern' | WHERE condition] [LIMIT n]"
 DESCRIBE_GRAMMAR = "DESCRIBE [TABLE] STREAM name"
@@ -91,16 +111,16 @@ def parse(text: str) -> Statement | None:
 # --- is it ours? Each function moves the cursor as it likes.
 
 
-def _starts_name(cursor: Cursor) -> bool:
-    return cursor.token.type in (TokenType.WORD, TokenType.BACKQUOTED, TokenType.DOUBLE_QUOTED)
-
-
 def _recognize_create(cursor: Cursor) -> _Parse | None:
     cursor.take("CREATE")
     cursor.take("OR", "REPLACE")
     if cursor.at("STREAM"):
         return parse_create
-    if not cursor.take("TABLE", "STREAM") or not _starts_name(cursor):
+    if cursor.at("STORAGE", "CONNECTION"):
+        return parse_create_connection
+    if cursor.at("EXTERNAL", "TABLE"):
+        return parse_create_external if is_kafka_table(cursor.text) else None
+    if not cursor.take("TABLE", "STREAM") or not cursor.at_name():
         return None
     key, following = cursor.key(), cursor.key(1)
     if key in _AFTER_CREATED_TABLE:
@@ -114,7 +134,11 @@ def _recognize_drop(cursor: Cursor) -> _Parse | None:
     cursor.take("DROP")
     if cursor.at("STREAM"):
         return _parse_drop
-    if not cursor.take("TABLE", "STREAM") or not _starts_name(cursor):
+    if cursor.at("CONNECTION") or cursor.at("STORAGE", "CONNECTION"):
+        return parse_drop_connection
+    if cursor.at("EXTERNAL", "TABLE"):
+        return parse_drop_external
+    if not cursor.take("TABLE", "STREAM") or not cursor.at_name():
         return None
     is_purge = cursor.take("PURGE") and cursor.at_end()
     return None if is_purge else _parse_drop
@@ -126,7 +150,7 @@ def _recognize_alter(cursor: Cursor) -> _Parse | None:
         return _parse_alter
     if cursor.at("TABLE", "STREAM") and cursor.key(2) != ".":
         cursor.take("TABLE", "STREAM")
-        if _starts_name(cursor) and (not cursor.at_any(_AFTER_ALTERED_TABLE) or cursor.key(1) == "."):
+        if cursor.at_name() and (not cursor.at_any(_AFTER_ALTERED_TABLE) or cursor.key(1) == "."):
             return _parse_alter
         cursor.index -= 2
     return parse_set_table_properties if is_set_table_properties(cursor) else None
@@ -137,9 +161,15 @@ def _recognize_show(cursor: Cursor) -> _Parse | None:
     if cursor.take("CREATE"):
         if cursor.at("STREAM"):
             return _parse_show_create
-        if not cursor.take("TABLE", "STREAM") or not _starts_name(cursor):
+        if cursor.at("EXTERNAL", "TABLE"):
+            return parse_show_create_external
+        if not cursor.take("TABLE", "STREAM") or not cursor.at_name():
             return None
         return None if cursor.at("AS", "SERDE") else _parse_show_create
+    if cursor.at("CONNECTIONS") or cursor.at("STORAGE", "CONNECTIONS"):
+        return parse_show_connections
+    if cursor.at("EXTERNAL", "TABLES"):
+        return parse_show_external
     if cursor.at_any(("FULL", "TERSE")):
         cursor.advance()
     cursor.take("TABLE")
@@ -148,13 +178,21 @@ def _recognize_show(cursor: Cursor) -> _Parse | None:
 
 def _recognize_describe(cursor: Cursor) -> _Parse | None:
     cursor.advance()
+    for keywords, rule in _DESCRIBED:
+        if cursor.take(*keywords):
+            # Without a name it is a column of a table that is named storage, or external.
+            return rule if cursor.at_name() and not cursor.at("AS", "JSON") else None
     cursor.take("TABLE")
-    if not cursor.take("STREAM") or not _starts_name(cursor):
+    if not cursor.take("STREAM") or not cursor.at_name():
         return None
     is_sparks = cursor.at("PARTITION", "(") or cursor.at("AS", "JSON")
     return None if is_sparks else _parse_describe
 
 
+_DESCRIBED: tuple[tuple[tuple[str, str], _Parse], ...] = (
+    (("STORAGE", "CONNECTION"), parse_describe_connection),
+    (("EXTERNAL", "TABLE"), parse_describe_external),
+)
 _RECOGNIZERS: dict[str, Callable[[Cursor], _Parse | None]] = {
     "CREATE": _recognize_create,
     "DROP": _recognize_drop,
@@ -237,8 +275,12 @@ def _parse_offset(cursor: Cursor) -> PointInTime | None:
         point = PointInTime("VERSION", version=version_number(cursor))
     elif cursor.take("TIMESTAMP"):
         point = PointInTime("TIMESTAMP", expression=cursor.raw("a timestamp", cursor.at_end))
+    elif cursor.at_string() and not is_to:
+        point = positions_point(
+            cursor, f"write SET OFFSET {POSITIONS_EXAMPLE}, SET OFFSET VERSION n or SET OFFSET TO LATEST"
+        )
     else:
-        hint = "write SET OFFSET VERSION n, SET OFFSET TIMESTAMP '…' or SET OFFSET TO LATEST"
+        hint = f"write SET OFFSET VERSION n, TIMESTAMP '…', {POSITIONS_EXAMPLE} or TO LATEST"
         raise cursor.expected("LATEST" if is_to else "VERSION, TIMESTAMP or TO LATEST", hint)
     return replace(point, span=span(cursor.text, start.start, cursor.tokens[cursor.index - 1].end))
 
@@ -263,7 +305,7 @@ def _show_clause(cursor: Cursor, show: ShowStreams) -> ShowStreams:
     if cursor.at("STARTS", "WITH"):
         raise cursor.refused("STARTS WITH", "SHOW STREAMS has patterns", "write LIKE 'prefix%'")
     if cursor.at_any(("IN", "FROM")) and show.schema is None:
-        return replace(show, schema=_show_schema(cursor))
+        return replace(show, schema=cursor.schema("streams", ("LIKE", "WHERE", "LIMIT")))
     if cursor.at_any(("LIKE", "WHERE")) and (show.like is not None or show.where is not None):
         raise cursor.error(
             "SHOW STREAMS takes one LIKE or one WHERE", hint="put both conditions into WHERE: name LIKE 'pattern' AND …"
@@ -285,21 +327,6 @@ def _show_clause(cursor: Cursor, show: ShowStreams) -> ShowStreams:
 
 def _at_limit(cursor: Cursor) -> bool:
     return cursor.at("LIMIT") and cursor.tokens[min(cursor.index + 1, len(cursor.tokens) - 1)].type is TokenType.NUMBER
-
-
-def _show_schema(cursor: Cursor) -> tuple[str, ...]:
-    cursor.advance()
-    if cursor.at("ACCOUNT"):
-        raise cursor.refused("IN ACCOUNT", "streams are listed per schema", "write IN schema")
-    if cursor.at_any(("SCHEMA", "DATABASE", "NAMESPACE")):
-        cursor.advance()
-        if not _starts_name(cursor) or cursor.at_any((".", "LIKE", "WHERE", "LIMIT")):
-            cursor.index -= 1  # a schema of that name
-    token = cursor.token
-    schema, _ = cursor.name("the name of a schema")
-    if len(schema) > 2:
-        raise cursor.error("a schema's name has at most 2 parts (catalog.schema)", token=token)
-    return schema
 
 
 def _parse_describe(cursor: Cursor) -> DescribeStream:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Literal
 
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.spelling import nearest
 from streamql.dialect.statements import NameParts, PointInTime
-from streamql.dialect.tokens import Token, quote_string, span
+from streamql.dialect.tokens import Token, quote_string, span, string_value
 from streamql.errors import StreamqlError
 
 POINT_GRAMMAR = "{AT | BEFORE} (TIMESTAMP => expression | OFFSET => -seconds | VERSION => n | STREAM => 'stream')"
+
+POSITIONS_EXAMPLE = """'{"0": 17, "1": 20}'"""
+"""A position in a source of several partitions, as statements spell it."""
+
+_POSITION = r"""\s*"(0|[1-9][0-9]{0,9})"\s*:\s*(0|[1-9][0-9]{0,18})\s*"""
+_POSITIONS = re.compile(rf"\s*\{{{_POSITION}(?:,{_POSITION})*\}}\s*", re.ASCII)
+_PARTITION_MAX = 2**31 - 1  # Kafka numbers partitions by 32-bit integers
+_OFFSET_MAX = 2**63 - 1
 
 _REFUSED = {
     "STATEMENT": "Delta's log does not know statement ids",
@@ -22,7 +32,8 @@ _REFUSED = {
 def point_in_parentheses(cursor: Cursor, before: bool, start: Token) -> PointInTime:
     """`(point_type => value)`; `start` is the token that the point's span starts with.
 
-    Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE for STATEMENT, SNAPSHOT and TASK, INVALID_POINT_IN_TIME for a negative version.
+    Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE for STATEMENT, SNAPSHOT and TASK, INVALID_POINT_IN_TIME for a negative
+    version and for a JSON object that is not a position.
     """
     cursor.expect("(", hint=POINT_GRAMMAR)
     point_type = cursor.token.key
@@ -37,14 +48,50 @@ def point_in_parentheses(cursor: Cursor, before: bool, start: Token) -> PointInT
     cursor.advance()
     if not cursor.take("=>"):
         raise cursor.expected("=>", f"write {point_type} => value")
-    expression, version, stream = _READERS[point_type](cursor)
+    point = _positions(cursor, before) if point_type == "OFFSET" else None
+    if point is None:
+        expression, version, stream = _READERS[point_type](cursor)
+        point = PointInTime(_POINT_TYPES[point_type], before, expression, version, stream)
     if cursor.at(","):
         raise cursor.error(
             "a point in time is one of TIMESTAMP, OFFSET, VERSION and STREAM, this names two", hint=POINT_GRAMMAR
         )
     cursor.expect(")", hint=POINT_GRAMMAR)
-    where = span(cursor.text, start.start, cursor.tokens[cursor.index - 1].end)
-    return PointInTime(_POINT_TYPES[point_type], before, expression, version, stream, where)
+    return replace(point, span=span(cursor.text, start.start, cursor.tokens[cursor.index - 1].end))
+
+
+def _positions(cursor: Cursor, before: bool) -> PointInTime | None:
+    """The point that `OFFSET => '{…}'` names; None: the value is an expression in seconds."""
+    if not cursor.at_string() or not string_value(cursor.token).lstrip().startswith("{"):
+        return None
+    if before:
+        hint = f"write AT (OFFSET => {POSITIONS_EXAMPLE})"
+        raise cursor.error("BEFORE has no meaning for positions", hint=hint, code="INVALID_POINT_IN_TIME")
+    return positions_point(cursor, f"write AT (OFFSET => {POSITIONS_EXAMPLE})")
+
+
+def positions_point(cursor: Cursor, hint: str) -> PointInTime:
+    """The string literal that comes next as a position in a source of several partitions. Raises INVALID_POINT_IN_TIME."""
+    token = cursor.token
+    positions = parse_positions(cursor.string("a position"))
+    if positions is None:
+        message = "a position is a JSON object of partition and offset, each partition once: numbers from 0"
+        raise cursor.error(message, hint=hint, token=token, code="INVALID_POINT_IN_TIME")
+    return PointInTime("POSITIONS", positions=positions)
+
+
+def parse_positions(text: str) -> tuple[tuple[str, int], ...] | None:
+    """The (partition, offset) pairs of a text such as {"0": 17, "1": 20}, ordered by partition; None: it is none.
+
+    An object without a partition is none: it would place a stream before everything, which a typing error should not.
+    """
+    if _POSITIONS.fullmatch(text) is None:
+        return None
+    pairs = [(partition, int(offset)) for partition, offset in re.findall(_POSITION, text)]
+    is_valid = len({partition for partition, _ in pairs}) == len(pairs) and all(
+        int(partition) <= _PARTITION_MAX and offset <= _OFFSET_MAX for partition, offset in pairs
+    )
+    return tuple(sorted(pairs, key=lambda pair: int(pair[0]))) if is_valid else None
 
 
 PointType = Literal["TIMESTAMP", "OFFSET", "VERSION", "STREAM"]

@@ -53,7 +53,7 @@ _VERBS = {
     "REPLACE": StatementType.DML,
     "BEGIN": StatementType.SCRIPT,
 }
-_EXPLAIN_OPTIONS = ("LOGICAL", "FORMATTED", "EXTENDED", "CODEGEN", "COST")
+EXPLAIN_OPTIONS = ("LOGICAL", "FORMATTED", "EXTENDED", "CODEGEN", "COST")
 _BEFORE_CREATED = ("OR", "REPLACE", "GLOBAL", "TEMP", "TEMPORARY", "EXTERNAL", "MATERIALIZED")
 
 
@@ -71,7 +71,7 @@ def shape(tokens: list[Token]) -> Shape:
     key = key_at(tokens, 0)
     if key == "EXPLAIN":
         is_explained = True
-        index = 2 if key_at(tokens, 1) in _EXPLAIN_OPTIONS else 1
+        index = 2 if key_at(tokens, 1) in EXPLAIN_OPTIONS else 1
     elif key in ("DESC", "DESCRIBE") and key_at(tokens, 1) in ("QUERY", "SELECT", "WITH", "FROM", "VALUES"):
         is_explained = True
         index = 2 if key_at(tokens, 1) == "QUERY" else 1

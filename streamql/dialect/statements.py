@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -25,15 +26,16 @@ class PointInTime:
     """AT | BEFORE (type => value).
 
     `expression` is SQL text for TIMESTAMP and OFFSET (seconds, negative = back), `version` a number for VERSION,
-    `stream` the name for STREAM.
+    `stream` the name for STREAM. `positions` is (partition, offset) pairs for POSITIONS, ordered by partition.
     """
 
-    type: Literal["TIMESTAMP", "OFFSET", "VERSION", "STREAM"]
+    type: Literal["TIMESTAMP", "OFFSET", "VERSION", "STREAM", "POSITIONS"]
     before: bool = False
     expression: str | None = None
     version: int | None = None
     stream: NameParts | None = None
     span: Span | None = None
+    positions: tuple[tuple[str, int], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class RenameTo:
 
 @dataclass(frozen=True)
 class SetOffset:
-    """SET OFFSET VERSION n | TIMESTAMP expression | TO LATEST (point is None)."""
+    """SET OFFSET VERSION n | TIMESTAMP expression | '{"partition": offset, …}' | TO LATEST (point is None)."""
 
     point: PointInTime | None
 
@@ -140,6 +142,99 @@ class SetTableProperties:
 
 
 @dataclass(frozen=True)
+class CreateConnection:
+    """CREATE [OR REPLACE] STORAGE CONNECTION [IF NOT EXISTS] name TYPE type key = value …
+
+    `options` are by Kafka's own property names: bootstrap.servers, security.protocol. No value is a secret: `parse`
+    accepts only references such as ${env:NAME} in their place.
+    """
+
+    name: str
+    type: str
+    options: Mapping[str, str]
+    or_replace: bool = False
+    if_not_exists: bool = False
+    comment: str | None = None
+    name_span: Span | None = None
+
+
+@dataclass(frozen=True)
+class DropConnection:
+    """DROP [STORAGE] CONNECTION [IF EXISTS] name."""
+
+    name: str
+    if_exists: bool = False
+    name_span: Span | None = None
+
+
+@dataclass(frozen=True)
+class ShowConnections:
+    """SHOW [STORAGE] CONNECTIONS [LIKE 'pattern']."""
+
+    like: str | None = None
+
+
+@dataclass(frozen=True)
+class DescribeConnection:
+    """{DESC|DESCRIBE} STORAGE CONNECTION name."""
+
+    name: str
+    name_span: Span | None = None
+
+
+@dataclass(frozen=True)
+class CreateExternalTable:
+    """CREATE [OR REPLACE] EXTERNAL TABLE [IF NOT EXISTS] name [(columns)] USING KAFKA OPTIONS (…) CONNECTION connection.
+
+    `columns` are (name as written, type in upper case); empty if the statement lists none. `options` are by name:
+    group_id, topics, starting_offset and ending_offset in lower case, others (kafka.…) as written.
+    """
+
+    name: NameParts
+    columns: tuple[tuple[str, str], ...]
+    options: Mapping[str, str]
+    connection: str
+    or_replace: bool = False
+    if_not_exists: bool = False
+    comment: str | None = None
+    name_span: Span | None = None
+    connection_span: Span | None = None
+
+
+@dataclass(frozen=True)
+class DropExternalTable:
+    """DROP EXTERNAL TABLE [IF EXISTS] name."""
+
+    name: NameParts
+    if_exists: bool = False
+    name_span: Span | None = None
+
+
+@dataclass(frozen=True)
+class ShowExternalTables:
+    """SHOW EXTERNAL TABLES [{IN|FROM} schema] [LIKE 'pattern']."""
+
+    schema: NameParts | None = None
+    like: str | None = None
+
+
+@dataclass(frozen=True)
+class DescribeExternalTable:
+    """{DESC|DESCRIBE} EXTERNAL TABLE name."""
+
+    name: NameParts
+    name_span: Span | None = None
+
+
+@dataclass(frozen=True)
+class ShowCreateExternalTable:
+    """SHOW CREATE EXTERNAL TABLE name."""
+
+    name: NameParts
+    name_span: Span | None = None
+
+
+@dataclass(frozen=True)
 class BeginTransaction:
     """BEGIN [TRANSACTION | TRAN | WORK], START TRANSACTION."""
 
@@ -167,6 +262,15 @@ Statement = (
     | DescribeStream
     | ShowCreateStream
     | SetTableProperties
+    | CreateConnection
+    | DropConnection
+    | ShowConnections
+    | DescribeConnection
+    | CreateExternalTable
+    | DropExternalTable
+    | ShowExternalTables
+    | DescribeExternalTable
+    | ShowCreateExternalTable
     | BeginTransaction
     | CommitTransaction
     | RollbackTransaction

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from streamql.dialect.cursor import Cursor
-from streamql.dialect.parser import AFTER_TABLE_NAME
+from streamql.dialect.external import clauses, uses_kafka
+from streamql.dialect.parser import AFTER_TABLE_NAME, parse
 from streamql.dialect.rewriter import COLUMNS, FUNCTIONS
-from streamql.dialect.shape import key_at
+from streamql.dialect.shape import EXPLAIN_OPTIONS, key_at
 from streamql.dialect.spelling import distance, nearest
 from streamql.dialect.tasks import task_refused
 from streamql.dialect.tokens import Token, TokenType, name_part
@@ -33,20 +34,74 @@ _NOT_HERE: tuple[tuple[frozenset[str], tuple[str, ...], str, str], ...] = (
         "materialized views",
         "make a table, and bring it up to date with MERGE from a stream",
     ),
-    (frozenset(_VERBS), ("STORAGE", "CONNECTION"), "Kafka connections", "read Kafka with Spark's own kafka source"),
+    (
+        frozenset(("ALTER",)),
+        ("STORAGE", "CONNECTION"),
+        "ALTER STORAGE CONNECTION",
+        "CREATE OR REPLACE STORAGE CONNECTION replaces a connection",
+    ),
+    (
+        frozenset(("ALTER",)),
+        ("EXTERNAL", "TABLE"),
+        "ALTER EXTERNAL TABLE",
+        "CREATE OR REPLACE EXTERNAL TABLE replaces a table",
+    ),
 )
+
+_EXTERNAL = ("EXTERNAL", "TABLE")
+_CONNECTION = ("STORAGE", "CONNECTION")
+_PHRASES: tuple[tuple[str, ...], ...] = (
+    *(
+        (*verb, *_CONNECTION)
+        for verb in (("CREATE",), ("CREATE", "OR", "REPLACE"), ("DROP",), ("DESC",), ("DESCRIBE",))
+    ),
+    ("DROP", "CONNECTION"),
+    ("SHOW", "STORAGE", "CONNECTIONS"),
+    ("SHOW", "CONNECTIONS"),
+    *((*verb, *_EXTERNAL) for verb in (("DROP",), ("DESC",), ("DESCRIBE",), ("SHOW", "CREATE"))),
+    ("SHOW", "EXTERNAL", "TABLES"),
+)
+_KAFKA_PHRASES = (("CREATE", *_EXTERNAL), ("CREATE", "OR", "REPLACE", *_EXTERNAL))
+"""Ours only if USING KAFKA follows."""
 
 
 def explain_rejected(text: str) -> StreamqlError | None:
     """The error to show for a statement that Spark rejected, if there is a better one than Spark's; else None.
 
     SYNTAX_ERROR with "did you mean CREATE STREAM?" for one that is within 2 mistakes per word of a statement of ours;
-    UNSUPPORTED_CLAUSE for statements of other systems with streams (tasks, dynamic tables, materialized views, Kafka).
+    UNSUPPORTED_CLAUSE for statements of other systems with streams (tasks, dynamic tables, materialized views), and for
+    EXPLAIN of a statement of ours.
     """
     cursor = Cursor(text)
     if cursor.at_end() or cursor.token.type is not TokenType.WORD:
         return None
-    return task_refused(text) or _not_here(cursor) or _misspelt(cursor) or _dollar_name(cursor)
+    return (
+        task_refused(text)
+        or _explained(cursor)
+        or _not_here(cursor)
+        or _misspelt(cursor)
+        or _misspelt_phrase(cursor)
+        or _kafka_table(cursor)
+        or _dollar_name(cursor)
+    )
+
+
+def _explained(cursor: Cursor) -> StreamqlError | None:
+    """The error for EXPLAIN of a statement of ours.
+
+    Spark's own error quotes the statement after it has put the values of environment variables in the place of `${env:NAME}`.
+    """
+    if not cursor.at("EXPLAIN"):
+        return None
+    explained = cursor.tokens[2 if cursor.key(1) in EXPLAIN_OPTIONS else 1]
+    try:
+        is_ours = parse(cursor.text[explained.start :]) is not None
+    except StreamqlError:
+        is_ours = True
+    if not is_ours:
+        return None
+    hint = "run the statement without EXPLAIN; EXPLAIN SELECT … FROM stream shows how a stream is read"
+    return cursor.refused("EXPLAIN", "a statement of streamql's own has no plan", hint)
 
 
 def _dollar_name(cursor: Cursor) -> StreamqlError | None:
@@ -69,14 +124,7 @@ def _not_here(cursor: Cursor) -> StreamqlError | None:
     for verbs, keywords, what, instead in _NOT_HERE:
         if verb in verbs and all(cursor.key(after + ahead) == word for ahead, word in enumerate(keywords)):
             return cursor.error(f"streamql has no {what}", hint=instead, code="UNSUPPORTED_CLAUSE")
-    if verb == "CREATE" and cursor.key(1) == "EXTERNAL" and cursor.key(2) == "TABLE" and _is_kafka(cursor.tokens):
-        hint = "read Kafka with Spark's own kafka source, write to a Delta table, and make a stream on that"
-        return cursor.error("streamql has no external tables on Kafka", hint=hint, code="UNSUPPORTED_CLAUSE")
     return None
-
-
-def _is_kafka(tokens: list[Token]) -> bool:
-    return any(token.key == "USING" and key_at(tokens, index + 1) == "KAFKA" for index, token in enumerate(tokens))
 
 
 def _misspelt(cursor: Cursor) -> StreamqlError | None:
@@ -122,5 +170,50 @@ def _did_you_mean(cursor: Cursor, keywords: list[str]) -> StreamqlError | None:
     if [token.key for token in written] == meant:
         return None
     wrong = next(token for token, word in zip(written, meant + [""] * len(written), strict=False) if token.key != word)
+    return _not_a_statement(cursor, written, meant, wrong)
+
+
+def _misspelt_phrase(cursor: Cursor) -> StreamqlError | None:
+    """The error for a statement whose first keywords are nearly one of the phrases about connections and external tables."""
+    for phrase in (*_PHRASES, *_KAFKA_PHRASES):
+        written = cursor.tokens[: len(phrase)]
+        if not all(_is_nearly(token.key, word) for token, word in zip(written, phrase, strict=False)):
+            continue
+        wrong = next((token for token, word in zip(written, phrase, strict=False) if token.key != word), None)
+        if len(written) == len(phrase) and wrong is not None:
+            if phrase in _KAFKA_PHRASES and not uses_kafka(cursor.tokens, len(phrase)):
+                return None
+            return _not_a_statement(cursor, written, phrase, wrong)
+    return None
+
+
+def _is_nearly(key: str, word: str) -> bool:
+    limit = 0 if len(word) < 4 else 1 if len(word) == 4 else _MISTAKES_MAX
+    return bool(key) and distance(key, word, limit) <= limit
+
+
+def _not_a_statement(cursor: Cursor, written: list[Token], meant: Sequence[str], wrong: Token) -> StreamqlError:
     found = " ".join(token.text for token in written)
     return cursor.error(f"{found} is not a statement", hint=f"did you mean {' '.join(meant)}?", token=wrong)
+
+
+def _kafka_table(cursor: Cursor) -> StreamqlError | None:
+    """The error for an external table on Kafka, or a connection, with a keyword left out or out of its place."""
+    after = 3 if cursor.at("CREATE", "OR", "REPLACE") else 1
+    if cursor.key() != "CREATE":
+        return None
+    verb = " ".join(token.key for token in cursor.tokens[:after])
+    words = [cursor.key(after), cursor.key(after + 1)]
+    if words[0] == "CONNECTION":
+        return cursor.error(f"{verb} CONNECTION is not a statement", hint=f"did you mean {verb} STORAGE CONNECTION?")
+    is_external = words == ["EXTERNAL", "TABLE"]
+    name = after + (2 if is_external else 1)
+    named = (index for index in clauses(cursor.tokens, name) if index > name)
+    connection = next((cursor.tokens[index] for index in named if cursor.key(index) == "CONNECTION"), None)
+    if connection is not None and is_external and not uses_kafka(cursor.tokens, name):
+        hint = "write USING KAFKA OPTIONS (…) CONNECTION c"
+        return cursor.error("an external table with a CONNECTION is USING KAFKA", hint=hint, token=connection)
+    if connection is not None and words[0] == "TABLE" and uses_kafka(cursor.tokens, name):
+        hint = f"did you mean {verb} EXTERNAL TABLE?"
+        return cursor.error("a table with a CONNECTION is an external table", hint=hint, token=cursor.tokens[after])
+    return None

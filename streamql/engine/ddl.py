@@ -11,8 +11,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from streamql.catalog.events import stream_event
+from streamql.catalog.identity import user_of
 from streamql.catalog.states import StreamState
-from streamql.catalog.store import catalog_of, user_of
+from streamql.catalog.store import catalog_of
 from streamql.consume import (
     Change,
     force_release,
@@ -38,11 +39,11 @@ from streamql.dialect.statements import (
 )
 from streamql.engine.points import offset_at
 from streamql.engine.reads import find_stream, named_source, named_table, need_stream
-from streamql.errors import StreamqlError, counted
-from streamql.model import Offset, SourceType, Stream, StreamMode
+from streamql.errors import StreamqlError
+from streamql.model import Offset, Stream, StreamMode
 from streamql.names import Name
 from streamql.sources.protocol import OpenSource
-from streamql.sources.registry import open_source
+from streamql.sources.registry import TYPES, open_source, type_of
 from streamql.sources.table import open_table
 from streamql.times import now_ms
 
@@ -69,7 +70,7 @@ def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> No
             )
         now, user = now_ms(), user_of(spark)
         if old is None:
-            _check_free(spark, name, statement.name_span)
+            check_free(spark, name, statement.name_span)
             state = _new_state(spark, statement, name, text)
             if catalog.commit(spark, [], [state], [stream_event("created", state, now, user, text)]):
                 return
@@ -85,56 +86,65 @@ def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> No
 
 
 def _new_state(spark: SparkSession, statement: CreateStream, name: Name, text: str) -> StreamState:
-    source = _trackable(spark, statement)
-    offset = Offset(source.latest) if statement.point is None else offset_at(spark, source, statement.point)
-    source.check_start(offset)
-    copied_initial = statement.point is not None and statement.point.type == "STREAM" and offset.initial
+    source, mode = _trackable(spark, statement)
+    named = Offset(source.latest) if statement.point is None else offset_at(spark, source, statement.point)
+    source.check_start(named)
+    offset = type_of(source.ref).start(source, named, statement.show_initial_rows)
     stream = Stream(
         uuid=str(uuid.uuid4()),
         name=name,
         source=source.ref,
-        mode=statement.mode or StreamMode.STANDARD,
+        mode=mode,
         show_initial_rows=statement.show_initial_rows,
         comment=statement.comment,
         created_at_ms=now_ms(),
         created_by=user_of(spark),
         definition=text.strip().rstrip(";").strip(),
     )
-    return StreamState(stream, Offset(offset.position, statement.show_initial_rows or copied_initial), sequence=1)
+    return StreamState(stream, offset, sequence=1)
 
 
-def _trackable(spark: SparkSession, statement: CreateStream) -> OpenSource:
-    """The source, if a stream can be made on it."""
+def _trackable(spark: SparkSession, statement: CreateStream) -> tuple[OpenSource, StreamMode]:
+    """The source, if a stream can be made on it, and the stream's mode."""
     where = _at(statement.source_span)
-    if statement.source_type is not SourceType.TABLE:
+    if not any(statement.source_type in t.statement_types for t in TYPES.values()):
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
-            f"streams on {_with_article(statement.source_type.value)} are not supported, only on a TABLE",
+            f"streams on {_with_article(statement.source_type.value)} are not supported, only on a TABLE or an EXTERNAL TABLE",
             hint="CREATE STREAM s ON TABLE t",
             **where,
         )
     name = qualify(spark, statement.source)
-    source = open_source(spark, named_source(spark, name, where.get("line"), where.get("column")))
-    source.check_trackable(statement.mode or StreamMode.STANDARD, where)
-    return source
+    found = named_source(spark, name, where.get("line"), where.get("column"))
+    type_ = type_of(found)
+    if statement.source_type not in type_.statement_types:
+        raise StreamqlError(
+            "UNSUPPORTED_SOURCE",
+            f"{name} is not {_with_article(statement.source_type.value)}",
+            hint=f"CREATE STREAM {'.'.join(statement.name)} ON {type_.label} {name}",
+            **where,
+        )
+    source = open_source(spark, found)
+    mode = statement.mode or type_.default_mode
+    source.check_trackable(mode, where)
+    return source, mode
 
 
 def _with_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'AEIOU' else 'a'} {noun}"
 
 
-def _check_free(spark: SparkSession, name: Name, span: Span | None) -> None:
+def check_free(spark: SparkSession, name: Name, span: Span | None) -> None:
+    """Raises SCHEMA_NOT_FOUND, and NAME_ALREADY_IN_USE if a table, a view or an external table has the name."""
     if not schema_exists(spark, name.catalog, name.schema):
         raise StreamqlError(
             "SCHEMA_NOT_FOUND", f"there is no schema {name.schema}", hint=f"CREATE SCHEMA {name.schema}", **_at(span)
         )
-    if look_up(spark, name).type != "missing":
+    definition = catalog_of(spark).definition(spark, name)
+    if definition is not None or look_up(spark, name).type != "missing":
+        what = "a table or view" if definition is None else f"an {definition.type.value}"
         raise StreamqlError(
-            "NAME_ALREADY_IN_USE",
-            f"{name} is a table or view",
-            hint="give the stream another name",
-            name=str(name),
-            **_at(span),
+            "NAME_ALREADY_IN_USE", f"{name} is {what}", hint="choose another name", name=str(name), **_at(span)
         )
 
 
@@ -197,8 +207,8 @@ def _moved(spark: SparkSession, before: StreamState, after: StreamState) -> str 
 
 
 def is_version(point: PointInTime | None) -> bool:
-    """Whether the statement names the version itself, rather than a time or the latest version."""
-    return point is not None and point.type == "VERSION" and not point.before
+    """Whether the statement names the version or the positions themselves, rather than a time or the latest version."""
+    return point is not None and point.type in ("VERSION", "POSITIONS") and not point.before
 
 
 def _of(last: Change, state: StreamState) -> StreamState:
@@ -231,13 +241,13 @@ def _altered(spark: SparkSession, state: StreamState, statement: AlterStream) ->
         name = qualify(spark, parts)
         if catalog_of(spark).find(spark, name) is not None:
             raise StreamqlError("STREAM_ALREADY_EXISTS", f"stream {name} exists", hint="choose another name")
-        _check_free(spark, name, None)
+        check_free(spark, name, None)
         return "renamed", state.next(stream=replace(state.stream, name=name))
     if isinstance(action, Release):
         return "given_up", state.next()
     assert isinstance(action, SetOffset)
     source = open_source(spark, state.stream.source)
-    offset = Offset(source.latest) if action.point is None else offset_at(spark, source, action.point)
+    offset = Offset(source.latest) if action.point is None else offset_at(spark, source, action.point, state)
     source.check_start(offset)
     sequence = catalog_of(spark).number_of(state)
     stream = replace(state.stream, source=source.ref)
@@ -272,41 +282,6 @@ def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> 
     if properties:
         listed = ", ".join(f"{quote_string(k)} = {quote_string(v)}" for k, v in properties.items())
         neutral.run(spark, f"ALTER TABLE {name.sql} SET TBLPROPERTIES ({listed})")
-
-
-def guard(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
-    """Refuses a command on a table, view or schema where streams stand in the way. Raises NAME_ALREADY_IN_USE."""
-    try:
-        _guard(spark, command, parts)
-    except StreamqlError as e:
-        if e.code != "CATALOG_UNREADABLE":
-            raise
-        # Tables can still be made and dropped; dropping what is left of the catalog is a way to recover.
-        log.warning("whether a stream has this name could not be looked up: %s", e.message)
-
-
-def _guard(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
-    catalog = catalog_of(spark)
-    if command.startswith("DROP SCHEMA"):
-        schema = parts[-1].lower()
-        inside = [str(s.name) for s in catalog.all(spark) if s.name.schema.lower() == schema]
-        if inside:
-            raise StreamqlError(
-                "NAME_ALREADY_IN_USE",
-                f"schema {parts[-1]} holds {counted(len(inside), 'stream')}, e.g. {inside[0]}",
-                hint="; ".join(f"DROP STREAM {n}" for n in inside[:3]) + (" …" if len(inside) > 3 else ""),
-                streams=inside,
-            )
-        return
-    state = find_stream(spark, parts)
-    if state is None:
-        return
-    hint = (
-        f"DROP STREAM {state.name}"
-        if command.startswith("DROP")
-        else f"choose another name, or DROP STREAM {state.name} first"
-    )
-    raise StreamqlError("NAME_ALREADY_IN_USE", f"{command}: {state.name} is a stream", hint=hint, name=str(state.name))
 
 
 def _at(span: Span | None) -> dict[str, int]:

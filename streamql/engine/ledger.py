@@ -187,9 +187,22 @@ def by_consumption(ledger: DataFrame) -> DataFrame:
         F.array_sort(F.collect_set(_target())).alias("targets"),
         F.sum("rows_written").alias("rows_written"),
         F.max("error").alias("error"),
-        (F.max("through_version") - F.min("from_version")).alias("versions"),
+        F.coalesce(F.max("through_version") - F.min("from_version"), _offsets(ledger)).alias("versions"),
         changes.alias("changes"),
     )
+
+
+def _offsets(ledger: DataFrame) -> Column:
+    """How many offsets of a source of several parts a consumption took. A part whose begin is not recorded counts from 0."""
+    if "positions" not in ledger.columns:  # the catalog of an earlier streamql
+        return F.lit(None).cast("bigint")
+    ends = F.from_json("positions", "ARRAY<MAP<STRING, BIGINT>>")
+    zero = F.lit(0).cast("bigint")
+    begin, through = F.get(ends, F.lit(0)), F.map_entries(F.get(ends, F.lit(1)))
+    taken = F.aggregate(
+        through, zero, lambda n, part: n + part["value"] - F.coalesce(F.try_element_at(begin, part["key"]), zero)
+    )
+    return F.max(taken)
 
 
 def _target() -> Column:

@@ -16,7 +16,8 @@ from streamql.delta.jvm import sentence
 from streamql.engine.ledger import Consumption, Newest, newest
 from streamql.engine.status import StreamStatus, statuses
 from streamql.errors import StreamqlError
-from streamql.model import version_or_none
+from streamql.model import parts_or_none, version_or_none
+from streamql.sources.registry import type_of
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
@@ -37,7 +38,8 @@ class Consumer:
 
 @dataclass(frozen=True)
 class StreamFacts:
-    """A stream as one sees it. `last` and `failure`: its newest consumption, and the newest that failed."""
+    """A stream as an operator sees it. `last` and `failure`: its newest consumption, and the newest that failed. `offset_position`: the
+    offset in a source of several parts, as JSON. `unit`: what its lag counts, in the singular."""
 
     uuid: str
     name: str
@@ -48,6 +50,8 @@ class StreamFacts:
     consumer: Consumer | None = None
     last: Consumption | None = None
     failure: Consumption | None = None
+    offset_position: str | None = None
+    unit: str = "version"
 
     @property
     def state(self) -> State:
@@ -112,6 +116,8 @@ def _facts(spark: SparkSession, state: StreamState, status: StreamStatus, said: 
         consumer=None if state.claim is None else _consumer(spark, state.claim),
         last=None if said is None else said.consumption,
         failure=None if said is None else said.failure,
+        offset_position=parts_or_none(state.offset.position),
+        unit=type_of(stream.source).unit,
     )
 
 

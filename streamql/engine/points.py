@@ -8,12 +8,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
+from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.delta.names import qualify
 from streamql.dialect.statements import PointInTime
 from streamql.engine.suggestions import missing_stream
 from streamql.errors import StreamqlError
-from streamql.model import Offset
+from streamql.model import Offset, Parts
 from streamql.reading import check_history
 from streamql.sources.protocol import OpenSource, Point
 from streamql.times import now_us
@@ -22,8 +23,10 @@ _SECONDS_MAX = 100_000 * 365 * 86_400
 """More than any table's history; a double of seconds that is larger, infinite or NaN is a mistake."""
 
 
-def offset_at(spark: SparkSession, source: OpenSource, point: PointInTime) -> Offset:
-    """Return the offset that a point in time names.
+def offset_at(
+    spark: SparkSession, source: OpenSource, point: PointInTime, current: StreamState | None = None
+) -> Offset:
+    """Return the offset that a point in time names. `current`: the stream that is moved there; None: there is none yet.
 
     AT a version is that version; AT a time is the last version committed at or before it. BEFORE is one version earlier, or the last
     version committed before the time. Raises INVALID_POINT_IN_TIME if the point is not in the history of the source, or is later than
@@ -31,6 +34,10 @@ def offset_at(spark: SparkSession, source: OpenSource, point: PointInTime) -> Of
     """
     if point.type == "STREAM":
         return _of_stream(spark, source, point)
+    if point.positions is not None:
+        base = None if current is None else current.offset.position
+        positions = Parts.of({str(part): number for part, number in point.positions})
+        return source.offset_at(Point(None, None, False, point.span, positions, base))
     if point.type == "VERSION":
         return source.offset_at(Point(point.version, None, point.before, point.span))
     return source.offset_at(Point(None, time_of(spark, point), point.before, point.span))

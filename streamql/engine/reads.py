@@ -15,10 +15,11 @@ from streamql.dialect.statements import PointInTime
 from streamql.engine.points import offset_at
 from streamql.engine.suggestions import missing_stream, missing_table
 from streamql.errors import StreamqlError
-from streamql.model import Interval, SourceRef, StreamMode, TableSource, is_ordered, version_or_none
+from streamql.model import Interval, SourceRef, StreamMode, TableSource, is_ordered, parts_or_none, version_or_none
 from streamql.names import Name
 from streamql.reading import interval_now, is_due
-from streamql.sources.registry import find_source, open_source
+from streamql.shared import constants
+from streamql.sources.registry import TYPES, find_source, open_source
 from streamql.sources.table import find_table
 
 
@@ -88,7 +89,7 @@ def _no_source(spark: SparkSession, name: Name, line: int | None, column: int | 
     if found.type == "view":
         return StreamqlError(
             "UNSUPPORTED_SOURCE",
-            f"{name} is a view: streams can be made on tables only",
+            f"{name} is a view: streams can be made on tables and external tables",
             hint="make the stream on the view's table",
             **where,
         )
@@ -102,7 +103,7 @@ def _no_source(spark: SparkSession, name: Name, line: int | None, column: int | 
     if found.type == "other":
         return StreamqlError(
             "NOT_A_DELTA_TABLE",
-            f"{name} is a {found.provider or 'foreign'} table: streams need a Delta table",
+            f"{name} is a {found.provider or 'foreign'} table: streams need a Delta table, or an external table on Kafka",
             hint=f"CONVERT TO DELTA, or CREATE TABLE … USING delta AS SELECT * FROM {name}",
             **where,
         )
@@ -146,9 +147,38 @@ def _point(point_type: str, value: object, before: bool) -> PointInTime:
     return PointInTime("OFFSET", before, expression=str(value))
 
 
+_ACCESS = constants("access")
+
+
+def named_relation(spark: SparkSession, parts: Sequence[str], access: str) -> DataFrame | None:
+    """The rows of a source that Spark's catalogs do not have, by its name: of an external table. None: the name stands for none.
+    `access`: how the statement uses it. Raises what reading it raises, UNSUPPORTED_TARGET for a statement that would write it."""
+    try:
+        name = qualify(spark, tuple(parts))
+    except StreamqlError:
+        return None
+    for type_ in TYPES.values():
+        if type_.relation is None or (source := type_.find(spark, name)) is None:
+            continue
+        if access == _ACCESS["streaming"]:
+            raise StreamqlError(
+                "UNSUPPORTED_STATEMENT",
+                f"readStream on the {type_.label.lower()} {source.name}: it is read by SQL statements",
+                hint=f"CREATE STREAM s ON {type_.label} {source.name}, and INSERT INTO target SELECT … FROM s on a schedule",
+            )
+        if access == _ACCESS["write"]:
+            raise StreamqlError(
+                "UNSUPPORTED_TARGET",
+                f"the {type_.label.lower()} {source.name} cannot be written",
+                hint="INSERT INTO a Delta table; to send messages, df.write.format('kafka')",
+            )
+        return type_.relation(spark, source, columns_only=access == _ACCESS["columns"])
+    return None
+
+
 BACKLOG_COLUMNS = (
     "versions BIGINT, rows_added BIGINT, rows_removed BIGINT, files BIGINT, bytes BIGINT, has_data BOOLEAN, "
-    "from_version BIGINT, through_version BIGINT"
+    "from_version BIGINT, through_version BIGINT, from_position STRING, through_position STRING"
 )
 
 
@@ -166,6 +196,8 @@ def backlog_frame(spark: SparkSession, state: StreamState) -> DataFrame:
         is_due(state, source, interval, b),
         version_or_none(interval.after),
         version_or_none(interval.through),
+        parts_or_none(interval.after),
+        parts_or_none(interval.through),
     ]
     return small_frame(spark, BACKLOG_COLUMNS, [row])
 

@@ -11,16 +11,17 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.delta.names import qualify, schema_exists
 from streamql.delta.rows import Value, small_frame
-from streamql.dialect.statements import DescribeStream, ShowCreateStream, ShowStreams
+from streamql.dialect.statements import DescribeStream, NameParts, ShowCreateStream, ShowStreams
 from streamql.engine.reads import need_stream
 from streamql.engine.status import StreamStatus, status_of, statuses, warn_of_unreadable
 from streamql.errors import StreamqlError
-from streamql.model import version_or_none
+from streamql.model import parts_or_none, version_or_none
+from streamql.sources.registry import type_of
 
 SHOW_COLUMNS = (
     "name STRING, schema_name STRING, table_name STRING, source_type STRING, mode STRING, offset_version BIGINT, "
     "offset_timestamp TIMESTAMP_LTZ, lag_versions BIGINT, lag_seconds BIGINT, has_data BOOLEAN, stale BOOLEAN, stale_after TIMESTAMP_LTZ, "
-    "invalid_reason STRING, comment STRING, create_time TIMESTAMP_LTZ, last_consumed TIMESTAMP_LTZ"
+    "invalid_reason STRING, comment STRING, create_time TIMESTAMP_LTZ, last_consumed TIMESTAMP_LTZ, offset_position STRING"
 )
 TERSE_COLUMNS = "name STRING, schema_name STRING, table_name STRING, mode STRING, create_time TIMESTAMP"
 DESCRIBE_COLUMNS = "info_name STRING, info_value STRING"
@@ -29,7 +30,7 @@ CREATE_COLUMNS = "createtab_stmt STRING"
 
 def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
     """The streams of a schema, the current one unless named: one row each, SHOW_COLUMNS. TERSE: TERSE_COLUMNS, by the catalog alone."""
-    catalog, schema = _schema(spark, statement)
+    catalog, schema = listed_schema(spark, statement.schema)
     warn_of_unreadable(spark)
     states = [
         s for s in catalog_of(spark).all(spark) if (s.name.catalog, s.name.schema.lower()) == (catalog, schema.lower())
@@ -40,17 +41,18 @@ def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
         rows = [_row(state, status) for state, status in zip(states, statuses(spark, states), strict=True)]
         frame = small_frame(spark, SHOW_COLUMNS, rows)
     if statement.like is not None:
-        frame = frame.where(F.col("name").rlike(_pattern(statement.like)))
+        frame = frame.where(F.col("name").rlike(like_pattern(statement.like)))
     if statement.where is not None:
         frame = frame.where(F.expr(statement.where))
     return frame if statement.limit is None else frame.limit(statement.limit)
 
 
-def _schema(spark: SparkSession, statement: ShowStreams) -> tuple[str, str]:
-    if statement.schema is None:
+def listed_schema(spark: SparkSession, named: NameParts | None) -> tuple[str, str]:
+    """The catalog and schema that a SHOW statement lists: the one that it names, else (None) the current one. Raises SCHEMA_NOT_FOUND."""
+    if named is None:
         here = qualify(spark, ("_",))
         return here.catalog, here.schema
-    there = qualify(spark, (*statement.schema, "_"))
+    there = qualify(spark, (*named, "_"))
     if not schema_exists(spark, there.catalog, there.schema):
         raise StreamqlError(
             "SCHEMA_NOT_FOUND", f"there is no schema {there.schema}", hint="SHOW SCHEMAS lists those there are"
@@ -58,8 +60,8 @@ def _schema(spark: SparkSession, statement: ShowStreams) -> tuple[str, str]:
     return there.catalog, there.schema
 
 
-def _pattern(like: str) -> str:
-    """SQL's LIKE pattern (% and _, literal after a backslash), or Spark's SHOW pattern (* and |), as a regular expression."""
+def like_pattern(like: str) -> str:
+    """Translates SQL's LIKE pattern (% and _, literal after a backslash), or Spark's SHOW pattern (* and |), as a regular expression."""
     special = {"%": ".*", "_": ".", "*": ".*", "|": "|"}
     tokens = re.findall(r"\\.|.", like, re.DOTALL)
     return "(?i)^(" + "".join(special.get(t) or re.escape(t[-1]) for t in tokens) + ")$"
@@ -77,7 +79,7 @@ def _row(state: StreamState, status: StreamStatus) -> list[Value]:
         stream.name.object,
         stream.name.schema,
         status.source_name or str(stream.source.name),
-        "TABLE",
+        type_of(stream.source).label,
         stream.mode.value,
         version_or_none(state.offset.position),
         status.offset_time_ms,
@@ -90,6 +92,7 @@ def _row(state: StreamState, status: StreamStatus) -> list[Value]:
         stream.comment,
         stream.created_at_ms,
         state.last_consumed_ms,
+        parts_or_none(state.offset.position),
     ]
 
 
@@ -97,7 +100,8 @@ def describe_stream(spark: SparkSession, statement: DescribeStream) -> DataFrame
     """All that is known of a stream, a row a fact: info_name, info_value."""
     state = _need(spark, statement)
     names = [c.split(" ")[0] for c in SHOW_COLUMNS.split(", ")]
-    values = _row(state, status_of(spark, state))
+    status = status_of(spark, state)
+    values = _row(state, status)
     times = {n for n, c in zip(names, SHOW_COLUMNS.split(", "), strict=True) if c.endswith("TIMESTAMP_LTZ")}
     facts: list[list[Value]] = [[n, _text(spark, v, n in times)] for n, v in zip(names, values, strict=True)]
     stream = state.stream
@@ -107,6 +111,7 @@ def describe_stream(spark: SparkSession, statement: DescribeStream) -> DataFrame
         "source_id": stream.source.identity,
         "source_path": stream.source.path or None,
         "show_initial_rows": _boolean(stream.show_initial_rows),
+        "latest_position": status.latest_position,
         "initial_rows_pending": _boolean(state.offset.initial),
         "created_by": stream.created_by,
         "events": str(state.sequence),
@@ -123,10 +128,13 @@ def _text(spark: SparkSession, value: Value, is_time: bool) -> str | None:
         return None
     if isinstance(value, bool):
         return _boolean(value)
-    if is_time:
-        row = small_frame(spark, "t TIMESTAMP_LTZ", [[value]]).select(F.col("t").cast("string")).first()
-        return None if row is None else str(row[0])
-    return str(value)
+    return time_text(spark, value) if is_time else str(value)
+
+
+def time_text(spark: SparkSession, milliseconds: Value) -> str | None:
+    """A time as the session shows it."""
+    row = small_frame(spark, "t TIMESTAMP_LTZ", [[milliseconds]]).select(F.col("t").cast("string")).first()
+    return None if row is None else str(row[0])
 
 
 def _boolean(value: bool) -> str:

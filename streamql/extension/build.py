@@ -18,7 +18,7 @@ from pathlib import Path
 
 from streamql.errors import StreamqlError
 from streamql.extension.host import QUICK_JVM, cache_dir, java, locked, spark_home
-from streamql.extension.jars import delta_jars
+from streamql.extension.jars import compile_jars
 
 JAR_NAME = "streamql-extension.jar"
 SHARED_DIR = Path(__file__).parent.with_name("shared")
@@ -58,7 +58,7 @@ def extension_jar() -> Path:
         return PACKAGED_JAR
     jar = cache_dir() / "extension" / f"streamql-extension-{fingerprint()}.jar"
     if not jar.exists():
-        classpath = delta_jars()
+        classpath = compile_jars()
         with locked("extension"):
             if not jar.exists():
                 print("streamql: compiling the Spark extension (once)", file=sys.stderr)

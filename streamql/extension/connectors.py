@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from streamql.errors import StreamqlError
-from streamql.extension.jars import fetch
+from streamql.extension.jars import KAFKA_CLIENTS, fetch
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,19 @@ class Connector:
     coordinates: tuple[str, ...]
 
 
-CONNECTORS: Mapping[str, Connector] = MappingProxyType({})
-"""All connectors, by name. There is none yet."""
+KAFKA = Connector(
+    "kafka",
+    "external tables on Kafka topics, and streams on them",
+    (
+        "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+        "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.2.0",
+        *KAFKA_CLIENTS,
+        "org.apache.commons:commons-pool2:2.13.1",
+    ),
+)
+
+CONNECTORS: Mapping[str, Connector] = MappingProxyType({c.name: c for c in (KAFKA,)})
+"""All connectors, by name."""
 
 
 def parse_connectors(text: str) -> tuple[Connector, ...]:
@@ -30,7 +41,7 @@ def parse_connectors(text: str) -> tuple[Connector, ...]:
     names = dict.fromkeys(name for part in text.split(",") if (name := part.strip().lower()))
     unknown = [name for name in names if name not in CONNECTORS]
     if unknown:
-        known = f"the connectors are {', '.join(CONNECTORS)}" if CONNECTORS else "this version has no connectors"
+        known = f"the connectors are {', '.join(CONNECTORS)}"
         raise StreamqlError("INVALID_ARGUMENT", f"no such connector: {unknown[0]}", hint=known, connector=unknown[0])
     return tuple(CONNECTORS[name] for name in names)
 

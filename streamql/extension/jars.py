@@ -27,12 +27,21 @@ DELTA = (
 METASTORE = ("org.xerial:sqlite-jdbc:3.50.3.0",)
 """The JDBC driver of an embedded session's metastore."""
 
+KAFKA_CLIENTS = ("org.apache.kafka:kafka-clients:3.9.2",)
+"""Kafka's Java client, of the version that Spark's Kafka connector names. The extension is compiled against it; only the connector
+`kafka` loads it."""
+
 FETCH_SECONDS_MAX = 600
 
 
 def delta_jars() -> list[Path]:
     """Delta Lake's jars, in the order of DELTA. Raises JAR_BUILD_FAILED if they are not cached and cannot be fetched."""
     return fetch(DELTA, "Delta Lake's jars")
+
+
+def compile_jars() -> list[Path]:
+    """The jars that the extension is compiled against, beside Spark's. Raises JAR_BUILD_FAILED as `fetch` does."""
+    return [*delta_jars(), *fetch(KAFKA_CLIENTS, "Kafka's client")]
 
 
 def fetch(coordinates: Sequence[str], what: str) -> list[Path]:

@@ -1,10 +1,13 @@
-"""Batches of a table's changes: how many commits fit."""
+"""Batches: how many commits of a table fit, and how a batch is spread over the parts of a source."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from streamql.delta.log import Commit
+
+Part = TypeVar("Part")
 
 
 def longest_prefix(length: int, known: int, fits: Callable[[int], bool]) -> int:
@@ -32,3 +35,18 @@ def rows_touched_max(commit: Commit) -> int:
                     return 2**62
                 total += int(records)
     return total
+
+
+def spread(sizes: Mapping[Part, int], total: int) -> dict[Part, int]:
+    """Of each part how much fits into a batch of `total`: a share by its size, whole numbers, `total` in all. If everything fits: all.
+
+    Shares are rounded down, and what is left goes one each to the parts with the largest remainders (Hamilton's method).
+    """
+    everything = sum(sizes.values())
+    if everything <= total:
+        return dict(sizes)
+    shares = {part: size * total // everything for part, size in sizes.items()}
+    by_remainder = sorted(sizes, key=lambda part: (-(sizes[part] * total % everything), list(sizes).index(part)))
+    for part in by_remainder[: total - sum(shares.values())]:
+        shares[part] += 1
+    return shares

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.dialect.statements import Span
-from streamql.model import Interval, Offset, Position, SourceRef, StreamMode
+from streamql.model import Interval, Offset, Parts, Position, SourceRef, StreamMode
+from streamql.model import SourceType as StatementType
 from streamql.names import Name
 from streamql.times import DAY_MS, now_ms
 
@@ -18,7 +19,7 @@ from streamql.times import DAY_MS, now_ms
 class Backlog:
     """What reading an interval would touch, without a job. `rows_added` and `rows_removed` are upper bounds; None: not known.
 
-    `versions` counts what the source commits: versions of a table.
+    `versions` counts what the source commits: versions of a table, or offsets of a topic.
     """
 
     versions: int
@@ -34,33 +35,40 @@ NO_BACKLOG = Backlog(versions=0, rows_added=0, rows_removed=0, files=0, bytes=0,
 
 @dataclass(frozen=True)
 class Expiry:
-    """When an interval may become unreadable: `retention_ms` after its first change, which was made at `first_ms`. In milliseconds."""
+    """When an interval may become unreadable: `retention_ms` after its first change, which was made at `first_ms`. In milliseconds.
+    `retention_ms` None: it stays readable."""
 
     first_ms: int
-    retention_ms: int
+    retention_ms: int | None
 
     @property
-    def at_ms(self) -> int:
-        """The time after which it may be gone, in milliseconds since 1970."""
-        return self.first_ms + self.retention_ms
+    def at_ms(self) -> int | None:
+        """The time after which it may be gone, in milliseconds since 1970. None: it stays."""
+        return None if self.retention_ms is None else self.first_ms + self.retention_ms
 
     @property
     def is_soon(self) -> bool:
         """Whether it may be gone in a day, or in a quarter of the retention if that is less."""
+        if self.retention_ms is None or self.at_ms is None:
+            return False
         return self.at_ms - now_ms() <= min(DAY_MS, self.retention_ms // 4)
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point in the history of a source: a version, or a time in microseconds since 1970. `before`: the last position before it.
+    """A point in the history of a source: a version, a time in microseconds since 1970, or positions of some of its parts. `before`: the
+    last position before it.
 
-    `span`: where the statement names it, for errors; None: no place is known.
+    `span`: where the statement names it, for errors; None: no place is known. `base`: the offset of the stream that `positions` move;
+    None: there is no stream yet.
     """
 
     version: int | None
     time_us: int | None
     before: bool
     span: Span | None = None
+    positions: Parts | None = None
+    base: Position | None = None
 
     @property
     def where(self) -> dict[str, int]:
@@ -141,8 +149,22 @@ class OpenSource(Protocol):
         """Says what a stream skips, or shows again, if its offset is set. None: no change lies between."""
 
 
+Opened = OpenSource | Exception
+"""A source that was opened, or why it could not be."""
+
+
 def _no_peek(_: SparkSession, sources: Sequence[Any]) -> list[Peek | None]:
     return [None] * len(sources)
+
+
+def _start(_: Any, at: Offset, show_initial_rows: bool) -> Offset:
+    return Offset(at.position, show_initial_rows or at.initial)
+
+
+class Relation(Protocol):
+    """How SELECT reads a source by its name. `columns_only`: a frame without rows is enough."""
+
+    def __call__(self, spark: SparkSession, source: Any, *, columns_only: bool) -> DataFrame: ...
 
 
 @dataclass(frozen=True)
@@ -152,6 +174,14 @@ class SourceType:
     `label`: what SHOW STREAMS calls it. `read`: reads what `SourceRef.to_json` returned. `open`: finds a source; raises
     STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED. `find`: the source that a name stands for; None: the name is nothing of this type.
     `peek`: the version of each of several sources, read at once; None: that one must be opened.
+
+    Fields with defaults are for types that differ from tables:
+    `open_many`: opens the sources of several streams with their offsets at once; None: one by one.
+    `statement_types`: what CREATE STREAM … ON may call it. `default_mode`: of a stream whose statement names none.
+    `start`: where a stream starts, by the offset that its statement names and SHOW_INITIAL_ROWS.
+    `relation`: reads a source whose name Spark's catalogs do not have; None: they have it.
+    `keep_longer`: what keeps its history for longer, as advice; empty: the tables that it holds are to be altered.
+    `unit`: what lag and backlog count.
     """
 
     name: str
@@ -160,3 +190,10 @@ class SourceType:
     open: Callable[[SparkSession, Any], OpenSource]
     find: Callable[[SparkSession, Name], SourceRef | None]
     peek: Callable[[SparkSession, Sequence[Any]], Sequence[Peek | None]] = _no_peek
+    open_many: Callable[[SparkSession, Sequence[tuple[Any, Offset]]], Sequence[Opened]] | None = None
+    statement_types: tuple[StatementType, ...] = (StatementType.TABLE,)
+    default_mode: StreamMode = StreamMode.STANDARD
+    start: Callable[[Any, Offset, bool], Offset] = _start
+    relation: Relation | None = None
+    keep_longer: str = ""
+    unit: str = "version"

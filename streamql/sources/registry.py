@@ -8,13 +8,19 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from streamql.model import SourceRef
+from streamql.model import Offset, SourceRef
 from streamql.names import Name
-from streamql.sources.protocol import OpenSource, Peek, SourceType
+from streamql.sources.kafka_type import KAFKA
+from streamql.sources.protocol import Opened, OpenSource, Peek, SourceType
 from streamql.sources.table import TABLE
 
-TYPES: Mapping[str, SourceType] = MappingProxyType({type_.name: type_ for type_ in (TABLE,)})
+TYPES: Mapping[str, SourceType] = MappingProxyType({type_.name: type_ for type_ in (TABLE, KAFKA)})
 """All types, by name. In this order a name is looked up."""
+
+
+def type_of(source: SourceRef) -> SourceType:
+    """The type of a source."""
+    return TYPES[source.type_name]
 
 
 def source_json(source: SourceRef) -> dict[str, Any]:
@@ -30,7 +36,7 @@ def read_source(data: Mapping[str, Any]) -> SourceRef:
 
 def open_source(spark: SparkSession, source: SourceRef) -> OpenSource:
     """Finds a source again, wherever it is now. Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED."""
-    return TYPES[source.type_name].open(spark, source)
+    return type_of(source).open(spark, source)
 
 
 def peek(spark: SparkSession, sources: Sequence[SourceRef]) -> list[Peek | None]:
@@ -41,6 +47,18 @@ def peek(spark: SparkSession, sources: Sequence[SourceRef]) -> list[Peek | None]
         peeked = type_.peek(spark, [sources[i] for i in chosen]) if chosen else []
         for i, one in zip(chosen, peeked, strict=True):
             found[i] = one
+    return found
+
+
+def open_many(spark: SparkSession, wanted: Sequence[tuple[SourceRef, Offset]]) -> list[Opened | None]:
+    """The sources of several streams, with their offsets: those of a type that opens several at once. None: that one is to be opened
+    alone."""
+    found: list[Opened | None] = [None] * len(wanted)
+    for type_ in TYPES.values():
+        chosen = [i for i, (source, _) in enumerate(wanted) if source.type_name == type_.name]
+        if type_.open_many is not None and chosen:
+            for i, one in zip(chosen, type_.open_many(spark, [wanted[i] for i in chosen]), strict=True):
+                found[i] = one
     return found
 
 

@@ -122,6 +122,13 @@ def _rows_max(source: OpenTable, interval: Versions, mode: StreamMode, initial: 
 
 def version_at(source: OpenTable, point: Point) -> int:
     """Return the version that a point names. Raises INVALID_POINT_IN_TIME if it is not in the history of the table, or later than it."""
+    if point.positions is not None:
+        raise StreamqlError(
+            "INVALID_POINT_IN_TIME",
+            f"{source.ref.name} has versions, and no partitions",
+            hint=f"SET OFFSET VERSION {source.latest}, or VERSION => {source.latest}, names the latest version",
+            **point.where,
+        )
     found = (
         _version_at_time(source, point) if point.version is None else _existing_version(source, point, point.version)
     )

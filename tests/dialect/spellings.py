@@ -30,6 +30,8 @@ from streamql.dialect.statements import (
 from streamql.model import SourceType, StreamMode
 from streamql.names import quote
 
+from . import spellings_kafka
+
 # --- random statements, as data
 
 parts = st.one_of(
@@ -46,6 +48,7 @@ points = st.one_of(
     st.builds(lambda b, n: PointInTime("OFFSET", b, f"-{n} * 60"), st.booleans(), st.integers(0, 99)),
     st.builds(lambda b, n: PointInTime("VERSION", b, version=n), st.booleans(), st.integers(0, 10**17)),
     st.builds(lambda b, n: PointInTime("STREAM", b, stream=n), st.booleans(), names),
+    st.builds(lambda p: PointInTime("POSITIONS", positions=p), spellings_kafka.positions),
 )
 
 
@@ -69,6 +72,7 @@ offsets = st.one_of(
     st.none(),
     st.builds(lambda n: PointInTime("VERSION", version=n), st.integers(0, 99)),
     st.builds(lambda e: PointInTime("TIMESTAMP", expression=e), expressions),
+    st.builds(lambda p: PointInTime("POSITIONS", positions=p), spellings_kafka.positions),
 )
 actions = st.one_of(
     st.builds(SetComment, comments), st.builds(RenameTo, names), st.builds(SetOffset, offsets), st.builds(Release)
@@ -102,6 +106,7 @@ statements = st.one_of(
     st.builds(DescribeStream, names),
     st.builds(ShowCreateStream, names),
     tracked,
+    spellings_kafka.statements,
     st.sampled_from([BeginTransaction(), CommitTransaction(), RollbackTransaction(), RollbackStatement()]),
 )
 
@@ -138,6 +143,9 @@ class Renderer:
             return ["VERSION", "AS", "OF", str(point.version)]
         if point.type == "TIMESTAMP" and not point.before and self.draw(st.booleans()):
             return ["TIMESTAMP", "AS", "OF", str(point.expression)]
+        if point.positions is not None:
+            text = quote_string(spellings_kafka.positions_text(point.positions))
+            return ["AT", "(", "OFFSET", "=>", text, ")"]
         value = [point.expression or str(point.version)]
         if point.stream is not None:
             quoted = quote_string(".".join(quote(part) for part in point.stream))
@@ -201,6 +209,8 @@ class Renderer:
         point = action.point
         if point is None:
             return [*pieces, "SET", "OFFSET", "TO", "LATEST"]
+        if point.positions is not None:
+            return [*pieces, "SET", "OFFSET", quote_string(spellings_kafka.positions_text(point.positions))]
         return [*pieces, "SET", "OFFSET", point.type, point.expression or str(point.version)]
 
     def show(self, statement: ShowStreams) -> list[str]:
@@ -261,62 +271,22 @@ class Renderer:
             return [verb, *self.draw(st.sampled_from([[], ["TRANSACTION"], ["WORK"]]))]
         if isinstance(statement, RollbackStatement):
             return ["ROLLBACK", "STATEMENT"]
-        return self.tracked(statement)
+        if isinstance(statement, SetTableProperties):
+            return self.tracked(statement)
+        pieces = spellings_kafka.render(self, statement)
+        assert pieces is not None
+        return pieces
 
 
 WORD = re.compile(r"[A-Za-z_]+\Z")
 GAPS = st.sampled_from([" ", " ", "\n", "\t", "\u00a0", "/* x */", "/* /* ; */ ' */", " -- y; '\n", "\r\n", "\f/**/"])
-KEYWORDS = frozenset(
-    [
-        "BEGIN",
-        "START",
-        "COMMIT",
-        "ROLLBACK",
-        "STATEMENT",
-        "TRANSACTION",
-        "RELEASE",
-        "CREATE",
-        "OR",
-        "REPLACE",
-        "TABLE",
-        "STREAM",
-        "STREAMS",
-        "IF",
-        "NOT",
-        "EXISTS",
-        "ON",
-        "WITH",
-        "PROPERTIES",
-        "TBLPROPERTIES",
-        "AT",
-        "BEFORE",
-        "AS",
-        "OF",
-        "VERSION",
-        "TIMESTAMP",
-        "OFFSET",
-        "SHOW",
-        "DROP",
-        "ALTER",
-        "SET",
-        "UNSET",
-        "COMMENT",
-        "RENAME",
-        "TO",
-        "LATEST",
-        "DESC",
-        "DESCRIBE",
-        "APPEND_ONLY",
-        "TRUE",
-        "FALSE",
-        "IN",
-        "FROM",
-        "LIKE",
-        "WHERE",
-        "LIMIT",
-        "VIEW",
-    ]
+_KEYWORDS = (
+    "BEGIN START COMMIT ROLLBACK STATEMENT TRANSACTION RELEASE CREATE OR REPLACE TABLE STREAM STREAMS IF "
+    "NOT EXISTS ON WITH PROPERTIES TBLPROPERTIES AT BEFORE AS OF VERSION TIMESTAMP OFFSET SHOW DROP ALTER "
+    "SET UNSET COMMENT RENAME TO LATEST DESC DESCRIBE APPEND_ONLY TRUE FALSE IN FROM LIKE WHERE LIMIT "
+    "VIEW"
 )
+KEYWORDS = frozenset(_KEYWORDS.split()) | spellings_kafka.KEYWORDS
 
 
 @st.composite

@@ -18,6 +18,7 @@ from streamql.model import StreamMode
 
 from .samples import columns_of, is_stream, load
 from .spellings import spelled
+from .test_external import PARSED
 from .test_parse import CREATED, OTHERS, without_spans
 
 FILES = (
@@ -30,7 +31,7 @@ FILES = (
     "hints.sql",
     "no_hints.sql",
 )
-TEXTS = [text for text, _ in CREATED + OTHERS] + [before for name in FILES for before, _ in load(name)]
+TEXTS = [text for text, _ in CREATED + OTHERS + PARSED] + [before for name in FILES for before, _ in load(name)]
 
 
 @settings(max_examples=600, deadline=None)
@@ -83,7 +84,7 @@ def check_place(error: StreamqlError, text: str) -> None:
 SNIPPETS = st.sampled_from([
     "'", '"', "`", "(", ")", "[", "]", ",", ";", ".", "=>", "=", "/*", "*/", "--", "\n", "$", "$$", "\\", "ON", "AT", "WITH",
     "CONSUME", "STREAM", "TABLE", "FROM", "CHANGES", "(INFORMATION => DEFAULT)", "MERGE", "VALUES", "CASE", "END",
-    "BEGIN", "1", "-", "流", "\x00",
+    "BEGIN", "1", "-", "流", "\x00", "STORAGE CONNECTION", "EXTERNAL", "USING KAFKA", "OPTIONS (", "TYPE", "${env:A}", "{", "<",
 ])
 # fmt: on
 
@@ -169,6 +170,18 @@ LONG = {
     "numbers": "SELECT " + "1.1e" * 50000 + " CONSUME",
     "types": "CREATE TABLE t (" + "a ARRAY<VARCHAR>, " * 10000 + "b VARCHAR)",
     "angles": "CREATE TABLE t (a " + "ARRAY<" * 30000 + "VARCHAR",
+    "connections": "CREATE STORAGE CONNECTION c TYPE KAFKA " + "A = 'b', " * 20000,
+    "lists": "CREATE STORAGE CONNECTION c TYPE KAFKA OPTIONS (" + "'a' 'b' " * 20000,
+    "servers": "CREATE STORAGE CONNECTION c TYPE KAFKA BOOTSTRAP_SERVERS = [" + "'h:1', " * 20000 + "'h:1']",
+    "jaas": "CREATE STORAGE CONNECTION c TYPE KAFKA SASL_JAAS_CONFIG = '" + "a=b " * 50000 + "${env:A}'",
+    "jaas entries": "CREATE STORAGE CONNECTION c TYPE KAFKA SASL_JAAS_CONFIG = '" + "a required b=c; " * 12000 + "'",
+    "jaas word": "CREATE STORAGE CONNECTION c TYPE KAFKA SASL_JAAS_CONFIG = '" + "a" * 200000 + "'",
+    "jaas spaces": "CREATE STORAGE CONNECTION c TYPE KAFKA SASL_JAAS_CONFIG = 'a required" + " " * 200000 + "'",
+    "references": "CREATE STORAGE CONNECTION c TYPE KAFKA SASL_JAAS_CONFIG = '" + "${a:" * 50000 + "'",
+    "columns": "CREATE EXTERNAL TABLE k (" + "value BINARY, " * 15000 + "key BINARY) USING KAFKA",
+    "external": "CREATE EXTERNAL TABLE k " + "USING x " * 25000 + "USING KAFKA",
+    "positions": "ALTER STREAM s SET OFFSET '{" + ", ".join(f'"{i}": {i}' for i in range(15000)) + "}'",
+    "braces": "ALTER STREAM s SET OFFSET '" + '{"0": ' * 30000 + "'",
     "casts": "SELECT " + "CAST(" * 20000 + "a " + "AS VARCHAR)" * 20000,
 }
 
@@ -209,6 +222,8 @@ ORDINARY = [
     "DELETE FROM t WHERE information = 'x'",
     "SET spark.sql.shuffle.partitions = 2",
     "-- a comment\nSELECT 1",
+    "CREATE TABLE k USING kafka OPTIONS ('subscribe' = 't')",
+    "SELECT * FROM connections JOIN external ON true",
     "",
 ]
 

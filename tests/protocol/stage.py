@@ -233,7 +233,7 @@ def _patch_processes(on: Stage, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(owner, "_started", started)
     patch.setattr(owner, "os", Node(getpid=lambda: on.process.pid))
     patch.setattr(liveness, "_watched", OwnDict(on, "watched"))
-    patch.setattr(waiting, "is_cancelled", lambda spark: False)
+    patch.setattr(waiting, "Waiting", lambda spark: Node(is_cancelled=lambda: False))
     patch.setattr(transactions, "_blocks", OwnDict(on, "blocks"))
 
 

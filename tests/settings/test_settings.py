@@ -86,8 +86,8 @@ def local_times(spark: SparkSession) -> SparkSession:
     run(session, f"CREATE TABLE t (id BIGINT) {TRACKED}")
     run(session, f"CREATE SCHEMA {schema}_catalog")
     run(session, tables.create_events(f"{schema}_catalog", None).replace("TIMESTAMP_LTZ", "TIMESTAMP_NTZ"))
-    for view in tables.views(f"{schema}_catalog", None):
-        run(session, tables.create_view(f"{schema}_catalog", None, view, replace=False))
+    for view in tables.VIEWS:
+        run(session, tables.create_view(f"{schema}_catalog", None, view, ("positions",), replace=False))
     return session
 
 

@@ -27,9 +27,9 @@ def examples() -> list[str]:
     return [statement.text for text in written() for statement in typed(text.removesuffix(FAILS))]
 
 
-def written() -> list[str]:
-    """The examples as the topics show them."""
-    return [text for topic in topics.TOPICS for text in topic.examples]
+def written(*, needs_kafka: bool | None = None) -> list[str]:
+    """The examples as the topics show them. `needs_kafka`: only those that do, or do not; None: all."""
+    return [text for topic in topics.TOPICS if needs_kafka in (None, topic.needs_kafka) for text in topic.examples]
 
 
 def test_every_statement_has_an_example() -> None:
@@ -74,11 +74,16 @@ def test_what_is_looked_for() -> None:
     assert "CREATE STREAM" in e.value.hint
 
 
+def test_the_examples_on_kafka_parse() -> None:
+    """They run in tests that have brokers."""
+    assert all(parse(text) is not None for text in written(needs_kafka=True))
+
+
 def test_the_examples_run(spark: SparkSession) -> None:
     spark.sql("CREATE DATABASE shell_topics")
     spark.sql("USE shell_topics")
     try:
-        for shown in written():
+        for shown in written(needs_kafka=False):
             with pytest.raises(Exception, match="USER_RAISED_EXCEPTION") if shown.endswith(FAILS) else nullcontext():
                 for statement in typed(shown.removesuffix(FAILS)):
                     frame = run_sql(statement.text, spark)

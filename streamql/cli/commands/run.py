@@ -112,7 +112,7 @@ def arguments(parser: Parser) -> None:
 
 def run(spark: SparkSession, options: Options) -> int:
     """Runs the script as often as was asked; the exit code. Raises OutputClosedError."""
-    from streamql.catalog.store import host_name
+    from streamql.catalog.identity import host_name
 
     given = options.arguments
     found, problem = _read(given.script)

@@ -1,19 +1,23 @@
 """The status of every stream: lag, backlog, staleness, who consumes it, its last consumption and its
 last error.
 
-Nothing is consumed, and no row is read: what is shown is in the logs of the sources and in the
-ledger (streamql.consumptions).
+Nothing is consumed, and no row is read: what is shown is in the logs of the sources, in the
+ledger (streamql.consumptions), and, for topics, in the answers of their brokers.
 
-  lag      versions of the source since the offset, and the age of the oldest of them
-  backlog  row images and bytes that reading it would touch, by the log; no more than that
+  lag      versions of a table (v) or messages of a topic (m) since the offset, and the age of the
+           oldest of them
+  backlog  row images and bytes that reading it would touch, by the log; messages, by their offsets.
+           Upper bounds
   state    stale, invalid (cannot be read), partial (a transaction stopped half way),
            busy (is being consumed), data, empty
-  stale    when what it has still to read may be removed by VACUUM and log cleanup
+  stale    when what it has still to read may be removed: by VACUUM and log cleanup, or by the
+           topic's retention
 
 --output json, csv, tsv and markdown show one record a stream, under these names: name, source,
 mode, state, offset_version, lag_versions, lag_seconds, backlog_rows, backlog_bytes, has_data,
 stale, stale_after, stale_soon, invalid_reason, consumed_by, consuming_since, last_consumption,
-last_outcome, last_target, last_rows_written, last_error, last_error_at. Times are UTC.
+last_outcome, last_target, last_rows_written, last_error, last_error_at, offset_position,
+latest_position. Times are UTC.
 """
 
 from __future__ import annotations

@@ -56,8 +56,9 @@ def x(part: float) -> float:
     return LEFT + (WIDTH - LEFT - RIGHT) * part / PARTS
 
 
-def lag_chart(buckets: Sequence[Bucket], lag_now: int | None, window: Window) -> Markup:
-    """The versions that each consumption found waiting, with straight lines from one to the next; at the right, what waits now."""
+def lag_chart(buckets: Sequence[Bucket], lag_now: int | None, window: Window, unit: str = "version") -> Markup:
+    """The versions, or messages (`unit`), that each consumption found waiting, with straight lines from one to the next; at the right,
+    what waits now."""
     levels = scale(max([b.lag_versions_max for b in buckets] + [lag_now or 0]))
     base = levels.y(0)
     points: list[tuple[float, float]] = []
@@ -70,7 +71,7 @@ def lag_chart(buckets: Sequence[Bucket], lag_now: int | None, window: Window) ->
         marks.append(element("path", d=peaks, class_="peak"))
     if lag_now is not None:
         points.append((x(PARTS), levels.y(lag_now)))
-        said = title(f"now: {counted(lag_now, 'version')} behind")
+        said = title(f"now: {counted(lag_now, unit)} behind")
         marks.append(element("circle", said, cx=x(PARTS), cy=levels.y(lag_now), r=3.5, class_="now"))
     shape: list[Content] = []
     if len(points) > 1:
@@ -80,8 +81,8 @@ def lag_chart(buckets: Sequence[Bucket], lag_now: int | None, window: Window) ->
             element("polygon", points=f"{line} {points[-1][0]:.1f},{base:.1f}", class_="area"),
             element("polyline", points=line, class_="line"),
         ]
-    hovers = [_hover(b, window, f"found {counted(b.lag_versions_max, 'version')} waiting, at most") for b in buckets]
-    return _chart("lag in versions over time", levels, window, *shape, *_failures(buckets), *hovers, *marks)
+    hovers = [_hover(b, window, f"found {counted(b.lag_versions_max, unit)} waiting, at most") for b in buckets]
+    return _chart(f"lag in {unit}s over time", levels, window, *shape, *_failures(buckets), *hovers, *marks)
 
 
 def changes_chart(buckets: Sequence[Bucket], window: Window) -> Markup:

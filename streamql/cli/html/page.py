@@ -161,8 +161,8 @@ def _inside(report: Report, facts: StreamFacts, buckets: tuple[Bucket, ...]) -> 
         return [*parts, element("p", "Nothing was consumed in this time.", class_="quiet")]
     lag = element(
         "figure",
-        element("h3", "Lag: versions waiting, as each consumption found them"),
-        charts.lag_chart(buckets, facts.status.lag_versions, report.window),
+        element("h3", f"Lag: {facts.unit}s waiting, as each consumption found them"),
+        charts.lag_chart(buckets, facts.status.lag_versions, report.window, facts.unit),
     )
     known = charts.has_changes(buckets)
     rows = element(

@@ -150,7 +150,7 @@ class Job:
         return not states or any(has_data(own, state) for state in states)
 
     def _run(self, own: SparkSession) -> Result:
-        from streamql.catalog.store import host_name
+        from streamql.catalog.identity import host_name
         from streamql.cli.render.output import Display
         from streamql.cli.render.screen import Screen
         from streamql.cli.sql.embedded import EmbeddedSession

@@ -56,23 +56,27 @@ def line_of(facts: StreamFacts, now_ms: int) -> Line:
 
 
 def lag_text(facts: StreamFacts) -> str:
-    """3 v, 12 min: versions, and the age of the oldest of them."""
+    """3 v, 12 min: versions of a table (v) or messages of a topic (m), and the age of the oldest of them."""
     versions, seconds = facts.status.lag_versions, facts.status.lag_seconds
     if versions is None:
         return "?"
     if not versions:
         return "0"
-    return f"{quantities.count(versions)} v" + ("" if seconds is None else f", {quantities.duration(seconds)}")
+    return f"{quantities.count(versions)} {facts.unit[0]}" + (
+        "" if seconds is None else f", {quantities.duration(seconds)}"
+    )
 
 
 def backlog_text(facts: StreamFacts) -> str:
-    """120 rows, 3.4 MB; rows are an upper bound where files were rewritten."""
+    """120 rows, 3.4 MB; rows are an upper bound where files were rewritten. A topic tells only how many messages there are, at most."""
     backlog = facts.status.backlog
     if backlog is None:
         return "initial" if facts.status.has_data else "?"
     if not backlog.has_data:
         return "0"
     rows = backlog_rows(facts)
+    if facts.unit == "message" and rows is not None:
+        return f"{quantities.count(rows)} message{'' if rows == 1 else 's'}"
     return (
         quantities.size(backlog.bytes)
         if rows is None
@@ -125,7 +129,7 @@ def summary(overview: Overview) -> str:
 RECORD = (
     "name", "source", "mode", "state", "offset_version", "lag_versions", "lag_seconds", "backlog_rows", "backlog_bytes",
     "has_data", "stale", "stale_after", "stale_soon", "invalid_reason", "consumed_by", "consuming_since", "last_consumption",
-    "last_outcome", "last_target", "last_rows_written", "last_error", "last_error_at",
+    "last_outcome", "last_target", "last_rows_written", "last_error", "last_error_at", "offset_position", "latest_position",
 )  # fmt: skip
 """The fields of a record, in their order."""
 
@@ -160,6 +164,8 @@ def record(facts: StreamFacts) -> Mapping[str, object]:
         None if last is None else last.rows_written,
         None if failure is None else failure.error or failure.outcome,
         None if failure is None else _clock(failure.ended_ms),
+        facts.offset_position,
+        status.latest_position,
     )
     return dict(zip(RECORD, values, strict=True))
 

@@ -72,9 +72,11 @@ def describe(shell: Shell, argument: str) -> None:
         return
     parts = _name(argument)
     relation = shell.known(parts[-2] if len(parts) > 1 else None).find(parts)
-    is_stream = relation is not None and relation.type == "stream"
+    relation_type = "table" if relation is None else relation.type
     name = ".".join(map(quote, parts))
-    if not is_stream:
+    if relation_type == "external table":
+        shell.run_text(f"DESCRIBE EXTERNAL TABLE {name}")
+    elif relation_type != "stream":
         shell.run_text(f"DESCRIBE TABLE {name}")
     elif shell.run_text(f"DESCRIBE STREAM {name}"):
         shell.run_text(f"DESCRIBE QUERY SELECT * FROM {name}")

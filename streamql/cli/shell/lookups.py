@@ -44,6 +44,8 @@ def _relations(session: Session, database: str) -> tuple[list[Relation], list[Ag
     views = {str(row[0]) for row in session.sql(f"SHOW VIEWS IN {name}").select("viewName").collect()}
     streams = session.sql(f"SHOW STREAMS IN {name}")
     rows = streams.selectExpr("name", "stale", "unix_millis(stale_after)", "lag_seconds").collect()
+    external = session.sql(f"SHOW EXTERNAL TABLES IN {name}").select("name").collect()
     relations = [Relation(str(n), "view" if n in views else "table", bool(temporary)) for n, temporary in tables]
+    relations += [Relation(str(row[0]), "external table") for row in external]
     ages = [Age(str(n), bool(stale), after, None if lag is None else lag * 1000) for n, stale, after, lag in rows]
     return relations + [Relation(age.name, "stream") for age in ages], ages

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from streamql.cli.sql.result_types import shape_of
 from streamql.cli.sql.session import Done, Stages
-from streamql.consume import cancel_waiting, transactions
+from streamql.consume import transactions
 from streamql.consume.effects import observed
+from streamql.delta.jvm import cancel_waiting
 from streamql.delta.written import RowCount, counting_rows
 from streamql.sessions import run_sql
 

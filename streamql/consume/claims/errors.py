@@ -9,6 +9,7 @@ from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.consume.claims.owner import is_of_this_host, is_suspended
 from streamql.delta.jvm import sentence
 from streamql.errors import StreamqlError, counted
+from streamql.model import offset_clause, offset_form
 from streamql.settings import BUSY_TIMEOUT
 from streamql.times import now_ms
 
@@ -43,7 +44,7 @@ def edited(state: StreamState, what: str) -> StreamqlError:
     return StreamqlError(
         "CATALOG_UNREADABLE",
         f"the entry of stream {state.name} was edited: {what}",
-        hint=f"ALTER STREAM {state.name} SET OFFSET VERSION n, the last version that its targets have",
+        hint=f"ALTER STREAM {state.name} SET OFFSET {offset_form(state.offset.position)}, the last one that its targets have",
         stream=str(state.name),
     )
 
@@ -223,7 +224,9 @@ def in_doubt(
     is_whole = not claim.is_block and len(claim.statements) == 1 and bool(moving)
     kept = {min(moving): moving[min(moving)]} if is_whole else claim.intervals  # it moves the others along
     along = " (its other streams move along)" if len(kept) < len(claim.intervals) else ""
-    arrived = "; ".join(f"ALTER STREAM {names.get(u, '…')} SET OFFSET VERSION {i.through}" for u, i in kept.items())
+    arrived = "; ".join(
+        f"ALTER STREAM {names.get(u, '…')} SET OFFSET {offset_clause(i.through)}" for u, i in kept.items()
+    )
     again = "run the statement again once it can be; only if it never can: " if is_unreachable else ""
     others = f"; others of its statements committed, into {claim.where_done}" if claim.done else ""
     undo = f"RESTORE {', '.join(s.target for s in claim.done)}, then " if claim.done else ""

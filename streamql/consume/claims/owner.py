@@ -10,8 +10,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from streamql.catalog.identity import host_name, user_of
 from streamql.catalog.states import Owner
-from streamql.catalog.store import host_name, user_of
 
 _token = (os.getpid(), str(uuid.uuid4()))
 

@@ -11,7 +11,7 @@ from streamql.catalog.states import StreamState
 from streamql.consume.claims.resolve import resolve_reachable
 from streamql.consume.claims.steps import Change, ClaimGone, ending
 from streamql.consume.claims.waiting import wait_until_free
-from streamql.model import Offset
+from streamql.model import Offset, shown_position
 
 log = logging.getLogger("streamql")
 
@@ -74,8 +74,8 @@ def warn_of_release(last: Change, uuid: str) -> None:
         if after.stream.uuid != uuid:
             did = "delivers again from" if after.offset == before.offset else "was moved along, to"
             log.warning(
-                "the consumption that was given up held %s as well, which %s version %d",
+                "the consumption that was given up held %s as well, which %s %s",
                 after.name,
                 did,
-                after.offset.position,
+                shown_position(after.offset.position),
             )

@@ -13,19 +13,9 @@ from streamql.consume.claims.errors import busy, edited, gone, partially_committ
 from streamql.consume.claims.liveness import POLL_SECONDS_MAX, POLL_SECONDS_MIN, is_abandoned
 from streamql.consume.claims.resolve import ClaimTaken, finish, resolve_reachable
 from streamql.consume.claims.steps import holds
-from streamql.delta.jvm import is_cancelled
+from streamql.delta.jvm import Waiting
 from streamql.errors import StreamqlError
 from streamql.settings import BUSY_TIMEOUT, seconds
-
-_cancelled = 0
-"""How often `cancel_waiting` was called in this process."""
-
-
-def cancel_waiting() -> None:
-    """Ends all waiting of this process for streams. A shell's Ctrl-C calls it, because it does not interrupt the statement's thread as a
-    server's cancel does."""
-    global _cancelled
-    _cancelled += 1
 
 
 def never(_: Claim) -> bool:
@@ -45,7 +35,7 @@ def wait_until_free(
     deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
     pause = POLL_SECONDS_MIN
     catalog = catalog_of(spark)
-    cancelled = _cancelled
+    waiting = Waiting(spark)
     while True:
         now = catalog.by_uuid(spark, state.stream.uuid)
         if now is None:
@@ -66,7 +56,7 @@ def wait_until_free(
                     return now
                 raise
             continue  # the stream is free, or has a new claim: a caller that does not wait may also try once more
-        if time.monotonic() > deadline or cancelled != _cancelled or is_cancelled(spark):
+        if time.monotonic() > deadline or waiting.is_cancelled():
             raise busy(now)
         time.sleep(pause)
         pause = min(pause * 1.5, POLL_SECONDS_MAX)

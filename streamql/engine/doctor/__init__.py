@@ -11,6 +11,7 @@ from streamql.engine.doctor.catalog import Entries, Rows, Views, maintain
 from streamql.engine.doctor.check import CATALOG, Check, Finding, finding_of
 from streamql.engine.doctor.claims import Claims
 from streamql.engine.doctor.extensions import Extensions
+from streamql.engine.doctor.external import ExternalTables
 from streamql.engine.doctor.sources import Files, Sources, Staleness
 from streamql.errors import StreamqlError
 
@@ -21,6 +22,7 @@ CHECKS: tuple[Check[Any], ...] = (
     Views(),
     Rows(),
     Claims(),
+    ExternalTables(),
     Sources(),
     Staleness(),
     Files(),

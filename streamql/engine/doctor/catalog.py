@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import SparkSession
 
 from streamql.catalog.events import stream_event
+from streamql.catalog.identity import user_of
 from streamql.catalog.rows import shown_wrongly
 from streamql.catalog.states import StreamState
-from streamql.catalog.store import catalog_of, user_of
+from streamql.catalog.store import catalog_of
 from streamql.delta.jvm import sentence
 from streamql.engine.doctor.check import CATALOG, Check, Finding, Problem, finding_of
 from streamql.times import now_ms

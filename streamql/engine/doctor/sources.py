@@ -15,7 +15,7 @@ from streamql.model import Interval
 from streamql.reading import interval_now
 from streamql.settings import MAX_RETENTION_EXTENSION
 from streamql.sources.protocol import OpenSource
-from streamql.sources.registry import open_source
+from streamql.sources.registry import open_source, type_of
 from streamql.sources.retention import file_retention_ms, log_retention_ms
 from streamql.sources.table import TRACKING_LINE, OpenTable
 from streamql.times import DAY_MS, iso, now_ms
@@ -90,9 +90,13 @@ class Staleness(Check[Expiring]):
         self, spark: SparkSession, state: StreamState, source: OpenSource, interval: Interval
     ) -> Problem[Expiring] | None:
         expiry = source.expiry(interval, state.stream.mode)
-        if expiry is None or not expiry.is_soon:
+        if expiry is None or expiry.at_ms is None or not expiry.is_soon:
             return None
         when = f"{'since' if expiry.at_ms <= now_ms() else 'at'} {iso(expiry.at_ms)}"
+        advice = type_of(source.ref).keep_longer
+        if advice:  # the source keeps its history by itself
+            what = f"what it has still to read may be deleted by its source {when}"
+            return Problem(Finding(str(state.name), "warning", "STREAM_STALE", what, f"consume it, or {advice}"))
         what = f"what it has still to read may be removed by VACUUM and log cleanup {when}"
         lag, tables = now_ms() - expiry.first_ms, held_tables(spark, source, interval)
         alter = [

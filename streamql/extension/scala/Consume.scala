@@ -84,6 +84,9 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
     val own = session.asInstanceOf[ClassicSession].cloneSession()
     // A file that is gone or broken must fail the statement: skipped, its changes would be lost for good.
     Seq("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles").foreach(own.conf.set(_, "false"))
+    // MERGE reads its source twice, and Delta takes files for unchanging: it must keep the messages that it has read of a topic.
+    if (bindings.exists(b => Plans.readsOtherThanFiles(b.plan)))
+      own.conf.set(DeltaSQLConf.MERGE_MATERIALIZE_SOURCE.key, DeltaSQLConf.MergeMaterializeSource.ALL)
     if (appId != null) {
       own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_APP_ID.key, appId)
       own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_VERSION.key, number.toString)

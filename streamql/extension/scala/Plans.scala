@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.delta.GenerateRowIDs
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.types.DataType
 
 /**
@@ -112,6 +113,12 @@ object Plans {
   /** Whether a plan is, by itself, a statement that writes a table, analysed or not. */
   def isWrite(plan: LogicalPlan): Boolean = plan match {
     case _: InsertIntoStatement | _: V2WriteCommand | _: V2CreateTableAsSelectPlan | _: MergeIntoTable | _: MergeIntoCommand => true
+    case _ => false
+  }
+
+  /** Whether a plan reads a relation that is no set of files, so that a second read may find other rows (messages of a compacted topic). */
+  def readsOtherThanFiles(plan: LogicalPlan): Boolean = plan.exists {
+    case r: LogicalRelation => !r.relation.isInstanceOf[HadoopFsRelation]
     case _ => false
   }
 

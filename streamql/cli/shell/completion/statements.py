@@ -211,7 +211,7 @@ def _relations(offers: _Offers) -> bool:
     if not _wants_table(here):
         return False
     if here.before[0].key == "CREATE" and here.key() == "USING":
-        offers.keywords(_FORMATS)
+        offers.keywords(("KAFKA", *_FORMATS) if "EXTERNAL" in [token.key for token in here.before[:4]] else _FORMATS)
         return True
     offers.names((name, "table") for name in ctes(here.statement))
     offers.relations()
@@ -236,10 +236,15 @@ def _in_columns(offers: _Offers) -> bool:
 
 
 def _clauses_of_ddl(offers: _Offers) -> bool:
-    """CREATE STREAM s …, ALTER STREAM s …, ALTER TABLE t …"""
+    """CREATE STREAM s …, CREATE STORAGE CONNECTION c …, ALTER STREAM s …, ALTER TABLE t …"""
     here = offers.here
     keys = [token.key for token in here.before[:5]]
     is_stream = "STREAM" in keys[1:4]
+    if keys[0] == "CREATE" and "CONNECTION" in keys[1:5] and "STORAGE" in keys[1:4]:
+        offers.clauses(() if here.key() in ("=", "[") else vocabulary.CONNECTION_CLAUSES)
+        return True
+    if keys[0] == "CREATE" and "EXTERNAL" in keys[1:4]:
+        return _clauses_of_external_table(offers)
     if keys[0] == "CREATE" and is_stream:
         opened = _opened(here)
         inside = opened > 0 and here.before[opened - 1].key in ("WITH", "PROPERTIES", "TBLPROPERTIES")
@@ -249,6 +254,18 @@ def _clauses_of_ddl(offers: _Offers) -> bool:
         offers.clauses(vocabulary.ALTER_STREAM_CLAUSES if is_stream else vocabulary.ALTER_TABLE_CLAUSES)
         return True
     return False
+
+
+def _clauses_of_external_table(offers: _Offers) -> bool:
+    """CREATE EXTERNAL TABLE k …, in whose list of columns nothing is known."""
+    here = offers.here
+    opened = _opened(here)
+    if opened > 0:
+        is_key = here.key() in ("(", ",") and here.before[opened - 1].key == "OPTIONS"
+        offers.keywords(vocabulary.EXTERNAL_TABLE_OPTIONS if is_key else ())
+    elif here.key() != "CONNECTION":
+        offers.clauses(vocabulary.EXTERNAL_TABLE_CLAUSES)
+    return True
 
 
 def _expressions(offers: _Offers) -> bool:
@@ -302,7 +319,7 @@ def _wants_table(here: Place) -> bool:
     if here.keys(2) == ("IF", "EXISTS"):
         key = here.key(3)
     if key in ("TABLE", "VIEW", "EXTENDED", "HISTORY", "DETAIL", "TBLPROPERTIES"):
-        return first != "CREATE" or here.key(2) == "ON"
+        return first != "CREATE" or "ON" in (here.key(2), here.key(3))
     return key == "," and _clause(here) in ("FROM", "JOIN")
 
 

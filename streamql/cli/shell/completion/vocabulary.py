@@ -16,6 +16,9 @@ STATEMENTS = (
     "TRUNCATE TABLE",
     "ANALYZE TABLE",
     "CACHE TABLE", "UNCACHE TABLE", "DECLARE", "EXECUTE IMMEDIATE",
+    "CREATE STORAGE CONNECTION", "CREATE OR REPLACE STORAGE CONNECTION", "DROP STORAGE CONNECTION", "SHOW CONNECTIONS",
+    "DESCRIBE STORAGE CONNECTION", "CREATE EXTERNAL TABLE", "CREATE OR REPLACE EXTERNAL TABLE", "DROP EXTERNAL TABLE",
+    "SHOW EXTERNAL TABLES", "SHOW CREATE EXTERNAL TABLE", "DESCRIBE EXTERNAL TABLE",
 )
 """What a statement may begin with."""
 
@@ -46,7 +49,8 @@ KEYWORDS = frozenset((
     "TRANSACTION", "TRUE", "TRUNCATE", "UNCACHE", "UNION", "UNPIVOT", "UNSET", "UPDATE", "USE", "USING", "VACUUM",
     "VALUES", "VAR",
     "VARIABLE", "VERSION", "VIEW", "VIEWS", "WHEN", "WHERE", "WHILE", "WINDOW", "WITH", "ZONE", "ZORDER",
-    "APPEND_ONLY", "STANDARD",
+    "APPEND_ONLY", "STANDARD", "STORAGE", "CONNECTION", "CONNECTIONS", "EXTERNAL", "OPTIONS", "BOOTSTRAP_SERVERS",
+    "SECURITY_PROTOCOL", "SASL_MECHANISM", "SASL_JAAS_CONFIG",
 ))
 """Words that are shown as keywords, wherever they stand."""
 
@@ -92,20 +96,49 @@ STREAM_COLUMNS = ("__change_type", "__commit_version", "__commit_timestamp")
 STREAM_HIDDEN_COLUMNS = ("METADATA$ACTION", "METADATA$ISUPDATE", "METADATA$ROW_ID")
 
 AFTER: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("CREATE",): ("TABLE", "TABLE STREAM", "STREAM", "OR REPLACE", "VIEW", "TEMPORARY VIEW", "DATABASE", "SCHEMA", "FUNCTION"),
-    ("OR", "REPLACE"): ("TABLE", "TABLE STREAM", "STREAM", "VIEW", "TEMPORARY VIEW", "FUNCTION"),
+    ("CREATE",): (
+        "TABLE", "TABLE STREAM", "STREAM", "OR REPLACE", "VIEW", "TEMPORARY VIEW", "DATABASE", "SCHEMA", "FUNCTION",
+        "EXTERNAL TABLE", "STORAGE CONNECTION",
+    ),
+    ("OR", "REPLACE"): (
+        "TABLE", "TABLE STREAM", "STREAM", "VIEW", "TEMPORARY VIEW", "FUNCTION", "EXTERNAL TABLE", "STORAGE CONNECTION",
+    ),
+    ("CREATE", "EXTERNAL"): ("TABLE",),
+    ("REPLACE", "EXTERNAL"): ("TABLE",),
+    ("CREATE", "EXTERNAL", "TABLE"): ("IF NOT EXISTS",),
+    ("REPLACE", "EXTERNAL", "TABLE"): (),
+    ("CREATE", "STORAGE"): ("CONNECTION",),
+    ("REPLACE", "STORAGE"): ("CONNECTION",),
+    ("CREATE", "STORAGE", "CONNECTION"): ("IF NOT EXISTS",),
+    ("REPLACE", "STORAGE", "CONNECTION"): (),
+    ("BOOTSTRAP_SERVERS", "="): ("['host:9092']",),
+    ("SECURITY_PROTOCOL", "="): ("'PLAINTEXT'", "'SSL'", "'SASL_PLAINTEXT'", "'SASL_SSL'"),
+    ("SASL_MECHANISM", "="): ("'PLAIN'", "'SCRAM-SHA-256'", "'SCRAM-SHA-512'", "'OAUTHBEARER'", "'GSSAPI'"),
     ("CREATE", "TABLE"): ("STREAM", "IF NOT EXISTS"),
     ("REPLACE", "TABLE"): ("STREAM",),
     ("CREATE", "STREAM"): ("IF NOT EXISTS",),
     ("TABLE", "STREAM"): ("IF NOT EXISTS",),
-    ("DROP",): ("TABLE", "STREAM", "VIEW", "DATABASE", "SCHEMA", "FUNCTION"),
+    ("DROP",): ("TABLE", "STREAM", "VIEW", "DATABASE", "SCHEMA", "FUNCTION", "EXTERNAL TABLE", "STORAGE CONNECTION"),
+    ("DROP", "EXTERNAL"): ("TABLE",),
+    ("DROP", "STORAGE"): ("CONNECTION",),
+    ("DROP", "STORAGE", "CONNECTION"): ("IF EXISTS",),
+    ("DESC", "EXTERNAL"): ("TABLE",),
+    ("DESCRIBE", "EXTERNAL"): ("TABLE",),
+    ("DESC", "STORAGE"): ("CONNECTION",),
+    ("DESCRIBE", "STORAGE"): ("CONNECTION",),
     ("ALTER",): ("TABLE", "STREAM", "VIEW", "DATABASE"),
     ("SHOW",): (
         "STREAMS", "TABLES", "DATABASES", "VIEWS", "SCHEMAS", "COLUMNS IN", "CREATE TABLE", "CREATE STREAM",
     "TBLPROPERTIES", "FUNCTIONS",
-        "PARTITIONS", "TABLE EXTENDED LIKE",
+        "PARTITIONS", "TABLE EXTENDED LIKE", "CONNECTIONS", "EXTERNAL TABLES", "CREATE EXTERNAL TABLE",
     ),
-    ("SHOW", "CREATE"): ("TABLE", "STREAM"),
+    ("SHOW", "CREATE"): ("TABLE", "STREAM", "EXTERNAL TABLE"),
+    ("SHOW", "CREATE", "EXTERNAL"): ("TABLE",),
+    ("SHOW", "STORAGE"): ("CONNECTIONS",),
+    ("SHOW", "CONNECTIONS"): ("LIKE",),
+    ("STORAGE", "CONNECTIONS"): ("LIKE",),
+    ("SHOW", "EXTERNAL"): ("TABLES",),
+    ("EXTERNAL", "TABLES"): ("IN", "LIKE"),
     ("SHOW", "STREAMS"): ("IN", "LIKE", "WHERE", "LIMIT"),
     ("SHOW", "TABLES"): ("IN", "LIKE"),
     ("BEGIN",): ("TRANSACTION",),
@@ -116,7 +149,7 @@ AFTER: dict[tuple[str, ...], tuple[str, ...]] = {
     ("CONSUME", "="): ("TRUE",),
     ("INFORMATION", "=>"): ("DEFAULT", "APPEND_ONLY"),
     ("CHANGES", "("): ("INFORMATION => DEFAULT", "INFORMATION => APPEND_ONLY"),
-    ("SET", "OFFSET"): ("TO LATEST", "VERSION", "TIMESTAMP"),
+    ("SET", "OFFSET"): ("TO LATEST", "VERSION", "TIMESTAMP", "'{\"0\": 0}'"),
     ("SET", "PROPERTIES"): ("('change_tracking' = 'true')", "('data_retention_days' = '30')"),
     ("SET", "PROPERTIES", "("): ("'change_tracking' = 'true'", "'data_retention_days' = '30'"),
     ("AT", "("): ("VERSION => ", "TIMESTAMP => ", "OFFSET => ", "STREAM => "),
@@ -138,8 +171,22 @@ STREAM_CLAUSES = (
     "AT (STREAM => ", "BEFORE (VERSION => ", "TIMESTAMP AS OF", "VERSION AS OF", "APPEND_ONLY = TRUE",
     "SHOW_INITIAL_ROWS = TRUE", "COMMENT = ''",
 )
+CONNECTION_CLAUSES = (
+    "TYPE KAFKA", "BOOTSTRAP_SERVERS = ['host:9092']", "SECURITY_PROTOCOL = 'SASL_SSL'", "SASL_MECHANISM = 'PLAIN'",
+    "SASL_JAAS_CONFIG = ''", "SSL_TRUSTSTORE_LOCATION = ''", "SSL_TRUSTSTORE_PASSWORD = '${env:", "SSL_KEYSTORE_LOCATION = ''",
+    "SSL_KEYSTORE_PASSWORD = '${env:", "SSL_KEY_PASSWORD = '${env:", "OPTIONS (", "COMMENT ''",
+)
+EXTERNAL_TABLE_CLAUSES = (
+    "USING KAFKA", "OPTIONS ('topics' = ''", "CONNECTION", "COMMENT ''", "STORED AS", "LOCATION", "PARTITIONED BY",
+    "TBLPROPERTIES",
+)
+EXTERNAL_TABLE_OPTIONS = (
+    "'topics' = ''", "'group_id' = ''", "'starting_offset' = 'earliest'", "'starting_offset' = 'latest'",
+    "'ending_offset' = 'latest'", "'kafka.isolation.level' = 'read_committed'",
+)
 ALTER_STREAM_CLAUSES = (
-    "SET COMMENT = ''", "UNSET COMMENT", "RENAME TO", "SET OFFSET TO LATEST", "SET OFFSET VERSION", "SET OFFSET TIMESTAMP", "RELEASE",
+    "SET COMMENT = ''", "UNSET COMMENT", "RENAME TO", "SET OFFSET TO LATEST", "SET OFFSET VERSION", "SET OFFSET TIMESTAMP",
+    "SET OFFSET '{\"0\": 0}'", "RELEASE",
 )
 ALTER_TABLE_CLAUSES = (
     "SET PROPERTIES ('change_tracking' = 'true')", "SET CHANGE_TRACKING = TRUE", "SET TBLPROPERTIES (", "ADD COLUMNS (",

@@ -1,0 +1,69 @@
+"""The stored form of definitions: entries of the catalog beside streams, which earlier releases set aside as unreadable. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from streamql.catalog.states import FORMAT, StreamState, decoded, read_count
+from streamql.catalog.states import encode as encode_stream
+from streamql.names import Name
+from streamql.sources.definitions import Definition, DefinitionType
+
+Entry = StreamState | Definition
+"""What the catalog keeps under an id and a name."""
+
+_TYPE = "entry"
+"""The field that tells a definition from a stream, which has none of the name."""
+
+
+def uuid_of(entry: Entry) -> str:
+    """The id of an entry."""
+    return entry.uuid if isinstance(entry, Definition) else entry.stream.uuid
+
+
+def encode(entry: Entry) -> str:
+    """The JSON form."""
+    if isinstance(entry, StreamState):
+        return encode_stream(entry)
+    return json.dumps(
+        {
+            "format": FORMAT,
+            _TYPE: entry.type.value,
+            "uuid": entry.uuid,
+            "name": list(entry.name.parts),
+            "options": dict(entry.options),
+            "comment": entry.comment,
+            "created_at_ms": entry.created_at_ms,
+            "created_by": entry.created_by,
+            "text": entry.text,
+            "connection": entry.connection,
+            "columns": list(entry.columns),
+            "sequence": entry.sequence,
+        },
+        sort_keys=True,
+    )
+
+
+def decode(text: str) -> Entry:
+    """The entry that a JSON form holds. Raises CATALOG_UNREADABLE if streamql has not written it, or a newer streamql has."""
+    return decoded(text, _read_definition)
+
+
+def _read_definition(data: Mapping[str, Any]) -> Definition | None:
+    if _TYPE not in data:
+        return None
+    return Definition(
+        uuid=data["uuid"],
+        type=DefinitionType(data[_TYPE]),
+        name=Name.of(data["name"]),
+        options={str(k): str(v) for k, v in data["options"].items()},
+        comment=data["comment"],
+        created_at_ms=read_count(data["created_at_ms"]),
+        created_by=data["created_by"],
+        text=data["text"],
+        connection=data["connection"],
+        columns=tuple(map(str, data["columns"])),
+        sequence=read_count(data["sequence"]),
+    )

@@ -1,0 +1,221 @@
+package org.apache.spark.sql.streamql
+
+import java.time.Duration
+import java.util.{Map => JMap, Properties}
+import java.util.concurrent.{ExecutionException, ExecutorService, Executors, Future, TimeUnit, TimeoutException}
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import com.fasterxml.jackson.databind.node.ObjectNode
+import org.apache.kafka.clients.admin.{Admin, ListOffsetsOptions, OffsetSpec, TopicDescription}
+import org.apache.kafka.clients.consumer.{ConsumerConfig, KafkaConsumer}
+import org.apache.kafka.common.{IsolationLevel, KafkaException, KafkaFuture, TopicPartition, Uuid}
+import org.apache.kafka.common.config.{ConfigException, ConfigResource, TopicConfig}
+import org.apache.kafka.common.errors.{AuthenticationException, AuthorizationException, InvalidTopicException, RetriableException,
+  UnknownTopicOrPartitionException}
+import org.apache.kafka.common.serialization.ByteArrayDeserializer
+
+/** A question to brokers that is being answered in a thread of its own, so that the caller can stop to wait for it. */
+final class KafkaQuestion(future: Future[String]) {
+  /** Whether the answer is there after at most so many milliseconds. */
+  def isDone(milliseconds: Long): Boolean =
+    try { future.get(milliseconds, TimeUnit.MILLISECONDS); true }
+    catch {
+      case _: TimeoutException => false
+      case _: ExecutionException => true
+    }
+  /** JSON: what was asked for, or {error, message}. */
+  def answer(): String = future.get()
+  def cancel(): Unit = future.cancel(true)
+}
+
+/**
+ * What brokers say of topics, as JSON. Each `config` is a JSON object of Kafka's own settings, with references to secrets that Kafka
+ * resolves. No other class of the extension names a class of Kafka's, so that the extension works without the connector's jars.
+ */
+object Kafka {
+  private val mapper = new ObjectMapper()
+  private val CLIENTS_MAX = 16
+  private val POLL = Duration.ofMillis(100)
+
+  private lazy val threads: ExecutorService = Executors.newCachedThreadPool { task =>
+    val thread = new Thread(task, "streamql-kafka")
+    thread.setDaemon(true)
+    thread
+  }
+
+  /** Clients by configuration: to make one takes longer than to ask. The one that was used longest ago is closed first. */
+  private val clients = new java.util.LinkedHashMap[String, Admin](CLIENTS_MAX, 0.75f, true) {
+    override def removeEldestEntry(eldest: JMap.Entry[String, Admin]): Boolean = {
+      val isOver = size > CLIENTS_MAX
+      if (isOver) closeLater(eldest.getValue)
+      isOver
+    }
+  }
+
+  private def client(config: String): Admin = clients.synchronized {
+    clients.computeIfAbsent(config, _ => Admin.create(properties(config)))
+  }
+
+  private def forget(config: String): Unit = clients.synchronized(Option(clients.remove(config))).foreach(closeLater)
+
+  private def closeLater(admin: Admin): Unit = threads.submit((() => admin.close(Duration.ofSeconds(1))): Runnable)
+
+  private def properties(config: String): Properties = {
+    val result = new Properties()
+    mapper.readTree(config).fields.asScala.foreach(e => result.put(e.getKey, e.getValue.asText))
+    result
+  }
+
+  private def ask(config: String)(work: => JsonNode): KafkaQuestion = new KafkaQuestion(threads.submit { () =>
+    try work.toString
+    catch {
+      case NonFatal(e) =>
+        forget(config)
+        failed(e).toString
+    }
+  })
+
+  /**
+   * {topic: {id, partitions: {partition: [earliest, latest]}}} of the topics in a JSON array; of one that cannot be described {error,
+   * message}. Latest is the last stable offset if only committed messages count.
+   */
+  def describe(config: String, topics: String, isCommittedOnly: Boolean): KafkaQuestion = ask(config) {
+    val admin = client(config)
+    val names = mapper.readTree(topics).elements.asScala.map(_.asText).toSeq
+    val asked = admin.describeTopics(names.asJava).topicNameValues.asScala.toMap
+    val answers = names.map(name => name -> outcome(asked(name)))
+    val partitions = answers.flatMap { case (name, answer) =>
+      answer.toSeq.flatMap(_.partitions.asScala.map(p => new TopicPartition(name, p.partition)))
+    }
+    val Seq(earliest, latest) = Seq(OffsetSpec.earliest, OffsetSpec.latest).map(offsets(admin, partitions, _, isCommittedOnly))
+    val result = mapper.createObjectNode()
+    answers.foreach {
+      case (name, Left(e)) => result.set[ObjectNode](name, failed(e))
+      case (name, Right(d)) => result.set[ObjectNode](name, described(d, name, earliest, latest))
+    }
+    result
+  }
+
+  private type Offsets = Map[TopicPartition, KafkaFuture[org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo]]
+
+  /** Sends the request; the futures are waited for later, so that several requests are under way at once. */
+  private def offsets(admin: Admin, partitions: Seq[TopicPartition], spec: OffsetSpec, isCommittedOnly: Boolean): Offsets = {
+    val level = if (isCommittedOnly) IsolationLevel.READ_COMMITTED else IsolationLevel.READ_UNCOMMITTED
+    val answer = admin.listOffsets(partitions.map(_ -> spec).toMap.asJava, new ListOffsetsOptions(level))
+    partitions.map(p => p -> answer.partitionResult(p)).toMap
+  }
+
+  private def described(d: TopicDescription, name: String, earliest: Offsets, latest: Offsets): ObjectNode = try {
+    val node = mapper.createObjectNode()
+    node.put("id", if (d.topicId == null || d.topicId == Uuid.ZERO_UUID) "" else d.topicId.toString)
+    val list = node.putObject("partitions")
+    d.partitions.asScala.map(_.partition).foreach { p =>
+      val partition = new TopicPartition(name, p)
+      list.putArray(p.toString).add(get(earliest(partition)).offset).add(get(latest(partition)).offset)
+    }
+    node
+  } catch { case NonFatal(e) => failed(e) }
+
+  /** {partition: offset} of a topic: of each partition's first message at or after a time; -1: it has none. */
+  def offsetsAt(config: String, topic: String, partitions: String, timeMs: Long, isCommittedOnly: Boolean): KafkaQuestion = ask(config) {
+    val wanted = mapper.readTree(partitions).elements.asScala.map(p => new TopicPartition(topic, p.asInt)).toSeq
+    val found = offsets(client(config), wanted, OffsetSpec.forTimestamp(timeMs), isCommittedOnly)
+    val result = mapper.createObjectNode()
+    wanted.foreach(p => result.put(p.partition.toString, get(found(p)).offset))
+    result
+  }
+
+  /** {topic: {setting: value}} of the topics in a JSON array: how long they keep messages. What may not be read is left out. */
+  def retention(config: String, topics: String): KafkaQuestion = ask(config) {
+    val names = mapper.readTree(topics).elements.asScala.map(_.asText).toSeq
+    val asked = client(config).describeConfigs(names.map(new ConfigResource(ConfigResource.Type.TOPIC, _)).asJava).values.asScala
+    val result = mapper.createObjectNode()
+    asked.foreach { case (resource, answer) =>
+      outcome(answer).foreach { settings =>
+        val node = result.putObject(resource.name)
+        Seq(TopicConfig.RETENTION_MS_CONFIG, TopicConfig.CLEANUP_POLICY_CONFIG).foreach { key =>
+          Option(settings.get(key)).foreach(entry => node.put(key, entry.value))
+        }
+      }
+    }
+    result
+  }
+
+  /**
+   * For each entry [topic, partition, from, until] of a JSON array: the time of the first message of the partition between these offsets,
+   * in milliseconds since 1970; null: there is none, or it did not arrive within `timeoutMs` for all of them.
+   */
+  def firstTimes(config: String, entries: String, timeoutMs: Long): KafkaQuestion = ask(config) {
+    val settings = properties(config)
+    settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none")
+    settings.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, "false")
+    settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, "false")
+    settings.put(ConsumerConfig.MAX_PARTITION_FETCH_BYTES_CONFIG, "65536") // one message is enough; a larger one comes all the same
+    settings.put(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, "10") // what is fetched ahead would hold up the next round
+    val wanted = mapper.readTree(entries).elements.asScala.map { e =>
+      First(new TopicPartition(e.get(0).asText, e.get(1).asInt), e.get(2).asLong, e.get(3).asLong)
+    }.toSeq
+    val (deserializer, deadline) = (new ByteArrayDeserializer, System.nanoTime + timeoutMs * 1000000)
+    val consumer = new KafkaConsumer[Array[Byte], Array[Byte]](settings, deserializer, deserializer)
+    val times = mutable.Map.empty[First, Long]
+    try {
+      // A consumer is at one place of a partition: of several offsets there, each has a round of its own.
+      val rounds = wanted.distinct.groupBy(_.partition).values.toSeq
+      (0 until rounds.map(_.size).maxOption.getOrElse(0)).foreach { n =>
+        times ++= round(consumer, rounds.flatMap(_.lift(n)), deadline)
+      }
+    } finally consumer.close(Duration.ZERO)
+    val result = mapper.createArrayNode()
+    wanted.foreach(w => times.get(w).fold(result.addNull())(result.add(_)))
+    result
+  }
+
+  private case class First(partition: TopicPartition, from: Long, until: Long)
+
+  /** The times of the first messages, each of another partition. */
+  private def round(consumer: KafkaConsumer[Array[Byte], Array[Byte]], wanted: Seq[First], deadline: Long): Map[First, Long] = {
+    val open = mutable.Set.from(wanted)
+    val times = mutable.Map.empty[First, Long]
+    consumer.assign(wanted.map(_.partition).asJava)
+    wanted.foreach(w => consumer.seek(w.partition, w.from))
+    while (open.nonEmpty && System.nanoTime < deadline) {
+      val records = consumer.poll(POLL)
+      open.toSeq.foreach { w =>
+        val first = records.records(w.partition).asScala.headOption
+        first.filter(_.offset < w.until).foreach(r => times(w) = r.timestamp)
+        // Markers of transactions and messages of aborted ones are passed over without a record.
+        if (first.nonEmpty || consumer.position(w.partition) >= w.until) {
+          open -= w
+          consumer.pause(java.util.List.of(w.partition))
+        }
+      }
+    }
+    times.toMap
+  }
+
+  private def get[T](future: KafkaFuture[T]): T =
+    try future.get() catch { case e: ExecutionException => throw e.getCause }
+
+  private def outcome[T](future: KafkaFuture[T]): Either[Throwable, T] = try Right(get(future)) catch { case NonFatal(e) => Left(e) }
+
+  /** {error, message}: of which type a failure is, by the names of `delta.kafka`. */
+  private def failed(e: Throwable): ObjectNode = {
+    val chain = Iterator.iterate(e)(_.getCause).takeWhile(_ != null).toSeq
+    val error = chain.collectFirst {
+      case _: UnknownTopicOrPartitionException => "missing"
+      case _: InvalidTopicException => "invalid"
+      case _: AuthenticationException | _: AuthorizationException => "denied"
+      case _: ConfigException => "configuration"
+      case _: RetriableException | _: TimeoutException => "unreachable"
+    }.getOrElse(if (e.isInstanceOf[KafkaException]) "configuration" else "failed")
+    val said = chain.map(_.getMessage).filter(m => m != null && m.nonEmpty)
+    val node = mapper.createObjectNode()
+    node.put("error", error)
+    node.put("message", said.lastOption.getOrElse(e.getClass.getSimpleName))
+    node
+  }
+}
