@@ -67,7 +67,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
     """Give the worker's broker. A test that stops or pauses it has it running again at its end."""
-    with Broker("secret") as started:
+    with Broker("w7oKq2PdMx") as started:
         yield started
 
 

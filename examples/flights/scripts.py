@@ -1,4 +1,4 @@
-"""The SQL files next to this one, and running them statement by statement as `streamql -f` does."""
+"""The SQL files of an example, and running them statement by statement as `streamql -f` does."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Script:
     @property
     def shown(self) -> str:
         """The path as one would type it in the repository's root."""
-        return f"examples/flights/{self.path.name}"
+        return f"examples/{self.path.parent.name}/{self.path.name}"
 
 
-def script(name: str) -> Script:
+def script(name: str, directory: Path = DIRECTORY) -> Script:
     """The script called `name`, without its number: script("replica") is 04_replica.sql."""
-    (path,) = DIRECTORY.glob(f"[0-9][0-9]_{name}.sql")
+    (path,) = directory.glob(f"[0-9][0-9]_{name}.sql")
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines(keepends=True)
     while lines and (lines[0].startswith("--") or not lines[0].strip()):
@@ -37,11 +37,11 @@ def script(name: str) -> Script:
     return Script(path, "".join(lines).rstrip(), tuple(fragment.text for fragment in split(text)))
 
 
-def run(spark: SparkSession, name: str) -> list[list[Row]]:
+def run(spark: SparkSession, name: str, directory: Path = DIRECTORY) -> list[list[Row]]:
     """Runs a script; the rows of each of its statements. Raises StreamqlError and Spark's own exceptions."""
-    return [streamql.sql(statement, spark).collect() for statement in script(name).statements]
+    return [streamql.sql(statement, spark).collect() for statement in script(name, directory).statements]
 
 
-def rows_of(spark: SparkSession, name: str) -> list[Row]:
+def rows_of(spark: SparkSession, name: str, directory: Path = DIRECTORY) -> list[Row]:
     """Runs a script; the rows of its last statement."""
-    return run(spark, name)[-1]
+    return run(spark, name, directory)[-1]

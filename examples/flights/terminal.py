@@ -23,7 +23,7 @@ WIDTH_MAX = 100
 INDENT = "  "
 LABEL_WIDTH = 40
 CLAIM_WIDTH = 30
-COUNTS = frozenset({"rows", "flights", "cancelled", "late"})
+COUNTS = frozenset({"rows", "flights", "cancelled", "late", "messages", "orders", "tombstones", "bad"})
 """Columns whose numbers are counts: they are grouped by thousands. 1,825 would be no time of day."""
 
 

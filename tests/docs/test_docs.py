@@ -6,7 +6,7 @@ import ast
 import contextlib
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -99,6 +99,7 @@ def test_page(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
+    bootstrap: Callable[[], str],
 ) -> None:
     text, transcript, reader = page.read_text(encoding="utf-8"), read(page), Reader(spark, tmp_path, capfd)
     monkeypatch.chdir(tmp_path)
@@ -106,7 +107,7 @@ def test_page(
     differences: list[Difference] = []
     blocks = list(others(text))
     assert transcript.steps or not blocks, "a page's SQL makes the schema in which the rest runs"
-    with contextlib.closing(run(transcript, spark, plain_sql)) as ran:  # whatever happens, the schema goes
+    with contextlib.closing(run(transcript, spark, plain_sql, bootstrap)) as ran:  # whatever happens, the schema goes
         try:
             for index in in_order(blocks, [step.line for step in transcript.steps], reader.do):
                 outcome = next(ran)

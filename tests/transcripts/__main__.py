@@ -6,13 +6,15 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 import streamql
 from streamql.errors import ERROR_CLASSES
+from tests.kafka.broker import Broker
 from tests.transcripts.running import Outcome, Result, is_query, run
 from tests.transcripts.script import ERROR_START, WARNING_START, Step, Transcript, read
 
@@ -23,6 +25,7 @@ CONF = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM makes as many tasks, thousands else
     "spark.sql.session.timeZone": "UTC",
+    "spark.streamql.connectors": "kafka",
 }
 
 
@@ -43,12 +46,29 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     paths = _chosen(given.files, parser)
 
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, lazy_broker() as bootstrap:
         spark = streamql.session(given.data or Path(directory) / "data", CONF)
         try:
-            return run_all(spark, paths, update=given.update, show=given.show)
+            return run_all(spark, paths, update=given.update, show=given.show, bootstrap=bootstrap)
         finally:
             spark.stop()
+
+
+@contextmanager
+def lazy_broker() -> Iterator[Callable[[], str]]:
+    """A function that gives the address of a Kafka broker, which its first call starts."""
+    started: list[Broker] = []
+
+    def bootstrap() -> str:
+        if not started:
+            started.append(Broker("secret").start())
+        return started[0].bootstrap
+
+    try:
+        yield bootstrap
+    finally:
+        for broker in started:
+            broker.close()
 
 
 def _chosen(names: list[str], parser: argparse.ArgumentParser) -> list[Path]:
@@ -63,12 +83,19 @@ def _chosen(names: list[str], parser: argparse.ArgumentParser) -> list[Path]:
     return chosen
 
 
-def run_all(spark: SparkSession, paths: Iterable[Path], *, update: bool = False, show: bool = False) -> int:
+def run_all(
+    spark: SparkSession,
+    paths: Iterable[Path],
+    *,
+    update: bool = False,
+    show: bool = False,
+    bootstrap: Callable[[], str] | None = None,
+) -> int:
     """Runs transcripts, says how each went, and gives the exit code."""
     failed = 0
     for path in paths:
         transcript, start, outcomes = read(path), time.monotonic(), []
-        for outcome in run(transcript, spark):
+        for outcome in run(transcript, spark, bootstrap=bootstrap):
             outcomes.append(outcome)
             if show:
                 print(_shown(outcome), flush=True)
@@ -85,7 +112,8 @@ def run_all(spark: SparkSession, paths: Iterable[Path], *, update: bool = False,
 
 def _shown(outcome: Outcome) -> str:
     mark = "  -- <<< not as expected" if outcome.difference is not None else ""
-    return "\n".join([f"{outcome.step.text};{mark}", *outcome.result.lines(), ""])
+    end = ";" if outcome.step.action is None else ""
+    return "\n".join([f"{outcome.step.text}{end}{mark}", *outcome.result.lines(), ""])
 
 
 def updated(transcript: Transcript, outcomes: Iterable[Outcome]) -> str:

@@ -6,7 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from py4j.protocol import Py4JJavaError
@@ -20,6 +20,7 @@ from streamql.errors import StreamqlError
 from tests.transcripts.masks import Bindings, masked, match, match_table
 from tests.transcripts.script import ERROR_START, FIRST_CONNECTION, WARNING_START, Step, Transcript
 from tests.transcripts.tables import Table, ordered, parse_table, render
+from tests.transcripts.topics import Topics
 
 SCHEMA = "demo"
 """What the schema of every transcript is called, so that names in messages are the same in each."""
@@ -44,8 +45,16 @@ class Result:
             return [masked(line) for line in self.error]
         if self.table is None:
             return []
-        rows = tuple(tuple(masked(cell) for cell in row) for row in self.table.rows)
-        return render(Table(self.table.header, rows))
+        return render(_mapped(self.table, masked))
+
+    def mapped(self, change: Callable[[str], str]) -> Result:
+        """The result with each of its texts changed."""
+        table = None if self.table is None else _mapped(self.table, change)
+        return Result(table, tuple(map(change, self.error)), tuple(map(change, self.warnings)))
+
+
+def _mapped(table: Table, change: Callable[[str], str]) -> Table:
+    return Table(table.header, tuple(tuple(map(change, row)) for row in table.rows))
 
 
 @dataclass(frozen=True)
@@ -79,16 +88,27 @@ def plain_sql(text: str, spark: SparkSession) -> DataFrame:
     return spark.sql(text)
 
 
-def run(transcript: Transcript, spark: SparkSession, run_sql: RunSql = plain_sql) -> Generator[Outcome, None, None]:
-    """Runs the steps one by one, each in its connection, in a fresh schema that is dropped afterwards."""
-    with _schema(spark):
+def run(
+    transcript: Transcript,
+    spark: SparkSession,
+    run_sql: RunSql = plain_sql,
+    bootstrap: Callable[[], str] | None = None,
+) -> Generator[Outcome, None, None]:
+    """Runs the steps one by one, each in its connection, in a fresh schema that is dropped afterwards. `bootstrap` gives the address of
+    a Kafka broker; it is called if the transcript needs one, and None if it does not."""
+    with Topics(bootstrap) as topics, _schema(spark):
         connections: dict[str, SparkSession] = {}
         bindings: Bindings = {}
         for step in transcript.steps:
+            if step.action is not None:
+                topics.do(step.action)
+                yield Outcome(step, Result(), None)
+                continue
             if step.connection not in connections:
                 connections[step.connection] = spark.newSession()
                 connections[step.connection].sql(f"USE {SCHEMA}")
-            result = _run_step(step, connections[step.connection], run_sql)
+            result = _run_step(replace(step, text=topics.to_broker(step.text)), connections[step.connection], run_sql)
+            result = result.mapped(topics.from_broker)
             after = _compare(transcript, step, result, bindings)
             bindings = bindings if after is None else after
             yield Outcome(step, result, Difference(transcript, step, result) if after is None else None)
@@ -96,19 +116,23 @@ def run(transcript: Transcript, spark: SparkSession, run_sql: RunSql = plain_sql
 
 @contextmanager
 def _schema(spark: SparkSession) -> Iterator[None]:
-    before = _schemas(spark)
+    before, connections = _shown(spark, "SCHEMAS"), _shown(spark, "CONNECTIONS")
     spark.sql(f"CREATE SCHEMA {SCHEMA}")
     try:
         yield
     finally:
-        for schema in sorted(_schemas(spark) - before - {"streamql"}):
-            for row in spark.sql(f"SHOW STREAMS IN `{schema}`").collect():
-                spark.sql(f"DROP STREAM `{schema}`.`{row['name']}`")
+        for schema in sorted(_shown(spark, "SCHEMAS") - before - {"streamql"}):
+            for plural, singular in (("STREAMS", "STREAM"), ("EXTERNAL TABLES", "EXTERNAL TABLE")):
+                for name in _shown(spark, f"{plural} IN `{schema}`"):
+                    spark.sql(f"DROP {singular} `{schema}`.`{name}`")
             spark.sql(f"DROP SCHEMA `{schema}` CASCADE")
+        for name in _shown(spark, "CONNECTIONS") - connections:
+            spark.sql(f"DROP STORAGE CONNECTION `{name}`")
 
 
-def _schemas(spark: SparkSession) -> set[str]:
-    return {row[0] for row in spark.sql("SHOW SCHEMAS").collect()}
+def _shown(spark: SparkSession, what: str) -> set[str]:
+    """The names that SHOW … lists."""
+    return {row[0] for row in spark.sql(f"SHOW {what}").collect()}
 
 
 class _Warnings(logging.Handler):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from streamql.dialect import split
 from streamql.dialect.statements import Fragment
+from tests.transcripts.topics import Action, parse_action
 
 ERROR_START = "ERROR ["
 WARNING_START = "WARNING "
@@ -26,7 +27,8 @@ class TranscriptError(Exception):
 class Step:
     """A statement, where it starts (line from 1), who runs it, and its expected result.
 
-    `block` is empty where the transcript shows no result; it stands, or would stand, at `lines[block_at:]` of the file.
+    `block` is empty where the transcript shows no result; it stands, or would stand, at `lines[block_at:]` of the file. `action`: what a
+    directive does to a topic in place of a statement; `text` is the directive then.
     """
 
     text: str
@@ -34,6 +36,7 @@ class Step:
     connection: str
     block: tuple[str, ...]
     block_at: int
+    action: Action | None = None
 
 
 @dataclass(frozen=True)
@@ -94,12 +97,16 @@ def parse(path: Path, text: str) -> Transcript:
     lines = text.splitlines()
     directives = list(_directives(path, lines))
     connections = [(number, value) for number, name, value in directives if name == "connection"]
-    steps = []
+    steps = [
+        Step(f"-- @{name} {value}", number, FIRST_CONNECTION, (), number, action)
+        for number, name, value in directives
+        if (action := parse_action(name, value)) is not None
+    ]
     for fragment, block_at, block in _fragments(path, lines):
         connection = next((c for number, c in reversed(connections) if number < fragment.line), FIRST_CONNECTION)
         steps.append(Step(fragment.text, fragment.line, connection, block, block_at))
     as_written = any((name, value) == _TIMES_AS_WRITTEN for _, name, value in directives)
-    return Transcript(path, tuple(lines), tuple(steps), as_written)
+    return Transcript(path, tuple(lines), tuple(sorted(steps, key=lambda step: step.line)), as_written)
 
 
 def _directives(path: Path, lines: list[str]) -> Iterator[tuple[int, str, str]]:
@@ -108,7 +115,8 @@ def _directives(path: Path, lines: list[str]) -> Iterator[tuple[int, str, str]]:
         if found is None:
             continue
         name, value = found.groups()
-        if (name, value) != _TIMES_AS_WRITTEN and not (name == "connection" and value):
+        is_known = (name, value) == _TIMES_AS_WRITTEN or (name == "connection" and value) or parse_action(name, value)
+        if not is_known:
             raise TranscriptError(f"{path.name}:{number}: no such directive: @{name} {value}")
         yield number, name, value
 

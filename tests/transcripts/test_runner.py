@@ -11,6 +11,7 @@ from tests.transcripts.masks import masked, match, match_table
 from tests.transcripts.running import Difference, Outcome, Result, error_lines, is_ordered, is_query, match_error
 from tests.transcripts.script import Transcript, TranscriptError, parse, read
 from tests.transcripts.tables import Table, ordered, parse_table, render, tables_in
+from tests.transcripts.topics import ADDRESS, Topics, parse_action
 
 LINES_MAX = 150
 WIDTH_MAX = 120
@@ -161,6 +162,71 @@ def test_errors_are_shown_without_what_spark_adds() -> None:
     assert match_error(("ERROR [B_CODE]",), lines, {}) is None
     assert match_error(("ERROR [A_CODE]",), (), {}) is None
     assert masked("at 2026-11-21 12:00:00.1") == "at <time>"
+
+
+KAFKA_SCRIPT = """\
+-- @topic orders partitions=2
+CREATE TABLE t (a INT);
+-- @send orders k1 {"id": 1, "name": "a -- b; c"}
+-- @send orders NULL NULL
+SELECT 1;
+-- @delete orders partition=1 before=20
+"""
+
+
+def test_directives_on_topics_are_steps_in_their_place() -> None:
+    steps = transcript(KAFKA_SCRIPT).steps
+    assert [(step.line, step.action and step.action.name) for step in steps] == [
+        (1, "topic"),
+        (2, None),
+        (3, "send"),
+        (4, "send"),
+        (5, None),
+        (6, "delete"),
+    ]
+    sent, deleted = steps[2].action, steps[5].action
+    assert sent is not None
+    assert (sent.topic, dict(sent.words)) == ("orders", {"key": "k1", "value": '{"id": 1, "name": "a -- b; c"}'})
+    assert deleted is not None
+    assert dict(deleted.words) == {"partition": "1", "before": "20"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("topic", ""),
+        ("topic", "orders partition=2"),
+        ("send", "orders k1"),
+        ("delete", "orders before=2"),
+        ("sned", "a b c"),
+    ],
+)
+def test_what_is_no_directive_on_a_topic(name: str, value: str) -> None:
+    assert parse_action(name, value) is None
+    with pytest.raises(TranscriptError, match="no such directive"):
+        transcript(f"-- @{name} {value}\nSELECT 1;\n")
+
+
+def test_a_broker_is_asked_for_when_it_is_needed() -> None:
+    asked = []
+
+    def bootstrap() -> str:
+        asked.append(1)
+        return "127.0.0.1:21000"
+
+    with Topics(bootstrap) as topics:
+        assert topics.to_broker("SELECT 'localhost:9093'") == "SELECT 'localhost:9093'"
+        assert topics.from_broker("127.0.0.1:21000") == "127.0.0.1:21000"
+        assert asked == []
+        assert topics.to_broker(f"['{ADDRESS}']") == "['127.0.0.1:21000']"
+        result = Result(Table(("a",), (("at 127.0.0.1:21000",),)), ("x 127.0.0.1:21000",), ("y",))
+        assert result.mapped(topics.from_broker) == Result(
+            Table(("a",), ((f"at {ADDRESS}",),)), (f"x {ADDRESS}",), ("y",)
+        )
+        assert topics.to_broker(ADDRESS) == "127.0.0.1:21000"
+        assert asked == [1]
+    with Topics(None) as topics, pytest.raises(RuntimeError, match="needs a broker"):
+        topics.to_broker(ADDRESS)
 
 
 def test_update_writes_only_what_differs() -> None:

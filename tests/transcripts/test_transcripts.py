@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -33,14 +33,15 @@ def interpreted(spark: SparkSession) -> Iterator[None]:
         yield
 
 
-def check(path: Path, spark: SparkSession, run_sql: RunSql) -> None:
-    differences = [str(o.difference) for o in run(read(path), spark, run_sql) if o.difference is not None]
+def check(path: Path, spark: SparkSession, run_sql: RunSql, bootstrap: Callable[[], str] | None = None) -> None:
+    outcomes = run(read(path), spark, run_sql, bootstrap)
+    differences = [str(o.difference) for o in outcomes if o.difference is not None]
     assert not differences, "\n" + "\n".join(differences)
 
 
 @pytest.mark.parametrize("path", transcripts(), ids=lambda path: path.stem)
-def test_transcript(path: Path, spark: SparkSession) -> None:
-    check(path, spark, plain_sql)
+def test_transcript(path: Path, spark: SparkSession, bootstrap: Callable[[], str]) -> None:
+    check(path, spark, plain_sql, bootstrap)
 
 
 @pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.stem)
