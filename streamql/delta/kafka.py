@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,10 +24,14 @@ CLASSES = ("org.apache.spark.sql.kafka010.KafkaSourceProvider", "org.apache.kafk
 
 PROVIDERS = {
     "env": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
+    "environment": "org.apache.kafka.common.config.provider.EnvVarConfigProvider",
     "file": "org.apache.kafka.common.config.provider.FileConfigProvider",
     "directory": "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
 }
-"""Kafka's config providers (KIP-297, KIP-887), by the names that references use."""
+"""Kafka's config providers (KIP-297, KIP-887), by the names that references use. `environment` is for front ends in which Spark itself
+replaces `${env:NAME}`: bin/spark-sql, and JDBC to a server with `spark.sql.variable.substitute`."""
+
+_REFERENCE = re.compile(r"\$\{(\w+):")
 
 POLL_MILLISECONDS = 50
 GRACE_SECONDS = 1.0
@@ -76,16 +81,19 @@ class Topic:
 
 @dataclass(frozen=True)
 class TopicProblem:
-    """Why a topic cannot be described. `type`: missing, invalid, denied, unreachable, configuration or failed."""
+    """Why a topic cannot be described. `type`: missing, invalid, denied, unreachable, unresolvable, configuration or failed."""
 
     type: str
     message: str
 
 
 def with_providers(properties: Mapping[str, str]) -> dict[str, str]:
-    """Kafka's settings with its config providers, so that references to secrets resolve. Providers that the user names stay. Pure."""
+    """Kafka's settings with the config providers that their references to secrets need. Providers that the user names stay. Pure."""
     named = [name.strip() for name in properties.get("config.providers", "").split(",") if name.strip()]
-    own = {name: class_name for name, class_name in PROVIDERS.items() if name not in named}
+    used = {name for value in properties.values() for name in _REFERENCE.findall(value)}
+    own = {name: class_name for name, class_name in PROVIDERS.items() if name in used and name not in named}
+    if not own:
+        return dict(properties)
     return {
         **properties,
         "config.providers": ",".join([*named, *own]),
@@ -117,6 +125,12 @@ def _topic(name: str, found: Mapping[str, Any]) -> Topic | TopicProblem:
         return TopicProblem(found["error"], found["message"])
     partitions = {int(p): ends for p, ends in found["partitions"].items()}
     return Topic(name, found["id"], {p: e[0] for p, e in partitions.items()}, {p: e[1] for p, e in partitions.items()})
+
+
+def list_topics(spark: SparkSession, brokers: Brokers) -> list[str]:
+    """The names of the topics that the connection may see. Raises what `describe_topics` raises."""
+    config = brokers.config
+    return list(_ask(spark, brokers, lambda k: k.topics(config)))
 
 
 def offsets_at(
@@ -185,6 +199,8 @@ def error_of(brokers: Brokers, problem: TopicProblem) -> StreamqlError:
     """The error for what brokers refuse: KAFKA_UNREACHABLE or KAFKA_REFUSED."""
     if problem.type == "unreachable":
         return _unreachable(brokers)
+    if problem.type == "unresolvable":
+        return _unreachable(brokers, "has no broker whose host name can be resolved here")
     return StreamqlError(
         "KAFKA_REFUSED",
         f"{brokers.label} refused the request: {problem.message}",
@@ -194,10 +210,11 @@ def error_of(brokers: Brokers, problem: TopicProblem) -> StreamqlError:
     )
 
 
-def _unreachable(brokers: Brokers) -> StreamqlError:
+def _unreachable(brokers: Brokers, why: str = "") -> StreamqlError:
+    said = why or f"did not answer within {brokers.timeout_seconds:g} s"
     return StreamqlError(
         "KAFKA_UNREACHABLE",
-        f"{brokers.label} ({brokers.properties.get('bootstrap.servers', '')}) did not answer within {brokers.timeout_seconds:g} s",
+        f"{brokers.label} ({brokers.properties.get('bootstrap.servers', '')}) {said}",
         hint="check that the brokers run and that this machine can reach them; CREATE OR REPLACE STORAGE CONNECTION names others; "
         "SET spark.streamql.kafkaTimeout = 30s waits longer",
     )

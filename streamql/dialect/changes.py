@@ -60,7 +60,7 @@ def _point(reader: Cursor, before: bool, start: Token) -> PointInTime:
     point = point_in_parentheses(reader, before, start)
     if point.type == "POSITIONS":
         what = f"CHANGES {start.key} (OFFSET => positions)"
-        raise reader.refused(what, "CHANGES reads Delta tables", f"say from where: {POINT_GRAMMAR}", start)
+        raise reader.refused(what, "CHANGES takes a version or a time", f"say from where: {POINT_GRAMMAR}", start)
     return point
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from streamql.catalog.identity import user_of
 from streamql.catalog.store import catalog_of
+from streamql.delta.kafka import list_topics
 from streamql.delta.names import qualify
 from streamql.delta.rows import Value, small_frame
 from streamql.dialect import nearest
@@ -32,7 +33,7 @@ from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern,
 from streamql.errors import StreamqlError, counted
 from streamql.names import Name
 from streamql.sources.definitions import Definition, DefinitionType, connection_name, find_definition, need_connection
-from streamql.sources.kafka import open_definition
+from streamql.sources.kafka import brokers_of, open_definition
 from streamql.sources.kafka_history import parts
 from streamql.sources.kafka_messages import COLUMNS
 from streamql.times import now_ms
@@ -63,7 +64,7 @@ def create_connection(spark: SparkSession, statement: CreateConnection, text: st
 
 def create_external_table(spark: SparkSession, statement: CreateExternalTable, text: str) -> None:
     """Makes an external table, if its brokers have the topic. Raises CONNECTION_NOT_FOUND, NAME_ALREADY_IN_USE, SCHEMA_NOT_FOUND,
-    STREAM_SOURCE_MISSING, KAFKA_UNREACHABLE, KAFKA_REFUSED, CONNECTOR_NOT_LOADED."""
+    TOPIC_NOT_FOUND, KAFKA_UNREACHABLE, KAFKA_REFUSED, CONNECTOR_NOT_LOADED."""
     name = qualify(spark, statement.name)
     _check_options(statement)
     made = _definition(spark, DefinitionType.EXTERNAL_TABLE, name, statement, text)
@@ -133,15 +134,36 @@ def _create(spark: SparkSession, made: Definition, statement: CreateConnection |
                 hint=f"CREATE OR REPLACE {_KEYWORDS[made.type]}, or CREATE {_KEYWORDS[made.type]} IF NOT EXISTS",
                 **where,
             )
-        if made.type is DefinitionType.EXTERNAL_TABLE:
+        if isinstance(statement, CreateExternalTable):
             if old is None:
                 _check_free_of_streams(spark, made.name, where)
                 check_free(spark, made.name, statement.name_span)
-            open_definition(spark, made)  # a misspelt topic is refused now, not by the first SELECT
+            _check_topic(spark, made, statement)
         new = made if old is None else replace(made, uuid=old.uuid, sequence=old.sequence + 1)
         if catalog.commit(spark, [] if old is None else [old], [new], []):
             return
     raise StreamqlError("STREAM_BUSY", f"others keep changing {made.name}", hint="run the statement again")
+
+
+def _check_topic(spark: SparkSession, table: Definition, statement: CreateExternalTable) -> None:
+    """Refuses a misspelt topic when the table is made, before the first SELECT. Raises what opening the table raises."""
+    _need_connection(spark, table.connection, statement.connection_span)
+    try:
+        open_definition(spark, table)
+    except StreamqlError as e:
+        if e.code != "STREAM_SOURCE_MISSING":
+            raise
+        topic, brokers = table.options["topics"], brokers_of(spark, table)
+        guess = nearest(topic, list_topics(spark, brokers))
+        raise StreamqlError(
+            "TOPIC_NOT_FOUND",
+            f"{brokers.label} has no topic {topic}",
+            hint=f"did you mean {guess}?"
+            if guess
+            else "create the topic first, or check what the connection's user may see",
+            topic=topic,
+            **_at(statement.name_span),
+        ) from None
 
 
 _KEYWORDS = {DefinitionType.CONNECTION: "STORAGE CONNECTION", DefinitionType.EXTERNAL_TABLE: "EXTERNAL TABLE"}
@@ -160,7 +182,7 @@ def drop_connection(spark: SparkSession, statement: DropConnection, text: str) -
     name = connection_name(statement.name)
     if statement.if_exists and find_definition(spark, name, DefinitionType.CONNECTION) is None:
         return
-    found = need_connection(spark, statement.name)
+    found = _need_connection(spark, statement.name, statement.name_span)
     tables = catalog_of(spark).definitions(spark, DefinitionType.EXTERNAL_TABLE)
     used = [str(t.name) for t in tables if t.connection.lower() == statement.name.lower()]
     if used:
@@ -235,7 +257,7 @@ def _liked(frame: DataFrame, like: str | None) -> DataFrame:
 
 def describe_connection(spark: SparkSession, statement: DescribeConnection) -> DataFrame:
     """What is known of a storage connection, a row a fact. References to secrets are shown as they were written."""
-    found = need_connection(spark, statement.name)
+    found = _need_connection(spark, statement.name, statement.name_span)
     facts: list[tuple[str, str | None]] = [("name", found.name.object), ("type", "KAFKA")]
     return _described(spark, found, [*facts, *sorted(found.options.items())])
 
@@ -270,6 +292,18 @@ def show_create_external_table(spark: SparkSession, statement: ShowCreateExterna
     """The statement that made the external table, as it was written."""
     found = _need_table(spark, qualify(spark, statement.name), statement.name_span)
     return small_frame(spark, CREATE_COLUMNS, [[found.text]])
+
+
+def _need_connection(spark: SparkSession, name: str, span: Span | None = None) -> Definition:
+    """The storage connection that a statement names. Raises CONNECTION_NOT_FOUND, with the nearest name."""
+    try:
+        return need_connection(spark, name)
+    except StreamqlError as e:
+        known = [d.name.object for d in catalog_of(spark).definitions(spark, DefinitionType.CONNECTION)]
+        guess = nearest(name, known)
+        raise StreamqlError(
+            e.code, e.message, hint=f"did you mean {guess}?" if guess else e.hint, **_at(span)
+        ) from None
 
 
 def _need_table(spark: SparkSession, name: Name, span: Span | None) -> Definition:

@@ -86,6 +86,13 @@ def _no_source(spark: SparkSession, name: Name, line: int | None, column: int | 
     """The error for a name that is not a source: says what it is instead."""
     found = look_up(spark, name)
     where = {"line": line, "column": column}
+    if find_source(spark, name) is not None:
+        return StreamqlError(
+            "NOT_A_DELTA_TABLE",
+            f"{name} is an external table, and this statement takes a Delta table",
+            hint="a stream on an external table needs no change tracking: CREATE STREAM s ON EXTERNAL TABLE …",
+            **where,
+        )
     if found.type == "view":
         return StreamqlError(
             "UNSUPPORTED_SOURCE",

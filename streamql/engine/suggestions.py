@@ -12,8 +12,10 @@ from streamql.catalog.store import catalog_of
 from streamql.delta.names import Found, look_up, qualify, tables_of
 from streamql.dialect import nearest
 from streamql.errors import StreamqlError
-from streamql.model import METADATA_COLUMNS
+from streamql.model import METADATA_COLUMNS, StreamMode
 from streamql.names import Name, quote_if_needed
+from streamql.sources.definitions import DefinitionType
+from streamql.sources.registry import type_of
 
 
 def hint_for(spark: SparkSession, error: str, name: Sequence[str], known: Sequence[str]) -> str | None:
@@ -73,7 +75,8 @@ def insert_hint(spark: SparkSession, columns: Sequence[str], written: Sequence[s
 
 
 def table_hint(spark: SparkSession, parts: Sequence[str]) -> str | None:
-    """The nearest table, view or stream to a name that is none; what to do with the name of a stream where a table is wanted."""
+    """The nearest table, view or stream to a name that is none; what to do with the name of a stream or an external table where a table is
+    wanted."""
     try:
         name = qualify(spark, tuple(parts))
     except StreamqlError:
@@ -81,6 +84,11 @@ def table_hint(spark: SparkSession, parts: Sequence[str]) -> str | None:
     state = _stream(spark, name)
     if state is not None:
         return f"{state.name} is a stream of the table {state.stream.source.name}, which is what this statement takes"
+    if name.object.lower() in map(str.lower, _external_tables(spark, name)):
+        return (
+            f"{name} is an external table, which this statement does not take: SELECT reads it, DESCRIBE EXTERNAL TABLE describes it, "
+            "SHOW CREATE EXTERNAL TABLE shows its statement"
+        )
     guess = nearest_name(spark, name, with_tables=True, with_streams=True)
     return None if guess is None else f"did you mean {_as_written(parts, guess)}?"
 
@@ -126,6 +134,7 @@ def nearest_name(
         home = (name.catalog, name.schema.lower())
         known += [s.name.object for s in _streams(spark) if (s.name.catalog, s.name.schema.lower()) == home]
     if with_tables:
+        known += _external_tables(spark, name)
         with contextlib.suppress(Exception):  # no such schema, or one that cannot be listed: another error says so
             known += tables_of(spark, name.catalog, name.schema)
     return nearest(name.object, known, _mistakes(name.object))
@@ -141,11 +150,14 @@ def refuse_version(spark: SparkSession, parts: Sequence[str], facts: Sequence[st
         return
     version, line, column = facts
     clause, point = ("VERSION", f"VERSION => {version}") if version else ("TIMESTAMP", "TIMESTAMP => '…'")
-    source = state.stream.source.name
+    source = state.stream.source
+    changes = "DEFAULT"
+    if type_of(source).default_mode is StreamMode.APPEND_ONLY:
+        changes, point = "APPEND_ONLY", "TIMESTAMP => '…'"
     raise StreamqlError(
         "UNSUPPORTED_CLAUSE",
         f"{clause} AS OF: {state.name} is a stream, which has no versions of its own",
-        hint=f"FROM {source} CHANGES (INFORMATION => DEFAULT) AT ({point}) shows the changes since then",
+        hint=f"FROM {source.name} CHANGES (INFORMATION => {changes}) AT ({point}) shows the changes since then",
         line=int(line) if line else None,
         column=int(column) if column else None,
     )
@@ -169,6 +181,16 @@ def _stream(spark: SparkSession, name: Name) -> StreamState | None:
         return catalog_of(spark).find(spark, name)
     except StreamqlError:  # the catalog cannot be read: Spark's error is the one to show
         return None
+
+
+def _external_tables(spark: SparkSession, name: Name) -> list[str]:
+    """The names of the external tables in the schema of a name."""
+    try:
+        tables = catalog_of(spark).definitions(spark, DefinitionType.EXTERNAL_TABLE)
+    except StreamqlError:
+        return []
+    home = (name.catalog, name.schema.lower())
+    return [t.name.object for t in tables if (t.name.catalog, t.name.schema.lower()) == home]
 
 
 def _streams(spark: SparkSession) -> Sequence[StreamState]:

@@ -32,11 +32,16 @@ from streamql.times import now_ms
 @dataclass(frozen=True)
 class KafkaSource:
     """A topic as a stream refers to it: by Kafka's topic id; `name`: the external table. An empty id: not asked for yet, or the brokers
-    are older than Kafka 2.8, which has no ids."""
+    are older than Kafka 2.8, which has no ids.
+
+    `earliest`: the earliest offsets that a statement has seen when it claimed the stream. They are the begin of the partitions that the
+    stream's offset lacks: what is deleted of them afterwards is lost. None: no statement has claimed the stream.
+    """
 
     name: Name
     topic: str
     topic_id: str = ""
+    earliest: Parts | None = field(default=None, compare=False)
 
     @property
     def type_name(self) -> str:
@@ -55,12 +60,15 @@ class KafkaSource:
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `from_json` reads back."""
-        return {"name": list(self.name.parts), "topic": self.topic, "topic_id": self.topic_id}
+        earliest = None if self.earliest is None else dict(self.earliest.numbers)
+        return {"name": list(self.name.parts), "topic": self.topic, "topic_id": self.topic_id, "earliest": earliest}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> KafkaSource:
         """Returns the source that `to_json` wrote. Raises LookupError, TypeError or ValueError for anything else."""
-        return cls(Name.of(data["name"]), str(data["topic"]), str(data["topic_id"]))
+        earliest = data.get("earliest")
+        seen = None if earliest is None else Parts.of({str(p): int(offset) for p, offset in earliest.items()})
+        return cls(Name.of(data["name"]), str(data["topic"]), str(data["topic_id"]), seen)
 
     def holds(self, interval: Interval) -> list[tuple[TableSource, Versions]]:  # noqa: ARG002 - the protocol's
         """Returns nothing: no Delta table is behind it."""
@@ -104,9 +112,13 @@ class OpenKafka:
         """Checks that all messages since an offset are there. Raises INVALID_POINT_IN_TIME."""
         kafka_history.check_start(self.topic, _parts(offset.position))
 
-    def check_history(self, offset: Offset, seen: SourceRef, stream: Name) -> None:  # noqa: ARG002 - the topic id tells
+    def check_history(self, offset: Offset, seen: SourceRef, stream: Name) -> None:
         """Raises STREAM_STALE if messages behind the offset were deleted, STREAM_SOURCE_REPLACED if partitions of it are gone."""
-        kafka_history.check_offset(self.topic, _parts(offset.position), stream)
+        position = _parts(offset.position)
+        claimed = seen.earliest if isinstance(seen, KafkaSource) else None
+        if claimed is not None:
+            position = Parts.of(dict(claimed.numbers) | dict(position.numbers))
+        kafka_history.check_offset(self.topic, position, stream)
 
     # -- points in its history
 
@@ -128,9 +140,9 @@ class OpenKafka:
         """Raises INVALID_POINT_IN_TIME: of several partitions there is no last message before a position."""
         raise kafka_history.no_versions(self.topic, point)
 
-    def seen_at(self, position: Position) -> KafkaSource:  # noqa: ARG002 - the topic id does not change
-        """The topic with its id."""
-        return self.ref
+    def seen_at(self, position: Position) -> KafkaSource:  # noqa: ARG002 - it is what is there now
+        """The topic with its id, and its earliest offsets now."""
+        return replace(self.ref, earliest=kafka_history.parts(self.topic.earliest))
 
     def time_ms(self, position: Position) -> int | None:  # noqa: ARG002 - the protocol's
         """None: brokers do not tell when an offset was reached."""
@@ -138,7 +150,10 @@ class OpenKafka:
 
     def lag(self, offset: Offset) -> int:
         """The number of offsets behind a stream's offset: messages, and gaps where messages were compacted or aborted."""
-        return sum(end - begin for begin, end in self._ends(Interval(offset.position, self.latest)).values())
+        ends = kafka_history.ends(
+            self.topic, _parts(offset.position), self.latest
+        )  # the offset may be later: then it is stale
+        return sum(end - begin for begin, end in ends.values())
 
     def describe_move(self, stream: Name, mode: StreamMode, old: Offset, new: Offset) -> str | None:  # noqa: ARG002 - one mode
         """Says how many messages a stream skips, or shows again, if its offset is set. None: none."""
@@ -255,12 +270,12 @@ def brokers_of(spark: SparkSession, table: Definition) -> Brokers:
     are read. Raises CONNECTION_NOT_FOUND."""
     connection = need_connection(spark, table.connection, f"the external table {table.name}")
     reading = {key.removeprefix("kafka."): value for key, value in table.options.items() if key.startswith("kafka.")}
-    is_committed = reading.pop("isolation.level", "").lower() != "read_uncommitted"
+    isolation = reading.pop("isolation.level", connection.options.get("isolation.level", ""))
     return Brokers(
         connection.options,
         f"storage connection {connection.name}",
         seconds(spark, KAFKA_TIMEOUT),
-        is_committed,
+        isolation.lower() != "read_uncommitted",
         reading,
         table.options.get("group_id", ""),
     )
@@ -302,4 +317,4 @@ def opened(
             source=str(source.name),
             topic=source.topic,
         )
-    return OpenKafka(spark, replace(source, topic_id=topic.id), table, brokers, topic)
+    return OpenKafka(spark, replace(source, topic_id=topic.id, earliest=None), table, brokers, topic)

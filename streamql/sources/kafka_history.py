@@ -116,7 +116,7 @@ def no_versions(topic: Topic, point: Point) -> StreamqlError:
     return StreamqlError(
         "INVALID_POINT_IN_TIME",
         f"the topic {topic.name} has no versions: its offsets are counted by partition",
-        hint=f"TIMESTAMP => …, or OFFSET => '{parts(topic.latest)}' (that is its end)",
+        hint=f"name a time, or offsets by partition: '{parts(topic.latest)}' is the end of the topic",
         topic=topic.name,
         **point.where,
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
+from streamql.delta.jvm import activate
 from streamql.delta.kafka import Brokers, describe_topics, first_times_ms, retentions_ms
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, SourceType, StreamMode
@@ -16,6 +18,8 @@ from streamql.sources.definitions import Definition, DefinitionType, find_defini
 from streamql.sources.kafka import KafkaSource, OpenKafka, brokers_of, open_kafka, opened, table_of
 from streamql.sources.protocol import Opened
 from streamql.sources.protocol import SourceType as Type
+
+CONNECTIONS_AT_ONCE = 8
 
 
 def open_many(
@@ -35,9 +39,17 @@ def open_many(
             groups.setdefault(f"{brokers.config} {brokers.committed_only}", []).append((i, table, brokers))
         except StreamqlError as e:
             found[i] = e
-    for members in groups.values():
+
+    def open_group(members: Sequence[tuple[int, Definition, Brokers]]) -> dict[int, Opened]:
         together = _opened_together(spark, wanted, members)
-        found |= _with_times(spark, wanted, members[0][2], together) if with_times else together
+        return _with_times(spark, wanted, members[0][2], together) if with_times else together
+
+    if len(groups) == 1:  # in this thread, which a server's cancel interrupts
+        found |= open_group(*groups.values())
+    elif groups:  # the time-outs of several that do not answer must not add up
+        with ThreadPoolExecutor(CONNECTIONS_AT_ONCE, initializer=activate, initargs=(spark,)) as pool:
+            for together in pool.map(open_group, groups.values()):
+                found |= together
     return [found[i] for i in range(len(wanted))]
 
 

@@ -111,6 +111,7 @@ def test_scales_are_round_and_high_enough(largest: int) -> None:
 def test_charts_of_nothing_and_of_much() -> None:
     assert "polyline" not in lag_chart((), None, WEEK)
     assert "now: 3 versions behind" in lag_chart((), 3, WEEK)
+    assert "now: 3 messages behind" in lag_chart((), 3, WEEK, "message")
     one = (Bucket(PARTS - 1, 1, 0, 4, {"INSERT": 10, "DELETE": 2}, 0),)
     assert "found 4 versions waiting" in lag_chart(one, 0, WEEK)
     assert "10 INSERT, 2 DELETE" in changes_chart(one, WEEK)

@@ -14,7 +14,8 @@ from streamql.cli.render.formats import write_json
 from streamql.cli.render.grid import cell_width
 from streamql.cli.render.status_screen import screen
 from streamql.engine.overview import Consumer, Overview
-from tests.look.samples import CURRENT, HOSTILE, NOW, SAMPLES, lagging, report, stream
+from streamql.sources.protocol import Backlog
+from tests.look.samples import CURRENT, DAY, HOSTILE, NOW, SAMPLES, lagging, report, stream
 
 LINES = {facts.name: status_lines.line_of(facts, NOW) for facts in SAMPLES}
 
@@ -55,6 +56,17 @@ def test_initial_rows_are_data_of_unknown_size() -> None:
     facts = stream("s", replace(CURRENT, has_data=True, backlog=None))
     assert status_lines.line_of(facts, NOW).cells[2:5] == ("0", "initial", "data")
     assert status_lines.record(facts)["backlog_rows"] is None
+
+
+def test_a_topic_has_messages() -> None:
+    backlog = Backlog(versions=1234, rows_added=1234, rows_removed=0, files=0, bytes=0, has_data=True)
+    status = replace(lagging(1234, 1, 2 * DAY), backlog=backlog, latest_position='{"0": 1300}')
+    facts = stream("clicks_st", status, offset_version=None, offset_position='{"0": 66}', unit="message")
+    assert status_lines.line_of(facts, NOW).cells[2:4] == ("1.2k m, 1 d", "1.2k messages")
+    found = status_lines.record(facts)
+    assert (found["offset_version"], found["offset_position"], found["latest_position"]) == (
+        None, '{"0": 66}', '{"0": 1300}'
+    )  # fmt: skip
 
 
 def test_records_are_json() -> None:

@@ -51,7 +51,9 @@ def run(options: Options) -> int:
 
     given = options.arguments
     _check_free(given.host, given.port, "--port")
-    conf = settings(options) | {
+    # Else Spark would put the values of environment variables into statements, and show them in its log and its UI; any client could
+    # read them by SELECT '${env:NAME}'.
+    conf = {"spark.sql.variable.substitute": "false", **settings(options)} | {
         "spark.hadoop.hive.server2.thrift.bind.host": given.host,
         "spark.hadoop.hive.server2.thrift.port": str(given.port),
     }

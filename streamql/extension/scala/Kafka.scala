@@ -13,7 +13,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.kafka.clients.admin.{Admin, ListOffsetsOptions, OffsetSpec, TopicDescription}
 import org.apache.kafka.clients.consumer.{ConsumerConfig, KafkaConsumer}
 import org.apache.kafka.common.{IsolationLevel, KafkaException, KafkaFuture, TopicPartition, Uuid}
-import org.apache.kafka.common.config.{ConfigException, ConfigResource, TopicConfig}
+import org.apache.kafka.common.config.{AbstractConfig, ConfigDef, ConfigException, ConfigResource, TopicConfig}
 import org.apache.kafka.common.errors.{AuthenticationException, AuthorizationException, InvalidTopicException, RetriableException,
   UnknownTopicOrPartitionException}
 import org.apache.kafka.common.serialization.ByteArrayDeserializer
@@ -40,6 +40,8 @@ object Kafka {
   private val mapper = new ObjectMapper()
   private val CLIENTS_MAX = 16
   private val POLL = Duration.ofMillis(100)
+  private val INVALID_VALUE = raw"for configuration ([\w.]+)".r
+  private val UNRESOLVABLE = "No resolvable bootstrap urls" // of ClientUtils; it has no exception of its own
 
   private lazy val threads: ExecutorService = Executors.newCachedThreadPool { task =>
     val thread = new Thread(task, "streamql-kafka")
@@ -75,7 +77,8 @@ object Kafka {
     catch {
       case NonFatal(e) =>
         forget(config)
-        failed(e).toString
+        val said = failed(e)
+        said.put("message", withoutSecrets(config, said.get("message").asText)).toString
     }
   })
 
@@ -88,6 +91,7 @@ object Kafka {
     val names = mapper.readTree(topics).elements.asScala.map(_.asText).toSeq
     val asked = admin.describeTopics(names.asJava).topicNameValues.asScala.toMap
     val answers = names.map(name => name -> outcome(asked(name)))
+    answers.foreach { case (_, answer) => answer.left.foreach(throwIfRefused) }
     val partitions = answers.flatMap { case (name, answer) =>
       answer.toSeq.flatMap(_.partitions.asScala.map(p => new TopicPartition(name, p.partition)))
     }
@@ -97,6 +101,13 @@ object Kafka {
       case (name, Left(e)) => result.set[ObjectNode](name, failed(e))
       case (name, Right(d)) => result.set[ObjectNode](name, described(d, name, earliest, latest))
     }
+    result
+  }
+
+  /** The topics that the client may see, as a JSON array; without Kafka's internal ones. */
+  def topics(config: String): KafkaQuestion = ask(config) {
+    val result = mapper.createArrayNode()
+    get(client(config).listTopics.names).asScala.toSeq.sorted.foreach(result.add)
     result
   }
 
@@ -118,7 +129,10 @@ object Kafka {
       list.putArray(p.toString).add(get(earliest(partition)).offset).add(get(latest(partition)).offset)
     }
     node
-  } catch { case NonFatal(e) => failed(e) }
+  } catch { case NonFatal(e) => throwIfRefused(e); failed(e) }
+
+  /** The client is of no use then: it would try to log in again and again, with the secret that it has read once. */
+  private def throwIfRefused(e: Throwable): Unit = if (e.isInstanceOf[AuthenticationException]) throw e
 
   /** {partition: offset} of a topic: of each partition's first message at or after a time; -1: it has none. */
   def offsetsAt(config: String, topic: String, partitions: String, timeMs: Long, isCommittedOnly: Boolean): KafkaQuestion = ask(config) {
@@ -180,7 +194,9 @@ object Kafka {
   private def round(consumer: KafkaConsumer[Array[Byte], Array[Byte]], wanted: Seq[First], deadline: Long): Map[First, Long] = {
     val open = mutable.Set.from(wanted)
     val times = mutable.Map.empty[First, Long]
-    consumer.assign(wanted.map(_.partition).asJava)
+    val partitions = wanted.map(_.partition).asJava
+    consumer.assign(partitions)
+    consumer.resume(partitions) // those of the last round are paused still
     wanted.foreach(w => consumer.seek(w.partition, w.from))
     while (open.nonEmpty && System.nanoTime < deadline) {
       val records = consumer.poll(POLL)
@@ -197,6 +213,18 @@ object Kafka {
     times.toMap
   }
 
+  /** What is said of a failure. Kafka quotes values that it cannot use, and with them secrets that references stand for. */
+  private def withoutSecrets(config: String, message: String): String = {
+    val written = properties(config)
+    val resolved = try new AbstractConfig(new ConfigDef(), written, false).originals.asScala.toMap catch { case NonFatal(_) => Map.empty }
+    val pieces = resolved.toSet[(String, AnyRef)].flatMap { case (key, value) => words(value.toString) -- words(written.getProperty(key)) }
+    if (!words(message).exists(pieces)) message
+    else if (message.contains("JAAS")) "sasl.jaas.config cannot be read: in a quoted value, a quote needs a backslash before it"
+    else INVALID_VALUE.findFirstMatchIn(message).fold("a setting is not valid")(found => s"the value of ${found.group(1)} is not valid")
+  }
+
+  private def words(text: String): Set[String] = text.split("[^\\p{L}\\p{N}]+").filter(_.nonEmpty).toSet
+
   private def get[T](future: KafkaFuture[T]): T =
     try future.get() catch { case e: ExecutionException => throw e.getCause }
 
@@ -209,6 +237,7 @@ object Kafka {
       case _: UnknownTopicOrPartitionException => "missing"
       case _: InvalidTopicException => "invalid"
       case _: AuthenticationException | _: AuthorizationException => "denied"
+      case e: ConfigException if e.getMessage.startsWith(UNRESOLVABLE) => "unresolvable"
       case _: ConfigException => "configuration"
       case _: RetriableException | _: TimeoutException => "unreachable"
     }.getOrElse(if (e.isInstanceOf[KafkaException]) "configuration" else "failed")

@@ -11,8 +11,10 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
 import org.apache.spark.sql.delta.GenerateRowIDs
+import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, FileTable}
 import org.apache.spark.sql.types.DataType
 
 /**
@@ -119,6 +121,7 @@ object Plans {
   /** Whether a plan reads a relation that is no set of files, so that a second read may find other rows (messages of a compacted topic). */
   def readsOtherThanFiles(plan: LogicalPlan): Boolean = plan.exists {
     case r: LogicalRelation => !r.relation.isInstanceOf[HadoopFsRelation]
+    case r: DataSourceV2Relation => !r.table.isInstanceOf[DeltaTableV2] && !r.table.isInstanceOf[FileTable]
     case _ => false
   }
 
