@@ -143,7 +143,7 @@ class Handler:
     ) -> JavaObject:
         state = find_stream(spark, tuple(name))
         if state is None:
-            frame = named_relation(spark, tuple(name), access)
+            frame = named_relation(spark, tuple(name), access, options)
             return None if frame is None else analyzed(frame)
         if access == _ACCESS["streaming"]:
             raise StreamqlError(

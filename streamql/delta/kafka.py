@@ -39,6 +39,9 @@ GRACE_SECONDS = 1.0
 
 FIRST_TIMES_SECONDS_MAX = 2.0
 
+PATIENCE = 3
+"""How many times the brokers' time-out a statement that is under way waits for a message: a broker that is restarted fails none."""
+
 
 @dataclass(frozen=True)
 class Brokers:
@@ -225,12 +228,17 @@ def messages(
 ) -> DataFrame:
     """The messages [begin, end) of partitions, in the columns of Spark's connector, with headers. Lazy.
 
-    The job fails if messages are no longer there. `begin` and `end` have the same partitions, at least one.
+    The job fails if messages are no longer there, and if brokers do not answer for `PATIENCE` times their time-out. Spark's own limit is
+    two minutes. `begin` and `end` have the same partitions, at least one.
     """
+    patience = str(int(PATIENCE * brokers.timeout_seconds * 1000))
     options = {
         **{f"kafka.{key}": value for key, value in with_providers({**brokers.properties, **brokers.reading}).items()},
         **({"groupIdPrefix": brokers.group} if brokers.group else {}),
         "kafka.isolation.level": isolation_level(brokers),
+        "kafka.request.timeout.ms": patience,
+        "kafka.default.api.timeout.ms": patience,
+        "kafkaConsumer.pollTimeoutMs": patience,
         "assign": json.dumps({topic: sorted(begin)}),
         "startingOffsets": json.dumps({topic: begin}),
         "endingOffsets": json.dumps({topic: end}),

@@ -157,9 +157,12 @@ def _point(point_type: str, value: object, before: bool) -> PointInTime:
 _ACCESS = constants("access")
 
 
-def named_relation(spark: SparkSession, parts: Sequence[str], access: str) -> DataFrame | None:
+def named_relation(
+    spark: SparkSession, parts: Sequence[str], access: str, options: Mapping[str, str]
+) -> DataFrame | None:
     """The rows of a source that Spark's catalogs do not have, by its name: of an external table. None: the name stands for none.
-    `access`: how the statement uses it. Raises what reading it raises, UNSUPPORTED_TARGET for a statement that would write it."""
+    `access`: how the statement uses it; `options`: its WITH (…). Raises what reading it raises, UNSUPPORTED_TARGET for a statement that
+    would write it, INVALID_PROPERTY for options: it has none."""
     try:
         name = qualify(spark, tuple(parts))
     except StreamqlError:
@@ -178,6 +181,13 @@ def named_relation(spark: SparkSession, parts: Sequence[str], access: str) -> Da
                 "UNSUPPORTED_TARGET",
                 f"the {type_.label.lower()} {source.name} cannot be written",
                 hint="INSERT INTO a Delta table; to send messages, df.write.format('kafka')",
+            )
+        for key in options:  # else WITH (startingOffsets = …), which Spark's own connector has, would do nothing
+            raise StreamqlError(
+                "INVALID_PROPERTY",
+                f"the {type_.label.lower()} {source.name} has no option {key} that a query could set",
+                hint="filter by its columns, or CREATE OR REPLACE it with other OPTIONS; MAX_BATCH_SIZE belongs to a stream",
+                option=key,
             )
         return type_.relation(spark, source, columns_only=access == _ACCESS["columns"])
     return None
