@@ -13,8 +13,8 @@ from streamql.catalog.states import StreamState
 from streamql.errors import StreamqlError
 from streamql.model import Interval
 from streamql.reading import interval_now
-from streamql.sources.protocol import OpenSource
-from streamql.sources.registry import open_source
+from streamql.sources.protocol import Opened, OpenSource
+from streamql.sources.registry import open_many, open_source
 
 Severity = Literal["error", "warning"]
 Facts = TypeVar("Facts")
@@ -60,11 +60,23 @@ def finding_of(subject: str, e: StreamqlError) -> Finding:
     return Finding(subject, "error", e.code, e.message, e.hint)
 
 
-def unread(spark: SparkSession, state: StreamState) -> tuple[OpenSource, Interval] | None:
+def with_sources(spark: SparkSession, states: Sequence[StreamState]) -> list[tuple[StreamState, Opened | None]]:
+    """Streams, with those sources that are opened together. None: the source is to be opened alone."""
+    return list(zip(states, open_many(spark, [(s.stream.source, s.offset) for s in states]), strict=True))
+
+
+def opened_source(spark: SparkSession, state: StreamState, opened: Opened | None) -> OpenSource:
+    """The source of a stream. `opened`: as `with_sources` gives it. Raises what opening it raises."""
+    if isinstance(opened, Exception):
+        raise opened
+    return opened or open_source(spark, state.stream.source)
+
+
+def unread(spark: SparkSession, state: StreamState, opened: Opened | None) -> tuple[OpenSource, Interval] | None:
     """The source of a stream and the interval that it has still to read; None: there is none, or it cannot be opened, which the check of
-    sources reports."""
+    sources reports. `opened`: as `with_sources` gives it."""
     try:
-        source = open_source(spark, state.stream.source)
+        source = opened_source(spark, state, opened)
         interval = interval_now(spark, state, source)
     except Exception:
         return None

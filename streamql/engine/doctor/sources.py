@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
-from streamql.engine.doctor.check import Check, Finding, Problem, finding_of, unread
+from streamql.engine.doctor.check import Check, Finding, Problem, finding_of, opened_source, unread, with_sources
 from streamql.engine.retention import EXTENDED_BY_MS, extend, forgotten, held_tables, removed_behind
 from streamql.errors import StreamqlError
 from streamql.model import Interval
 from streamql.reading import interval_now
 from streamql.settings import MAX_RETENTION_EXTENSION
-from streamql.sources.protocol import OpenSource
-from streamql.sources.registry import open_source, type_of
+from streamql.sources.protocol import Opened, OpenSource
+from streamql.sources.registry import type_of
 from streamql.sources.retention import file_retention_ms, log_retention_ms
 from streamql.sources.table import TRACKING_LINE, OpenTable
 from streamql.times import DAY_MS, iso, now_ms
@@ -26,15 +26,15 @@ class Sources(Check[None]):
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[None]]:
         """See Check."""
-        for state in states:
-            finding = self._finding(spark, state)
+        for state, opened in with_sources(spark, states):
+            finding = self._finding(spark, state, opened)
             if finding is not None:
                 yield Problem(finding)
 
-    def _finding(self, spark: SparkSession, state: StreamState) -> Finding | None:
+    def _finding(self, spark: SparkSession, state: StreamState, opened: Opened | None) -> Finding | None:
         name = str(state.name)
         try:
-            source = open_source(spark, state.stream.source)
+            source = opened_source(spark, state, opened)
             interval = interval_now(spark, state, source)
             for table in held_tables(spark, source, interval):
                 if table.snapshot.configuration.get("delta.enableRowTracking") != "true":
@@ -68,8 +68,8 @@ class Staleness(Check[Expiring]):
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[Expiring]]:
         """See Check."""
-        for state in states:
-            found = unread(spark, state)
+        for state, opened in with_sources(spark, states):
+            found = unread(spark, state, opened)
             if found is not None and not _is_gone(*found, state):
                 problem = self._problem(spark, state, *found)
                 if problem is not None:
@@ -118,8 +118,8 @@ class Files(Check[None]):
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[None]]:
         """See Check."""
-        for state in states:
-            found = unread(spark, state)
+        for state, opened in with_sources(spark, states):
+            found = unread(spark, state, opened)
             if found is not None and not _is_gone(*found, state):
                 for table in held_tables(spark, *found):
                     finding = self._finding(spark, state, table)
