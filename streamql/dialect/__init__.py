@@ -1,13 +1,13 @@
 """The language: text to statements, and splices for statements that stay Spark's. Pure Python, no Spark."""
 
-from streamql.dialect.kafka import KAFKA_COLUMNS
+from streamql.dialect.external.kafka import KAFKA_COLUMNS
+from streamql.dialect.external.secrets import concealed, literal_secret
 from streamql.dialect.parameters import bind
 from streamql.dialect.parser import parse
 from streamql.dialect.points import parse_name
 from streamql.dialect.prefilter import might_be_ours
 from streamql.dialect.rejected import rewrite_rejected
 from streamql.dialect.rewriter import rewrite
-from streamql.dialect.secrets import concealed, literal_secret
 from streamql.dialect.spelling import nearest
 from streamql.dialect.splitting import split
 from streamql.dialect.suggest import explain_rejected

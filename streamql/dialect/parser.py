@@ -16,15 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from streamql.dialect.connections import (
+from streamql.dialect.create import parse_create
+from streamql.dialect.cursor import Cursor
+from streamql.dialect.external.connections import (
     parse_create_connection,
     parse_describe_connection,
     parse_drop_connection,
     parse_show_connections,
 )
-from streamql.dialect.create import parse_create
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.external import (
+from streamql.dialect.external.tables import (
     is_kafka_table,
     parse_create_external,
     parse_describe_external,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from streamql.dialect.cursor import Cursor
-from streamql.dialect.external import clauses, uses_kafka
+from streamql.dialect.external.tables import clauses, uses_kafka
 from streamql.dialect.parser import AFTER_TABLE_NAME, parse
 from streamql.dialect.rewriter import COLUMNS, FUNCTIONS
 from streamql.dialect.shape import EXPLAIN_OPTIONS, key_at

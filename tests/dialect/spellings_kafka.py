@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from streamql.dialect import quote_string
-from streamql.dialect.kafka import KAFKA_COLUMNS
+from streamql.dialect.external.kafka import KAFKA_COLUMNS
 from streamql.dialect.statements import (
     CreateConnection,
     CreateExternalTable,

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamql.dialect import concealed, explain_rejected, parse, quote_string
-from streamql.dialect.secrets import literal_secret
+from streamql.dialect.external.secrets import literal_secret
 from streamql.dialect.statements import CreateConnection
 from streamql.errors import StreamqlError
 

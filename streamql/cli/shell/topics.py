@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from streamql.cli.shell import commands
 from streamql.cli.shell.commands import CommandError
 from streamql.dialect.changes import CHANGES_GRAMMAR
-from streamql.dialect.connections import (
+from streamql.dialect.consume import CONSUME_GRAMMAR
+from streamql.dialect.create import CREATE_GRAMMAR
+from streamql.dialect.external.connections import (
     CREATE_CONNECTION_GRAMMAR,
     DESCRIBE_CONNECTION_GRAMMAR,
     DROP_CONNECTION_GRAMMAR,
     SHOW_CONNECTIONS_GRAMMAR,
 )
-from streamql.dialect.consume import CONSUME_GRAMMAR
-from streamql.dialect.create import CREATE_GRAMMAR
-from streamql.dialect.external import (
+from streamql.dialect.external.tables import (
     CREATE_EXTERNAL_GRAMMAR,
     DESCRIBE_EXTERNAL_GRAMMAR,
     DROP_EXTERNAL_GRAMMAR,

@@ -6,7 +6,15 @@ import re
 from collections.abc import Mapping
 
 from streamql.dialect.cursor import Cursor
-from streamql.dialect.options import Option, check_secret, given_twice, invalid, read_list, read_option, read_string
+from streamql.dialect.external.options import (
+    Option,
+    check_secret,
+    given_twice,
+    invalid,
+    read_list,
+    read_option,
+    read_string,
+)
 from streamql.dialect.spelling import nearest
 from streamql.dialect.statements import CreateConnection, DescribeConnection, DropConnection, ShowConnections
 from streamql.dialect.tokens import name_part, string_value

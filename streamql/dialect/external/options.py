@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from streamql.dialect.cursor import Cursor
-from streamql.dialect.secrets import REFERENCE_HINT, literal_secret
+from streamql.dialect.external.secrets import REFERENCE_HINT, literal_secret
 from streamql.dialect.tokens import Token, TokenType, name_part, string_value
 from streamql.errors import StreamqlError
 

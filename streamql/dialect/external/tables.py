@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamql.dialect.cursor import Cursor
-from streamql.dialect.kafka import (
+from streamql.dialect.external.kafka import (
     KAFKA_PREFIX,
     column_fault,
     is_pattern,
@@ -15,7 +15,7 @@ from streamql.dialect.kafka import (
     type_text,
     unknown_option_hint,
 )
-from streamql.dialect.options import Option, check_secret, given_twice, invalid, read_list
+from streamql.dialect.external.options import Option, check_secret, given_twice, invalid, read_list
 from streamql.dialect.shape import key_at, outermost
 from streamql.dialect.spelling import nearest
 from streamql.dialect.statements import (
