@@ -35,13 +35,14 @@ def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
     states = [
         s for s in catalog_of(spark).all(spark) if (s.name.catalog, s.name.schema.lower()) == (catalog, schema.lower())
     ]
+    if statement.like is not None:  # before the sources of the others are asked
+        pattern = re.compile(like_pattern(statement.like))
+        states = [s for s in states if pattern.search(s.name.object)]
     if statement.terse:
         frame = small_frame(spark, TERSE_COLUMNS, [_terse_row(state) for state in states])
     else:
         rows = [_row(state, status) for state, status in zip(states, statuses(spark, states), strict=True)]
         frame = small_frame(spark, SHOW_COLUMNS, rows)
-    if statement.like is not None:
-        frame = frame.where(F.col("name").rlike(like_pattern(statement.like)))
     if statement.where is not None:
         frame = frame.where(F.expr(statement.where))
     return frame if statement.limit is None else frame.limit(statement.limit)
