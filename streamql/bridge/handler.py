@@ -17,6 +17,7 @@ from streamql.consume import consume, transactions
 from streamql.consume.effects import reported_to_client
 from streamql.delta.command import Command
 from streamql.delta.jvm import JavaObject, analyzed, has_classes, java_frame, java_list, jvm, scala, session_of
+from streamql.delta.kafka import explained
 from streamql.delta.names import look_up, qualify
 from streamql.dialect.statements import NameParts
 from streamql.engine.guards import guard
@@ -206,7 +207,10 @@ class Handler:
         """Runs a statement that consumes streams; its rows."""
         spark = self._session(jsession)
         with reported_to_client(spark):
-            return consume(spark, Command(spark, command))
+            try:
+                return consume(spark, Command(spark, command))
+            except Py4JJavaError as e:
+                raise (explained(e) or e) from e
 
     @guarded
     def guard(self, jsession: JavaObject, command: str, name: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamql.delta.jvm import JavaObject, Waiting, has_classes, jvm, scala
+from streamql.delta.jvm import JavaObject, Waiting, has_classes, jvm, message, scala
 from streamql.delta.neutral import neutral
 from streamql.errors import StreamqlError
 
@@ -221,6 +221,29 @@ def _unreachable(brokers: Brokers, why: str = "") -> StreamqlError:
         hint="check that the brokers run and that this machine can reach them; CREATE OR REPLACE STORAGE CONNECTION names others; "
         "SET spark.streamql.kafkaTimeout = 30s waits longer",
     )
+
+
+_LOST = ("KafkaIllegalStateException", "OffsetOutOfRangeException", "KAFKA_DATA_LOSS")
+_SILENT = ("Cannot fetch record", "org.apache.kafka.common.errors.TimeoutException")
+
+
+def explained(e: BaseException) -> StreamqlError | None:
+    """The error for a job that failed while it read messages; None: it failed for another reason. Spark's own error of messages that are
+    gone advises an option that external tables do not have."""
+    text = f"{message(e)} {e}"
+    if any(name in text for name in _LOST):
+        return StreamqlError(
+            "STREAM_STALE",
+            "messages of a topic were deleted while the statement read them; the stream did not move",
+            hint="run the statement again: it names the partitions, and what continues with those that are there",
+        )
+    if any(name in text for name in _SILENT):
+        return StreamqlError(
+            "KAFKA_UNREACHABLE",
+            "the brokers of a topic stopped to answer while the statement read messages; the stream did not move",
+            hint="run the statement again when the brokers run; SET spark.streamql.kafkaTimeout = 30s waits longer",
+        )
+    return None
 
 
 def messages(
