@@ -27,6 +27,9 @@ from tests.consume.support import (
 
 ROWS = 2_000
 
+LEASE = "8s"
+"""Longer than what comes between the first look at a claim and a statement that must not take it over, also on a busy machine."""
+
 
 def found(spark: SparkSession, schema: str, *, fix: bool = False) -> dict[str, Finding]:
     """Code → finding, of the streams of a schema."""
@@ -57,7 +60,7 @@ def test_a_suspended_owner_is_told_and_its_claim_resolved_after_the_lease(spark:
     schema, block = two_targets(spark, "doctor")
     sleep = "SELECT max(m) FROM (SELECT java_method('java.lang.Thread', 'sleep', id % 1 + 300000) AS m FROM range(2))"
     long = ["DECLARE VARIABLE x STRING", f"SET VAR x = ({sleep})"]
-    with start_child(spark, "never", *block[:2], *long, conf={"spark.streamql.lease": "3s"}) as child:
+    with start_child(spark, "never", *block[:2], *long, conf={"spark.streamql.lease": LEASE}) as child:
         assert child.stdout is not None
         for _ in block[:2]:
             assert child.stdout.readline() == "done\n"
@@ -65,7 +68,7 @@ def test_a_suspended_owner_is_told_and_its_claim_resolved_after_the_lease(spark:
             assert found(spark, schema) == {}  # at work
             os.kill(child.pid, signal.SIGSTOP)
             assert "suspended" in found(spark, schema)["STREAM_BUSY"].what
-            spark.conf.set("spark.streamql.lease", "3s")  # the longer of this and the owner's is waited for
+            spark.conf.set("spark.streamql.lease", LEASE)  # the longer of this and the owner's is waited for
             spark.conf.set("spark.streamql.busyTimeout", "1s")  # shorter than the lease: nobody takes over on the way
             with pytest.raises(StreamqlError, match=r"STREAM_BUSY.*\n.*suspended"):
                 run(spark, block[2])

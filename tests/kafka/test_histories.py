@@ -42,9 +42,10 @@ class Partition:
 
 @dataclass
 class Bookmark:
-    """Where a stream stands, by partition, and what it has brought, by position."""
+    """Where a stream stands, by partition, and what it has brought, by position. `seen`: the earliest offsets when it was consumed last."""
 
     at: dict[int, int]
+    seen: dict[int, int] = field(default_factory=dict)
     brought: Counter[Position] = field(default_factory=Counter)
 
 
@@ -61,9 +62,12 @@ class Model:
         return {p: at.get(p, partition.earliest) for p, partition in enumerate(self.partitions)}
 
     def lost(self, stream: str) -> list[int]:
-        """The partitions of which messages were deleted that the stream has not read."""
-        begins = self.begins(stream)
-        return [p for p, partition in enumerate(self.partitions) if begins[p] < partition.earliest]
+        """The partitions of which messages were deleted that the stream has not read: behind its offset, or, where it has none yet, behind
+        what was there when a batch left them out."""
+        needed = self.streams[stream].seen | self.streams[stream].at
+        return [
+            p for p, partition in enumerate(self.partitions) if needed.get(p, partition.earliest) < partition.earliest
+        ]
 
     def backlog(self, stream: str) -> int:
         """The number of offsets that are left."""
@@ -76,6 +80,7 @@ class Model:
         for p, end in ends.items():
             bookmark.brought.update((p, o) for o in range(begins[p], end) if o in self.partitions[p].visible)
             bookmark.at[p] = end
+        bookmark.seen = {p: partition.earliest for p, partition in enumerate(self.partitions)}
 
 
 class History:
@@ -174,6 +179,7 @@ class History:
         ends = {int(p): o for p, o in self.place.position(stream).items()}
         if not backlog:
             assert self.model.begins(stream) == begins | ends
+            self.model.streams[stream].at |= ends
             return
         taken = {p: ends.get(p, begin) - begin for p, begin in begins.items()}
         assert all(0 <= n <= self.model.partitions[p].end - begins[p] for p, n in taken.items()), taken
@@ -194,6 +200,7 @@ class History:
         text = ", ".join(f'"{p}": {o}' for p, o in moved.items())
         self.place.run(f"ALTER STREAM {stream} SET OFFSET '{{{text}}}'")
         self.model.streams[stream].at |= moved
+        self.model.streams[stream].seen = {}
         self.done[-1] += f" {stream} to {moved}"
 
     # -- what must hold
