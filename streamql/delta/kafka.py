@@ -240,7 +240,7 @@ def explained(e: BaseException) -> StreamqlError | None:
     if any(name in text for name in _SILENT):
         return StreamqlError(
             "KAFKA_UNREACHABLE",
-            "the brokers of a topic stopped to answer while the statement read messages; the stream did not move",
+            "the brokers of a topic stopped answering while the statement read messages; the stream did not move",
             hint="run the statement again when the brokers run; SET spark.streamql.kafkaTimeout = 30s waits longer",
         )
     return None

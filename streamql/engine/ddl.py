@@ -66,7 +66,7 @@ def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> No
                 "STREAM_ALREADY_EXISTS",
                 f"stream {name} exists",
                 hint="CREATE OR REPLACE STREAM, or CREATE STREAM IF NOT EXISTS",
-                **_at(statement.name_span),
+                **place_of(statement.name_span),
             )
         now, user = now_ms(), user_of(spark)
         if old is None:
@@ -106,7 +106,7 @@ def _new_state(spark: SparkSession, statement: CreateStream, name: Name, text: s
 
 def _trackable(spark: SparkSession, statement: CreateStream) -> tuple[OpenSource, StreamMode]:
     """The source, if a stream can be made on it, and the stream's mode."""
-    where = _at(statement.source_span)
+    where = place_of(statement.source_span)
     if not any(statement.source_type in t.statement_types for t in TYPES.values()):
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
@@ -138,13 +138,16 @@ def check_free(spark: SparkSession, name: Name, span: Span | None) -> None:
     """Raises SCHEMA_NOT_FOUND, and NAME_ALREADY_IN_USE if a table, a view or an external table has the name."""
     if not schema_exists(spark, name.catalog, name.schema):
         raise StreamqlError(
-            "SCHEMA_NOT_FOUND", f"there is no schema {name.schema}", hint=f"CREATE SCHEMA {name.schema}", **_at(span)
+            "SCHEMA_NOT_FOUND",
+            f"there is no schema {name.schema}",
+            hint=f"CREATE SCHEMA {name.schema}",
+            **place_of(span),
         )
     definition = catalog_of(spark).definition(spark, name)
     if definition is not None or look_up(spark, name).type != "missing":
         what = "a table or view" if definition is None else f"an {definition.type.value}"
         raise StreamqlError(
-            "NAME_ALREADY_IN_USE", f"{name} is {what}", hint="choose another name", name=str(name), **_at(span)
+            "NAME_ALREADY_IN_USE", f"{name} is {what}", hint="choose another name", name=str(name), **place_of(span)
         )
 
 
@@ -155,7 +158,7 @@ def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
     if statement.if_exists and find_stream(spark, statement.name) is None:
         return
     for _ in range(ATTEMPTS_MAX):
-        found = need_stream(spark, statement.name, **_at(statement.name_span))
+        found = need_stream(spark, statement.name, **place_of(statement.name_span))
         transactions.refuse_own(spark, found)
         last = force_release(spark, found)
         gone = _of(last, found).next()
@@ -178,7 +181,7 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
     if statement.if_exists and find_stream(spark, statement.name) is None:
         return
     for _ in range(ATTEMPTS_MAX):
-        found = need_stream(spark, statement.name, **_at(statement.name_span))
+        found = need_stream(spark, statement.name, **place_of(statement.name_span))
         transactions.refuse_own(spark, found)
         _altered(spark, found, statement)  # a refused statement does not wait
         if isinstance(statement.action, SetOffset | Release):
@@ -256,7 +259,7 @@ def _altered(spark: SparkSession, state: StreamState, statement: AlterStream) ->
 
 def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> None:
     """ALTER TABLE … SET PROPERTIES with our keys: what they mean to Delta. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE."""
-    where = _at(statement.table_span)
+    where = place_of(statement.table_span)
     name = qualify(spark, statement.table)
     table = named_table(spark, name, where.get("line"), where.get("column"))
     current = open_table(spark, table).snapshot.configuration
@@ -284,7 +287,8 @@ def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> 
         neutral.run(spark, f"ALTER TABLE {name.sql} SET TBLPROPERTIES ({listed})")
 
 
-def _at(span: Span | None) -> dict[str, int]:
+def place_of(span: Span | None) -> dict[str, int]:
+    """The line and column of an error, as its facts; nothing if the place is not known."""
     return {} if span is None else {"line": span.line, "column": span.column}
 
 

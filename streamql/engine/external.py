@@ -28,7 +28,7 @@ from streamql.dialect.statements import (
     ShowExternalTables,
     Span,
 )
-from streamql.engine.ddl import check_free
+from streamql.engine.ddl import check_free, place_of
 from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern, listed_schema, time_text
 from streamql.errors import StreamqlError, counted
 from streamql.names import Name
@@ -103,7 +103,7 @@ def _check_options(statement: CreateExternalTable) -> None:
             why, hint = f"takes {' or '.join(_LEVELS)}", f"'{_ISOLATION}' = '{_LEVELS[0]}'"
         else:
             continue
-        raise StreamqlError("INVALID_PROPERTY", f"{key} {why}", hint=hint, option=key, **_at(statement.name_span))
+        raise StreamqlError("INVALID_PROPERTY", f"{key} {why}", hint=hint, option=key, **place_of(statement.name_span))
 
 
 def _definition(
@@ -122,7 +122,7 @@ def _definition(
 
 
 def _create(spark: SparkSession, made: Definition, statement: CreateConnection | CreateExternalTable) -> None:
-    catalog, where = catalog_of(spark), _at(statement.name_span)
+    catalog, where = catalog_of(spark), place_of(statement.name_span)
     for _ in range(ATTEMPTS_MAX):
         old = catalog.definition(spark, made.name)
         if old is not None and statement.if_not_exists:
@@ -162,7 +162,7 @@ def _check_topic(spark: SparkSession, table: Definition, statement: CreateExtern
             if guess
             else "create the topic first, or check what the connection's user may see",
             topic=topic,
-            **_at(statement.name_span),
+            **place_of(statement.name_span),
         ) from None
 
 
@@ -302,7 +302,7 @@ def _need_connection(spark: SparkSession, name: str, span: Span | None = None) -
         known = [d.name.object for d in catalog_of(spark).definitions(spark, DefinitionType.CONNECTION)]
         guess = nearest(name, known)
         raise StreamqlError(
-            e.code, e.message, hint=f"did you mean {guess}?" if guess else e.hint, **_at(span)
+            e.code, e.message, hint=f"did you mean {guess}?" if guess else e.hint, **place_of(span)
         ) from None
 
 
@@ -316,9 +316,5 @@ def _need_table(spark: SparkSession, name: Name, span: Span | None) -> Definitio
         "EXTERNAL_TABLE_NOT_FOUND",
         f"there is no external table {name}",
         hint=f"did you mean {guess}?" if guess else "SHOW EXTERNAL TABLES lists those there are",
-        **_at(span),
+        **place_of(span),
     )
-
-
-def _at(span: Span | None) -> dict[str, int]:
-    return {} if span is None else {"line": span.line, "column": span.column}

@@ -66,9 +66,7 @@ def status_of(spark: SparkSession, state: StreamState, opened: Opened | None = N
     """Lag, backlog, staleness and what is wrong: from the log alone, or as brokers say. Never raises for a broken stream: it says why.
     `opened`: its source, if it was opened already."""
     try:
-        if isinstance(opened, Exception):
-            raise opened
-        source = opened or open_source(spark, state.stream.source)
+        source = open_source(spark, state.stream.source, opened)
         offset_time = source.time_ms(state.offset.position)
     except Exception as e:  # storage's own among them: the other streams are shown all the same
         return StreamStatus(invalid_reason=_reason(e))

@@ -284,13 +284,13 @@ def brokers_of(spark: SparkSession, table: Definition) -> Brokers:
 def open_kafka(spark: SparkSession, source: KafkaSource) -> OpenKafka:
     """Asks the brokers for the topic. Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED, CONNECTION_NOT_FOUND, KAFKA_UNREACHABLE,
     KAFKA_REFUSED, CONNECTOR_NOT_LOADED."""
-    found = open_definition(spark, table_of(spark, source))
-    return opened(spark, source, found.table, found.brokers, found.topic)
+    return open_definition(spark, table_of(spark, source), source)
 
 
-def open_definition(spark: SparkSession, table: Definition) -> OpenKafka:
-    """Asks the brokers for the topic of an external table, which the catalog need not have yet. Raises what `open_kafka` raises."""
-    source = KafkaSource(table.name, table.options["topics"])
+def open_definition(spark: SparkSession, table: Definition, source: KafkaSource | None = None) -> OpenKafka:
+    """Asks the brokers for the topic of an external table, which the catalog need not have yet. `source`: the topic as a stream knows it;
+    None: no stream does. Raises what `open_kafka` raises."""
+    source = source or KafkaSource(table.name, table.options["topics"])
     brokers = brokers_of(spark, table)
     return opened(spark, source, table, brokers, describe_topics(spark, brokers, [source.topic])[source.topic])
 

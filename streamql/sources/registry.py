@@ -34,8 +34,13 @@ def read_source(data: Mapping[str, Any]) -> SourceRef:
     return TYPES[data.get("type", TABLE.name)].read(data)
 
 
-def open_source(spark: SparkSession, source: SourceRef) -> OpenSource:
-    """Finds a source again, wherever it is now. Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED."""
+def open_source(spark: SparkSession, source: SourceRef, opened: Opened | None = None) -> OpenSource:
+    """Finds a source again, wherever it is now. `opened`: as `open_many` returned it. Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED,
+    and the error that stands for the source in `opened`."""
+    if isinstance(opened, Exception):
+        raise opened
+    if opened is not None:
+        return opened
     return type_of(source).open(spark, source)
 
 

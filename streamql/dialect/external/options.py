@@ -51,7 +51,7 @@ def read_string(cursor: Cursor, what: str, *, joined: bool = True) -> str:
     """A string literal. `joined`: adjacent literals are one value, as in Spark.
 
     A literal that reads as the key of the next option ends it: else a forgotten comma would make a secret a part of a
-    value that is no secret. `'$' '{'` is always joined: Parser.scala writes the value of a parameter so.
+    value that is not a secret. `'$' '{'` is always joined: Parser.scala writes the value of a parameter so.
     """
     if not cursor.at_string():
         raise cursor.expected(f"{what} as a string literal")

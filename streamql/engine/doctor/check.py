@@ -65,18 +65,11 @@ def with_sources(spark: SparkSession, states: Sequence[StreamState]) -> list[tup
     return list(zip(states, open_many(spark, [(s.stream.source, s.offset) for s in states]), strict=True))
 
 
-def opened_source(spark: SparkSession, state: StreamState, opened: Opened | None) -> OpenSource:
-    """The source of a stream. `opened`: as `with_sources` gives it. Raises what opening it raises."""
-    if isinstance(opened, Exception):
-        raise opened
-    return opened or open_source(spark, state.stream.source)
-
-
 def unread(spark: SparkSession, state: StreamState, opened: Opened | None) -> tuple[OpenSource, Interval] | None:
     """The source of a stream and the interval that it has still to read; None: there is none, or it cannot be opened, which the check of
     sources reports. `opened`: as `with_sources` gives it."""
     try:
-        source = opened_source(spark, state, opened)
+        source = open_source(spark, state.stream.source, opened)
         interval = interval_now(spark, state, source)
     except Exception:
         return None

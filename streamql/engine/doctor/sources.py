@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
-from streamql.engine.doctor.check import Check, Finding, Problem, finding_of, opened_source, unread, with_sources
+from streamql.engine.doctor.check import Check, Finding, Problem, finding_of, unread, with_sources
 from streamql.engine.retention import EXTENDED_BY_MS, extend, forgotten, held_tables, removed_behind
 from streamql.errors import StreamqlError
 from streamql.model import Interval
 from streamql.reading import interval_now
 from streamql.settings import MAX_RETENTION_EXTENSION
 from streamql.sources.protocol import Opened, OpenSource
-from streamql.sources.registry import type_of
+from streamql.sources.registry import open_source, type_of
 from streamql.sources.retention import file_retention_ms, log_retention_ms
 from streamql.sources.table import TRACKING_LINE, OpenTable
 from streamql.times import DAY_MS, iso, now_ms
@@ -34,7 +34,7 @@ class Sources(Check[None]):
     def _finding(self, spark: SparkSession, state: StreamState, opened: Opened | None) -> Finding | None:
         name = str(state.name)
         try:
-            source = opened_source(spark, state, opened)
+            source = open_source(spark, state.stream.source, opened)
             interval = interval_now(spark, state, source)
             for table in held_tables(spark, source, interval):
                 if table.snapshot.configuration.get("delta.enableRowTracking") != "true":

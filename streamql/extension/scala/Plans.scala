@@ -118,7 +118,7 @@ object Plans {
     case _ => false
   }
 
-  /** Whether a plan reads a relation that is no set of files, so that a second read may find other rows (messages of a compacted topic). */
+  /** Whether a plan reads a relation that is not a set of files, so that a second read may find other rows (messages of a compacted topic). */
   def readsOtherThanFiles(plan: LogicalPlan): Boolean = plan.exists {
     case r: LogicalRelation => !r.relation.isInstanceOf[HadoopFsRelation]
     case r: DataSourceV2Relation => !r.table.isInstanceOf[DeltaTableV2] && !r.table.isInstanceOf[FileTable]
