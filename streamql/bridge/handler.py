@@ -13,6 +13,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streamql import dialect, engine
+from streamql.catalog.states import StreamState
+from streamql.catalog.store import catalog_of
 from streamql.consume import consume, transactions
 from streamql.consume.effects import reported_to_client
 from streamql.delta.command import Command
@@ -20,6 +22,7 @@ from streamql.delta.jvm import JavaObject, analyzed, has_classes, java_frame, ja
 from streamql.delta.kafka import explained
 from streamql.delta.names import look_up, qualify
 from streamql.dialect.statements import NameParts
+from streamql.engine.as_of import followed_stream, read_arguments, table_at
 from streamql.engine.guards import guard
 from streamql.engine.reads import (
     backlog_frame,
@@ -28,6 +31,7 @@ from streamql.engine.reads import (
     find_stream,
     named_relation,
     need_stream,
+    refresh_reading,
     table_time_micros,
 )
 from streamql.engine.retention import check_vacuum
@@ -35,7 +39,7 @@ from streamql.engine.suggestions import hint_for
 from streamql.errors import StreamqlError
 from streamql.extension.settings import EXTENSIONS, not_installed
 from streamql.model import Interval
-from streamql.reading import Pin, PinnedIntervals, has_data, read_stream, visible_columns
+from streamql.reading import Pin, PinnedIntervals, has_data, read_image, read_stream, read_token, visible_columns
 from streamql.shared import constants
 from streamql.sources.registry import open_source
 
@@ -162,17 +166,58 @@ class Handler:
             latest = open_source(spark, state.stream.source).latest
             reading = read_stream(spark, state, Interval(latest, latest))
             return scala(spark).Plans.streamRead(analyzed(reading.frame), NO_STREAM, reading.visible)
-        block = transactions.current(spark)
-        seen = None if block is None else block.interval(state)
-        if seen is None and (earlier := self._pinned.get(pin, state.stream.uuid)) is not None:
-            seen = earlier.interval
-        reading = read_stream(spark, state, seen, batch_size(options))
-        pinned = self._pinned.put(pin, state.stream.uuid, Pin(reading.interval, pin))
+        rows_max = batch_size(options)
+        reading = read_stream(spark, state, self._seen(spark, state, pin, None if rows_max is None else pin), rows_max)
+        pinned = self._pin(spark, state, Pin(reading.interval, pin))
         if pinned != reading.interval:
             reading = read_stream(spark, state, pinned)
-        if block is not None:
-            block.pin(state.stream.uuid, reading.interval, pin)
         return scala(spark).Plans.streamRead(analyzed(reading.frame), reading.token, reading.visible)
+
+    def _seen(self, spark: SparkSession, state: StreamState, pin: str, batch_of: str | None = None) -> Interval | None:
+        """The interval of a stream that the statement, or its transaction, has read; None: none. `batch_of`: as `PinnedIntervals.get` has
+        it."""
+        block = transactions.current(spark)
+        in_block = None if block is None else block.interval(state, batch_of)
+        if in_block is not None:
+            return in_block
+        earlier = self._pinned.get(pin, state.stream.uuid, batch_of)
+        return None if earlier is None else earlier.interval
+
+    def _pin(self, spark: SparkSession, state: StreamState, pin: Pin) -> Interval:
+        """Pins what a statement has read; the interval that it is to see."""
+        interval = self._pinned.put(pin.statement, state.stream.uuid, pin)
+        block = transactions.current(spark)
+        if block is not None:
+            block.pin(state.stream.uuid, interval, pin.statement, pin.follows)
+        return interval
+
+    @guarded
+    def asOf(self, jsession: JavaObject, arguments: Sequence[Any], request: str, pin: str) -> JavaObject:  # noqa: N802 (the trait's name)
+        """The node that stands for a table at a point, or at the begin or end of what the statement sees of a stream."""
+        spark = self._session(jsession)
+        context = json.loads(request)
+        with transactions.pending_on_failure(spark, context.get("writer")):
+            asked = read_arguments(list(arguments), context["home"])
+            if asked.form is None:
+                return analyzed(table_at(spark, asked))
+            state, table = followed_stream(spark, asked)
+            reading = read_image(spark, state, asked.form, table.table_id, self._seen(spark, state, pin))
+            pinned = self._pin(spark, state, Pin(reading.interval, pin, follows=True))
+            if pinned != reading.interval:
+                reading = read_image(spark, state, asked.form, table.table_id, pinned)
+            return scala(spark).Plans.follower(analyzed(reading.frame), reading.token)
+
+    @guarded
+    def follow(self, jsession: JavaObject, token: str, pin: str) -> JavaObject:
+        """The node for a table that is read at a stream of which the statement sees another interval by now; None: it sees the same."""
+        spark = self._session(jsession)
+        old = read_token(token)
+        state = catalog_of(spark).by_uuid(spark, old.uuid)
+        seen = None if state is None else self._seen(spark, state, pin)
+        if state is None or seen in (None, old.interval):
+            return None
+        reading = read_image(spark, state, old.form, old.table_id, seen, old.interval)
+        return scala(spark).Plans.follower(analyzed(reading.frame), reading.token)
 
     @guarded
     def function(self, jsession: JavaObject, name: str, arguments: Sequence[Any]) -> JavaObject:
@@ -182,6 +227,9 @@ class Handler:
         if name == _FUNCTIONS["changes"]:
             changes = changes_of(spark, values)
             return scala(spark).Plans.streamRead(analyzed(changes), NO_STREAM, visible_columns(changes))
+        if name == _FUNCTIONS["refresh"]:
+            reading = refresh_reading(spark, values)
+            return scala(spark).Plans.streamRead(analyzed(reading.frame), reading.token, reading.visible)
         if len(values) != 1 or not isinstance(values[0], str):
             raise StreamqlError(
                 "INVALID_ARGUMENT", f"{name} takes one name of a stream", hint=f"{name}('db.s')", function=name

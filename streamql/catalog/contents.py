@@ -9,6 +9,7 @@ from streamql.catalog.states import StreamState
 from streamql.errors import StreamqlError
 from streamql.names import Name
 from streamql.sources.definitions import Definition
+from streamql.sources.protocol import HIDDEN_TYPE
 
 STREAM_DOMAIN = "streamql.stream."
 NAME_DOMAIN = "streamql.name."
@@ -65,6 +66,11 @@ class Contents:
                 hint=f"DROP STREAM {name} takes the name away, and nothing else",
             )
         return state
+
+    def shown(self) -> list[StreamState]:
+        """The streams that can be read, by name; not those of refreshes."""
+        shown = (s for s in self.streams.values() if s.stream.source.type_name != HIDDEN_TYPE)
+        return sorted(shown, key=lambda s: s.name)
 
     def find_definition(self, name: Name) -> Definition | None:
         """The connection or external table of a name. Raises CATALOG_UNREADABLE where its entry cannot be read."""

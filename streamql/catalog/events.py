@@ -35,6 +35,7 @@ def consumption_event(
         "from_version": version_or_none(interval.after),
         "through_version": version_or_none(interval.through),
         "positions": _positions(interval),
+        "details": claim.details,
         "statement": statement.text or claim.text,
         "operation": statement.operation,
         "target": statement.target or None,
@@ -50,6 +51,23 @@ def consumption_event(
         "started_at": claim.started_at_ms,
         "ended_at": ended_ms,
         "outcome": outcome,
+        "error": error,
+    }
+
+
+def refresh_failed(
+    state: StreamState, consumption_id: str, statement: str, user: str, started_ms: int, ended_ms: int, error: str
+) -> dict[str, Any]:
+    """released: a refresh that failed before it claimed its stream."""
+    return {
+        **_about("released", state),
+        "consumption_id": consumption_id,
+        "statement": statement,
+        "operation": "REFRESH",
+        "user_name": user,
+        "started_at": started_ms,
+        "ended_at": ended_ms,
+        "outcome": "FAILED",
         "error": error,
     }
 

@@ -83,6 +83,7 @@ class Claim:
     `is_block`: the statements come one by one (BEGIN TRANSACTION), so that only COMMIT says there are no more. `is_partially_committed`:
     some statements are done, the others fenced, and no process is at work: the same statements, run again, take the claim over. `revision`
     counts how often the claim was written anew: a process that resolves it for its owner must have read all statements that entered it.
+    `details`: what the ledger shall say besides, JSON; None: nothing.
     """
 
     consumption_id: str
@@ -97,6 +98,7 @@ class Claim:
     is_block: bool = False
     is_partially_committed: bool = False
     revision: int = 0
+    details: str | None = None
 
     @property
     def identity(self) -> tuple[str, int, int]:
@@ -260,6 +262,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "is_block": claim.is_block,
         "is_unfinished": claim.is_partially_committed,
         "revision": claim.revision,
+        **({} if claim.details is None else {"details": claim.details}),
     }
 
 
@@ -284,6 +287,7 @@ def _read_claim(data: Mapping[str, Any]) -> Claim:
         data.get("is_block", False),
         data.get("is_unfinished", False),
         read_count(data.get("revision", 0)),
+        data.get("details"),
     )
 
 

@@ -133,10 +133,10 @@ class Catalog:
             )
 
     def all(self, spark: SparkSession) -> list[StreamState]:
-        """Every stream whose entry can be read, by name."""
+        """Every stream whose entry can be read, by name; not those of refreshes."""
         with self._lock:
             self.refresh(spark)
-            return sorted(self._contents.streams.values(), key=lambda s: s.name)
+            return self._contents.shown()
 
     def unreadable(self) -> list[StreamqlError]:
         """Why entries could not be read, at the last read."""
@@ -397,4 +397,4 @@ def catalog_of(spark: SparkSession) -> Catalog:
         return _catalogs[key]
 
 
-definitions.provide(lambda spark, name: catalog_of(spark).definition(spark, name))
+definitions.provide(catalog_of)

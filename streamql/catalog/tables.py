@@ -50,9 +50,9 @@ EVENT_COLUMNS = (
 """One row an event and stream. `from_version` and `through_version`: the interval (from, through] that a consumption took; NULL if its
 source has several parts."""
 
-OPTIONAL_COLUMNS = (("positions", "STRING"),)
+OPTIONAL_COLUMNS = (("positions", "STRING"), ("details", "STRING"))
 """Columns that a catalog of an earlier streamql may lack: its rows are written without them. `positions`: JSON [from, through] of a
-consumption whose source has several parts."""
+consumption whose source has several parts. `details`: JSON of what else a statement says of a consumption: mode and reason of a refresh."""
 
 
 def columns_ddl() -> str:
@@ -145,10 +145,12 @@ _OUTCOME = "CASE outcome WHEN 'UNDECIDED' THEN 'IN_DOUBT' WHEN 'UNFINISHED' THEN
 
 def _consumptions_query(schema: str, path: str | None, columns: Collection[str]) -> str:
     """The ledger: which statement took which versions of which stream into which version of which target."""
-    positions = "positions" if "positions" in columns else "CAST(NULL AS STRING) AS positions"
+    optional = ", ".join(
+        name if name in columns else f"CAST(NULL AS {sql_type}) AS {name}" for name, sql_type in OPTIONAL_COLUMNS
+    )
     return (
         f"SELECT stream, sequence, from_version, through_version, {_OUTCOME} AS outcome, operation, target, target_version, guarantee, "
         "from_json(changes, 'MAP<STRING, BIGINT>') AS changes, rows_written, metrics, "
         "statement, user_name, host, pid, started_at, ended_at, error, stream_id, consumption_id, target_path, "
-        f"{positions} FROM {events_name(schema, path)} WHERE {IS_CONSUMPTION}"
+        f"{optional} FROM {events_name(schema, path)} WHERE {IS_CONSUMPTION}"
     )

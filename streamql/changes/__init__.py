@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.changes import schema
 from streamql.changes.build import HIDDEN_COLUMNS, build
 from streamql.changes.plan import ChangePlan, PlanType, plan_changes, tracking_disabled
-from streamql.changes.scan import Reading, complete
+from streamql.changes.scan import Reading, RowQuery, complete
 from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.table import DeltaTable, Snapshot
 from streamql.errors import StreamqlError
 from streamql.model import StreamMode, Versions
 from streamql.names import quote
 
-__all__ = ["HIDDEN_COLUMNS", "ChangePlan", "PlanType", "change_set", "explain", "read_commits"]
+__all__ = ["HIDDEN_COLUMNS", "ChangePlan", "PlanType", "RowQuery", "change_set", "explain", "read_commits"]
 
 
 def change_set(
@@ -24,16 +26,17 @@ def change_set(
     mode: StreamMode,
     table: DeltaTable | None = None,
     end: Snapshot | None = None,
+    query: RowQuery | None = None,
 ) -> DataFrame:
     """The changes of a Delta table over an interval: the three metadata columns, the table's columns as of `interval.through`, then
-    HIDDEN_COLUMNS. Lazy.
+    HIDDEN_COLUMNS. Lazy. `query`: what is shown of the table's rows, in place of its columns; None: all.
 
     STANDARD: at most one DELETE or INSERT, or one UPDATE_BEFORE with one UPDATE_AFTER, for each row identity; versions and times are
     those of the row image shown. APPEND_ONLY: rows as first inserted. Raises STREAM_STALE, CHANGE_TRACKING_DISABLED,
     INCOMPATIBLE_SCHEMA_CHANGE, RESERVED_COLUMN_NAME, CHANGES_UNREADABLE, before any job runs.
     """
     reading, plan = _prepare(spark, path, interval, mode, table, end)
-    return build(reading, plan)
+    return build(replace(reading, query=query), plan)
 
 
 def explain(spark: SparkSession, path: str, interval: Versions, mode: StreamMode) -> ChangePlan:

@@ -40,7 +40,7 @@ INSERT, DELETE = "INSERT", "DELETE"
 
 def build(reading: Reading, plan: ChangePlan) -> DataFrame:
     """The rows of a plan: the three metadata columns, the table's columns, then HIDDEN_COLUMNS."""
-    if plan.type is PlanType.NOTHING:
+    if plan.type is PlanType.NOTHING and reading.query is None:
         return reading.table.nothing(reading.end, METADATA_DDL, _HIDDEN_DDL)
     _check_files_exist(reading, plan)
     times = reading.table.commit_times(reading.end, reading.commits)
@@ -91,7 +91,7 @@ def _apart(reading: Reading, plan: ChangePlan) -> list[Part]:
 
 
 def _initial_rows(reading: Reading, _: ChangePlan) -> list[Part]:
-    return [Part(reading.table.rows(reading.end), INSERT)]
+    return [Part(reading.shown(reading.table.rows(reading.end)), INSERT)]
 
 
 def _appended(reading: Reading, plan: ChangePlan) -> list[Part]:
@@ -106,7 +106,7 @@ def _initial_appended(reading: Reading, plan: ChangePlan) -> list[Part]:
     if len(reading.epochs) > 1:
         check_readable_at_end(reading.epochs, 0)
     before = in_final_columns(reading, reading.table.rows(start), reading.epochs[0], origins=False)
-    return [Part(before, INSERT), *(_appended(reading, plan) if plan.inserted else [])]
+    return [Part(reading.shown(before), INSERT), *(_appended(reading, plan) if plan.inserted else [])]
 
 
 def _minimize(reading: Reading, plan: ChangePlan) -> list[Part]:
@@ -163,7 +163,12 @@ def _minimize_moved(reading: Reading, plan: ChangePlan) -> list[Part]:
     return [Part(unfold(select(summed, sides), _names(reading)))]
 
 
+def _nothing(reading: Reading, _: ChangePlan) -> list[Part]:
+    return [Part(scan(reading, ()), INSERT)]
+
+
 _BUILDERS: dict[PlanType, Callable[[Reading, ChangePlan], list[Part]]] = {
+    PlanType.NOTHING: _nothing,
     PlanType.ADDED_ONLY: _apart,
     PlanType.REMOVED_ONLY: _apart,
     PlanType.ADDED_AND_REMOVED: _apart,

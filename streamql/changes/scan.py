@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,6 +20,17 @@ from streamql.delta.log import Commit, FileState, Json
 from streamql.delta.table import BASE_ROW_ID, FILE_VERSION, ROW_ID, ROW_VERSION, DeltaTable, FileRows, Snapshot
 from streamql.errors import StreamqlError
 from streamql.names import quote
+
+
+class RowQuery(Protocol):
+    """A query that makes at most one row of each row of a table: filters and projections."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The columns that it makes."""
+
+    def rows(self, rows: DataFrame, carried: Sequence[str]) -> DataFrame:
+        """Returns its rows, made of rows of the table: the columns `carried` of those rows, then its own. Lazy."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,8 @@ class Reading:
     """Whether the interval ends at the newest version: only then are files that it added certain to be there."""
     changed: Mapping[int, FileRows] = field(default_factory=dict)
     """By weight: the rows of files in another state that the deletion vectors lost (-1), or gave back (+1)."""
+    query: RowQuery | None = None
+    """What is shown of the table's rows. It is put below the comparison of old and new rows. None: they are shown as they are."""
 
     @cached_property
     def changed_types(self) -> frozenset[str]:
@@ -47,12 +60,20 @@ class Reading:
 
     @property
     def columns(self) -> list[str]:
-        """The table's columns at the end of the interval."""
-        return schema.column_names(self.end.metadata)
+        """The columns that are shown: those of the query, or the table's at the end of the interval."""
+        return schema.column_names(self.end.metadata) if self.query is None else list(self.query.columns)
+
+    def shown(self, rows: DataFrame, origins: bool = False) -> DataFrame:
+        """Rows of the table, in its final columns, as rows of the query."""
+        return rows if self.query is None else self.query.rows(rows, _own_columns(origins))
+
+
+def _own_columns(origins: bool) -> list[str]:
+    return [ROW_ID, ROW_VERSION, *((BASE_ROW_ID, FILE_VERSION) if origins else ())]
 
 
 def scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> DataFrame:
-    """The rows of the pieces, in the final columns: for each partitioning one scan of whole files, and one of changed ones."""
+    """The rows of the pieces, as they are shown: for each partitioning one scan of whole files, and one of changed ones."""
     parts = []
     for epoch, group in _by_partitioning(reading, pieces):
         descriptor = _descriptor(reading, epoch)
@@ -67,11 +88,11 @@ def scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> Da
                 rows = reading.table.scan(descriptor, files, chosen, origins, loose)
                 parts.append(in_final_columns(reading, rows, epoch, origins))
     if not parts:
-        return reading.table.scan(reading.end.handle, (), None, origins)
+        return reading.shown(reading.table.scan(reading.end.handle, (), None, origins), origins)
     result = parts[0]
     for part in parts[1:]:
         result = result.unionByName(part)
-    return result
+    return reading.shown(result, origins)
 
 
 def complete(reading: Reading, plan: ChangePlan) -> tuple[Reading, ChangePlan]:
@@ -153,8 +174,7 @@ def in_final_columns(reading: Reading, rows: DataFrame, epoch: schema.Epoch, ori
         schema.fields(reading.end.metadata),
         reading.table.schema(reading.end),
     )
-    own = [ROW_ID, ROW_VERSION, *((BASE_ROW_ID, FILE_VERSION) if origins else ())]
-    return rows.select(*own, *shown)
+    return rows.select(*_own_columns(origins), *shown)
 
 
 def followed(get: Callable[[str], Column], old: Sequence[Json], new: Sequence[Json], types: StructType) -> list[Column]:

@@ -6,7 +6,7 @@ Identity of a column: its physical name where column mapping is on (Delta, PROTO
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +68,12 @@ def identity(field: Json) -> str:
 
 def check_reserved(metadata: Json, table: str, **where: int | None) -> None:
     """Raises RESERVED_COLUMN_NAME if a column is named like a metadata column of streams."""
-    for name in column_names(metadata):
+    check_names(column_names(metadata), table, **where)
+
+
+def check_names(names: Iterable[str], table: str, **where: int | None) -> None:
+    """`check_reserved` for the columns of a table or a view."""
+    for name in names:
         if name.lower() in METADATA_COLUMNS or name.lower().startswith(OWN_PREFIX):
             raise StreamqlError(
                 "RESERVED_COLUMN_NAME",

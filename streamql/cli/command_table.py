@@ -16,7 +16,8 @@ from streamql.cli.usage import Parser
 class Command:
     """A command. `in_session`: its `run` takes (spark, options), else (options); both give the exit code.
 
-    `reads_only`: the command only reads: if there is no data directory, it makes none and says so. `failed`: its exit code where it fails.
+    `reads_only`: the command needs what is there: if there is no data directory, it makes none and says so. `failed`: its exit code if
+    it fails.
     `takes_all`: what stands behind its name is another program's, and is left in `options.arguments.rest` as it is; `arguments` is not
     called. A module may have `check(options)`, which says what is wrong before Spark starts. `refuses`: those of the options of all
     commands that would do nothing here.
@@ -62,6 +63,9 @@ COMMANDS = {
         Command("has-data", "whether a stream has data, as an exit code: 0 yes, 1 no, 2 error", True, True, failed=2),
         Command("watch", "the same as streams, live", True, True),
         Command("report", "a page of HTML on lag, consumption, lineage and staleness", True, True),
+        Command(
+            "refresh", "refresh dynamic tables: all, some, or those that are due; --loop is a scheduler", True, True
+        ),
         Command("run", "run a script once, or every so often, or when a stream has data", True),
         Command(
             "spark-sql",

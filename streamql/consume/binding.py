@@ -11,15 +11,17 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume.claims.errors import gone
 from streamql.delta.command import Command
+from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, SourceRef, is_ordered
-from streamql.reading import Token, read_stream, read_token
+from streamql.reading import Token, read_image, read_stream, read_token
+from streamql.sources.protocol import HIDDEN_TYPE
 from streamql.sources.registry import open_source
 
 NO_INTERVALS: Mapping[str, Interval] = {}
 
 
 def tokens_of(command: Command) -> list[Token]:
-    """The reads of a statement, each once."""
+    """The reads of streams in a statement, each once."""
     return [read_token(text) for text in command.tokens]
 
 
@@ -45,7 +47,7 @@ def bind(
     """One interval for each of the streams: the one that is `fixed`, else one that starts at its offset.
 
     Reads that were made for another one (another consumer was first, or parts of the statement were made at different times) are given
-    this one.
+    this one. So are tables that are read AT one of the streams or at its END.
     """
     intervals: dict[str, Interval] = {}
     reads = tokens_of(command)  # to bind one stream anew changes no other's
@@ -57,7 +59,17 @@ def bind(
             intervals[uuid] = tokens[0].interval
         else:
             intervals[uuid] = _rebind(spark, command, state, tokens, wanted)
+        _follow(spark, command, state, intervals[uuid])
     return intervals
+
+
+def _follow(spark: SparkSession, command: Command, state: StreamState, interval: Interval) -> None:
+    """Lets the tables that are read AT a stream or at its END show the interval."""
+    for old in map(read_token, command.followers):
+        if old.uuid != state.stream.uuid or old.interval == interval:
+            continue
+        reading = read_image(spark, state, old.form, old.table_id, interval, old.interval)
+        command.rebind(old.text, reading.frame, reading.token)
 
 
 def _fits(token: Token, wanted: Interval | None, offset: Offset) -> bool:
@@ -69,6 +81,9 @@ def _fits(token: Token, wanted: Interval | None, offset: Offset) -> bool:
 def _rebind(
     spark: SparkSession, command: Command, state: StreamState, tokens: Sequence[Token], wanted: Interval | None
 ) -> Interval:
+    if wanted is None and state.stream.source.type_name == HIDDEN_TYPE:
+        message = f"another refresh of {state.stream.source.name} was first"
+        raise StreamqlError("STREAM_MOVED", message, hint="REFRESH it again")
     rows_max = min((t.rows_max for t in tokens if t.rows_max is not None), default=None)
     now = wanted
     for old in tokens:

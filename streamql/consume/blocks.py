@@ -76,21 +76,22 @@ class Block:
         """The transaction's claim, as it is now; None: no statement has entered."""
         return self._consumption.claim
 
-    def interval(self, state: StreamState) -> Interval | None:
-        """The interval that reads of a stream show; None: no statement of the transaction has read it."""
+    def interval(self, state: StreamState, batch_of: str | None = None) -> Interval | None:
+        """The interval that reads of a stream show; None: no statement of the transaction has read it. `batch_of`: as `PinnedIntervals.get`
+        takes it."""
         self._used = time.monotonic()
         uuid = state.stream.uuid
         if self.claim is not None and uuid in self.claim.intervals:
             return self.claim.intervals[uuid]
-        if (pin := self._pinned.get(TRANSACTION, uuid)) is not None:
+        if (pin := self._pinned.get(TRANSACTION, uuid, batch_of)) is not None:
             return pin.interval
         if state.claim is not None and state.claim.is_partially_committed and state.claim.is_block:
             return state.claim.intervals[uuid]
         return None
 
-    def pin(self, uuid: str, interval: Interval, statement: str) -> None:
-        """Pins the interval that a statement has read."""
-        self._pinned.put(TRANSACTION, uuid, Pin(interval, statement))
+    def pin(self, uuid: str, interval: Interval, statement: str, follows: bool = False) -> None:
+        """Pins the interval that a statement has read. `follows`: it has read tables AT the stream or at its END only."""
+        self._pinned.put(TRANSACTION, uuid, Pin(interval, statement, follows))
 
     def _pinned_before(self, uuid: str, statement: str) -> Interval | None:
         """The interval that another statement than the given one has pinned; None: there is none."""

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState, lowest
 from streamql.catalog.store import catalog_of
-from streamql.consume.binding import sources_of
+from streamql.consume.binding import sources_of, tokens_of
 from streamql.consume.claims import errors
 from streamql.consume.claims.heartbeat import Heartbeat
 from streamql.consume.claims.outcomes import ClaimOutcome
@@ -136,7 +136,9 @@ class Consumption:
 
     def _new(self, command: Command) -> Claim:
         self._id = self._id or str(uuid.uuid4())
-        return new_claim(self._spark, self._id, command.text[:TEXT_CHARACTERS_MAX], is_block=self._is_block)
+        details = next((t.details for t in tokens_of(command) if t.details is not None), None)
+        text = command.text[:TEXT_CHARACTERS_MAX]
+        return new_claim(self._spark, self._id, text, is_block=self._is_block, details=details)
 
     def _prepared(
         self, command: Command, i: int, target: Target, base: Claim, lead: str, known: ClaimedStatement | None

@@ -59,6 +59,14 @@ def pending_on_failure(spark: SparkSession, writer: Mapping[str, str] | None) ->
     return nullcontext() if block is None or writer is None else block.pending_on_failure(writer["key"], writer["text"])
 
 
+def refuse_in_block(spark: SparkSession, what: str) -> None:
+    """Refuses a statement that a transaction cannot hold. Raises INVALID_TRANSACTION_STATE."""
+    if is_open(spark):
+        raise StreamqlError(
+            "INVALID_TRANSACTION_STATE", f"{what} inside of a transaction", hint="COMMIT or ROLLBACK first"
+        )
+
+
 def refuse_own(spark: SparkSession, state: StreamState) -> None:
     """Refuses a statement about a stream that the session's own transaction holds. Raises INVALID_TRANSACTION_STATE."""
     block = _find(spark)

@@ -68,6 +68,11 @@ class Command:
         return str(self._handle.tokens()).splitlines()
 
     @property
+    def followers(self) -> list[str]:
+        """The tokens of tables that are read AT a stream or at its END, each once."""
+        return str(self._handle.followers()).splitlines()
+
+    @property
     def text(self) -> str:
         """The statement as it was written, as far as Spark kept it."""
         return str(self._handle.text())

@@ -5,11 +5,19 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from streamql.delta.jvm import scala, session_of
+from streamql.shared import constants
 
 
 def neutral_clone(spark: SparkSession) -> SparkSession:
     """Makes a session for our own statements. It has the user's settings of storage and speed; its changes are its own."""
     return SparkSession(spark.sparkContext, scala(spark).Neutral.cloned(session_of(spark)))
+
+
+def dynamic_session(spark: SparkSession) -> SparkSession:
+    """Makes a session that may write the tables and views of dynamic tables, which the extension keeps others from."""
+    made = neutral_clone(spark)
+    made.conf.set(constants("dynamicTables")["setting"], "true")
+    return made
 
 
 def neutral(spark: SparkSession) -> SparkSession:

@@ -231,6 +231,10 @@ class DeltaTable:
         """All rows of a version, as `scan` shows them. Lazy."""
         return frame(self._spark, self._reader.table(snapshot.handle))
 
+    def image(self, snapshot: Snapshot) -> DataFrame:
+        """All rows of a version, as a query reads them: the table's own columns. Lazy."""
+        return frame(self._spark, self._reader.image(snapshot.handle))
+
     def commit_times(self, snapshot: Snapshot, commits: Sequence[Commit]) -> JavaObject:
         """What tells when a version was committed (`images.shown`): these commits from memory, earlier ones from the log, where it still
         has them."""

@@ -52,7 +52,7 @@ def changes_splice(cursor: Cursor, relation: Relation) -> list[Splice] | None:
     call = _call(relation.parts, mode, points)
     if relation.is_source:
         call = f"(SELECT * FROM {call})"  # MERGE's USING takes a name or a query
-    alias = "" if _has_alias(reader) else f" AS {quote(relation.parts[-1])}"
+    alias = "" if has_alias(reader) else f" AS {quote(relation.parts[-1])}"
     return [Splice(tokens[relation.first].start, tokens[reader.index - 1].end, call + alias)]
 
 
@@ -76,20 +76,22 @@ def _read_mode(reader: Cursor) -> str:
     return _MODES[word]
 
 
-def _has_alias(reader: Cursor) -> bool:
+def has_alias(reader: Cursor) -> bool:
+    """Whether the next token is the alias of the relation that ends before it."""
     return name_part(reader.token) is not None and not reader.at_any(_NO_ALIAS)
 
 
 def _call(parts: NameParts, mode: str, points: list[PointInTime]) -> str:
     arguments = [quoted_parts(parts), quote_string(mode)]
     for point, has_side in zip(points, (True, False), strict=False):
-        arguments += [quote_string(point.type), _value(point)]
+        arguments += [quote_string(point.type), value_of(point)]
         if has_side:
             arguments.append("true" if point.before else "false")
     return f"streamql_changes({', '.join(arguments)})"
 
 
-def _value(point: PointInTime) -> str:
+def value_of(point: PointInTime) -> str:
+    """The value of a point in time as an argument of a function."""
     if point.stream is not None:
         return quoted_parts(point.stream)
     return point.expression if point.expression is not None else str(point.version)

@@ -2,13 +2,18 @@
 
 The hard part is what Spark accepts too: a table may be named `stream`, so `DROP TABLE stream` and `DESC stream` are
 Spark's while `DROP TABLE STREAM s` is ours. The rule: where Spark's grammar has a meaning for a text, it is Spark's.
-It has two exceptions:
+It has these exceptions:
 
 - DESC [TABLE] STREAM s, which Spark reads as column s of table stream;
-- CREATE EXTERNAL TABLE … USING KAFKA, since Spark's table could not be the source of a stream.
+- CREATE EXTERNAL TABLE … USING KAFKA, since Spark's table could not be the source of a stream;
+- CREATE MATERIALIZED VIEW m … AS query, which Spark parses for its pipelines and runs nowhere else;
+- REFRESH DYNAMIC TABLE d and REFRESH MATERIALIZED VIEW m, alone and behind EXPLAIN. Spark reads REFRESH with any text as a
+  path, and rejects a path with spaces, but not one with comments in their place.
 
 DESC CONNECTION c follows the rule: Spark reads it as column c of table connection, a name that tables do have. Spark
-rejects DESC STORAGE CONNECTION c, so that text is ours.
+rejects DESC STORAGE CONNECTION c, so that text is ours. In the same way DESC DYNAMIC TABLE is Spark's, as column table of
+table dynamic, and DESC DYNAMIC TABLE d is ours. EXPLAIN CREATE MATERIALIZED VIEW, CREATE STREAMING TABLE and CREATE FLOW
+are Spark's.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from dataclasses import replace
 
 from streamql.dialect.create import parse_create
 from streamql.dialect.cursor import Cursor
+from streamql.dialect.dynamic.recognize import DYNAMIC_VERBS, recognize_dynamic
 from streamql.dialect.external.connections import (
     parse_create_connection,
     parse_describe_connection,
@@ -32,6 +38,7 @@ from streamql.dialect.external.tables import (
     parse_show_create_external,
     parse_show_external,
 )
+from streamql.dialect.listing import read_listing
 from streamql.dialect.points import POSITIONS_EXAMPLE, positions_point, version_number
 from streamql.dialect.properties import is_set_table_properties, parse_set_table_properties
 from streamql.dialect.statements import (
@@ -48,7 +55,7 @@ from streamql.dialect.statements import (
     Statement,
 )
 from streamql.dialect.tasks import task_refused
-from streamql.dialect.tokens import TokenType, head, scan, span, unterminated
+from streamql.dialect.tokens import head, scan, span, unterminated
 from streamql.dialect.transactions import recognize_transaction
 
 DROP_GRAMMAR = "DROP [TABLE] STREAM [IF EXISTS] name"
@@ -90,13 +97,13 @@ def parse(text: str) -> Statement | None:
     ours that has a fault.
     """
     first = next(scan(text), None)
-    if first is None or first.key not in _RECOGNIZERS:
+    if first is None or first.key not in (*_RECOGNIZERS, *DYNAMIC_VERBS):
         return None
     if (refused := task_refused(text)) is not None:
         raise refused
     # ALTER TABLE … SET PROPERTIES is known by its keys; of all others the first words are enough.
     cursor = Cursor(text) if first.key == "ALTER" else Cursor(text, head(text, _HEAD))
-    rule = _RECOGNIZERS[first.key](cursor)
+    rule = _recognize(first.key, cursor)
     if rule is None:
         return None
     cursor = Cursor(text)
@@ -109,6 +116,14 @@ def parse(text: str) -> Statement | None:
 
 
 # --- is it ours? Each function moves the cursor as it likes.
+
+
+def _recognize(verb: str, cursor: Cursor) -> _Parse | None:
+    dynamic = recognize_dynamic(cursor)
+    if dynamic is not None or verb not in _RECOGNIZERS:
+        return dynamic
+    cursor.index = 0
+    return _RECOGNIZERS[verb](cursor)
 
 
 def _recognize_create(cursor: Cursor) -> _Parse | None:
@@ -293,40 +308,8 @@ def _parse_show(cursor: Cursor) -> ShowStreams:
         cursor.take("FULL")
     cursor.take("TABLE")
     cursor.expect("STREAMS")
-    show = ShowStreams(terse=bool(terse))
-    while not cursor.at_end() and not cursor.at(";"):
-        show = _show_clause(cursor, show)
-    return show
-
-
-def _show_clause(cursor: Cursor, show: ShowStreams) -> ShowStreams:
-    """The clauses so far and the next one; Snowflake's order (LIKE before IN) is as good as ours."""
-    start = cursor.token
-    if cursor.at("STARTS", "WITH"):
-        raise cursor.refused("STARTS WITH", "SHOW STREAMS has patterns", "write LIKE 'prefix%'")
-    if cursor.at_any(("IN", "FROM")) and show.schema is None:
-        return replace(show, schema=cursor.schema("streams", ("LIKE", "WHERE", "LIMIT")))
-    if cursor.at_any(("LIKE", "WHERE")) and (show.like is not None or show.where is not None):
-        raise cursor.error(
-            "SHOW STREAMS takes one LIKE or one WHERE", hint="put both conditions into WHERE: name LIKE 'pattern' AND …"
-        )
-    if cursor.take("LIKE"):
-        return replace(show, like=cursor.string("the pattern"))
-    if cursor.take("WHERE"):
-        return replace(show, where=cursor.raw("a condition", lambda: _at_limit(cursor)))
-    if cursor.at("LIMIT") and show.limit is None:
-        cursor.advance()
-        limit = cursor.integer()
-        if limit is None:
-            raise cursor.expected("a number of rows", "write LIMIT 10")
-        return replace(show, limit=limit)
-    if cursor.at_any(("IN", "FROM", "LIMIT")):
-        raise cursor.error(f"{start.key} is given twice")
-    raise cursor.expected("IN, LIKE, WHERE or LIMIT")
-
-
-def _at_limit(cursor: Cursor) -> bool:
-    return cursor.at("LIMIT") and cursor.tokens[min(cursor.index + 1, len(cursor.tokens) - 1)].type is TokenType.NUMBER
+    show = read_listing(cursor, "SHOW STREAMS", "streams")
+    return ShowStreams(show.schema, show.like, show.where, show.limit, terse)
 
 
 def _parse_describe(cursor: Cursor) -> DescribeStream:

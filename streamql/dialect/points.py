@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from typing import Literal
@@ -15,12 +16,10 @@ from streamql.errors import StreamqlError
 POINT_GRAMMAR = "{AT | BEFORE} (TIMESTAMP => expression | OFFSET => -seconds | VERSION => n | STREAM => 'stream')"
 
 POSITIONS_EXAMPLE = """'{"0": 17, "1": 20}'"""
-"""A position in a source of several partitions, as statements spell it."""
+"""A position in a source of several parts, as statements spell it."""
 
-_POSITION = r"""\s*"(0|[1-9][0-9]{0,9})"\s*:\s*(0|[1-9][0-9]{0,18})\s*"""
-_POSITIONS = re.compile(rf"\s*\{{{_POSITION}(?:,{_POSITION})*\}}\s*", re.ASCII)
-_PARTITION_MAX = 2**31 - 1  # Kafka numbers partitions by 32-bit integers
-_OFFSET_MAX = 2**63 - 1
+_NUMBER_MAX = 2**63 - 1
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _REFUSED = {
     "STATEMENT": "Delta's log does not know statement ids",
@@ -71,27 +70,42 @@ def _positions(cursor: Cursor, before: bool) -> PointInTime | None:
 
 
 def positions_point(cursor: Cursor, hint: str) -> PointInTime:
-    """The string literal that comes next as a position in a source of several partitions. Raises INVALID_POINT_IN_TIME."""
+    """The string literal that comes next as a position in a source of several parts. Raises INVALID_POINT_IN_TIME."""
     token = cursor.token
     positions = parse_positions(cursor.string("a position"))
     if positions is None:
-        message = "a position is a JSON object of partition and offset, each partition once: numbers from 0"
+        message = "a position is a JSON object of partition and offset, or of table and version, each once: whole numbers from 0"
         raise cursor.error(message, hint=hint, token=token, code="INVALID_POINT_IN_TIME")
     return PointInTime("POSITIONS", positions=positions)
 
 
 def parse_positions(text: str) -> tuple[tuple[str, int], ...] | None:
-    """The (partition, offset) pairs of a text such as {"0": 17, "1": 20}, ordered by partition; None: it is none.
+    """The (part, number) pairs of a JSON object such as {"0": 17, "1": 20} or {"db.orders": 17}; None: the text is not such an object.
 
-    An object without a partition is none: it would place a stream before everything, which a typing error should not.
+    Parts that are numbers come first, ordered as numbers, then all others, ordered as text. What the parts mean is for the source
+    to check. An object without parts is not a position: it would place a stream before everything, which a typing error should not.
     """
-    if _POSITIONS.fullmatch(text) is None:
+    try:
+        pairs: object = json.loads(text, object_pairs_hook=tuple)
+    except (ValueError, RecursionError):
         return None
-    pairs = [(partition, int(offset)) for partition, offset in re.findall(_POSITION, text)]
-    is_valid = len({partition for partition, _ in pairs}) == len(pairs) and all(
-        int(partition) <= _PARTITION_MAX and offset <= _OFFSET_MAX for partition, offset in pairs
-    )
-    return tuple(sorted(pairs, key=lambda pair: int(pair[0]))) if is_valid else None
+    if not isinstance(pairs, tuple) or not pairs or not all(_is_position(*pair) for pair in pairs):
+        return None
+    positions = dict(pairs)
+    return tuple(sorted(positions.items(), key=_order)) if len(positions) == len(pairs) else None
+
+
+def _is_position(part: str, number: object) -> bool:
+    # type(): True is an int too. No catalog can store a lone surrogate.
+    is_number = type(number) is int and 0 <= number <= _NUMBER_MAX
+    return is_number and bool(part) and _SURROGATE.search(part) is None
+
+
+def _order(position: tuple[str, int]) -> tuple[bool, int, str, str]:
+    part = position[0]
+    is_number = part.isascii() and part.isdigit()
+    digits = part.lstrip("0") if is_number else ""
+    return not is_number, len(digits), digits, part
 
 
 PointType = Literal["TIMESTAMP", "OFFSET", "VERSION", "STREAM"]

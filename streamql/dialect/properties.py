@@ -6,7 +6,6 @@ from streamql.dialect.cursor import Cursor
 from streamql.dialect.spelling import nearest
 from streamql.dialect.statements import SetTableProperties
 from streamql.dialect.tokens import Token, TokenType, name_part, string_value
-from streamql.errors import StreamqlError
 from streamql.shared import constants
 
 PROPERTIES_GRAMMAR = "ALTER TABLE name SET PROPERTIES ('change_tracking' = 'true' [, 'data_retention_days' = 'n'])"
@@ -110,7 +109,7 @@ class _Properties:
             elif key == _RETENTION_DAYS:
                 self.data_retention_days = self._days()
             else:
-                self.others[key] = self._value(key)
+                self.others[key] = read_value(self.cursor, key)
             if self.cursor.take(")"):
                 return
             self.cursor.expect(",", hint="properties are separated by commas, the list ends with )")
@@ -124,17 +123,7 @@ class _Properties:
             raise cursor.error(message, hint=f"did you mean '{meant}'?", code="INVALID_PROPERTY")
         if _written(cursor.token) in _OURS and cursor.key(1) != ".":
             return _written(cursor.advance())
-        if cursor.at_string():
-            return string_value(cursor.advance())
-        parts = []
-        while True:
-            part = name_part(cursor.token)
-            if part is None:
-                raise cursor.expected("a property")
-            cursor.advance()
-            parts.append(part)
-            if not cursor.take("."):
-                return ".".join(parts)
+        return read_key(cursor)
 
     def _days(self) -> int:
         token = self.cursor.token
@@ -145,16 +134,28 @@ class _Properties:
             raise self.cursor.error(message, hint=hint, token=token, code="INVALID_PROPERTY")
         return days
 
-    def _value(self, key: str) -> str:
-        cursor = self.cursor
-        token = cursor.token
-        if cursor.at_string():
-            return cursor.string("the value")
-        if cursor.at_any(("TRUE", "FALSE")):
-            return cursor.advance().text.lower()
-        if token.type is TokenType.NUMBER:
-            return cursor.advance().text
-        raise self._not_a_value(key)
 
-    def _not_a_value(self, key: str) -> StreamqlError:
-        return self.cursor.expected(f"the value of {key}: a string, a number, TRUE or FALSE", f"write '{key}' = '…'")
+def read_key(cursor: Cursor) -> str:
+    """The key of a property: a string, or parts with dots between them (delta.appendOnly)."""
+    if cursor.at_string():
+        return string_value(cursor.advance())
+    parts = []
+    while True:
+        part = name_part(cursor.token)
+        if part is None:
+            raise cursor.expected("a property")
+        cursor.advance()
+        parts.append(part)
+        if not cursor.take("."):
+            return ".".join(parts)
+
+
+def read_value(cursor: Cursor, key: str) -> str:
+    """The value of a property: a string, a number, TRUE or FALSE."""
+    if cursor.at_string():
+        return cursor.string("the value")
+    if cursor.at_any(("TRUE", "FALSE")):
+        return cursor.advance().text.lower()
+    if cursor.token.type is TokenType.NUMBER:
+        return cursor.advance().text
+    raise cursor.expected(f"the value of {key}: a string, a number, TRUE or FALSE", f"write '{key}' = '…'")

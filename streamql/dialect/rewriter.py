@@ -1,10 +1,12 @@
-"""Statements that stay Spark's but need splices: change queries, WITH CONSUME, names with $, MERGE from a stream."""
+"""Statements that stay Spark's but need splices: change queries, tables AT a point, WITH CONSUME, names with $, MERGE from
+a stream."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
+from streamql.dialect.as_of import as_of_splice
 from streamql.dialect.changes import changes_splice
 from streamql.dialect.consume import Options, check_batch_size, consumed_names, read_options
 from streamql.dialect.cursor import Cursor
@@ -19,7 +21,7 @@ from streamql.shared import constants
 IsStream = Callable[[NameParts], bool]
 
 _MAY_CHANGE = re.compile(
-    r"CHANGES|CONSUME|MERGE|MAX_BATCH_SIZE|SYSTEM\$STREAM_|METADATA\$|CHANGE\$", re.IGNORECASE | re.ASCII
+    r"CHANGES|CONSUME|MERGE|MAX_BATCH_SIZE|SYSTEM\$STREAM_|METADATA\$|CHANGE\$|=>", re.IGNORECASE | re.ASCII
 )
 FUNCTIONS = {
     "SYSTEM$STREAM_HAS_DATA": constants("functions")["hasData"],
@@ -51,9 +53,9 @@ def rewrite(text: str, is_stream: IsStream, columns_of: ColumnsOf) -> Rewrite | 
     splices = dollar_names(tokens)
     asked: list[tuple[Relation, Options]] = []
     for relation in found:
-        change_query = changes_splice(cursor, relation)
-        if change_query is not None:
-            splices += change_query
+        table_read = changes_splice(cursor, relation) or as_of_splice(cursor, relation)
+        if table_read is not None:
+            splices += table_read
             continue
         options = read_options(cursor, relation, statement)
         if options is None:

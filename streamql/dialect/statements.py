@@ -6,19 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from streamql.dialect.dynamic.statements import (
+    AlterDynamicTable,
+    CreateDynamicTable,
+    DescribeDynamicTable,
+    DropDynamicTable,
+    ExplainRefresh,
+    RefreshDynamicTable,
+    ShowCreateDynamicTable,
+    ShowDynamicTables,
+    ShowRefreshHistory,
+    VerifyDynamicTable,
+)
+from streamql.dialect.elements import NameParts as NameParts  # noqa: PLC0414 - other modules import it from here
+from streamql.dialect.elements import RenameTo as RenameTo  # noqa: PLC0414
+from streamql.dialect.elements import SetComment as SetComment  # noqa: PLC0414
+from streamql.dialect.elements import Span as Span  # noqa: PLC0414
 from streamql.model import SourceType, StreamMode
-
-NameParts = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Span:
-    """A piece of the statement's text: offsets [start, end) in characters, and where it starts (from 1)."""
-
-    start: int
-    end: int
-    line: int
-    column: int
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class PointInTime:
     """AT | BEFORE (type => value).
 
     `expression` is SQL text for TIMESTAMP and OFFSET (seconds, negative = back), `version` a number for VERSION,
-    `stream` the name for STREAM. `positions` is (partition, offset) pairs for POSITIONS, ordered by partition.
+    `stream` the name for STREAM. `positions` is (part, number) pairs for POSITIONS, ordered as `parse_positions` says.
     """
 
     type: Literal["TIMESTAMP", "OFFSET", "VERSION", "STREAM", "POSITIONS"]
@@ -65,22 +69,8 @@ class DropStream:
 
 
 @dataclass(frozen=True)
-class SetComment:
-    """SET COMMENT = '…', or UNSET COMMENT (None)."""
-
-    comment: str | None
-
-
-@dataclass(frozen=True)
-class RenameTo:
-    """RENAME TO name."""
-
-    name: NameParts
-
-
-@dataclass(frozen=True)
 class SetOffset:
-    """SET OFFSET VERSION n | TIMESTAMP expression | '{"partition": offset, …}' | TO LATEST (point is None)."""
+    """SET OFFSET VERSION n | TIMESTAMP expression | '{"part": number, …}' | TO LATEST (point is None)."""
 
     point: PointInTime | None
 
@@ -271,6 +261,16 @@ Statement = (
     | ShowExternalTables
     | DescribeExternalTable
     | ShowCreateExternalTable
+    | CreateDynamicTable
+    | DropDynamicTable
+    | AlterDynamicTable
+    | RefreshDynamicTable
+    | VerifyDynamicTable
+    | ExplainRefresh
+    | ShowDynamicTables
+    | ShowRefreshHistory
+    | DescribeDynamicTable
+    | ShowCreateDynamicTable
     | BeginTransaction
     | CommitTransaction
     | RollbackTransaction

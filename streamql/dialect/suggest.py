@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from streamql.dialect.cursor import Cursor
+from streamql.dialect.dynamic.words import LISTS, TYPES
 from streamql.dialect.external.tables import clauses, uses_kafka
 from streamql.dialect.parser import AFTER_TABLE_NAME, parse
 from streamql.dialect.rewriter import COLUMNS, FUNCTIONS
@@ -22,19 +23,6 @@ _BETWEEN = frozenset(("OR", "REPLACE", "TABLE", "FULL", "TERSE", "CREATE", "IF",
 
 _NOT_HERE: tuple[tuple[frozenset[str], tuple[str, ...], str, str], ...] = (
     (
-        frozenset((*_VERBS, "REFRESH")),
-        ("DYNAMIC", "TABLE"),
-        "dynamic tables",
-        "make a table, and bring it up to date with MERGE from a stream",
-    ),
-    (frozenset(("SHOW",)), ("DYNAMIC", "TABLES"), "dynamic tables", "SHOW TABLES lists tables, SHOW STREAMS streams"),
-    (
-        frozenset((*_VERBS, "REFRESH")),
-        ("MATERIALIZED", "VIEW"),
-        "materialized views",
-        "make a table, and bring it up to date with MERGE from a stream",
-    ),
-    (
         frozenset(("ALTER",)),
         ("STORAGE", "CONNECTION"),
         "ALTER STORAGE CONNECTION",
@@ -50,6 +38,13 @@ _NOT_HERE: tuple[tuple[frozenset[str], tuple[str, ...], str, str], ...] = (
 
 _EXTERNAL = ("EXTERNAL", "TABLE")
 _CONNECTION = ("STORAGE", "CONNECTION")
+_DYNAMIC = (
+    ("CREATE",),
+    ("CREATE", "OR", "REPLACE"),
+    ("SHOW", "CREATE"),
+    ("EXPLAIN", "REFRESH"),
+    *((verb,) for verb in ("DROP", "ALTER", "DESC", "DESCRIBE", "REFRESH", "VERIFY")),
+)
 _PHRASES: tuple[tuple[str, ...], ...] = (
     *(
         (*verb, *_CONNECTION)
@@ -60,7 +55,12 @@ _PHRASES: tuple[tuple[str, ...], ...] = (
     ("SHOW", "CONNECTIONS"),
     *((*verb, *_EXTERNAL) for verb in (("DROP",), ("DESC",), ("DESCRIBE",), ("SHOW", "CREATE"))),
     ("SHOW", "EXTERNAL", "TABLES"),
+    *(("SHOW", *words, "REFRESH", "HISTORY") for words in TYPES),
+    *(("SHOW", *words) for words in LISTS),
+    *((*verb, *words) for verb in _DYNAMIC for words in TYPES),
 )
+_MIXED = {("DYNAMIC", "VIEW"): TYPES[0], ("MATERIALIZED", "TABLE"): TYPES[1]}
+"""Words of one type with the other's, and the type that they are nearest to."""
 _KAFKA_PHRASES = (("CREATE", *_EXTERNAL), ("CREATE", "OR", "REPLACE", *_EXTERNAL))
 """Ours only if USING KAFKA follows."""
 
@@ -69,8 +69,8 @@ def explain_rejected(text: str) -> StreamqlError | None:
     """The error to show for a statement that Spark rejected, if there is a better one than Spark's; else None.
 
     SYNTAX_ERROR with "did you mean CREATE STREAM?" for one that is within 2 mistakes per word of a statement of ours;
-    UNSUPPORTED_CLAUSE for statements of other systems with streams (tasks, dynamic tables, materialized views), and for
-    EXPLAIN of a statement of ours.
+    UNSUPPORTED_CLAUSE for tasks of other systems, for ALTER of what is replaced as a whole, and for EXPLAIN of a statement
+    of ours.
     """
     cursor = Cursor(text)
     if cursor.at_end() or cursor.token.type is not TokenType.WORD:
@@ -81,6 +81,7 @@ def explain_rejected(text: str) -> StreamqlError | None:
         or _not_here(cursor)
         or _misspelt(cursor)
         or _misspelt_phrase(cursor)
+        or _mixed_type(cursor)
         or _kafka_table(cursor)
         or _dollar_name(cursor)
     )
@@ -100,7 +101,10 @@ def _explained(cursor: Cursor) -> StreamqlError | None:
         is_ours = True
     if not is_ours:
         return None
-    hint = "run the statement without EXPLAIN; EXPLAIN SELECT … FROM stream shows how a stream is read"
+    hint = (
+        "run the statement without EXPLAIN; EXPLAIN SELECT … FROM stream shows how a stream is read, "
+        "EXPLAIN REFRESH DYNAMIC TABLE how a table is refreshed"
+    )
     return cursor.refused("EXPLAIN", "a statement of streamql's own has no plan", hint)
 
 
@@ -174,7 +178,7 @@ def _did_you_mean(cursor: Cursor, keywords: list[str]) -> StreamqlError | None:
 
 
 def _misspelt_phrase(cursor: Cursor) -> StreamqlError | None:
-    """The error for a statement whose first keywords are nearly one of the phrases about connections and external tables."""
+    """The error for a statement whose first keywords are nearly one of the phrases."""
     for phrase in (*_PHRASES, *_KAFKA_PHRASES):
         written = cursor.tokens[: len(phrase)]
         if not all(_is_nearly(token.key, word) for token, word in zip(written, phrase, strict=False)):
@@ -184,6 +188,16 @@ def _misspelt_phrase(cursor: Cursor) -> StreamqlError | None:
             if phrase in _KAFKA_PHRASES and not uses_kafka(cursor.tokens, len(phrase)):
                 return None
             return _not_a_statement(cursor, written, phrase, wrong)
+    return None
+
+
+def _mixed_type(cursor: Cursor) -> StreamqlError | None:
+    """The error for DYNAMIC VIEW and MATERIALIZED TABLE."""
+    for phrase in _DYNAMIC:
+        size = len(phrase)
+        meant = _MIXED.get((cursor.key(size), cursor.key(size + 1)))
+        if meant is not None and cursor.at(*phrase):
+            return _not_a_statement(cursor, cursor.tokens[: size + 2], (*phrase, *meant), cursor.tokens[size])
     return None
 
 

@@ -9,6 +9,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql.consume import transactions
 from streamql.dialect import parse
+from streamql.dialect.dynamic.statements import (
+    AlterDynamicTable,
+    CreateDynamicTable,
+    DescribeDynamicTable,
+    DropDynamicTable,
+    ExplainRefresh,
+    RefreshDynamicTable,
+    ShowCreateDynamicTable,
+    ShowDynamicTables,
+    ShowRefreshHistory,
+    VerifyDynamicTable,
+)
 from streamql.dialect.statements import (
     AlterStream,
     BeginTransaction,
@@ -33,6 +45,21 @@ from streamql.dialect.statements import (
     Statement,
 )
 from streamql.engine.ddl import alter_stream, create_stream, drop_stream, set_table_properties
+from streamql.engine.dynamic.ddl import alter_dynamic, create_dynamic, drop_dynamic
+from streamql.engine.dynamic.show import (
+    EXPLAIN_COLUMNS,
+    HISTORY_COLUMNS,
+    REFRESH_COLUMNS,
+    VERIFY_COLUMNS,
+    describe_dynamic_table,
+    explain_refresh,
+    refresh_dynamic_table,
+    show_create_dynamic_table,
+    show_dynamic_tables,
+    show_refresh_history,
+    verify_dynamic_table,
+)
+from streamql.engine.dynamic.show import TABLES_COLUMNS as DYNAMIC_COLUMNS
 from streamql.engine.external import (
     CONNECTIONS_COLUMNS,
     TABLES_COLUMNS,
@@ -68,6 +95,13 @@ _RESULTS: dict[type, tuple[str, Callable[[SparkSession, Any], DataFrame]]] = {
     DescribeConnection: (DESCRIBE_COLUMNS, describe_connection),
     DescribeExternalTable: (DESCRIBE_COLUMNS, describe_external_table),
     ShowCreateExternalTable: (CREATE_COLUMNS, show_create_external_table),
+    ShowDynamicTables: (DYNAMIC_COLUMNS, show_dynamic_tables),
+    DescribeDynamicTable: (DESCRIBE_COLUMNS, describe_dynamic_table),
+    ShowCreateDynamicTable: (CREATE_COLUMNS, show_create_dynamic_table),
+    ShowRefreshHistory: (HISTORY_COLUMNS, show_refresh_history),
+    RefreshDynamicTable: (REFRESH_COLUMNS, refresh_dynamic_table),
+    VerifyDynamicTable: (VERIFY_COLUMNS, verify_dynamic_table),
+    ExplainRefresh: (EXPLAIN_COLUMNS, explain_refresh),
 }
 
 _EVENTS: dict[type, Callable[[SparkSession, Any, str], None]] = {
@@ -78,6 +112,9 @@ _EVENTS: dict[type, Callable[[SparkSession, Any, str], None]] = {
     CreateExternalTable: create_external_table,
     DropConnection: drop_connection,
     DropExternalTable: drop_external_table,
+    CreateDynamicTable: create_dynamic,
+    AlterDynamicTable: alter_dynamic,
+    DropDynamicTable: drop_dynamic,
     SetTableProperties: lambda spark, statement, _: set_table_properties(spark, statement),
     BeginTransaction: lambda spark, *_: transactions.begin(spark),
     CommitTransaction: lambda spark, *_: transactions.commit(spark),

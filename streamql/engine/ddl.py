@@ -43,7 +43,7 @@ from streamql.errors import StreamqlError
 from streamql.model import Offset, Stream, StreamMode
 from streamql.names import Name
 from streamql.sources.protocol import OpenSource
-from streamql.sources.registry import TYPES, open_source, type_of
+from streamql.sources.registry import open_source, type_of
 from streamql.sources.table import open_table
 from streamql.times import now_ms
 
@@ -107,13 +107,6 @@ def _new_state(spark: SparkSession, statement: CreateStream, name: Name, text: s
 def _trackable(spark: SparkSession, statement: CreateStream) -> tuple[OpenSource, StreamMode]:
     """The source, if a stream can be made on it, and the stream's mode."""
     where = place_of(statement.source_span)
-    if not any(statement.source_type in t.statement_types for t in TYPES.values()):
-        raise StreamqlError(
-            "UNSUPPORTED_SOURCE",
-            f"streams on {_with_article(statement.source_type.value)} are not supported, only on a TABLE or an EXTERNAL TABLE",
-            hint="CREATE STREAM s ON TABLE t",
-            **where,
-        )
     name = qualify(spark, statement.source)
     found = named_source(spark, name, where.get("line"), where.get("column"))
     type_ = type_of(found)
@@ -131,11 +124,11 @@ def _trackable(spark: SparkSession, statement: CreateStream) -> tuple[OpenSource
 
 
 def _with_article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'AEIOU' else 'a'} {noun}"
+    return f"{'an' if noun[0] in 'AEIOUaeiou' else 'a'} {noun}"
 
 
 def check_free(spark: SparkSession, name: Name, span: Span | None) -> None:
-    """Raises SCHEMA_NOT_FOUND, and NAME_ALREADY_IN_USE if a table, a view or an external table has the name."""
+    """Raises SCHEMA_NOT_FOUND, and NAME_ALREADY_IN_USE if a table, a view or a definition has the name."""
     if not schema_exists(spark, name.catalog, name.schema):
         raise StreamqlError(
             "SCHEMA_NOT_FOUND",
@@ -145,7 +138,7 @@ def check_free(spark: SparkSession, name: Name, span: Span | None) -> None:
         )
     definition = catalog_of(spark).definition(spark, name)
     if definition is not None or look_up(spark, name).type != "missing":
-        what = "a table or view" if definition is None else f"an {definition.type.value}"
+        what = "a table or view" if definition is None else _with_article(definition.type.value)
         raise StreamqlError(
             "NAME_ALREADY_IN_USE", f"{name} is {what}", hint="choose another name", name=str(name), **place_of(span)
         )

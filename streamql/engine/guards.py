@@ -10,7 +10,10 @@ from streamql.catalog.store import catalog_of
 from streamql.delta.names import qualify
 from streamql.engine.reads import find_stream
 from streamql.errors import StreamqlError, counted
-from streamql.sources.definitions import DefinitionType
+from streamql.names import Name
+from streamql.sources.definitions import Definition, DefinitionType
+from streamql.sources.dynamic import TYPES as DYNAMIC_TYPES
+from streamql.sources.dynamic import all_dynamic
 
 log = logging.getLogger("streamql")
 
@@ -32,11 +35,13 @@ def _guard(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
     if command.startswith("DROP SCHEMA"):
         schema = parts[-1].lower()
         inside = [str(s.name) for s in catalog.all(spark) if s.name.schema.lower() == schema]
-        tables = catalog.definitions(spark, DefinitionType.EXTERNAL_TABLE)
-        external = [str(t.name) for t in tables if t.name.schema.lower() == schema]
+        types = (DefinitionType.EXTERNAL_TABLE, *DYNAMIC_TYPES)
+        tables = [t for type_ in types for t in catalog.definitions(spark, type_) if t.name.schema.lower() == schema]
+        external = [str(t.name) for t in tables]
         if inside or external:
-            counts = [counted(len(n), what) for n, what in ((inside, "stream"), (external, "external table")) if n]
-            drops = [f"DROP STREAM {n}" for n in inside] + [f"DROP EXTERNAL TABLE {n}" for n in external]
+            held = [("stream", len(inside)), *((t.value, sum(d.type is t for d in tables)) for t in types)]
+            counts = [counted(n, what) for what, n in held if n]
+            drops = [f"DROP STREAM {n}" for n in inside] + [f"DROP {t.type.value.upper()} {t.name}" for t in tables]
             raise StreamqlError(
                 "NAME_ALREADY_IN_USE",
                 f"schema {parts[-1]} holds {' and '.join(counts)}, e.g. {(inside + external)[0]}",
@@ -46,7 +51,7 @@ def _guard(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
         return
     state = find_stream(spark, parts)
     if state is None:
-        _guard_external_table(spark, command, parts)
+        _guard_definition(spark, command, parts)
         return
     hint = (
         f"DROP STREAM {state.name}"
@@ -56,15 +61,23 @@ def _guard(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
     raise StreamqlError("NAME_ALREADY_IN_USE", f"{command}: {state.name} is a stream", hint=hint, name=str(state.name))
 
 
-def _guard_external_table(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
+def _guard_definition(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
     try:
-        table = catalog_of(spark).definition(spark, qualify(spark, parts))
+        name = qualify(spark, parts)
+        table = catalog_of(spark).definition(spark, name) or _stored_in(spark, name)
     except StreamqlError as e:
         if e.code == "SCHEMA_NOT_FOUND":  # no name at all
             return
         raise
     if table is not None:
-        drop = f"DROP EXTERNAL TABLE {table.name}"
+        drop = f"DROP {table.type.value.upper()} {table.name}"
         hint = drop if command.startswith("DROP") else f"choose another name, or {drop} first"
-        message = f"{command}: {table.name} is an external table"
+        article = "an" if table.type is DefinitionType.EXTERNAL_TABLE else "a"
+        what = f"is {article} {table.type.value}" if name.key == table.name.key else f"holds the rows of {table.name}"
+        message = f"{command}: {name} {what}"
         raise StreamqlError("NAME_ALREADY_IN_USE", message, hint=hint, name=str(table.name))
+
+
+def _stored_in(spark: SparkSession, name: Name) -> Definition | None:
+    """The dynamic table whose rows are in the table of a name. None: no dynamic table's are."""
+    return next((t.definition for t in all_dynamic(spark) if t.backing.name.key == name.key), None)

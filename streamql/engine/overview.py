@@ -1,4 +1,4 @@
-"""The status of all streams: how each stands, which process consumes it now, and its last entry in the ledger."""
+"""The status of all streams and dynamic tables: how each stands, which process consumes it now, and its last entry in the ledger."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from streamql.catalog.states import Claim, StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume.claims.liveness import is_abandoned
 from streamql.delta.jvm import sentence
+from streamql.engine.dynamic.facts import DynamicFacts, dynamic_facts
 from streamql.engine.ledger import Consumption, Newest, newest
 from streamql.engine.status import StreamStatus, statuses
 from streamql.errors import StreamqlError
 from streamql.model import parts_or_none, version_or_none
+from streamql.sources.dynamic import DynamicTable
 from streamql.sources.registry import type_of
 from streamql.times import now_ms
 
@@ -74,24 +76,31 @@ class StreamFacts:
 
 @dataclass(frozen=True)
 class Overview:
-    """All streams, by name, as they stood at a time (milliseconds since 1970)."""
+    """All streams and dynamic tables, by name, as they stood at a time (milliseconds since 1970)."""
 
     at_ms: int
     streams: tuple[StreamFacts, ...]
+    dynamic: tuple[DynamicFacts, ...] = ()
 
 
-def overview(spark: SparkSession, chosen: Sequence[StreamState] | None = None) -> Overview:
-    """How streams stand now: those chosen, or all. From the logs, and one job over the ledger; a broken stream is listed with its reason.
+def overview(
+    spark: SparkSession,
+    chosen: Sequence[StreamState] | None = None,
+    tables: Sequence[DynamicTable] | None = None,
+) -> Overview:
+    """How streams and dynamic tables stand now: those chosen, or all. From the logs, and a job each over the ledger; a broken stream is
+    listed with its reason.
 
     Raises CATALOG_UNREADABLE.
     """
     states = catalog_of(spark).all(spark) if chosen is None else list(chosen)
+    dynamic = () if tables is not None and not tables else tuple(dynamic_facts(spark, tables))
     if not states:
-        return Overview(now_ms(), ())
+        return Overview(now_ms(), (), dynamic)
     ledger = _newest(spark)
     found = statuses(spark, states)
     facts = tuple(_facts(spark, s, status, ledger.get(s.stream.uuid)) for s, status in zip(states, found, strict=True))
-    return Overview(now_ms(), facts)
+    return Overview(now_ms(), facts, dynamic)
 
 
 def _newest(spark: SparkSession) -> dict[str, Newest]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -15,10 +17,20 @@ from streamql.dialect.statements import PointInTime
 from streamql.engine.points import offset_at
 from streamql.engine.suggestions import missing_stream, missing_table
 from streamql.errors import StreamqlError
-from streamql.model import Interval, SourceRef, StreamMode, TableSource, is_ordered, parts_or_none, version_or_none
+from streamql.model import (
+    Interval,
+    Parts,
+    SourceRef,
+    StreamMode,
+    TableSource,
+    is_ordered,
+    parts_or_none,
+    version_or_none,
+)
 from streamql.names import Name
-from streamql.reading import interval_now, is_due
+from streamql.reading import StreamReading, interval_now, is_due, read_stream
 from streamql.shared import constants
+from streamql.sources.protocol import HIDDEN_TYPE
 from streamql.sources.registry import TYPES, find_source, open_source
 from streamql.sources.table import find_table
 
@@ -29,7 +41,8 @@ def find_stream(spark: SparkSession, parts: Sequence[str]) -> StreamState | None
         name = qualify(spark, tuple(parts))
     except StreamqlError:
         return None
-    return catalog_of(spark).find(spark, name)
+    found = catalog_of(spark).find(spark, name)
+    return None if found is not None and found.stream.source.type_name == HIDDEN_TYPE else found
 
 
 def need_stream(
@@ -86,7 +99,7 @@ def _no_source(spark: SparkSession, name: Name, line: int | None, column: int | 
     """The error for a name that is not a source: says what it is instead."""
     found = look_up(spark, name)
     where = {"line": line, "column": column}
-    if find_source(spark, name) is not None:
+    if found.type == "missing" and find_source(spark, name) is not None:
         return StreamqlError(
             "NOT_A_DELTA_TABLE",
             f"{name} is an external table, and this statement takes a Delta table",
@@ -95,9 +108,9 @@ def _no_source(spark: SparkSession, name: Name, line: int | None, column: int | 
         )
     if found.type == "view":
         return StreamqlError(
-            "UNSUPPORTED_SOURCE",
-            f"{name} is a view: streams can be made on tables and external tables",
-            hint="make the stream on the view's table",
+            "NOT_A_DELTA_TABLE",
+            f"{name} is a view, and this statement takes a Delta table",
+            hint="name the table that the view reads",
             **where,
         )
     if found.type == "managed":
@@ -129,8 +142,8 @@ def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
     parts, mode, point_type, value, before, *rest = arguments
     name = qualify(spark, parse_name(str(parts)))
     source = open_source(spark, named_source(spark, name))
-    start = offset_at(spark, source, _point(str(point_type), value, bool(before))).position
-    end = offset_at(spark, source, _point(str(rest[0]), rest[1], False)).position if rest else source.latest
+    start = offset_at(spark, source, read_point(str(point_type), value, bool(before))).position
+    end = offset_at(spark, source, read_point(str(rest[0]), rest[1], False)).position if rest else source.latest
     if not is_ordered(start, end):
         raise StreamqlError(
             "INVALID_POINT_IN_TIME",
@@ -140,7 +153,8 @@ def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
     return source.changes(Interval(start, end), StreamMode(str(mode)))
 
 
-def _point(point_type: str, value: object, before: bool) -> PointInTime:
+def read_point(point_type: str, value: object, before: bool) -> PointInTime:
+    """A point in time that reached a function as its arguments. Raises INVALID_POINT_IN_TIME for a version that is not a number."""
     if point_type == "VERSION":
         if not isinstance(value, int) or isinstance(value, bool):
             raise StreamqlError("INVALID_POINT_IN_TIME", f"VERSION => {value} is no version", hint="VERSION => 3")
@@ -152,6 +166,21 @@ def _point(point_type: str, value: object, before: bool) -> PointInTime:
     if point_type == "TIMESTAMP":
         return PointInTime("TIMESTAMP", before, expression=quote_string(str(value)))
     return PointInTime("OFFSET", before, expression=str(value))
+
+
+def refresh_reading(spark: SparkSession, arguments: Sequence[object]) -> StreamReading:
+    """streamql_refresh('stream id', '{"table": version, …}', 'details'): what a refresh writes. Only refreshes write such a call."""
+    stream_id, through, details = (str(a) for a in arguments)
+    state = catalog_of(spark).by_uuid(spark, stream_id)
+    if state is None or state.stream.source.type_name != HIDDEN_TYPE:
+        raise StreamqlError(
+            "STREAM_NOT_FOUND", f"no dynamic table is refreshed by {stream_id}", hint="REFRESH DYNAMIC TABLE d"
+        )
+    end = Parts.of({str(part): int(version) for part, version in json.loads(through).items()})
+    if not is_ordered(state.offset.position, end):
+        raise StreamqlError("STREAM_MOVED", "another refresh was first", hint="run the refresh again")
+    interval = Interval(state.offset.position, end, state.offset.initial)
+    return replace(read_stream(spark, state, interval), details=details)
 
 
 _ACCESS = constants("access")

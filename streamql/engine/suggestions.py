@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
@@ -15,6 +15,7 @@ from streamql.errors import StreamqlError
 from streamql.model import METADATA_COLUMNS, StreamMode
 from streamql.names import Name, quote_if_needed
 from streamql.sources.definitions import DefinitionType
+from streamql.sources.dynamic import all_dynamic
 from streamql.sources.registry import type_of
 
 
@@ -116,6 +117,19 @@ def missing_stream(
         elif guess is not None:
             hint = f"did you mean {_as_written(parts, guess)}?"
     return StreamqlError("STREAM_NOT_FOUND", message, hint=hint, line=line, column=column, name=wanted)
+
+
+def missing_dynamic(spark: SparkSession, parts: Sequence[str], where: Mapping[str, int]) -> StreamqlError:
+    """DYNAMIC_TABLE_NOT_FOUND, with the nearest one."""
+    guess = nearest(parts[-1], [t.name.object for t in all_dynamic(spark)], _mistakes(parts[-1]))
+    return StreamqlError(
+        "DYNAMIC_TABLE_NOT_FOUND",
+        f"there is no dynamic table or materialized view {'.'.join(parts)}",
+        hint=f"did you mean {guess}?"
+        if guess
+        else "SHOW DYNAMIC TABLES and SHOW MATERIALIZED VIEWS list those there are",
+        **where,
+    )
 
 
 def missing_table(spark: SparkSession, name: Name, line: int | None = None, column: int | None = None) -> StreamqlError:

@@ -1,4 +1,4 @@
-"""Objects of the catalog that sources are made of, and that are no streams: storage connections and external tables.
+"""Objects of the catalog beside streams: storage connections, external tables, dynamic tables and materialized views.
 
 The catalog stores them, and is above this package. It hands its reader over by `provide`.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 from pyspark.sql import SparkSession
 
@@ -20,15 +21,18 @@ class DefinitionType(Enum):
 
     CONNECTION = "storage connection"
     EXTERNAL_TABLE = "external table"
+    DYNAMIC_TABLE = "dynamic table"
+    MATERIALIZED_VIEW = "materialized view"
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A storage connection or an external table, as its statement defined it.
+    """What a statement defined.
 
-    `options`: of a connection, Kafka's own settings; of a table, those of its OPTIONS clause. They hold references to secrets, never a
-    secret. `connection`: the name of a table's connection; empty for a connection. `columns`: those of a table, in their order.
-    `sequence`: how often it was written. `text`: the statement.
+    `options`: of a connection, Kafka's own settings; of an external table, those of its OPTIONS clause. They hold references to secrets,
+    never a secret. Of a dynamic table, the fields of `sources.dynamic.DynamicTable`. `connection`: the name of an external table's
+    connection; empty for what has none. `columns`: those of a table, in their order. `sequence`: how often it was written. `text`: the
+    statement.
     """
 
     uuid: str
@@ -49,22 +53,39 @@ def connection_name(name: str) -> Name:
     return Name("", "", name)
 
 
-Reader = Callable[[SparkSession, Name], Definition | None]
+class Reader(Protocol):
+    """How the catalog answers questions about definitions."""
 
-_reader: Reader | None = None
+    def definition(self, spark: SparkSession, name: Name) -> Definition | None:
+        """Returns the definition of a name; None: the name has none."""
+
+    def definitions(self, spark: SparkSession, type_: DefinitionType) -> list[Definition]:
+        """Returns all definitions of a type, by name."""
 
 
-def provide(reader: Reader) -> None:
-    """Sets what looks a definition up by its name. The catalog calls it when it is imported."""
-    global _reader
-    _reader = reader
+_reader_of: Callable[[SparkSession], Reader] | None = None
+
+
+def provide(reader_of: Callable[[SparkSession], Reader]) -> None:
+    """Sets what finds the catalog of a session. The catalog calls it when it is imported."""
+    global _reader_of
+    _reader_of = reader_of
+
+
+def _reader(spark: SparkSession) -> Reader:
+    if _reader_of is None:
+        raise StreamqlError("INTERNAL_ERROR", "definitions are read before the catalog was imported")
+    return _reader_of(spark)
+
+
+def find_definitions(spark: SparkSession, type_: DefinitionType) -> list[Definition]:
+    """All definitions of a type, by name. Raises CATALOG_UNREADABLE."""
+    return _reader(spark).definitions(spark, type_)
 
 
 def find_definition(spark: SparkSession, name: Name, type_: DefinitionType) -> Definition | None:
     """The definition of a name; None: the name stands for nothing, or for something else. Raises CATALOG_UNREADABLE."""
-    if _reader is None:
-        raise StreamqlError("INTERNAL_ERROR", "definitions are read before the catalog was imported")
-    found = _reader(spark, name)
+    found = _reader(spark).definition(spark, name)
     return found if found is not None and found.type is type_ else None
 
 

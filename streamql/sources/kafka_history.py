@@ -70,12 +70,7 @@ def check_start(topic: Topic, position: Parts) -> None:
     for part, offset in position.numbers:
         first, last = topic.earliest.get(int(part)), topic.latest.get(int(part))
         if first is None or last is None:
-            raise StreamqlError(
-                "INVALID_POINT_IN_TIME",
-                f"the topic {topic.name} has no partition {part}",
-                hint=f"its partitions are {', '.join(map(str, sorted(topic.latest)))}",
-                topic=topic.name,
-            )
+            raise _no_partition(topic, part, {})
         if not first <= offset <= last:
             raise StreamqlError(
                 "INVALID_POINT_IN_TIME",
@@ -86,10 +81,14 @@ def check_start(topic: Topic, position: Parts) -> None:
 
 
 def named(topic: Topic, point: Point) -> Parts:
-    """The position that a statement names. Partitions that it leaves out stay where the stream is. Raises INVALID_POINT_IN_TIME if there
-    is no stream yet and a partition is left out."""
+    """The position that a statement names. Partitions that it leaves out stay where the stream is. Raises INVALID_POINT_IN_TIME if it
+    names what is not a partition of the topic, or if there is no stream yet and a partition is left out."""
     assert point.positions is not None
     given = dict(point.positions.numbers)
+    partitions = {str(p) for p in topic.latest}
+    unknown = [part for part in given if part not in partitions]
+    if unknown:
+        raise _no_partition(topic, unknown[0], point.where)
     if point.base is not None:
         assert isinstance(point.base, Parts)
         return Parts.of(dict(point.base.numbers) | given)
@@ -103,6 +102,16 @@ def named(topic: Topic, point: Point) -> Parts:
             **point.where,
         )
     return point.positions
+
+
+def _no_partition(topic: Topic, part: str, where: Mapping[str, int]) -> StreamqlError:
+    return StreamqlError(
+        "INVALID_POINT_IN_TIME",
+        f"the topic {topic.name} has no partition {part}",
+        hint=f"its partitions are {', '.join(map(str, sorted(topic.latest)))}",
+        topic=topic.name,
+        **where,
+    )
 
 
 def first_ms(point: Point) -> int:

@@ -14,6 +14,9 @@ from streamql.model import SourceType as StatementType
 from streamql.names import Name
 from streamql.times import DAY_MS, now_ms
 
+HIDDEN_TYPE = "refresh"
+"""The type of source of hidden streams: the query of a dynamic table. Only a refresh reads and consumes such a stream."""
+
 
 @dataclass(frozen=True)
 class Backlog:

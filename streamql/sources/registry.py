@@ -10,11 +10,16 @@ from pyspark.sql import SparkSession
 
 from streamql.model import Offset, SourceRef
 from streamql.names import Name
+from streamql.sources.dynamic import DYNAMIC_TABLE, MATERIALIZED_VIEW
 from streamql.sources.kafka_type import KAFKA
 from streamql.sources.protocol import Opened, OpenSource, Peek, SourceType
+from streamql.sources.refresh import REFRESH
 from streamql.sources.table import TABLE
+from streamql.sources.view import VIEW
 
-TYPES: Mapping[str, SourceType] = MappingProxyType({type_.name: type_ for type_ in (TABLE, KAFKA)})
+TYPES: Mapping[str, SourceType] = MappingProxyType(
+    {type_.name: type_ for type_ in (TABLE, KAFKA, DYNAMIC_TABLE, MATERIALIZED_VIEW, VIEW, REFRESH)}
+)
 """All types, by name. In this order a name is looked up."""
 
 

@@ -148,13 +148,21 @@ class OpenTable:
     def as_at(self, position: Position, frame: DataFrame, end: Position) -> DataFrame:
         """The change set of an interval that ends at `end`, in the table's columns of a later version, NULL in those that came since. Lazy.
         Raises INCOMPATIBLE_SCHEMA_CHANGE."""
-        version, end_version = version_of(position), version_of(end)
-        then, now = self.table.at(end_version).metadata, self.table.at(version)
+        return self.followed(frame, version_of(end), version_of(position), METADATA_COLUMNS, HIDDEN_COLUMNS)
+
+    def followed(
+        self, frame: DataFrame, end: int, version: int, before: Sequence[str], behind: Sequence[str]
+    ) -> DataFrame:
+        """Rows in the columns that the table had at version `end`, in those of a later version; `before` and `behind` are columns of
+        others, which stay. Lazy. Raises INCOMPATIBLE_SCHEMA_CHANGE."""
+        if end == version:
+            return frame
+        then, now = self.table.at(end).metadata, self.table.at(version)
         if then["schemaString"] == now.metadata["schemaString"]:
             return frame
-        check_compatible(Epoch(end_version, then), now.metadata, version)
+        check_compatible(Epoch(end, then), now.metadata, version)
         columns = followed(lambda name: frame[quote(name)], fields(then), fields(now.metadata), self.table.schema(now))
-        return frame.select(*METADATA_COLUMNS, *columns, *(frame[quote(name)] for name in HIDDEN_COLUMNS))
+        return frame.select(*(frame[quote(n)] for n in before), *columns, *(frame[quote(n)] for n in behind))
 
     def commits(self, versions: Versions) -> list[Commit]:
         """The commits of an interval. Raises STREAM_STALE."""

@@ -42,6 +42,12 @@ TEXTS = (
 )
 
 
+def followed(spark: SparkSession, point: str) -> DataFrame:
+    """A table at a stream or at its END, joined with the stream."""
+    table = spark.sql(f"SELECT id, v FROM t {point} (STREAM => 's')")
+    return table.join(spark.table("s").select("id"), "id")
+
+
 def writers(spark: SparkSession) -> dict[str, Callable[[], object]]:
     """The same rows of stream s, written in different ways."""
 
@@ -94,6 +100,8 @@ def writers(spark: SparkSession) -> dict[str, Callable[[], object]]:
         "overwrite 1": lambda: rows().writeTo("b").overwrite(F.col("id") > 1),
         "overwrite 2": lambda: rows().writeTo("b").overwrite(F.col("id") > 2),
         "overwritePartitions": lambda: rows().writeTo("p").overwritePartitions(),
+        "append of a table at the begin": lambda: followed(spark, "AT").writeTo("b").append(),
+        "append of a table at the end": lambda: followed(spark, "END").writeTo("b").append(),
         "create": lambda: rows().writeTo("c").create(),
         "create of a text": lambda: named().writeTo("c").create(),
         "create of a text, with a property": lambda: named().writeTo("c").tableProperty("x", "y").create(),

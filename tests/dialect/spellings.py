@@ -30,7 +30,7 @@ from streamql.dialect.statements import (
 from streamql.model import SourceType, StreamMode
 from streamql.names import quote
 
-from . import spellings_kafka
+from . import spellings_dynamic, spellings_kafka
 
 # --- random statements, as data
 
@@ -107,6 +107,7 @@ statements = st.one_of(
     st.builds(ShowCreateStream, names),
     tracked,
     spellings_kafka.statements,
+    spellings_dynamic.statements,
     st.sampled_from([BeginTransaction(), CommitTransaction(), RollbackTransaction(), RollbackStatement()]),
 )
 
@@ -273,7 +274,7 @@ class Renderer:
             return ["ROLLBACK", "STATEMENT"]
         if isinstance(statement, SetTableProperties):
             return self.tracked(statement)
-        pieces = spellings_kafka.render(self, statement)
+        pieces = spellings_kafka.render(self, statement) or spellings_dynamic.render(self, statement)
         assert pieces is not None
         return pieces
 
@@ -286,7 +287,7 @@ _KEYWORDS = (
     "SET UNSET COMMENT RENAME TO LATEST DESC DESCRIBE APPEND_ONLY TRUE FALSE IN FROM LIKE WHERE LIMIT "
     "VIEW"
 )
-KEYWORDS = frozenset(_KEYWORDS.split()) | spellings_kafka.KEYWORDS
+KEYWORDS = frozenset(_KEYWORDS.split()) | spellings_kafka.KEYWORDS | spellings_dynamic.KEYWORDS
 
 
 @st.composite

@@ -182,19 +182,32 @@ def test_spans_say_where() -> None:
         ("", None),
         ('{"0": 17', None),
         ('{"0": 17,}', None),
-        ('{"00": 17}', None),
+        ('{"00": 17}', (("00", 17),)),
+        ('{"default.orders": 17, "spark_catalog.default.items": 3}', (("default.orders", 17), ("spark_catalog.default.items", 3))),
+        ('{"b": 1, "10": 2, "a": 3, "9": 4}', (("9", 4), ("10", 2), ("a", 3), ("b", 1))),
+        ('{"`a \\"b`.c": 1, "\\u6d41": 0}', (('`a "b`.c', 1), ("流", 0))),
+        ('{"": 17}', None),
+        ('{"a": 17, "\\u0061": 18}', None),
+        ('{"\\ud800": 17}', None),
+        ('{"0": null}', None),
+        ('{"0": NaN}', None),
+        ('{"0": 1.0}', None),
+        ('{"t": {"0": 17}}', None),
+        ('{"0": 1} {"1": 1}', None),
+        ("null", None),
+        ("17", None),
         ('{"0": 017}', None),
-        ('{"-1": 17}', None),
+        ('{"-1": 17}', (("-1", 17),)),
         ('{"0": -2}', None),
         ('{"0": "17"}', None),
         ('{"0": true}', None),
         ('{"0": 1e3}', None),
         ('{0: 17}', None),
         ('{"0": 17, "0": 17}', None),
-        ('{"2147483648": 1}', None),
+        ('{"2147483648": 1}', (("2147483648", 1),)),
         ('{"0": 9223372036854775808}', None),
         ('[{"0": 17}]', None),
-        ('{"٣": 17}', None),
+        ('{"٣": 17}', (("٣", 17),)),
     ],
 )  # fmt: skip
 def test_positions(text: str, expected: object) -> None:
@@ -224,12 +237,21 @@ def test_each_column_alone_and_all_of_them() -> None:
         ("starting_offset", "EARLIEST", "earliest"),
         ("starting_offset", " latest ", "latest"),
         ("ending_offset", '{"0": 1}', '{"0": 1}'),
+        ("starting_offset", ' { "10":0 ,"2147483647" : 3 } ', ' { "10":0 ,"2147483647" : 3 } '),
         ("group_id", " g ", " g "),
         ("kafka.a", "", ""),
     ],
 )
 def test_option_values(name: str, value: str, expected: str) -> None:
     assert option_value(name, value) == expected
+
+
+@pytest.mark.parametrize(
+    "value", ['{"00": 17}', '{"-1": 17}', '{"2147483648": 1}', '{"٣": 17}', '{"db.t": 1}', '{"0": 1, "a": 1}', "{}"]
+)
+def test_offsets_of_what_is_not_a_partition(value: str) -> None:
+    assert not isinstance(option_value("starting_offset", value), str)
+    assert not isinstance(option_value("ending_offset", value), str)
 
 
 @pytest.mark.parametrize("value", ["", ".", "..", "a,b", "a b", "x" * 250, "${env:T}", "a\nb"])

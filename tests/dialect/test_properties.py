@@ -18,12 +18,14 @@ from streamql.model import StreamMode
 
 from .samples import columns_of, is_stream, load
 from .spellings import spelled
+from .test_dynamic import PARSED as DYNAMIC
 from .test_external import PARSED
 from .test_parse import CREATED, OTHERS, without_spans
 
 FILES = (
     "sparks.sql",
     "rejected.sql",
+    "rejected_dynamic.sql",
     "rewrites.sql",
     "consumes.sql",
     "rewritten_rejects.sql",
@@ -31,7 +33,9 @@ FILES = (
     "hints.sql",
     "no_hints.sql",
 )
-TEXTS = [text for text, _ in CREATED + OTHERS + PARSED] + [before for name in FILES for before, _ in load(name)]
+TEXTS = [text for text, _ in CREATED + OTHERS + PARSED + DYNAMIC] + [
+    before for name in FILES for before, _ in load(name)
+]
 
 
 @settings(max_examples=600, deadline=None)
@@ -85,6 +89,8 @@ SNIPPETS = st.sampled_from([
     "'", '"', "`", "(", ")", "[", "]", ",", ";", ".", "=>", "=", "/*", "*/", "--", "\n", "$", "$$", "\\", "ON", "AT", "WITH",
     "CONSUME", "STREAM", "TABLE", "FROM", "CHANGES", "(INFORMATION => DEFAULT)", "MERGE", "VALUES", "CASE", "END",
     "BEGIN", "1", "-", "流", "\x00", "STORAGE CONNECTION", "EXTERNAL", "USING KAFKA", "OPTIONS (", "TYPE", "${env:A}", "{", "<",
+    "AT (STREAM => 's')", "END (STREAM => s)", "BEFORE (VERSION => 1)",
+    "DYNAMIC TABLE", "MATERIALIZED VIEW", "REFRESH", "INTERVAL", "AS", "COMMENT", "START WITH", "TARGET_LAG =", "VERIFY",
 ])
 # fmt: on
 
@@ -158,6 +164,8 @@ LONG = {
     + "1)",
     "parentheses": "MERGE INTO t USING s ON x WHEN NOT MATCHED THEN INSERT VALUES " + "(SELECT " * 20000,
     "changes": "SELECT * FROM " + "t CHANGES (INFORMATION => DEFAULT) AT (VERSION => 1), " * 2000 + "x",
+    "points": "SELECT * FROM " + "t AT (STREAM => 's') d, " * 3000 + "x",
+    "arrows": "SELECT * FROM t AT (VERSION " + " " * 200000 + "STREAM",
     "options": "SELECT * FROM " + "t WITH (CONSUME = " * 10000,
     "quotes": "SELECT " + "''" * 100000 + "' MERGE CONSUME",
     "backslashes": "SELECT '" + "\\'" * 100000 + " CONSUME",
@@ -182,6 +190,22 @@ LONG = {
     "external": "CREATE EXTERNAL TABLE k " + "USING x " * 25000 + "USING KAFKA",
     "positions": "ALTER STREAM s SET OFFSET '{" + ", ".join(f'"{i}": {i}' for i in range(15000)) + "}'",
     "braces": "ALTER STREAM s SET OFFSET '" + '{"0": ' * 30000 + "'",
+    "json": "ALTER STREAM s SET OFFSET '" + "[" * 200000 + "'",
+    "schedules": "CREATE DYNAMIC TABLE d REFRESH START WITH a "
+    + "+ INTERVAL 1 DAY " * 12000
+    + "INTERVAL 1 DAY AS SELECT 1",
+    "intervals": "CREATE DYNAMIC TABLE d " + "REFRESH INTERVAL 1 DAY " * 9000,
+    "listed columns": "CREATE DYNAMIC TABLE d ("
+    + ", ".join(f"c{i} COMMENT 'x'" for i in range(10000))
+    + ") AS SELECT 1",
+    "listed names": "CREATE DYNAMIC TABLE d CLUSTER BY (" + ", ".join(f"c{i}" for i in range(20000)) + ") AS SELECT 1",
+    "table properties": "CREATE DYNAMIC TABLE d PROPERTIES ("
+    + ", ".join(f"'{i}' = 'x'" for i in range(14000))
+    + ") AS SELECT 1",
+    "queries": "CREATE DYNAMIC TABLE d AS " + "(" * 100000 + "SELECT 1" + ")" * 100000,
+    "ctes": "CREATE MATERIALIZED VIEW m AS WITH " + "x AS (SELECT 1), " * 12000 + "y AS (SELECT 1) SELECT 1",
+    "refreshes": "REFRESH DYNAMIC TABLE " * 9000,
+    "durations": "CREATE DYNAMIC TABLE d TARGET_LAG = '" + " " * 100000 + "1" * 100000 + "' AS SELECT 1",
     "casts": "SELECT " + "CAST(" * 20000 + "a " + "AS VARCHAR)" * 20000,
 }
 
@@ -224,6 +248,17 @@ ORDINARY = [
     "-- a comment\nSELECT 1",
     "CREATE TABLE k USING kafka OPTIONS ('subscribe' = 't')",
     "SELECT * FROM connections JOIN external ON true",
+    "SELECT dynamic FROM materialized",
+    "REFRESH TABLE t",
+    "REFRESH t",
+    "EXPLAIN SELECT * FROM dynamic_tables",
+    "EXPLAIN EXTENDED SELECT 1",
+    "CREATE TABLE dynamics (materialized_at TIMESTAMP) USING delta",
+    "DROP VIEW v_materialized",
+    "SELECT CASE WHEN at = 1 THEN f(a => 1) END, version FROM stream before",
+    "SELECT timestamp, version FROM t WHERE offset >= 3 AND at < now() GROUP BY CASE WHEN a THEN 1 END",
+    "SELECT transform(a, version -> version + 1) FROM t at",
+    "INSERT INTO dynamic SELECT * FROM materialized",
     "",
 ]
 

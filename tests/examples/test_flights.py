@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.small import QUICK_JAVA
+
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 600  # far above what it takes: several sessions may share the machine
 
@@ -28,7 +30,8 @@ def command(*arguments: str) -> list[str]:
 
 def environment(tmp_path: Path) -> dict[str, str]:
     """Temporary directories under `tmp_path`, so that what is left of them can be seen."""
-    return {**os.environ, "TMPDIR": str(tmp_path), "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"}
+    own = {"TMPDIR": str(tmp_path), "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1", "JDK_JAVA_OPTIONS": QUICK_JAVA}
+    return {**os.environ, **own}
 
 
 def run(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -53,7 +56,9 @@ def test_two_months_are_told_and_proved(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     text = done.stdout
     assert "FAILED" not in text
-    assert text.count("PROVED") == 4 * 3 + 1  # after each of four chapters, and at the end
+    assert text.count("PROVED") == 4 * 3 + 1 + 1  # after each of four chapters, of the dynamic table, and at the end
+    assert re.search(r"PROVED +dynamic table = its query +[\d,]+ rows, 0 missing, 0 unexpected", text)
+    assert re.search(r"REFRESHED +its sources changed +\d+ +\d+ +\d+", text)
     assert "336,776 flights" in text
     assert "27,004 flights of January" in text
     assert re.search(r"PROVED +replica = source +27,004 rows", text)

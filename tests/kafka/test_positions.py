@@ -14,6 +14,7 @@ from streamql.catalog.definitions import decode, encode
 from streamql.catalog.states import StreamState
 from streamql.catalog.states import decode as decode_stream
 from streamql.delta.kafka import PROVIDERS, Brokers, Topic, with_providers
+from streamql.dialect.statements import Span
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, Stream, StreamMode, is_ordered
 from streamql.names import Name
@@ -132,6 +133,16 @@ def test_positions_of_a_statement_move_some_partitions() -> None:
     assert """'{"0": 9, "1": 4, "10": 7}'""" in found.value.hint
     whole = at(p0=3, p1=4, p10=7)
     assert kafka_history.named(TOPIC, Point(None, None, False, None, whole)) == whole
+
+
+@pytest.mark.parametrize("part", ["2", "01", "-1", "a", "db.t", "2147483648", "٣", "1.0"])
+@pytest.mark.parametrize("base", [None, at(p0=5, p1=4)])
+def test_positions_of_a_statement_name_partitions_of_the_topic(part: str, base: Parts | None) -> None:
+    point = Point(None, None, False, Span(3, 9, 2, 4), Parts.of({"0": 3, "1": 4, "10": 7, part: 1}), base)
+    with pytest.raises(StreamqlError, match=f"the topic t has no partition {part} ") as found:
+        kafka_history.named(TOPIC, point)
+    assert (found.value.code, found.value.line, found.value.column) == ("INVALID_POINT_IN_TIME", 2, 4)
+    assert "0, 1, 10" in found.value.hint
 
 
 @pytest.mark.parametrize(

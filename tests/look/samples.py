@@ -8,9 +8,12 @@ from pathlib import Path
 
 from streamql.cli.html.model import PARTS, Report, Window
 from streamql.cli.html.page import render
+from streamql.engine.dynamic.facts import DynamicFacts
+from streamql.engine.dynamic.status import Refresh
 from streamql.engine.ledger import Bucket, Consumption, Flow
 from streamql.engine.overview import Consumer, Overview, StreamFacts
 from streamql.engine.status import NO_BACKLOG, StreamStatus
+from streamql.sources.dynamic import Schedule
 from streamql.sources.protocol import Backlog
 
 NOW = 1_790_000_000_000
@@ -62,6 +65,58 @@ SAMPLES = (
 )
 
 
+def dynamic(name: str, lag_ms: int = 0, **more: object) -> DynamicFacts:
+    """A dynamic table with a target of ten minutes."""
+    facts: dict[str, object] = {
+        "uuid": name,
+        "label": "DYNAMIC TABLE",
+        "schedule": Schedule(lag_ms=600_000),
+        "is_suspended": False,
+        "is_filled": True,
+        "is_refreshing": False,
+        "target_ms": 600_000,
+        "due_ms": NOW + 540_000 - lag_ms,
+    }
+    return DynamicFacts(name=name, lag_ms=lag_ms, **(facts | more))  # type: ignore[arg-type]
+
+
+def refreshed(ago_ms: int = 300_000, outcome: str = "REFRESHED", error: str | None = None) -> Refresh:
+    """A refresh that ended some time ago."""
+    rows = None if error else {"inserted": 12, "updated": 3, "deleted": 1}
+    return Refresh("t", outcome, "FULL", "CHANGED", NOW - ago_ms - 2500, NOW - ago_ms, rows, None, 7, error)
+
+
+HOURLY = Schedule(interval_ms=HOUR, start_ms=NOW - DAY)
+MANUAL: dict[str, object] = {"schedule": Schedule(), "target_ms": None, "due_ms": None}
+DYNAMIC = (
+    dynamic("dwh.clean_orders", 240_000, last=refreshed(), sources=("sales.orders", HOSTILE)),
+    dynamic(
+        "dwh.customers", 0, last=refreshed(HOUR), sources=("sales.customers",), schedule=Schedule(is_downstream=True)
+    ),
+    dynamic(
+        "dwh.daily",
+        1_500_000,
+        last=refreshed(DAY),
+        reads=("dwh.clean_orders", "dwh.customers"),
+        due_ms=NOW - 900_000,
+    ),
+    dynamic(
+        "dwh.failing",
+        7_200_000,
+        last=refreshed(60_000, "FAILED", "[DIVIDE_BY_ZERO] <b>Division</b> by zero"),
+        failures=3,
+        reads=("dwh.daily",),
+        sources=("sales.orders",),
+    ),
+    dynamic("dwh.hourly", 60_000, schedule=HOURLY, target_ms=HOUR, is_refreshing=True, sources=("sales.orders",)),
+    dynamic("dwh.never", 60_000, is_filled=False, due_ms=NOW - 1, reads=("dwh.customers",)),
+    dynamic("dwh.off", DAY, is_suspended=True, due_ms=None, reads=("dwh.daily",), last=refreshed(DAY)),
+    dynamic("dwh.off_reader", DAY, held_by="dwh.off", due_ms=None, reads=("dwh.off",), label="MATERIALIZED VIEW"),
+    dynamic("dwh.manual", 0, last=refreshed(DAY), sources=("sales.refunds",), **MANUAL),
+)
+"""One of each state."""
+
+
 def buckets(seed: int, *, known: bool = True, every: float = 0.8) -> tuple[Bucket, ...]:
     """Consumptions over the window."""
     r = random.Random(seed)
@@ -104,8 +159,9 @@ def report(count: int) -> Report:
     }
     if count > len(SAMPLES):
         flows |= {s.uuid: (Flow(f"dwh.target_{n // 3:02}", 1 + n, None, NOW),) for n, s in enumerate(more)}
+    tables = DYNAMIC if count > len(SAMPLES) else ()
     return Report(
-        Overview(NOW, tuple(sorted(streams, key=lambda s: s.name))), Window(NOW - 7 * DAY, NOW), history, flows
+        Overview(NOW, tuple(sorted(streams, key=lambda s: s.name)), tables), Window(NOW - 7 * DAY, NOW), history, flows
     )
 
 

@@ -81,6 +81,10 @@ class ConsumeCommand:
         """Each once."""
         return "\n".join(dict.fromkeys(r.token for r in self.reads))
 
+    def followers(self) -> str:
+        """None: no table is read AT a stream here."""
+        return ""
+
     def text(self) -> str:
         """The statement."""
         return self._text

@@ -28,6 +28,48 @@ SNAPSHOT = Snapshot(
 EVERY_RELATION = {"orders", "orders_st", "Clients", "`open orders`"}
 
 
+DYNAMIC = SNAPSHOT.with_relations(
+    "sales", (*SNAPSHOT.relations["sales"], Relation("daily", "dynamic table"), Relation("weekly", "materialized view"))
+)
+
+
+@pytest.mark.parametrize(
+    ("marked", "wanted"),
+    [
+        ("CREATE D|", ["DATABASE", "DYNAMIC TABLE"]),
+        ("create or replace mat|", ["materialized view"]),
+        ("CREATE DYNAMIC |", ["TABLE"]),
+        ("CREATE DYNAMIC TABLE |", ["IF NOT EXISTS"]),
+        ("CREATE OR REPLACE DYNAMIC TABLE |", []),
+        ("CREATE DYNAMIC TABLE d TAR|", ["TARGET_LAG = '10 minutes'", "TARGET_LAG = DOWNSTREAM"]),
+        ("CREATE DYNAMIC TABLE d TARGET_LAG = |", ["'1 minute'", "'10 minutes'", "'1 hour'", "DOWNSTREAM"]),
+        ("CREATE DYNAMIC TABLE d IN|", ["INITIALIZE = ON_SCHEDULE", "INITIALIZE = ON_CREATE"]),
+        ("CREATE MATERIALIZED VIEW IF NOT EXISTS m BUI|", ["BUILD DEFERRED", "BUILD IMMEDIATE"]),
+        ("CREATE MATERIALIZED VIEW m BUILD |", ["DEFERRED", "IMMEDIATE"]),
+        ("CREATE DYNAMIC TABLE d AS SELECT * FROM o|", ["`open orders`", "orders", "orders_st"]),
+        ("DROP DYNAMIC TABLE |", ["daily", "default", "sales", "`audit log`", "IF EXISTS"]),
+        ("DROP DYNAMIC TABLE IF EXISTS d|", ["daily", "default"]),
+        ("REFRESH |", ["TABLE", "DYNAMIC TABLE", "MATERIALIZED VIEW", "FUNCTION"]),
+        ("REFRESH MATERIALIZED VIEW sales.|", ["weekly"]),
+        ("EXPLAIN REFRESH DYNAMIC TABLE da|", ["daily"]),
+        ("VERIFY |", ["DYNAMIC TABLE", "MATERIALIZED VIEW"]),
+        ("DESC DYNAMIC TABLE da|", ["daily"]),
+        ("SHOW CREATE MATERIALIZED VIEW w|", ["weekly"]),
+        ("SHOW DYNAMIC |", ["TABLES", "TABLE REFRESH HISTORY"]),
+        ("SHOW DYNAMIC TABLES IN |", ["default", "sales", "`audit log`"]),
+        ("SHOW DYNAMIC TABLE |", ["REFRESH HISTORY"]),
+        ("SHOW DYNAMIC TABLE REFRESH HISTORY |", ["FOR", "WHERE", "LIMIT"]),
+        ("SHOW DYNAMIC TABLE REFRESH HISTORY FOR da|", ["daily"]),
+        ("ALTER DYNAMIC TABLE daily S|", ["SUSPEND"]),
+        ("ALTER DYNAMIC TABLE daily SET REFRESH_|", ["REFRESH_MODE = AUTO", "REFRESH_MODE = FULL"]),
+    ],
+)
+def test_dynamic_tables(marked: str, wanted: list[str]) -> None:
+    found = offered(marked, DYNAMIC)
+    assert found[: len(wanted)] == wanted
+    assert bool(found) == bool(wanted)
+
+
 def offered(marked: str, snapshot: Snapshot = SNAPSHOT) -> list[str]:
     before, after = marked.split("|")
     return [c.text for c in complete(before, after, snapshot).candidates]

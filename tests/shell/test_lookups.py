@@ -85,3 +85,21 @@ def test_a_relation_is_found_by_its_name() -> None:
         == relation
     )
     assert snapshot.find(("other", "orders")) is None
+
+
+def test_dynamic_tables(session: EmbeddedSession, database: str) -> None:
+    """They are told apart from views, and the tables of their rows are left out."""
+    session.sql("CREATE DYNAMIC TABLE Daily INITIALIZE = ON_SCHEDULE AS SELECT id FROM orders")
+    session.sql("CREATE MATERIALIZED VIEW m BUILD DEFERRED AS SELECT id FROM orders")
+    snapshot, _ = lookups.overview(session, Snapshot())
+    types = {r.name.lower(): r.type for r in snapshot.relations[database]}
+    assert types == {
+        "orders": "table",
+        "seen": "view",
+        "passing": "view",
+        "orders_st": "stream",
+        "daily": "dynamic table",
+        "m": "materialized view",
+    }
+    session.sql("DROP MATERIALIZED VIEW m")
+    session.sql("DROP DYNAMIC TABLE daily")

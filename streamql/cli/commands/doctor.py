@@ -1,7 +1,9 @@
-"""What is wrong with streams, claims and offsets, and what to do about it.
+"""What is wrong with streams, dynamic tables, claims and offsets, and what to do about it.
 
 Looked at: whether each stream can be read; whether it is about to go stale; claims that a dead
-process left behind; transactions that stopped half way; and whether the catalog fits together.
+process left behind; transactions that stopped half way; whether each dynamic table can be refreshed
+and read, whether only refreshes wrote it, and whether it is late; and whether the catalog fits
+together.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def run(spark: SparkSession, options: Options) -> int:
 
 def _lines(findings: Sequence[Finding]) -> list[str]:
     if not findings:
-        return ["every stream can be read, and no claim is left behind"]
+        return ["every stream and dynamic table can be read, and no claim is left behind"]
     lines = []
     for f in findings:
         lines.append(f"{'fixed' if f.is_fixed else f.severity}: {f.subject} [{f.code}]")

@@ -1,5 +1,5 @@
-"""One page of HTML that shows the streams: lag and consumption over time, changes by type, lineage,
-and when streams go stale.
+"""One page of HTML that shows the streams and dynamic tables: lag and consumption over time, changes
+by type, lineage, when streams go stale, and the DAG of dynamic tables with the lag of each.
 
 The page is a single file, light or dark as the reader's system is. It loads nothing and runs no
 script, so it can be mailed, archived or put on any web server. Only what is in the sources' logs
@@ -31,7 +31,7 @@ examples:
 
 exit codes:
   0  written
-  1  a stream that was named is not there, or the catalog cannot be read
+  1  what was named is not there, or the catalog cannot be read
   2  the command line is wrong, the file cannot be written, or there is no data directory
 """
 
@@ -46,7 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=path_text,
         help="where the page goes, in the place of what is there; - is stdout",
     )
-    add("names", nargs="*", metavar="STREAM", help="those to show (all, or all of --database)")
+    add("names", nargs="*", metavar="NAME", help="streams and dynamic tables to show (all, or all of --database)")
     add(
         "--since",
         metavar="TIME",
@@ -89,8 +89,9 @@ def run(spark: SparkSession, options: Options) -> int:
     except OSError as e:
         print(f"error: cannot write {name}: {e.strerror}", file=sys.stderr)
         return USAGE
+    tables = f", {counted(len(seen.dynamic), 'dynamic table')}" if seen.dynamic else ""
     if not options.silent:
-        print(f"{name}: {counted(len(seen.streams), 'stream')}, {len(page) / 1024:.0f} KB", file=sys.stderr)
+        print(f"{name}: {counted(len(seen.streams), 'stream')}{tables}, {len(page) / 1024:.0f} KB", file=sys.stderr)
     return 0
 
 

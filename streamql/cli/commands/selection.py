@@ -1,7 +1,8 @@
-"""The streams that `streamql streams`, `watch` and `report` show."""
+"""The streams and dynamic tables that `streamql streams`, `watch` and `report` show."""
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
 from streamql.cli.options import Options
@@ -13,25 +14,49 @@ if TYPE_CHECKING:
 
 
 def selected(spark: SparkSession, options: Options) -> Overview:
-    """Return the streams that the command line names; without names, those of --database; without either, all.
+    """Return what the command line names; without names, what is in --database; without either, all streams and dynamic tables.
 
     Raises STREAM_NOT_FOUND, CATALOG_UNREADABLE.
     """
     from streamql.catalog.store import catalog_of
-    from streamql.cli.sql.named_objects import streams_named, use_database
+    from streamql.cli.sql.named_objects import named, use_database
     from streamql.delta.names import qualify
     from streamql.engine.overview import overview
     from streamql.engine.status import warn_of_unreadable
+    from streamql.sources.dynamic import all_dynamic
 
     use_database(spark, options.database)
     warn_of_unreadable(spark)
     names: list[str] = options.arguments.names
     if names:
-        return overview(spark, streams_named(spark, names))
+        return overview(spark, *named(spark, names))
     if options.database is None:
         return overview(spark)
     here = qualify(spark, ("_",))
     place = (here.catalog, here.schema.lower())
     return overview(
-        spark, [s for s in catalog_of(spark).all(spark) if (s.name.catalog, s.name.schema.lower()) == place]
+        spark,
+        [s for s in catalog_of(spark).all(spark) if (s.name.catalog, s.name.schema.lower()) == place],
+        [t for t in all_dynamic(spark) if (t.name.catalog, t.name.schema.lower()) == place],
     )
+
+
+def names_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
+    """The arguments that choose what a command shows. `verb`: what it does with them."""
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"streams and dynamic tables to {verb} (all, or all of --database)"
+    )
+    parser.add_argument("--dynamic", action="store_true", help="records of dynamic tables, not of streams")
+
+
+def rows_of(seen: Overview, options: Options) -> tuple[list[str], list[bool], list[tuple[object, ...]]]:
+    """Records of the streams, or with --dynamic of the dynamic tables: names, which are numbers, and the rows."""
+    from streamql.cli.render import dynamic_lines, status_lines
+
+    if options.arguments.dynamic:
+        names = list(dynamic_lines.RECORD)
+        rows = [tuple(dynamic_lines.record(facts).values()) for facts in seen.dynamic]
+        return names, [name in dynamic_lines.NUMERIC for name in names], rows
+    names = list(status_lines.RECORD)
+    rows = [tuple(status_lines.record(stream).values()) for stream in seen.streams]
+    return names, [name in status_lines.NUMERIC for name in names], rows

@@ -1,5 +1,6 @@
-"""The status of every stream: lag, backlog, staleness, who consumes it, its last consumption and its
-last error.
+"""The status of every stream and dynamic table. Of streams: lag, backlog, staleness, who consumes
+it, its last consumption and its last error. Of dynamic tables and materialized views: lag against
+the target, the next refresh, and the last one.
 
 Nothing is consumed, and no row is read: what is shown is in the logs of the sources, in the
 ledger (streamql.consumptions), and, for topics, in the answers of their brokers.
@@ -13,11 +14,22 @@ ledger (streamql.consumptions), and, for topics, in the answers of their brokers
   stale    when what it has still to read may be removed: by VACUUM and log cleanup, or by the
            topic's retention
 
+Of dynamic tables:
+  lag      the age of the oldest change that the table does not show; (late): above the target
+  target   TARGET_LAG; "every": REFRESH INTERVAL; "downstream": with the tables that read it; empty:
+           only statements refresh it
+  state    failed, late, held (it reads a suspended table), empty (never filled), refreshing, behind,
+           suspended, current
+  last     the last refresh: rows inserted (+), updated (~) and deleted (-)
+
 --output json, csv, tsv and markdown show one record a stream, under these names: name, source,
 mode, state, offset_version, lag_versions, lag_seconds, backlog_rows, backlog_bytes, has_data,
 stale, stale_after, stale_soon, invalid_reason, consumed_by, consuming_since, last_consumption,
 last_outcome, last_target, last_rows_written, last_error, last_error_at, offset_position,
-latest_position. Times are UTC.
+latest_position. With --dynamic they show one a dynamic table: name, type, state, schedule,
+lag_seconds, target_seconds, is_late, next_refresh, reads, sources, held_by, last_refresh,
+last_outcome, last_reason, last_rows_inserted, last_rows_updated, last_rows_deleted, last_seconds,
+last_error, failures. Times are UTC.
 """
 
 from __future__ import annotations
@@ -25,6 +37,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from streamql.cli.commands.selection import names_arguments
 from streamql.cli.options import Options
 
 if TYPE_CHECKING:
@@ -37,10 +50,11 @@ examples:
   streamql --database sales streams                      those of a database
   streamql streams --output json | jq -r 'select(.stale_soon) | .name'
   streamql streams --output csv > streams.csv
+  streamql streams --dynamic --output json | jq -r 'select(.is_late) | .name'
 
 exit codes:
-  0  shown, whatever state the streams are in (streamql doctor has an exit code for that)
-  1  a stream that was named is not there, or the catalog cannot be read
+  0  shown, whatever state they are in (streamql doctor has an exit code for that)
+  1  what was named is not there, or the catalog cannot be read
   2  the command line is wrong, or there is no data directory
 """
 
@@ -48,26 +62,31 @@ exit codes:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Its own options."""
     parser.epilog = EPILOG
-    parser.add_argument("names", nargs="*", metavar="STREAM", help="those to show (all, or all of --database)")
+    names_arguments(parser, "show")
 
 
 def run(spark: SparkSession, options: Options) -> int:
-    """Prints the streams to stdout. Raises STREAM_NOT_FOUND, CATALOG_UNREADABLE."""
-    from streamql.cli.commands.selection import selected
-    from streamql.cli.render import grid, records, status_lines
+    """Prints the streams and dynamic tables to stdout. Raises STREAM_NOT_FOUND, CATALOG_UNREADABLE."""
+    from streamql.cli.commands.selection import rows_of, selected
+    from streamql.cli.render import dynamic_lines, grid, records, status_lines
 
     seen = selected(spark, options)
-    if options.output != "table":
-        rows = [tuple(status_lines.record(facts).values()) for facts in seen.streams]
-        records.write(
-            options.output, status_lines.RECORD, [name in status_lines.NUMERIC for name in status_lines.RECORD], rows
-        )
+    if options.output != "table" or options.arguments.dynamic:
+        names, numeric, rows = rows_of(seen, options)
+        records.write(options.output, names, numeric, rows)
         return 0
-    if not seen.streams:
+    if not seen.streams and not seen.dynamic:
         records.say(["there are no streams here; CREATE STREAM s ON TABLE t makes one"])
         return 0
-    lines = status_lines.lines(seen)
-    records.write("table", status_lines.HEADER, [False] * len(status_lines.HEADER), [line.cells for line in lines])
-    troubled = [f"{line.cells[0]}: {line.trouble}" for line in lines if line.trouble]
-    records.say([status_lines.summary(seen), *map(grid.clean, troubled)])
+    troubled: list[str] = []
+    if seen.streams:
+        lines = status_lines.lines(seen)
+        records.write("table", status_lines.HEADER, [False] * len(status_lines.HEADER), [line.cells for line in lines])
+        troubled += [f"{line.cells[0]}: {line.trouble}" for line in lines if line.trouble]
+    if seen.dynamic:
+        tables = dynamic_lines.lines(seen)
+        header = dynamic_lines.HEADER
+        records.write("table", header, [False] * len(header), [line.cells for line in tables])
+        troubled += [f"{line.cells[0]}: {line.trouble}" for line in tables if line.trouble]
+    records.say([dynamic_lines.summary_of_all(seen), *map(grid.clean, troubled)])
     return 0

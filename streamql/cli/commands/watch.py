@@ -1,10 +1,11 @@
-"""Streams, live: what `streamql streams` shows, looked at again every few seconds; those with
-trouble come first.
+"""Streams and dynamic tables, live: what `streamql streams` shows, looked at again every few seconds;
+those with trouble come first.
 
 At a terminal one screen is kept up to date, cut to its size: 80 columns are enough, from 120 on
 sources and targets are shown too. Elsewhere (a pipe, a log) each status is printed: a line a
-stream, after a line with the time; with --output json, csv, tsv or markdown a record a stream,
-under the names of streamql streams, with the time of the status before them (`at`).
+stream and dynamic table, after a line with the time; with --output json, csv, tsv or markdown a
+record a stream, with --dynamic a dynamic table, under the names of streamql streams, with the time
+of the status before them (`at`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from streamql.cli.commands.argument_types import number, seconds
+from streamql.cli.commands.selection import names_arguments
 from streamql.cli.options import Options
 
 if TYPE_CHECKING:
@@ -33,11 +35,12 @@ examples:
   streamql watch                                  every 5 seconds, until Ctrl-C
   streamql watch --every 1min sales.orders_st     one stream
   streamql watch --output json --every 1min >> streams.jsonl
+  streamql watch --dynamic --output csv           dynamic tables
   streamql watch --times 3                        three updates
 
 exit codes:
   0    left with Ctrl-C or SIGTERM, or after --times updates
-  1    the catalog cannot be read, or a stream that was named is not there
+  1    the catalog cannot be read, or what was named is not there
   2    the command line is wrong, or there is no data directory
   130  Ctrl-C while Spark starts        141  the reader of the output went away (| head)
 """
@@ -47,7 +50,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Its own options."""
     parser.epilog = EPILOG
     add = parser.add_argument
-    add("names", nargs="*", metavar="STREAM", help="those to watch (all, or all of --database)")
+    names_arguments(parser, "watch")
     add(
         "--every",
         metavar="TIME",
@@ -95,7 +98,7 @@ def _screen(options: Options) -> tuple[AbstractContextManager[object], Callable[
     """What to keep open while watching, and what shows an update."""
     every: float = options.arguments.every
     if options.output != "table":
-        return nullcontext(), _records(options.output)
+        return nullcontext(), _records(options)
     if not sys.stdout.isatty():
         return nullcontext(), _print_lines
     from rich.console import Console
@@ -114,30 +117,35 @@ def _screen(options: Options) -> tuple[AbstractContextManager[object], Callable[
 
 
 def _print_lines(seen: Overview) -> None:
-    from streamql.cli.render import quantities, records, status_lines
+    from streamql.cli.render import dynamic_lines, quantities, records, status_lines
     from streamql.cli.render.grid import clean
 
-    texts = [f"{quantities.clock(seen.at_ms)}  {status_lines.summary(seen)}"]
+    texts = [f"{quantities.clock(seen.at_ms)}  {dynamic_lines.summary_of_all(seen)}"]
     for line in status_lines.lines(seen):
         stream, _, lag, backlog, state, stale, last = map(clean, line.cells)
         facts = [f"lag {lag}", f"backlog {backlog}", *([f"stale {stale}"] if stale else []), f"last {last}"]
         texts.append(f"  {stream}  {state}  {'; '.join(facts)}" + (f"; {clean(line.trouble)}" if line.trouble else ""))
+    for table in dynamic_lines.lines(seen):
+        name, _, lag, target, state, following, last = map(clean, table.cells)
+        facts = [f"lag {lag}", *([f"target {target}"] if target else []), *([f"next {following}"] if following else [])]
+        facts += [f"last {last}", *([clean(table.trouble)] if table.trouble else [])]
+        texts.append(f"  {name}  {state}  {'; '.join(facts)}")
     records.say(texts)
 
 
-def _records(output: str) -> Callable[[Overview], None]:
+def _records(options: Options) -> Callable[[Overview], None]:
     """Shows records; the header of csv, tsv and markdown once."""
-    from streamql.cli.render import quantities, records, status_lines
+    from streamql.cli.commands.selection import rows_of
+    from streamql.cli.render import quantities, records
 
-    names = ["at", *status_lines.RECORD]
-    header_lines = {"json": 0, "markdown": 2}.get(output, 1)
+    header_lines = {"json": 0, "markdown": 2}.get(options.output, 1)
     is_first = True
 
     def show(seen: Overview) -> None:
         nonlocal is_first
-        rows = [(quantities.clock(seen.at_ms), *status_lines.record(facts).values()) for facts in seen.streams]
-        skipped = 0 if is_first else header_lines
-        records.write(output, names, [name in status_lines.NUMERIC for name in names], rows, skipped)
+        names, numeric, found = rows_of(seen, options)
+        rows = [(quantities.clock(seen.at_ms), *row) for row in found]
+        records.write(options.output, ["at", *names], [False, *numeric], rows, 0 if is_first else header_lines)
         is_first = False
 
     return show

@@ -1,14 +1,16 @@
-"""The page itself: what needs attention first, then all streams, when they go stale, lineage, and each stream over time."""
+"""The page itself: what needs attention first, then dynamic tables, all streams, when they go stale, lineage, and each stream over time."""
 
 from __future__ import annotations
 
 from streamql.cli.html import charts
+from streamql.cli.html.dag import dag
 from streamql.cli.html.forecast import forecast
 from streamql.cli.html.lineage import lineage
 from streamql.cli.html.markup import Markup, element, joined
 from streamql.cli.html.model import Report
 from streamql.cli.html.style import STYLE
-from streamql.cli.render import quantities, status_lines
+from streamql.cli.render import dynamic_lines, quantities, status_lines
+from streamql.engine.dynamic.facts import DynamicFacts
 from streamql.engine.ledger import Bucket
 from streamql.engine.overview import StreamFacts
 from streamql.errors import counted
@@ -26,6 +28,13 @@ def render(report: Report) -> str:
     """The page."""
     seen = report.overview
     body = [_head(report), _tiles(report), _troubles(report)]
+    if seen.dynamic:
+        body += [
+            _section("Dynamic tables", _dynamic_table(report)),
+            _section(
+                "How dynamic tables are made", element("div", dag(seen.dynamic, seen.at_ms), class_="card scroll")
+            ),
+        ]
     if seen.streams:
         body += [
             _section("Streams", _table(report)),
@@ -33,11 +42,11 @@ def render(report: Report) -> str:
             _section("Lineage", element("div", lineage(report), class_="card scroll")),
             _section(f"Over time, {_window(report)}", _each(report)),
         ]
-    else:
+    elif not seen.dynamic:
         body.append(element("p", "There are no streams here. CREATE STREAM s ON TABLE t makes one.", class_="card"))
     foot = element(
         "footer",
-        "streamql report. Lag, backlog and staleness are from the sources' logs; what was consumed is from the ledger.",
+        "streamql report. Lag, backlog and staleness are from the sources' logs; what was consumed and refreshed is from the ledger.",
     )
     head = element(
         "head",
@@ -65,11 +74,20 @@ def _window(report: Report) -> str:
 def _tiles(report: Report) -> Markup:
     streams = report.overview.streams
     buckets = [b for s in streams for b in report.buckets(s)]
-    needing = sum(1 for line in status_lines.lines(report.overview) if line.trouble)
+    seen = report.overview
+    troubles = [line.trouble for line in status_lines.lines(seen)] + [
+        line.trouble for line in dynamic_lines.lines(seen)
+    ]
+    needing = sum(1 for trouble in troubles if trouble)
     rows = sum(b.rows_other + sum(b.changes.values()) for b in buckets)
     tiles = [
         _tile(len(streams), "stream" if len(streams) == 1 else "streams"),
         _tile(sum(1 for s in streams if s.status.has_data), "with data"),
+        *(
+            [_tile(len(seen.dynamic), "dynamic table" if len(seen.dynamic) == 1 else "dynamic tables")]
+            if seen.dynamic
+            else []
+        ),
         _tile(needing, "in trouble", "bad" if needing else ""),
         _tile(sum(b.consumed for b in buckets), "consumptions"),
         _tile(sum(b.failed for b in buckets), "failed", "bad" if any(b.failed for b in buckets) else ""),
@@ -84,18 +102,22 @@ def _tile(value: int, label: str, css: str = "") -> Markup:
 
 
 def _troubles(report: Report) -> Markup:
-    found = [line for line in status_lines.lines(report.overview, worst_first=True) if line.trouble]
+    seen = report.overview
+    found = [
+        (line.cells[0], line.trouble, line.state in ("stale", "invalid") or line.failed)
+        for line in status_lines.lines(seen, worst_first=True)
+        if line.trouble
+    ]
+    found += [
+        (line.cells[0], line.trouble, line.state in ("failed", "late"))
+        for line in dynamic_lines.lines(seen, worst_first=True)
+        if line.trouble
+    ]
     if not found:
         return Markup("")
     items = [
-        element(
-            "li",
-            element("b", line.cells[0]),
-            ": ",
-            quantities.shortened(line.trouble, 500),
-            class_=None if line.state in ("stale", "invalid") or line.failed else "warn",
-        )
-        for line in found[:TROUBLES_MAX]
+        element("li", element("b", name), ": ", quantities.shortened(trouble, 500), class_=None if is_bad else "warn")
+        for name, trouble, is_bad in found[:TROUBLES_MAX]
     ]
     if len(found) > TROUBLES_MAX:
         items.append(
@@ -128,6 +150,32 @@ def _row(number: int, facts: StreamFacts, now_ms: int) -> Markup:
         element("td", lag, class_="num"),
         element("td", backlog.partition(", ")[0], class_="num", title=backlog),
         element("td", _pill(stale, "soon") if line.stale_soon else stale),
+        element("td", last, class_="into", title=last),
+        element("td", quantities.shortened(error, 200), class_="says", title=quantities.shortened(error, 1000)),
+    )
+
+
+_DYNAMIC_COLUMNS = (("dynamic table", ""), ("state", ""), ("lag", "num"), ("target", "num"), ("next refresh", ""),
+                    ("reads", ""), ("last refresh", ""), ("last error", ""))  # fmt: skip
+
+
+def _dynamic_table(report: Report) -> Markup:
+    head = element("tr", *(element("th", name, class_=css or None) for name, css in _DYNAMIC_COLUMNS))
+    rows = [_dynamic_row(facts, report.overview.at_ms) for facts in report.overview.dynamic]
+    return element("div", element("table", element("thead", head), element("tbody", *rows)), class_="card flush scroll")
+
+
+def _dynamic_row(facts: DynamicFacts, now_ms: int) -> Markup:
+    name, reads, lag, target, state, following, last = dynamic_lines.line_of(facts, now_ms).cells
+    error = "" if facts.last is None or not facts.failures else facts.last.error or facts.last.outcome
+    return element(
+        "tr",
+        element("td", name, class_="name", title=name),
+        element("td", _pill(state, "held" if state == "empty" else state)),
+        element("td", _pill(lag, "late") if facts.is_late else lag, class_="num"),
+        element("td", target, class_="num"),
+        element("td", following),
+        element("td", reads, class_="into", title=reads),
         element("td", last, class_="into", title=last),
         element("td", quantities.shortened(error, 200), class_="says", title=quantities.shortened(error, 1000)),
     )

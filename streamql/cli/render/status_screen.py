@@ -8,7 +8,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from streamql.cli.render import quantities, status_lines
+from streamql.cli.render import dynamic_lines, quantities, status_lines
+from streamql.cli.render.dynamic_lines import DynamicLine
 from streamql.cli.render.grid import clean
 from streamql.cli.render.status_lines import Line
 from streamql.engine.overview import Overview
@@ -21,31 +22,52 @@ STYLES = {
     "data": "green",
     "empty": "dim",
 }
+DYNAMIC_STYLES = {
+    "failed": "bold red",
+    "late": "bold red",
+    "held": "bold yellow",
+    "empty": "yellow",
+    "refreshing": "cyan",
+    "behind": "green",
+    "suspended": "dim",
+    "current": "dim",
+}
 WIDE = 120
 """From this width on sources have a column; below, targets and sources are left out."""
 
 FRAME_LINES = 4
 """What stands around the streams: title, header, rule, and the line that says how many are not shown."""
 
+DYNAMIC_FRAME_LINES = 3
+"""What stands around the dynamic tables below streams: an empty line, header, and the line that says how many are not shown."""
+
 
 def screen(overview: Overview, width: int, height: int, every_seconds: float) -> Group:
-    """All streams, those with trouble first, in at most `height` lines of `width` columns."""
+    """All streams and dynamic tables, those with trouble first, in at most `height` lines of `width` columns."""
     lines = status_lines.lines(overview, worst_first=True)
-    troubled = [line for line in lines if line.trouble][: max(0, min(8, height // 4))]
-    room = max(1, height - FRAME_LINES - len(troubled) - (1 if troubled else 0))
-    shown = lines[:room]
-    parts: list[Table | Text] = [_title(overview, width, every_seconds), _table(shown, width)]
-    if len(lines) > len(shown):
-        parts.append(Text(f" … and {len(lines) - len(shown)} more: {_rest(lines[room:])}", style="dim"))
+    tables = dynamic_lines.lines(overview, worst_first=True)
+    said = [(line.cells[0], line.trouble, line.rank < 2) for line in lines if line.trouble]
+    said += [(line.cells[0], line.trouble, line.rank < 1) for line in tables if line.trouble]
+    both = bool(lines) and bool(tables)
+    troubled = said[: max(0, min(8, (height - (FRAME_LINES if both else 0)) // 4))]
+    room = max(2, height - FRAME_LINES - len(troubled) - (1 if troubled else 0) - (DYNAMIC_FRAME_LINES if both else 0))
+    for_tables = min(len(tables), max(room - len(lines), room // 2)) if tables else 0
+    for_lines = max(1, room - for_tables)
+    parts: list[Table | Text] = [_title(overview, width, every_seconds)]
+    if lines or not tables:
+        parts += [_table(lines[:for_lines], width), *_more([line.state for line in lines[for_lines:]])]
+    if tables:
+        parts += [Text("")] if lines else []
+        parts += [_dynamic_table(tables[:for_tables], width), *_more([line.state for line in tables[for_tables:]])]
     if troubled:
         parts.append(Text(""))
-        parts += [_trouble(line, width) for line in troubled]
+        parts += [_trouble(name, trouble, is_bad, width) for name, trouble, is_bad in troubled]
     return Group(*parts)
 
 
 def _title(overview: Overview, width: int, every_seconds: float) -> Text:
     right = f"{quantities.clock(overview.at_ms)[11:19]} UTC" + (f", every {every_seconds:g} s" if width >= WIDE else "")
-    left = quantities.shortened(status_lines.summary(overview), max(10, width - len(right) - 3))
+    left = quantities.shortened(dynamic_lines.summary_of_all(overview), max(10, width - len(right) - 3))
     blank = " " * max(1, width - len(left) - len(right) - 2)
     return Text(f" {left}{blank}{right}", style="bold", no_wrap=True, overflow="ellipsis")
 
@@ -78,13 +100,41 @@ def _table(lines: Sequence[Line], width: int) -> Table:
     return table
 
 
-def _rest(lines: Sequence[Line]) -> str:
-    counts: dict[str, int] = {}
+def _dynamic_table(lines: Sequence[DynamicLine], width: int) -> Table:
+    wide = width >= WIDE
+    table = Table(box=None, expand=True, pad_edge=True, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
+    table.add_column("dynamic table", ratio=3, no_wrap=True, overflow="ellipsis")
+    if wide:
+        table.add_column("reads", ratio=2, no_wrap=True, overflow="ellipsis")
+    table.add_column("state", no_wrap=True)
+    table.add_column("lag", no_wrap=True, justify="right")
+    table.add_column("target", no_wrap=True, justify="right")
+    table.add_column("next", no_wrap=True, justify="right")
+    table.add_column("last refresh", max_width=None if wide else 12, no_wrap=True, overflow="ellipsis")
     for line in lines:
-        counts[line.state] = counts.get(line.state, 0) + 1
-    return ", ".join(f"{n} {state}" for state, n in counts.items())
+        name, reads, lag, target, state, following, last = map(clean, line.cells)
+        cells = [
+            Text(name),
+            *([Text(reads, style="dim")] if wide else []),
+            Text(state, style=DYNAMIC_STYLES[line.state]),
+            Text(lag.removesuffix(" (late)"), style="bold red" if line.is_late else ""),
+            Text(target if wide else target.partition(" (")[0]),
+            Text(following.removeprefix("in ")),
+            Text(last if wide else last.partition(",")[0], style="red" if line.state == "failed" else ""),
+        ]
+        table.add_row(*cells)
+    return table
 
 
-def _trouble(line: Line, width: int) -> Text:
-    text = quantities.shortened(f" {clean(line.cells[0])}: {clean(line.trouble)}", width)
-    return Text(text, style="red" if line.rank < 2 else "yellow", no_wrap=True, overflow="ellipsis")
+def _more(states: Sequence[str]) -> list[Text]:
+    """The line that says how many are not shown, and in which states; none if all are."""
+    counts: dict[str, int] = {}
+    for state in states:
+        counts[state] = counts.get(state, 0) + 1
+    said = ", ".join(f"{n} {state}" for state, n in counts.items())
+    return [Text(f" … and {len(states)} more: {said}", style="dim")] if states else []
+
+
+def _trouble(name: str, trouble: str, is_bad: bool, width: int) -> Text:
+    text = quantities.shortened(f" {clean(name)}: {clean(trouble)}", width)
+    return Text(text, style="red" if is_bad else "yellow", no_wrap=True, overflow="ellipsis")

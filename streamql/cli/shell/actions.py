@@ -76,6 +76,9 @@ def describe(shell: Shell, argument: str) -> None:
     name = ".".join(map(quote, parts))
     if relation_type == "external table":
         shell.run_text(f"DESCRIBE EXTERNAL TABLE {name}")
+    elif relation_type in ("dynamic table", "materialized view"):
+        if shell.run_text(f"DESCRIBE {relation_type.upper()} {name}"):
+            shell.run_text(f"DESCRIBE TABLE {name}")
     elif relation_type != "stream":
         shell.run_text(f"DESCRIBE TABLE {name}")
     elif shell.run_text(f"DESCRIBE STREAM {name}"):

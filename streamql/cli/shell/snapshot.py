@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-RelationType = Literal["table", "view", "stream", "external table"]
+RelationType = Literal["table", "view", "stream", "external table", "dynamic table", "materialized view"]
 
 
 class Relation(NamedTuple):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
 
 from streamql.cli.shell import commands
 from streamql.cli.shell.commands import CommandError
+from streamql.cli.shell.dynamic_topics import DYNAMIC_TOPICS
+from streamql.cli.shell.topic import Topic
+from streamql.dialect.as_of import AS_OF_GRAMMAR, AT_POINT_GRAMMAR
 from streamql.dialect.changes import CHANGES_GRAMMAR
 from streamql.dialect.consume import CONSUME_GRAMMAR
 from streamql.dialect.create import CREATE_GRAMMAR
@@ -31,22 +33,6 @@ from streamql.dialect.transactions import TRANSACTION_GRAMMAR
 
 WIDTH = 78
 """Columns of a terminal that a text takes at most."""
-
-
-@dataclass(frozen=True)
-class Topic:
-    """An entry. `grammars`: as error messages show them. `examples`: statements that run one after the other, topic by topic.
-
-    `needs_kafka`: the examples run only against a Kafka broker, so tests in a plain session only parse them.
-    """
-
-    name: str
-    summary: str
-    grammars: tuple[str, ...]
-    text: str
-    examples: tuple[str, ...]
-    also: tuple[str, ...] = ()
-    needs_kafka: bool = False
 
 
 TOPICS = (
@@ -99,10 +85,17 @@ TOPICS = (
     ),
     Topic(
         "CHANGES",
-        "read a table's changes without a stream",
-        (CHANGES_GRAMMAR, POINT_GRAMMAR),
-        "Between any two points that the table's history still has; the end is inclusive.",
-        ("SELECT * FROM orders CHANGES (INFORMATION => DEFAULT) AT (STREAM => 'orders_st');",),
+        "read a table's changes, or the table as it was",
+        (CHANGES_GRAMMAR, POINT_GRAMMAR, AS_OF_GRAMMAR, AT_POINT_GRAMMAR),
+        "CHANGES shows the changes between any two points that the table's history still has; the end is inclusive. "
+        "A point behind the table alone shows the table as it was. AT (STREAM => …) and END (STREAM => …) show it at "
+        "the begin and at the end of what the statement sees of a stream that reads the table. None of them moves a "
+        "stream.",
+        (
+            "SELECT * FROM orders CHANGES (INFORMATION => DEFAULT) AT (STREAM => 'orders_st');",
+            "SELECT * FROM orders AT (VERSION => 1);",
+            "SELECT id, o.amount FROM orders_st LEFT JOIN orders END (STREAM => 'orders_st') o USING (id);",
+        ),
         ("AT", "BEFORE", "END"),
     ),
     Topic(
@@ -215,6 +208,7 @@ WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT (id, amount) VALUES 
         ("SELECT stream, from_version, through_version, target, outcome FROM streamql.consumptions;",),
         ("consumptions", "events", "streamql.consumptions"),
     ),
+    *DYNAMIC_TOPICS,
     Topic(
         "DROP STREAM",
         "remove a stream; its table stays",

@@ -1,4 +1,4 @@
-"""Names that a command line gives: of a database and of streams."""
+"""Names that a command line gives: of a database, of streams and of dynamic tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from streamql.catalog.states import StreamState
+    from streamql.sources.dynamic import DynamicTable
 
 
 def use_statement(database: str) -> str:
@@ -31,3 +32,30 @@ def streams_named(spark: SparkSession, names: Sequence[str]) -> list[StreamState
     from streamql.engine.reads import need_stream
 
     return [need_stream(spark, parse_name(name)) for name in names]
+
+
+def dynamic_tables_named(spark: SparkSession, names: Sequence[str]) -> list[DynamicTable]:
+    """The dynamic tables and materialized views of these names, as SQL writes them. Raises DYNAMIC_TABLE_NOT_FOUND, SYNTAX_ERROR."""
+    from streamql.dialect import parse_name
+    from streamql.engine.dynamic.tables import need_dynamic
+
+    return [need_dynamic(spark, parse_name(name), is_view=None, where={}) for name in names]
+
+
+def named(spark: SparkSession, names: Sequence[str]) -> tuple[list[StreamState], list[DynamicTable]]:
+    """The streams and the dynamic tables of these names. Raises STREAM_NOT_FOUND if a name is neither's, SYNTAX_ERROR."""
+    from streamql.delta.names import qualify
+    from streamql.dialect import parse_name
+    from streamql.engine.reads import need_stream
+    from streamql.sources.dynamic import find_dynamic
+
+    streams: list[StreamState] = []
+    tables: list[DynamicTable] = []
+    for name in names:
+        parts = parse_name(name)
+        table = find_dynamic(spark, qualify(spark, parts))
+        if table is not None:
+            tables.append(table)
+        else:
+            streams.append(need_stream(spark, parts))
+    return streams, tables

@@ -78,7 +78,9 @@ def retry_changed(spark: SparkSession, attempt: Callable[[], T], busy: Callable[
 # -- made
 
 
-def new_claim(spark: SparkSession, consumption_id: str, text: str, *, is_block: bool = False) -> Claim:
+def new_claim(
+    spark: SparkSession, consumption_id: str, text: str, *, is_block: bool = False, details: str | None = None
+) -> Claim:
     """A claim of this process, without streams and statements."""
     return Claim(
         consumption_id=consumption_id,
@@ -91,6 +93,7 @@ def new_claim(spark: SparkSession, consumption_id: str, text: str, *, is_block: 
         text=text,
         lease_seconds=seconds(spark, LEASE),
         is_block=is_block,
+        details=details,
     )
 
 

@@ -48,6 +48,8 @@ _PATTERNS = frozenset(("topics_pattern", "topic_pattern", "topicspattern", "topi
 KAFKA_PREFIX = "kafka."
 _PREFIXES = (KAFKA_PREFIX, "cz.kafka.")
 _TOPIC = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
+_PARTITION = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
+_PARTITION_MAX = 2**31 - 1  # Kafka numbers partitions by 32-bit integers
 _WORDS = {STARTING: ("earliest", "latest"), ENDING: ("latest",)}
 
 Fault = tuple[str, str]
@@ -115,13 +117,21 @@ def option_value(name: str, value: str) -> str | Fault:
         return value
     if value.strip().lower() in _WORDS[name]:
         return value.strip().lower()
-    if parse_positions(value) is not None:
+    if _is_offsets(value):
         return value
     words = " or ".join(f"'{name}' = '{word}'" for word in _WORDS[name])
     what = " or ".join(_WORDS[name])
     return (
         f"{name} takes {what}, or a JSON object of partition and offset",
         f"write {words}, or '{name}' = {POSITIONS_EXAMPLE}",
+    )
+
+
+def _is_offsets(value: str) -> bool:
+    """Whether a value is an offset for each of some partitions, as JSON."""
+    positions = parse_positions(value)
+    return positions is not None and all(
+        _PARTITION.fullmatch(part) is not None and int(part) <= _PARTITION_MAX for part, _ in positions
     )
 
 

@@ -1,4 +1,4 @@
-"""Checks every stream, claim and offset, says what is wrong and what to do, and fixes what needs no choice of the user's."""
+"""Checks every stream, dynamic table, claim and offset, says what is wrong and what to do, and fixes what needs no choice of the user's."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from streamql.catalog.store import catalog_of
 from streamql.engine.doctor.catalog import Entries, Rows, Views, maintain
 from streamql.engine.doctor.check import CATALOG, Check, Finding, finding_of
 from streamql.engine.doctor.claims import Claims
+from streamql.engine.doctor.dynamic import DynamicTables
 from streamql.engine.doctor.extensions import Extensions
 from streamql.engine.doctor.external import ExternalTables
 from streamql.engine.doctor.sources import Files, Sources, Staleness
@@ -23,6 +24,7 @@ CHECKS: tuple[Check[Any], ...] = (
     Rows(),
     Claims(),
     ExternalTables(),
+    DynamicTables(),
     Sources(),
     Staleness(),
     Files(),

@@ -21,6 +21,10 @@ trait Handler {
   @throws[Throwable] def resolve(session: SparkSession, name: Array[String], request: String, pin: String): LogicalPlan
   /** The value or the relation that one of our functions stands for. */
   @throws[Throwable] def function(session: SparkSession, name: String, arguments: Array[Object]): Object
+  /** A table at a point of its history or of a stream, by the arguments of streamql_as_of; `request`: of ResolveStreams (JSON). */
+  @throws[Throwable] def asOf(session: SparkSession, arguments: Array[Object], request: String, pin: String): LogicalPlan
+  /** The table of a `Plans.follower` over the interval that the statement `pin` sees by now; null: it is over that one. */
+  @throws[Throwable] def follow(session: SparkSession, token: String, pin: String): LogicalPlan
   /** Runs one of our own statements. */
   @throws[Throwable] def run(session: SparkSession, sql: String): JList[Row]
   /** Runs a statement that consumes streams. */

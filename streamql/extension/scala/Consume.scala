@@ -50,12 +50,15 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   override def simpleString(maxFields: Int): String = s"ConsumeCommand [${reads.map(_.binding.token).distinct.mkString(", ")}]"
 
   private def reads: Seq[StreamRead] = statements.flatMap(Plans.reads)
+  private def bound: Seq[StreamRead] = statements.flatMap(Plans.bound)
 
   override def run(session: SparkSession): Seq[Row] =
-    Binding.exclusively(reads.map(_.binding)) { Bridge.get.consume(session, this).asScala.toSeq }
+    Binding.exclusively(bound.map(_.binding)) { Bridge.get.consume(session, this).asScala.toSeq }
 
   /** The tokens of the streams that are read, each once, one a line; a token is JSON. */
   def tokens: String = reads.map(_.binding.token).distinct.mkString("\n")
+  /** The tokens of the tables that are read AT a stream or at its END, likewise. */
+  def followers: String = bound.map(_.binding).filter(_.follows).map(_.token).distinct.mkString("\n")
   def text: String = Fingerprint.text(statements.head)
   def key: String = Fingerprint.place(statements.head)
   def statementCount: Int = statements.size
@@ -63,10 +66,10 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
 
   /** Every read whose token is `old` now stands for another interval. */
   def rebind(old: String, plan: LogicalPlan, token: String): Unit =
-    reads.filter(_.binding.token == old).foreach(_.rebind(plan, token))
+    bound.filter(_.binding.token == old).foreach(_.rebind(plan, token))
 
   /** What the reads stand for now, to be put back. */
-  def keepReads(): KeptReads = new KeptReads(reads.map(_.binding).distinct.map(b => (b, b.plan, b.token)))
+  def keepReads(): KeptReads = new KeptReads(bound.map(_.binding).distinct.map(b => (b, b.plan, b.token)))
 
   /** Where statement `i` writes, as JSON of Target. */
   def target(session: SparkSession, i: Int): String = JsonUtils.toJson(Targets.of(session, statements(i)))

@@ -107,8 +107,8 @@ object Fingerprint {
     val named = plan.transformUpWithSubqueries {
       case read: StreamRead if read.binding.token.isEmpty => read.binding.plan // CHANGES (…): what it shows is in its plan
       case read: StreamRead =>
-        val stream = JsonUtils.fromJson[Map[String, Any]](read.binding.token).apply("uuid").toString
-        StreamLeaf(stream, read.output.map(_.toString))
+        val token = JsonUtils.fromJson[Map[String, Any]](read.binding.token)
+        StreamLeaf(Seq("uuid", "form", "table").flatMap(token.get).mkString(" "), read.output.map(_.toString))
       case s: Sample => s.copy(seed = None)
     }.transformAllExpressionsWithSubqueries { case e => unseeded(e) }
     val tree = printed(named.treeString(verbose = true, addSuffix = false, maxFields = Int.MaxValue))

@@ -2,9 +2,9 @@ package org.apache.spark.sql.streamql
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, InternalRow}
-import org.apache.spark.sql.catalyst.expressions.{Alias, Cast, Expression, ExpressionInfo, LeafExpression, Literal}
+import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Cast, Expression, ExpressionInfo, LeafExpression, Literal}
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
-import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan, OneRowRelation, Project}
+import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LocalRelation, LogicalPlan, OneRowRelation, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.types.{BooleanType, DataType, DateType, IntegerType, LongType, TimestampNTZType, TimestampType}
@@ -19,8 +19,10 @@ object Functions {
 
   private def call(name: String, arguments: Seq[Expression]): Object = {
     val session = SparkSession.active
-    Bridge.get.function(session, name, arguments.map(value(session, name, _)).toArray)
+    Bridge.get.function(session, name, values(session, name, arguments).toArray)
   }
+
+  private def values(session: SparkSession, name: String, arguments: Seq[Expression]): Seq[Object] = arguments.map(value(session, name, _))
 
   /** Constants of any shape; times as microseconds. What is not a plain literal is worked out by a query. */
   private def value(session: SparkSession, name: String, e: Expression): Object = e match {
@@ -55,7 +57,16 @@ object Functions {
     scalarFunction(named("hasData"), v => Literal(v.asInstanceOf[Boolean])),
     scalarFunction(named("tableTimestamp"), time))
 
-  val table: Seq[Table] = Seq("changes", "backlog", "status").map(named).map(tableFunction)
+  private def asOf(name: String): Table =
+    (FunctionIdentifier(name), info(name), arguments => AsOf(values(SparkSession.active, name, arguments)))
+
+  val table: Seq[Table] = Seq("changes", "backlog", "status", "refresh").map(named).map(tableFunction) :+ asOf(named("asOf"))
+}
+
+/** A table at a point, until ResolveStreams asks Python for it: that rule knows the statement and the view that it stands in. */
+case class AsOf(arguments: Seq[Object]) extends LeafNode {
+  override lazy val resolved: Boolean = false
+  override def output: Seq[Attribute] = Nil
 }
 
 /** What one of our functions answered; a constant like a literal, but that a plan tells it from others, and that a column of it is named as it was called. */

@@ -82,17 +82,20 @@ object Images {
    * are made resolved: to parse and resolve them takes longer than to compare a few thousand rows.
    */
   private def unfolded(df: DataFrame, pairs: LogicalPlan, names: String): DataFrame = {
-    val session = df.asInstanceOf[Dataset[Row]].sparkSession
+    Dataset.ofRows(df.asInstanceOf[Dataset[Row]].sparkSession, unfolded(pairs, strings(names)))
+  }
+
+  private[streamql] def unfolded(pairs: LogicalPlan, names: Seq[String]): LogicalPlan = {
     val (b, a) = pairs.output.splitAt(pairs.output.length / 2)
     val alike = Or(EqualNullSafe(b(1), a(1)), Values.same(b.drop(2), a.drop(2)))
     val changes = Or(Or(IsNull(b.head), IsNull(a.head)), Not(alike))
-    val kept = Dataset.ofRows(session, Filter(changes, pairs)).queryExecution.analyzed
+    val kept = Filter(changes, pairs)
     val (before, after) = kept.output.splitAt(kept.output.length / 2)
     def changeType(own: Attribute, other: Attribute, alone: String, paired: String) =
       If(IsNull(own), Literal(null, StringType), If(IsNull(other), Literal(alone), Literal(paired)))
     val halves = Seq(
       changeType(before.head, after.head, "DELETE", "UPDATE_BEFORE") +: before, changeType(after.head, before.head, "INSERT", "UPDATE_AFTER") +: after)
-    val output = strings(names).zip(halves.head).map { case (name, e) => AttributeReference(name, e.dataType, nullable = true)() }
-    Dataset.ofRows(session, Filter(IsNotNull(output.head), Expand(halves, output, kept)))
+    val output = names.zip(halves.head).map { case (name, e) => AttributeReference(name, e.dataType, nullable = true)() }
+    Filter(IsNotNull(output.head), Expand(halves, output, kept))
   }
 }

@@ -19,9 +19,10 @@ import org.apache.spark.sql.types.DataType
 
 /**
  * What a read of a stream stands for: the plan of its change set, and in `token` (JSON, Python's) which stream and interval that is.
- * A consumer that had to wait is given what is left by setting both anew, before it runs; every copy of the relation sees it.
+ * A consumer that had to wait is given what is left by setting both anew, before it runs; every copy of the relation sees it. `follows`: the
+ * plan is a table as of the begin or the end of the interval. Such a read moves no stream.
  */
-final class Binding(@volatile var plan: LogicalPlan, @volatile var token: String) extends Serializable {
+final class Binding(@volatile var plan: LogicalPlan, @volatile var token: String, val follows: Boolean = false) extends Serializable {
   private val number = Binding.numbers.incrementAndGet()
   /** Where a statement that consumes counts the rows it takes; null: they are not counted. */
   @volatile var counter: ChangeCounter = _
@@ -85,12 +86,12 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
 
 object StreamRead {
   /** All columns are nullable: the read may be rebound to an interval whose rows hold NULLs where this plan's rows have none. */
-  def apply(plan: LogicalPlan, token: String, visible: Int): StreamRead = {
+  def apply(plan: LogicalPlan, token: String, visible: Int, follows: Boolean): StreamRead = {
     val columns = plan.output.zipWithIndex.map { case (a, i) =>
       if (i < visible) AttributeReference(a.name, a.dataType, nullable = true, a.metadata)()
       else MetadataAttribute(a.name, a.dataType, nullable = true)
     }
-    StreamRead(new Binding(plan, token), columns, visible)
+    StreamRead(new Binding(plan, token, follows), columns, visible)
   }
 }
 
@@ -101,8 +102,11 @@ case class ConsumeQuery(child: LogicalPlan, asked: Seq[String]) extends UnaryNod
 }
 
 object Plans {
-  /** All stream reads of an analysed plan: in children, in plans that commands hold as arguments, in subqueries. */
-  def reads(plan: LogicalPlan): Seq[StreamRead] = within(plan) {
+  /** All stream reads of an analysed plan, which its statement consumes: in children, in plans that commands hold as arguments, in subqueries. */
+  def reads(plan: LogicalPlan): Seq[StreamRead] = bound(plan).filterNot(_.binding.follows)
+
+  /** The stream reads, and the tables that are read AT a stream or at its END, which have to show the same interval. */
+  def bound(plan: LogicalPlan): Seq[StreamRead] = within(plan) {
     case r: StreamRead => if (r.binding.token.isEmpty) Nil else Seq(r) // a change query moves nothing
   }.distinct
 
@@ -140,7 +144,10 @@ object Plans {
   }
 
   /** Python's way to make the node that stands for a stream. */
-  def streamRead(plan: LogicalPlan, token: String, visible: Int): LogicalPlan = StreamRead(plan, token, visible)
+  def streamRead(plan: LogicalPlan, token: String, visible: Int): LogicalPlan = StreamRead(plan, token, visible, follows = false)
+
+  /** Python's way to make the node that stands for a table as of the begin or the end of what the statement sees of a stream. */
+  def follower(plan: LogicalPlan, token: String): LogicalPlan = StreamRead(plan, token, plan.output.size, follows = true)
 
   def consumeQuery(plan: LogicalPlan, asked: java.util.List[String]): LogicalPlan = ConsumeQuery(plan, asked.asScala.toSeq)
 

@@ -2,6 +2,7 @@ package org.apache.spark.sql.streamql
 
 import java.util.{Collections, UUID, WeakHashMap}
 
+import com.fasterxml.jackson.databind.node.ObjectNode
 import io.delta.tables.execution.VacuumTableCommand
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.QueryPlanningTracker
@@ -17,11 +18,21 @@ import org.apache.spark.sql.execution.datasources.{InsertIntoDataSourceCommand, 
 
 /** One name for everything that is analysed as one statement: the streams it reads are pinned under it. */
 object PinnedIntervals {
-  private val scopes = Collections.synchronizedMap(new WeakHashMap[QueryPlanningTracker, String]())
-  def scope: String = QueryPlanningTracker.get match {
-    case Some(tracker) => scopes.computeIfAbsent(tracker, _ => UUID.randomUUID().toString)
-    case None => UUID.randomUUID().toString
+  private class Scope {
+    val name: String = UUID.randomUUID().toString
+    @volatile var followers: List[StreamRead] = Nil
   }
+  private val scopes = Collections.synchronizedMap(new WeakHashMap[QueryPlanningTracker, Scope]())
+  private def current: Scope = QueryPlanningTracker.get.map(scopes.computeIfAbsent(_, _ => new Scope)).getOrElse(new Scope)
+
+  def scope: String = current.name
+
+  /** Notes a table that is read AT a stream or at its END: the stream itself may be read later, and for fewer rows (MAX_BATCH_SIZE). */
+  def note(follower: StreamRead): Unit = {
+    val s = current
+    s.followers = follower :: s.followers
+  }
+  def followers: Seq[StreamRead] = current.followers
 }
 
 /** A relation that Spark could not resolve becomes the stream of that name, so temp views and tables come first; the same for what DESCRIBE and SHOW COLUMNS name. */
@@ -34,6 +45,7 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
       case d @ DescribeRelation(u: UnresolvedTableOrView, _, _) => shape(u).map(DescribeQueryCommand("", _)).getOrElse(d)
       case c @ ShowColumns(u: UnresolvedTableOrView, in, output) if in.forall(_ == u.multipartIdentifier.init) =>
         shape(u).map(s => LocalRelation.fromExternalRows(output, s.output.map(a => Row(a.name)))).getOrElse(c)
+      case a: AsOf => asOf(a, writer)
       case i: InsertIntoStatement =>
         i.table match { // no child of the node, so it is not visited above; Python refuses a stream that would be written
           case r: UnresolvedRelation => Bridge.get.resolve(session, qualified(r.multipartIdentifier), request(r, "write"), PinnedIntervals.scope)
@@ -73,7 +85,26 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
 
   private def stream(r: UnresolvedRelation, access: String, writer: => Option[LogicalPlan] = None): Option[LogicalPlan] = {
     val name = qualified(r.multipartIdentifier)
-    Option(Bridge.get.resolve(session, name, request(r, access, writer), PinnedIntervals.scope)).map(SubqueryAlias(name.last, _))
+    val found = Option(Bridge.get.resolve(session, name, request(r, access, writer), PinnedIntervals.scope))
+    if (found.exists(_.isInstanceOf[StreamRead])) PinnedIntervals.followers.foreach { follower =>
+      Option(Bridge.get.follow(session, follower.binding.token, PinnedIntervals.scope)).foreach {
+        case now: StreamRead => follower.rebind(now.binding.plan, now.binding.token)
+      }
+    }
+    found.map(SubqueryAlias(name.last, _))
+  }
+
+  private def asOf(a: AsOf, writer: => Option[LogicalPlan]): LogicalPlan = {
+    val context = ResolveStreams.mapper.createObjectNode()
+    val home = context.putArray("home")
+    AnalysisContext.get.catalogAndNamespace.foreach(home.add(_))
+    tell(context, writer)
+    val table = Bridge.get.asOf(session, a.arguments.toArray, context.toString, PinnedIntervals.scope)
+    table match {
+      case follower: StreamRead => PinnedIntervals.note(follower)
+      case _ =>
+    }
+    table
   }
 
   /** Inside a view, names are looked up where the view was made. */
@@ -117,10 +148,12 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     node.put("access", Shared.constant("access", if (isWritten) "write" else access))
     val options = node.putObject("options")
     r.options.forEach((k, v) => if (k != UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES) options.put(k, v))
-    if (access == "batch") writer.foreach { plan =>
-      node.putObject("writer").put("key", Fingerprint.place(plan)).put("text", Fingerprint.text(plan).trim)
-    }
+    if (access == "batch") tell(node, writer)
     node.toString
+  }
+
+  private def tell(request: ObjectNode, writer: Option[LogicalPlan]): Unit = writer.foreach { plan =>
+    request.putObject("writer").put("key", Fingerprint.place(plan)).put("text", Fingerprint.text(plan).trim)
   }
 
   private def refuseSubquery(statement: String, plan: LogicalPlan): Unit =
@@ -137,7 +170,10 @@ object ResolveStreams {
  */
 class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = if (GuardAndConsume.isNested) plan else {
-    guard(plan)
+    if (!DynamicTables.isOurs(session)) {
+      guard(plan)
+      DynamicTables.guard(plan)
+    }
     plan match {
       case _: ConsumeCommand => plan
       case q: ConsumeQuery if q.resolved => wrap(Seq(q.child), isQuery = true, q.asked)
@@ -211,6 +247,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
         Bridge.get.guard(session, command, (r.catalog.name +: r.namespace).toArray)
       case _ =>
     }
+    case c: AlterViewAsCommand => named("ALTER VIEW", c.name.nameParts)
     case c: RenameTable => c.child match {
       case t: ResolvedTable if c.newName.size == 1 => named("RENAME TABLE", (t.catalog.name +: t.identifier.namespace.toSeq) ++ c.newName)
       case _ => named("RENAME TABLE", c.newName)

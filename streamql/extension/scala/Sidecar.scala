@@ -224,6 +224,9 @@ object Sidecar {
     override def resolve(session: SparkSession, name: Array[String], request: String, pin: String): LogicalPlan =
       ask(_.resolve(session, name, request, pin))
     override def function(session: SparkSession, name: String, arguments: Array[Object]): Object = ask(_.function(session, name, arguments))
+    override def asOf(session: SparkSession, arguments: Array[Object], request: String, pin: String): LogicalPlan =
+      ask(_.asOf(session, arguments, request, pin))
+    override def follow(session: SparkSession, token: String, pin: String): LogicalPlan = ask(_.follow(session, token, pin))
     override def run(session: SparkSession, sql: String): JList[Row] = ask(_.run(session, sql))
     override def consume(session: SparkSession, command: ConsumeCommand): JList[Row] = ask(_.consume(session, command))
     override def guard(session: SparkSession, command: String, name: Array[String]): Unit = ask(_.guard(session, command, name))

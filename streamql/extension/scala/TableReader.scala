@@ -227,9 +227,13 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
     Dataset.ofRows(classic, LocalRelation(DataTypeUtils.toAttributes(all)))
   }
 
+  /** All rows of a snapshot, as Delta's time travel shows them. */
+  def image(s: Snapshot): DataFrame =
+    Dataset.ofRows(classic, LogicalRelation(log.createRelation(snapshotToUseOpt = Some(s), isTimeTravelQuery = true)))
+
   /** All rows of a snapshot, as `scan` shows them; files are listed by Delta, on the executors' side of things. */
   def table(s: Snapshot): DataFrame = {
-    val all = Dataset.ofRows(classic, LogicalRelation(log.createRelation(snapshotToUseOpt = Some(s), isTimeTravelQuery = true)))
+    val all = image(s)
     val meta = all.metadataColumn("_metadata")
     val hidden = Seq("row_id" -> RowImages.ID, "row_commit_version" -> RowImages.VERSION)
     all.select(hidden.map { case (f, name) => meta.getField(f).as(name) } ++

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from streamql.cli.shell.completion import vocabulary
+from streamql.cli.shell.completion import dynamic, vocabulary
 from streamql.cli.shell.completion.scope import Named, Place, ctes, place, tables
 from streamql.cli.shell.snapshot import Snapshot, Want
 from streamql.dialect.tokens import TokenType, name_part
@@ -162,7 +162,8 @@ def _after_dot(offers: _Offers) -> bool:
         if owner is not None and not _wants_table(here):
             offers.columns(owner)
             return True
-    types = ("stream",) if _wants_stream(here) else ()
+    about = dynamic.wanted(here)
+    types = ("stream",) if _wants_stream(here) else () if about is None or about.type is None else (about.type,)
     offers.relations(*types, database=here.path[-1])
     return True
 
@@ -171,6 +172,19 @@ def _at_start(offers: _Offers) -> bool:
     if offers.here.before:
         return False
     offers.keywords(vocabulary.STATEMENTS)
+    return True
+
+
+def _dynamic_tables(offers: _Offers) -> bool:
+    """DROP DYNAMIC TABLE, REFRESH MATERIALIZED VIEW …"""
+    found = dynamic.wanted(offers.here)
+    if found is None:
+        return False
+    if found.type is not None:
+        offers.relations(found.type)
+        offers.databases()
+    offers.keywords(found.keywords)
+    offers.clauses(found.clauses)
     return True
 
 
@@ -288,6 +302,7 @@ _RULES: tuple[Callable[[_Offers], bool], ...] = (
     _in_string,
     _after_dot,
     _at_start,
+    _dynamic_tables,
     _streams,
     _databases,
     _after_words,

@@ -1,0 +1,85 @@
+"""Refreshes of dynamic tables: the difference that a refresh writes, against INSERT OVERWRITE of the same query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+from bench.context import Context
+from bench.measuring import Benchmark, Case, Target
+from bench.statements import repeated
+
+SCHEMA = "bench_dynamic"
+OVERWRITE = "INSERT OVERWRITE"
+
+
+def source(context: Context, rows: int) -> str:
+    """A tracked table of so many rows, anew."""
+    spark, name = context.spark, f"{SCHEMA}.facts_{rows}"
+    spark.sql(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+    spark.sql(f"DROP TABLE IF EXISTS {name}")
+    spark.sql(
+        f"CREATE TABLE {name} TBLPROPERTIES ('delta.enableRowTracking' = 'true', 'delta.enableInCommitTimestamps' = 'true', "
+        f"'delta.enableDeletionVectors' = 'true') AS SELECT id, id % {max(1, rows // 10)} AS customer, "
+        f"CAST(id % 9973 AS DECIMAL(12, 2)) AS amount, concat('note ', id) AS note FROM range({rows})"
+    )
+    return name
+
+
+def _changed(context: Context, name: str) -> Callable[[], object]:
+    """Updates a hundredth of the rows, another one each time."""
+    rounds = count()
+    return lambda: context.spark.sql(f"UPDATE {name} SET amount = amount + 1 WHERE id % 100 = {next(rounds) % 100}")
+
+
+def _against_overwrite(context: Context, rows: int, title: str, query: Callable[[str], str]) -> list[Case]:
+    spark, name = context.spark, source(context, rows)
+    spark.sql(f"CREATE OR REPLACE DYNAMIC TABLE {SCHEMA}.{title} AS {query(name)}")
+    spark.sql(f"CREATE OR REPLACE TABLE {SCHEMA}.{title}_plain AS {query(name)}")
+    return [
+        Case("streamql", lambda: _run(context, f"REFRESH DYNAMIC TABLE {SCHEMA}.{title}"), _changed(context, name)),
+        Case(OVERWRITE, lambda: _run(context, f"INSERT OVERWRITE {SCHEMA}.{title}_plain {query(name)}")),
+    ]
+
+
+def _run(context: Context, sql: str) -> None:
+    context.spark.sql(sql).collect()
+
+
+def projected(context: Context, rows: int) -> list[Case]:
+    """A result with as many rows as its table, of which a hundredth has changed."""
+    return _against_overwrite(
+        context,
+        rows,
+        "projected",
+        lambda t: f"SELECT id, customer, amount * 2 AS amount, upper(note) AS note FROM {t} WHERE id % 1000 <> 0",
+    )
+
+
+def aggregated(context: Context, rows: int) -> list[Case]:
+    """A result with a tenth of its table's rows, of which a tenth has changed."""
+    return _against_overwrite(
+        context,
+        rows,
+        "aggregated",
+        lambda t: f"SELECT customer, count(*) AS n, sum(amount) AS amount FROM {t} GROUP BY customer",
+    )
+
+
+def unchanged(context: Context, rows: int) -> list[Case]:
+    """REFRESH of a table whose source has not changed, beside SELECT 1."""
+    name = source(context, rows)
+    context.spark.sql(f"CREATE OR REPLACE DYNAMIC TABLE {SCHEMA}.unchanged AS SELECT id, amount FROM {name}")
+    return [
+        repeated(context, "streamql", f"REFRESH DYNAMIC TABLE {SCHEMA}.unchanged"),
+        repeated(context, "SELECT 1", "SELECT 1"),
+    ]
+
+
+BENCHMARKS = (
+    Benchmark(
+        "dynamic_projected", "REFRESH, 1 % of the result changed", projected, 10_000_000, (Target(1.5, OVERWRITE),)
+    ),
+    Benchmark("dynamic_aggregated", "REFRESH of an aggregate, 10 % of the groups changed", aggregated, 10_000_000),
+    Benchmark("dynamic_unchanged", "REFRESH with nothing to do", unchanged, 100_000, (Target(0.5),)),
+)

@@ -1,0 +1,3 @@
+-- Computes the query again, and writes the rows that differ.
+
+REFRESH DYNAMIC TABLE carrier_days;

@@ -1,0 +1,239 @@
+"""Refreshes dynamic tables and materialized views: all, some, or those that are due; once, or as a
+scheduler. For cron, systemd or a terminal; no service is needed.
+
+A table is refreshed behind the dynamic tables that it reads, which are refreshed with it. All
+tables of a run are computed from one set of versions of the tables below them, so that they show
+one moment. A table that fails holds up only those that read it.
+
+Safe to run twice at once. A refresh is one commit, made once. A table that another process
+refreshes is waited for (spark.streamql.busyTimeout, 90s), and what that process did is not done
+again; where it is ahead, the run begins anew from newer versions.
+
+  --due   refreshes what the schedules ask for now:
+            TARGET_LAG = '10 minutes'   the oldest change that the table does not show will be older
+                                        than the target when a refresh has ended: its age, and what
+                                        the last refreshes took
+            REFRESH INTERVAL 5 MINUTE   a tick has come since the last refresh, and a change before
+                                        it
+            TARGET_LAG = DOWNSTREAM     a table that reads it is due
+          Tables without a schedule, suspended ones, and those that read a suspended one are not
+          due. A table that was never filled is due at once.
+  --loop  does so until it is stopped, and sleeps until the next table is due, at most 30 s. A table
+          that failed is tried again after 10 s, then 20 s, 40 s … 10 min.
+
+SIGTERM or Ctrl-C lets the running refreshes end, then the command ends; a second one cancels them:
+each has then either committed, or done nothing.
+
+Events are JSON, a line each, on stderr or appended to --events FILE, which several processes may
+share:
+  refreshing  run, table
+  refreshed   run, table, seconds, reason, version, rows_inserted, rows_updated, rows_deleted
+  unchanged   run, table, seconds
+  failed      run, table, seconds, code, error, sqlstate, hint
+  skipped     run, table; reason HELD_UP and held_by: the table that it reads failed or is
+              suspended; or code STREAM_BUSY: another process refreshes it
+  finished    run, seconds, refreshed, unchanged, failed, skipped, next_seconds (with --loop)
+  stopped     run, seconds: a signal came between two refreshes
+  cancelled   run, seconds, signal: a second signal came
+  warning     message
+All have at, event, job, host, pid. The results go to stdout: name, outcome, rows_inserted,
+rows_updated, rows_deleted, seconds, error; of a run of --loop only if a table was due.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamql.cli.commands.argument_types import number
+from streamql.cli.jobs.events import Journal, warnings_as_events
+from streamql.cli.jobs.job import is_for_people
+from streamql.cli.jobs.refreshes import Cancelled, Refreshes, Run, error_of
+from streamql.cli.jobs.stop_signals import Stop
+from streamql.cli.options import Options, path_text
+from streamql.cli.usage import Parser
+from streamql.times import now_ms
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streamql.cli.render.screen import Screen
+    from streamql.engine.dynamic.run import Outcome
+
+FAILED, USAGE = 1, 2
+FAILURE_PAUSE_SECONDS = 10.0
+"""The pause of a loop in which the catalog could not be read."""
+
+HEADER = ("name", "outcome", "rows_inserted", "rows_updated", "rows_deleted", "seconds", "error")
+NUMERIC = (False, False, True, True, True, True, False)
+
+EPILOG = """\
+examples:
+  streamql refresh                                 all that are not suspended, in the order of the DAG
+  streamql refresh sales.daily sales.weekly        two, and the dynamic tables that they read
+  streamql refresh --jobs 4                        up to four at once
+  streamql refresh --due --events refresh.jsonl    what is due, from cron
+  streamql refresh --loop                          a scheduler, until it is stopped
+  streamql --database sales refresh --loop         of one database
+  streamql refresh --output json | jq -r 'select(.error) | .name'
+
+exit codes:
+  0    all were refreshed or unchanged, or nothing was due; also after a signal between two runs
+  1    a refresh failed, a table that was named was held up, or Spark did not start (--loop: in the
+       last run)
+  2    the command line is wrong, or there is no data directory
+  130  a run was cut short by Ctrl-C        143  by SIGTERM
+  141  the reader of the output went away (| head)
+
+under systemd: KillMode=mixed, so that SIGTERM reaches this command, and not Spark's Java process
+beside it.
+"""
+
+
+def arguments(parser: Parser) -> None:
+    """Its own options."""
+    parser.epilog = EPILOG
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="those to refresh (all, or all of --database)")
+    add("--due", action="store_true", help="only those that their schedules ask for now")
+    add("--loop", action="store_true", help="those that are due, again and again, until it is stopped")
+    add("--jobs", metavar="N", type=number, default=1, help="how many tables refresh at once (%(default)s)")
+    add("--events", metavar="FILE", type=lambda text: Path(path_text(text)), help="where events are appended (stderr)")
+
+
+def check(options: Options) -> str | None:
+    """Says what is wrong with the names, before Spark starts."""
+    from streamql.dialect import parse_name
+    from streamql.errors import StreamqlError
+
+    for name in options.arguments.names:
+        try:
+            parse_name(name)
+        except StreamqlError as e:
+            return f"{name!r} is not a name: {e.message}"
+    return None
+
+
+def run(spark: SparkSession, options: Options) -> int:
+    """Refreshes once, or until it is stopped. Raises DYNAMIC_TABLE_NOT_FOUND, CATALOG_UNREADABLE, BrokenPipeError."""
+    from streamql.catalog.identity import host_name
+    from streamql.cli.render.screen import Screen
+
+    given = options.arguments
+    for_people = is_for_people(options)
+    try:
+        journal = Journal(given.events, {"job": "refresh", "host": host_name(), "pid": os.getpid()})
+    except OSError as e:
+        print(f"error: cannot write {given.events}: {e.strerror}", file=sys.stderr, flush=True)
+        return USAGE
+    if for_people and given.events is None:
+        journal = Journal(Path(os.devnull), {})
+    screen = Screen(silent=options.silent or not for_people)
+    with Stop() as stop, warnings_as_events(journal, for_people=for_people):
+        refreshes = Refreshes(spark, options, journal, stop, lambda seen: _progress(screen, seen))
+        return _series(refreshes, _Results(options, screen), screen)
+
+
+def _series(refreshes: Refreshes, results: _Results, screen: Screen) -> int:
+    """The runs; the exit code."""
+    given, stop, journal = refreshes.options.arguments, refreshes.stop, refreshes.journal
+    runs = 0
+    while True:
+        runs += 1
+        began = time.monotonic()
+        try:
+            done = refreshes.run(runs)
+        except Cancelled:
+            journal.tell("cancelled", now_ms(), **_about(runs, began), signal=stop.signal)
+            return stop.exit_code
+        except Exception as e:
+            if runs == 1 or _is_fatal(e):
+                raise
+            journal.tell("failed", now_ms(), **_about(runs, began), error=str(e))
+            screen.error(f"error: {e}")
+            if stop.wait(FAILURE_PAUSE_SECONDS):
+                return FAILED
+            continue
+        screen.mute(False)
+        results.show(done)
+        if not done.is_whole:
+            journal.tell("stopped", now_ms(), **_about(runs, began))
+            return stop.exit_code
+        goes_on = given.loop and not stop.is_asked
+        pause = round(done.pause_seconds, 3) if goes_on else None
+        journal.tell("finished", now_ms(), **_about(runs, began), **_counts(done), next_seconds=pause)
+        if not goes_on or stop.wait(done.pause_seconds):
+            return _exit_code(done.outcomes, given.names)
+
+
+def _about(runs: int, began: float) -> dict[str, object]:
+    return {"run": runs, "seconds": round(time.monotonic() - began, 3)}
+
+
+def _counts(done: Run) -> dict[str, object]:
+    words = [o.word for o in done.outcomes]
+    return {word.lower(): words.count(word) for word in ("REFRESHED", "UNCHANGED", "FAILED", "SKIPPED")}
+
+
+def _exit_code(outcomes: Sequence[Outcome], names: Sequence[str]) -> int:
+    """1: one failed; or one was held up, if tables were named."""
+    held = bool(names) and any(o.held_by is not None for o in outcomes)
+    return FAILED if held or any(o.word == "FAILED" for o in outcomes) else 0
+
+
+def _is_fatal(e: Exception) -> bool:
+    from streamql.cli.problems import from_exception
+
+    return isinstance(e, BrokenPipeError) or from_exception(e).is_fatal
+
+
+def _progress(screen: Screen, seen: Refreshes) -> None:
+    """One line while refreshes run: how many have ended, and what runs for how long."""
+    now = time.monotonic()
+    running = [f"{name} ({now - since:.0f} s)" for name, since in sorted(seen.running.items())]
+    if running:
+        screen.progress(f"{seen.ended} done; refreshing {', '.join(running)}")
+
+
+class _Results:
+    """Shows what each run did on stdout, and hints on a terminal."""
+
+    def __init__(self, options: Options, screen: Screen) -> None:
+        self._output = options.output
+        self._loops: bool = options.arguments.loop
+        self._is_due_only: bool = options.arguments.due or options.arguments.loop
+        self._screen = screen
+        self._is_first = True
+
+    def show(self, done: Run) -> None:
+        """The table of a run; the header of csv, tsv and markdown once."""
+        from streamql.cli.render import records
+
+        if not done.outcomes:
+            if not self._loops:
+                said = "no dynamic table is due" if self._is_due_only else "there is no dynamic table to refresh here"
+                self._screen.note(said)
+            return
+        header_lines = {"json": 0, "markdown": 2, "table": 0}.get(self._output, 1)
+        rows = [_row(o) for o in done.outcomes]
+        records.write(self._output, HEADER, NUMERIC, rows, 0 if self._is_first else header_lines)
+        self._is_first = False
+        for outcome in done.outcomes:
+            hint = error_of(outcome)[2]
+            if hint:
+                self._screen.note(f"hint for {outcome.table.name}: {hint}")
+
+
+def _row(outcome: Outcome) -> tuple[object, ...]:
+    rows: Sequence[int | None] = (
+        [None] * 3
+        if outcome.result is None
+        else [outcome.result.rows.get(n, 0) for n in ("inserted", "updated", "deleted")]
+    )
+    code, error, *_ = error_of(outcome)
+    said = f"[{code}] {error}" if code else error or None
+    return (str(outcome.table.name), outcome.word, *rows, round(outcome.duration_ms / 1000, 3), said)

@@ -1,0 +1,115 @@
+"""Queries over Delta tables, analysed: which tables they read, and the rows of their changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from streamql.delta.jvm import JavaObject, frame, java_frame, java_list, scala, sentence, session_of
+from streamql.errors import StreamqlError
+from streamql.model import TableSource
+from streamql.names import Name
+
+
+@dataclass(frozen=True)
+class TrackedQuery:
+    """A query that is a UNION ALL of branches, each of filters, projections, and inner and cross joins of Delta tables.
+
+    `refused`: why it is not one, as a key of `sources/query_texts.py`; None: it is one. `tables`: each once. `branches`: for each the
+    indices of the tables that it reads, in its own order. `paths`: for each its number in every UNION ALL above it. `columns`: its own.
+    `texts`: those of the views in it, outermost first.
+    """
+
+    spark: SparkSession
+    handle: JavaObject
+    refused: str | None
+    tables: tuple[TableSource, ...]
+    branches: tuple[tuple[int, ...], ...]
+    paths: tuple[tuple[int, ...], ...]
+    columns: tuple[str, ...]
+    texts: tuple[str, ...]
+
+    @property
+    def reads_one_table_once(self) -> bool:
+        """Whether each row of the query is made of one row of the only table."""
+        return len(self.tables) == 1 and all(len(leaves) == 1 for leaves in self.branches)
+
+    def image(self, branch: int, images: Sequence[DataFrame]) -> DataFrame:
+        """All rows of a branch as INSERTs, in the columns of a stream. `images`: for each table that it reads."""
+        return frame(self.spark, self._joined(branch).image(self._frames(images), self._has_one_table))
+
+    def changes(self, branch: int, changed: Sequence[DataFrame | None], images: Sequence[DataFrame]) -> DataFrame:
+        """The net changes of a branch, in the columns of a stream: by the change sets of the tables that it reads (None: a table has not
+        changed), and their images as of the interval's end."""
+        joined = self._joined(branch)
+        return frame(self.spark, joined.standard(self._frames(changed), self._frames(images), self._has_one_table))
+
+    def appended(self, branch: int, added: Sequence[DataFrame | None], images: Sequence[DataFrame]) -> DataFrame:
+        """The rows of a branch that have a new row of a table in them. `added`: those rows (None: a table has none)."""
+        joined = self._joined(branch)
+        return frame(self.spark, joined.appended(self._frames(added), self._frames(images), self._has_one_table))
+
+    @property
+    def _has_one_table(self) -> bool:
+        return len(self.tables) == 1
+
+    def _joined(self, branch: int) -> JavaObject:
+        return self.handle.joined(branch)
+
+    def _frames(self, frames: Sequence[DataFrame | None]) -> JavaObject:
+        return java_list(self.spark, [None if one is None else java_frame(one) for one in frames])
+
+
+@dataclass(frozen=True)
+class BranchRows:
+    """A branch that reads one table once, as a function of that table's rows. It is what `changes.change_set` takes as its query."""
+
+    query: TrackedQuery
+    branch: int
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The columns that it makes."""
+        return self.query.columns
+
+    def rows(self, rows: DataFrame, carried: Sequence[str]) -> DataFrame:
+        """The branch's rows, made of rows of its table: the columns `carried` of those rows, then its own. Lazy."""
+        made = self.query.handle.over(self.branch, java_frame(rows), json.dumps(list(carried)))
+        return frame(rows.sparkSession, made)
+
+
+def query_of_view(spark: SparkSession, name: Name) -> TrackedQuery:
+    """The query of a view. Raises STREAM_SOURCE_MISSING, with what Spark says, if it cannot be analysed."""
+    try:
+        handle = scala(spark).TrackedQuery.view(session_of(spark), name.catalog, name.schema, name.object)
+    except (AnalysisException, Py4JJavaError) as e:
+        _broken(name, e)
+    return _described(spark, handle)
+
+
+def _described(spark: SparkSession, handle: JavaObject) -> TrackedQuery:
+    said = json.loads(handle.describe())
+    tables = tuple(TableSource(_name(t["name"]), t["path"], t["id"]) for t in said.get("tables", ()))
+    branches = tuple(tuple(leaves) for leaves in said.get("branches", ()))
+    paths = tuple(tuple(path) for path in said.get("paths", ()))
+    columns, texts = tuple(said["columns"]), tuple(said["texts"])
+    return TrackedQuery(spark, handle, said.get("refused"), tables, branches, paths, columns, texts)
+
+
+def _name(parts: Sequence[str]) -> Name:
+    return Name.of(["spark_catalog", *parts][-3:])
+
+
+def _broken(name: Name, e: BaseException) -> NoReturn:
+    raise StreamqlError(
+        "STREAM_SOURCE_MISSING",
+        f"the view {name} cannot be read: {sentence(e)}",
+        hint="correct the view, or the table that it reads; or DROP the stream",
+        source=str(name),
+    ) from e

@@ -1,0 +1,88 @@
+"""Queries of dynamic tables: stored as Spark stores a view's, and computed at versions of their tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from streamql.delta.jvm import JavaObject, frame, java_frame, jvm, scala, session_of
+from streamql.model import TableSource
+from streamql.names import Name
+
+SparkError = (Py4JJavaError, PySparkException)
+"""What Spark raises for a query that it cannot analyse."""
+
+
+@dataclass(frozen=True)
+class WholeQuery:
+    """A query that was analysed.
+
+    `refused`: why it cannot be the query of a dynamic table, a key of `sources/query_texts.py`; None: it can. `varies`: why its rows may
+    differ from run to run over the same tables, such a key; None: they do not. `tables`: what it reads, each once. `schema`: its columns,
+    JSON. `keys`: columns of `rows` that identify a row.
+    """
+
+    spark: SparkSession
+    handle: JavaObject
+    refused: str | None
+    varies: str | None
+    tables: tuple[TableSource, ...]
+    schema: str
+    keys: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(field["name"] for field in json.loads(self.schema)["fields"])
+
+    def rows(self, versions: Mapping[str, int]) -> DataFrame:
+        """Its rows, with the key columns that it does not show. `versions`: of its tables, by their ids. Lazy."""
+        return frame(self.spark, self.handle.rows(json.dumps(dict(versions))))
+
+    def inserts(self, versions: Mapping[str, int]) -> DataFrame:
+        """`rows` as INSERTs, in the columns of a stream. Lazy."""
+        return frame(self.spark, self.handle.inserts(json.dumps(dict(versions))))
+
+    def difference(self, versions: Mapping[str, int], stored: DataFrame) -> DataFrame:
+        """What turns `stored` into `rows`: INSERT, UPDATE_AFTER, and DELETE (of which the key counts), in a stream's columns. Lazy."""
+        return frame(self.spark, self.handle.difference(json.dumps(dict(versions)), java_frame(stored)))
+
+
+def query_properties(spark: SparkSession, text: str) -> tuple[str, dict[str, Any]]:
+    """What a query's meaning depends on beside its text (settings, current catalog and schema; JSON), and its columns as Spark's JSON has
+    them. Raises what Spark says of the text, as `SparkError`."""
+    said = json.loads(scala(spark).WholeQuery.properties(session_of(spark), text))
+    return json.dumps(said["properties"]), said["schema"]
+
+
+def stored_query(
+    spark: SparkSession, name: Name, text: str, schema: str, properties: str, moved: Mapping[str, Sequence[str]]
+) -> WholeQuery:
+    """A query that was stored. `moved`: tables that have another name than in the text, by that name in lower case. Raises what Spark says
+    of it, as `SparkError`."""
+    view = jvm(spark)
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+
+    def array(parts: Sequence[str]) -> JavaObject:
+        made = gateway.new_array(view.java.lang.String, len(parts))
+        for i, part in enumerate(parts):
+            made[i] = part
+        return made
+
+    names = view.java.util.HashMap()
+    for old, new in moved.items():
+        names.put(old, array(new))
+    handle = scala(spark).WholeQuery.stored(session_of(spark), array(name.parts), text, schema, properties, names)
+    said = json.loads(handle.describe())
+    tables = tuple(
+        TableSource(Name.of(["spark_catalog", *t["name"]][-3:]), t["path"], t["id"]) for t in said.get("tables", ())
+    )
+    keys = tuple(said.get("keys", ()))
+    return WholeQuery(spark, handle, said.get("refused"), said["varies"], tables, json.dumps(said["columns"]), keys)

@@ -1,0 +1,112 @@
+"""`t AT (…)` and `t END (STREAM => …)`: a table as of a point in its history, or of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+
+from streamql.catalog.states import StreamState
+from streamql.delta.names import qualify
+from streamql.dialect import parse_name
+from streamql.dialect.statements import NameParts, PointInTime, Span
+from streamql.engine.points import offset_at
+from streamql.engine.reads import named_table, need_stream, read_point
+from streamql.errors import StreamqlError
+from streamql.model import Interval, TableSource, version_of
+from streamql.reading import ReadForm
+from streamql.sources.registry import open_source, type_of
+from streamql.sources.table import open_table
+from streamql.sources.table_image import image
+
+_FORMS = {"BEGIN": ReadForm.BEGIN, "END": ReadForm.END}
+_BEFORE = "BEFORE "
+
+
+@dataclass(frozen=True)
+class AsOf:
+    """What a call of streamql_as_of asks for. Places are lines and columns in the statement; empty: not known.
+
+    `form` and `stream`: BEGIN or END of what a stream shows; None: the table is read at `point`.
+    """
+
+    table: NameParts
+    table_place: Mapping[str, int]
+    place: Mapping[str, int]
+    form: ReadForm | None = None
+    stream: NameParts = ()
+    point: PointInTime | None = None
+
+
+def read_arguments(arguments: Sequence[object], home: Sequence[str]) -> AsOf:
+    """The arguments of streamql_as_of. `home`: catalog and schema of the view that has the call in its text; empty: it is in no view.
+
+    Raises INVALID_ARGUMENT, and INVALID_POINT_IN_TIME for a version that is not a number.
+    """
+    if len(arguments) not in (3, 5) or not isinstance(arguments[0], str) or not isinstance(arguments[1], str):
+        raise StreamqlError(
+            "INVALID_ARGUMENT",
+            "streamql_as_of is the function that FROM t AT (…) becomes",
+            hint="write FROM t AT (STREAM => 's'), or FROM t AT (VERSION => n)",
+            function="streamql_as_of",
+        )
+    table, point_type, value, *places = arguments
+    # A place in the text of a view says nothing about the statement that reads the view.
+    table_place, place = ({}, {}) if home or not places else map(_place, places)
+    asked = AsOf(_at_home(parse_name(str(table)), home), table_place, place)
+    name = str(point_type)
+    if name in _FORMS:
+        return replace(asked, form=_FORMS[name], stream=_at_home(parse_name(str(value)), home))
+    point = read_point(name.removeprefix(_BEFORE), value, name.startswith(_BEFORE))
+    span = Span(0, 0, place["line"], place["column"]) if place else None
+    return replace(asked, point=replace(point, span=span))
+
+
+def _place(text: object) -> Mapping[str, int]:
+    line, _, column = str(text).partition(":")
+    return {"line": int(line), "column": int(column)}
+
+
+def _at_home(parts: NameParts, home: Sequence[str]) -> NameParts:
+    """A name as the text of a view means it."""
+    if not home or len(parts) > 2:
+        return parts
+    return (*home, *parts) if len(parts) == 1 else (home[0], *parts)
+
+
+def table_at(spark: SparkSession, asked: AsOf) -> DataFrame:
+    """The table at a point in its history. Lazy. Raises INVALID_POINT_IN_TIME, TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE."""
+    assert asked.point is not None
+    source = open_table(spark, _table(spark, asked))
+    return image(source, version_of(offset_at(spark, source, asked.point).position))
+
+
+def followed_stream(spark: SparkSession, asked: AsOf) -> tuple[StreamState, TableSource]:
+    """The stream that a table is read at, and the table. Raises STREAM_NOT_FOUND, what finding the table raises, and
+    INVALID_POINT_IN_TIME if the stream does not read the table."""
+    state = need_stream(spark, asked.stream, asked.place.get("line"), asked.place.get("column"))
+    source = state.stream.source
+    now = Interval(state.offset.position, state.offset.position)
+    if not source.holds(now):
+        raise StreamqlError(
+            "INVALID_POINT_IN_TIME",
+            f"stream {state.name} is on the {type_of(source).label.lower()} {source.name}, which has no versions",
+            hint="AT and END take a stream on a Delta table, or on a view of Delta tables",
+            **asked.place,
+        )
+    table = _table(spark, asked)
+    if table.table_id not in [known.table_id for known, _ in source.holds(now)]:
+        names = ", ".join(str(known.name) for known, _ in open_source(spark, source).ref.holds(now))
+        raise StreamqlError(
+            "INVALID_POINT_IN_TIME",
+            f"stream {state.name} does not read {table.name}: it reads {names}",
+            hint=f"name a table that the stream reads, or a stream that reads {table.name}",
+            **asked.place,
+        )
+    return state, table
+
+
+def _table(spark: SparkSession, asked: AsOf) -> TableSource:
+    where = asked.table_place
+    return named_table(spark, qualify(spark, asked.table), where.get("line"), where.get("column"))

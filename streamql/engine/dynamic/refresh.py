@@ -1,0 +1,301 @@
+"""Refreshes: each is a consumption by the hidden stream of a dynamic table, whose statement writes what differs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.events import refresh_failed, stream_event
+from streamql.catalog.identity import user_of
+from streamql.catalog.states import StreamState
+from streamql.catalog.store import catalog_of
+from streamql.consume import wait_until_free
+from streamql.delta.jvm import sentence
+from streamql.delta.log import CommitMissing
+from streamql.delta.neutral import dynamic_session
+from streamql.delta.table import DeltaTable, latest_versions
+from streamql.dialect import quote_string
+from streamql.errors import StreamqlError
+from streamql.model import Interval, Offset, Parts, StreamMode, is_ordered
+from streamql.names import quote
+from streamql.sources.dynamic import DynamicTable, all_dynamic
+from streamql.sources.query import QuerySource, parts_of
+from streamql.sources.refresh import OpenRefresh, open_refresh
+from streamql.times import now_ms
+
+log = logging.getLogger("streamql")
+
+COMMITS_LOOKED_AT_MAX = 1000
+"""Among so many commits of a backing table its last refresh is looked for."""
+
+REFRESHED, UNCHANGED = "REFRESHED", "UNCHANGED"
+
+REASONS = {
+    "FIRST": "the first refresh",
+    "CHANGED": "its sources changed",
+    "SOURCE_REPLACED": "a source was replaced",
+    "WRITTEN_BY_OTHERS": "another statement wrote into the table",
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a refresh did. `reason`: why it wrote, a key of REASONS; None: it did not. `version`: of the backing table behind it."""
+
+    table: DynamicTable
+    outcome: str
+    reason: str | None
+    version: int
+    rows: Mapping[str, int]
+    duration_ms: int
+
+
+class Overtaken(Exception):
+    """Another refresher has refreshed a table from later versions of its sources than this run took."""
+
+
+def pinned_versions(
+    spark: SparkSession, tables: Sequence[DynamicTable], known: Iterable[DynamicTable]
+) -> dict[str, int]:
+    """The versions now of the tables that dynamic tables read, by id; not those of the backing tables among them."""
+    backing = {t.backing.table_id for t in known}
+    paths: dict[str, str] = {}
+    for table in tables:
+        state = catalog_of(spark).by_uuid(spark, table.stream_id)
+        assert state is not None
+        assert isinstance(state.stream.source, QuerySource)
+        paths |= {t.table_id: t.path for _, t in state.stream.source.tables if t.table_id not in backing}
+    now = latest_versions(spark, sorted(set(paths.values())))
+    return {uid: now[path].version for uid, path in paths.items() if now[path].table_id == uid}
+
+
+def explain(spark: SparkSession, table: DynamicTable) -> list[tuple[str, str | None]]:
+    """What a refresh of a table would do now, as facts. The dynamic tables that it reads are taken as they are."""
+    state = _free(spark, table)
+    known = all_dynamic(spark)
+    reason, _, through = _due(spark, table, state, pinned_versions(spark, [table], known))
+    after = parts_of(state.offset.position)
+    facts: list[tuple[str, str | None]] = [
+        ("outcome", UNCHANGED if reason is None else REFRESHED),
+        ("mode", None if reason is None else "FULL"),
+        ("reason", None if reason is None else REASONS[reason]),
+        ("why_not_incremental", "refreshes compute the whole query, and write the rows that differ"),
+    ]
+    for part, version in parts_of(through).items():
+        since = after.get(part)
+        facts.append(
+            (f"versions of {part}", f"after {since}, through {version}" if since is not None else f"{version}")
+        )
+    return facts
+
+
+# -- one table
+
+
+def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str, int]) -> Result:
+    """Refreshes one table. `pinned`: versions of tables that it reads, by id; of others, the newest. Raises `Overtaken`, and what the
+    statement raises. A failure is in the table's history."""
+    started = time.monotonic()
+    began_ms = now_ms()
+    state = _free(spark, table)
+    try:
+        reason, opened, through = _due(spark, table, state, pinned)
+        if reason is None or opened is None:
+            return _result(table, UNCHANGED, None, DeltaTable(spark, table.backing.path).latest().version, {}, started)
+        if reason != "CHANGED" and not _is_at(state, opened, through):
+            state = _reset(spark, table, state, opened, through)
+        version, rows = _write(spark, table, through, reason)
+        return _result(table, REFRESHED, reason, version, rows, started)
+    except Overtaken:
+        raise
+    except Exception as e:
+        if code_of(e) == "STREAM_MOVED":  # another refresher was first
+            raise Overtaken from e
+        _note_failure(spark, table, state, began_ms, e)
+        raise
+
+
+def code_of(e: BaseException) -> str | None:
+    """The code of an error of ours, or of Spark's; also if one of ours came back through the JVM. None: it has none."""
+    code = e.code if isinstance(e, StreamqlError) else getattr(e, "getCondition", lambda: None)()
+    return code if isinstance(code, str) else None
+
+
+def _free(spark: SparkSession, table: DynamicTable) -> StreamState:
+    """The hidden stream, once no refresh is under way: one whose process died is resolved by the table's log."""
+    state = catalog_of(spark).by_uuid(spark, table.stream_id)
+    if state is None:
+        raise StreamqlError(
+            "DYNAMIC_TABLE_NOT_FOUND",
+            f"{table.name} was dropped meanwhile",
+            hint="SHOW DYNAMIC TABLES lists those there are",
+        )
+    return wait_until_free(spark, state)
+
+
+def _due(
+    spark: SparkSession, table: DynamicTable, state: StreamState, pinned: Mapping[str, int]
+) -> tuple[str | None, OpenRefresh | None, Parts]:
+    """Why a table must be written, its query, and the versions to compute it at. No reason: it is as it should be."""
+    source = state.stream.source
+    assert isinstance(source, QuerySource)
+    assert isinstance(state.offset.position, Parts)
+    written = written_by_others(spark, table)
+    if not state.offset.initial and not written and _is_current(spark, source, state, pinned):
+        return None, None, state.offset.position
+    opened = open_refresh(spark, source)
+    through = Parts.of({part: pinned.get(t.ref.table_id, t.latest) for part, t in opened.tables.items()})
+    if not opened.is_same or set(parts_of(through)) != set(parts_of(state.offset.position)):
+        return "SOURCE_REPLACED", opened, through
+    if not is_ordered(state.offset.position, through):
+        if state.offset.initial:
+            return "FIRST", opened, through
+        raise Overtaken
+    if state.offset.initial:
+        return "FIRST", opened, through
+    if written:
+        return "WRITTEN_BY_OTHERS", opened, through
+    interval = Interval(state.offset.position, through)
+    return ("CHANGED" if _has_changes(opened, interval) else None), opened, through
+
+
+def _is_current(spark: SparkSession, source: QuerySource, state: StreamState, pinned: Mapping[str, int]) -> bool:
+    """Whether the tables that a query reads are where they were at its last refresh, by two looks at each log."""
+    at = parts_of(state.offset.position)
+    now = latest_versions(spark, sorted({t.path for _, t in source.tables}))
+    return all(
+        now[t.path].table_id == t.table_id and pinned.get(t.table_id, now[t.path].version) == at[part]
+        for part, t in source.tables
+    )
+
+
+def _has_changes(opened: OpenRefresh, interval: Interval) -> bool:
+    if interval.is_empty:
+        return False
+    try:
+        return opened.backlog(interval, StreamMode.STANDARD).has_data
+    except StreamqlError:  # the log no longer tells: the query does
+        return True
+
+
+def written_by_others(spark: SparkSession, table: DynamicTable) -> bool:
+    """Whether a statement other than a refresh has changed the rows of the table since its last refresh."""
+    log_of = DeltaTable(spark, table.backing.path)
+    latest = log_of.latest()
+    for version in range(latest.version, max(0, latest.version - COMMITS_LOOKED_AT_MAX), -1):
+        try:
+            (commit,) = log_of.commits(latest, version - 1, version)
+        except CommitMissing:
+            return True
+        if any(app_id.split(":")[1:2] == [table.stream_id] for app_id in commit.transactions):
+            return False
+        if any(change.data_change for change in commit.changes):
+            return True
+    return False
+
+
+def _is_at(state: StreamState, opened: OpenRefresh, through: Parts) -> bool:
+    """Whether a claim can begin as the hidden stream stands: it has the tables, and shows all rows."""
+    same = isinstance(state.stream.source, QuerySource) and state.stream.source.tables == opened.ref.tables
+    return same and state.offset.initial and is_ordered(state.offset.position, through)
+
+
+def _reset(
+    spark: SparkSession, table: DynamicTable, state: StreamState, opened: OpenRefresh, through: Parts
+) -> StreamState:
+    """Moves the hidden stream before the tables that the query reads now, so that the next claim is for all rows. Raises `Overtaken`."""
+    catalog = catalog_of(spark)
+    stream = replace(state.stream, source=opened.ref)
+    changed = replace(state, stream=stream, offset=Offset(through, True), sequence=catalog.number_of(state) + 1)
+    event = stream_event("altered", changed, now_ms(), user_of(spark), f"REFRESH {table.label} {table.name}")
+    if not catalog.commit(spark, [state], [changed], [event]):
+        raise Overtaken
+    return changed
+
+
+def _write(spark: SparkSession, table: DynamicTable, through: Parts, reason: str) -> tuple[int, dict[str, int]]:
+    """Runs the statement that writes. Returns the version of the table behind it, and the rows by what became of them."""
+    own = dynamic_session(spark)
+    # MERGE reads its source twice, and the difference of a whole query costs much: Delta keeps it.
+    own.conf.set("spark.databricks.delta.merge.materializeSource", "all")
+    backing = DeltaTable(spark, table.backing.path)
+    before = backing.latest()
+    details = json.dumps({"mode": "FULL", "reason": reason})
+    call = ", ".join(quote_string(a) for a in (table.stream_id, str(through), details))
+    is_empty = not backing.files(before)
+    own.sql(_insert(table, call) if is_empty else _merge(table, call)).collect()
+    after = backing.latest()
+    return after.version, _rows(backing, before.version, after.version, table)
+
+
+def _insert(table: DynamicTable, call: str) -> str:
+    columns = ", ".join(quote(c) for c in table.stored_columns)
+    return f"INSERT INTO {table.backing.name.sql} ({columns}) SELECT {columns} FROM streamql_refresh({call})"
+
+
+def _merge(table: DynamicTable, call: str) -> str:
+    columns = [quote(c) for c in table.stored_columns]
+    keys = {k.lower() for k in table.keys}
+    same = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in table.keys)
+    values = [f"{quote(c)} = s.{quote(c)}" for c in table.stored_columns if c.lower() not in keys]
+    update = f"WHEN MATCHED AND s.__change_type = 'UPDATE_AFTER' THEN UPDATE SET {', '.join(values)} " if values else ""
+    return (
+        f"MERGE INTO {table.backing.name.sql} AS t USING (SELECT * FROM streamql_refresh({call})) AS s ON {same} "
+        f"WHEN MATCHED AND s.__change_type = 'DELETE' THEN DELETE {update}"
+        f"WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT ({', '.join(columns)}) "
+        f"VALUES ({', '.join('s.' + c for c in columns)})"
+    )
+
+
+_METRICS = {
+    "numTargetRowsInserted": "inserted",
+    "numTargetRowsUpdated": "updated",
+    "numTargetRowsDeleted": "deleted",
+    "numOutputRows": "inserted",
+}
+
+
+def _rows(backing: DeltaTable, before: int, after: int, table: DynamicTable) -> dict[str, int]:
+    found = {"inserted": 0, "updated": 0, "deleted": 0}
+    for commit in backing.commits(backing.latest(), before, after, files=False):
+        if any(app_id.split(":")[1:2] == [table.stream_id] for app_id in commit.transactions):
+            merged = any(key.startswith("numTarget") for key in commit.metrics)
+            for key, name in _METRICS.items():
+                if key in commit.metrics and merged == key.startswith("numTarget"):
+                    found[name] += int(commit.metrics[key])
+    return found
+
+
+def _result(
+    table: DynamicTable, outcome: str, reason: str | None, version: int, rows: Mapping[str, int], started: float
+) -> Result:
+    return Result(table, outcome, reason, version, rows, int((time.monotonic() - started) * 1000))
+
+
+def _note_failure(
+    spark: SparkSession, table: DynamicTable, before: StreamState, began_ms: int, e: BaseException
+) -> None:
+    """Puts a failure into the table's history, unless a claim that failed has put it there."""
+    catalog = catalog_of(spark)
+    try:
+        state = catalog.by_uuid(spark, table.stream_id)
+        if state is None or state.claim is not None or state.sequence > before.sequence + 1:
+            return
+        event = refresh_failed(
+            state.next(),
+            str(uuid.uuid4()),
+            f"REFRESH {table.label} {table.name}",
+            user_of(spark),
+            began_ms,
+            now_ms(),
+            sentence(e),
+        )
+        catalog.commit(spark, [state], [state.next()], [event])
+    except Exception as other:  # the error that is told is the refresh's own
+        log.debug("the failure was not noted: %s", other)

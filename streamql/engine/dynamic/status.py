@@ -1,0 +1,272 @@
+"""How dynamic tables stand: how old their rows are against their target, when they are due, and what their refreshes did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streamql.catalog.states import StreamState
+from streamql.catalog.store import catalog_of
+from streamql.delta.log import CommitMissing
+from streamql.delta.table import DeltaTable, LatestVersion, latest_versions
+from streamql.engine.dynamic.graph import in_order, readers, upstream
+from streamql.errors import StreamqlError
+from streamql.model import Interval, StreamMode
+from streamql.sources.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic
+from streamql.sources.query import QuerySource, parts_of
+from streamql.sources.table import OpenTable, open_table
+from streamql.times import now_ms
+
+
+@dataclass(frozen=True)
+class DynamicStatus:
+    """How a dynamic table stands. Times in milliseconds since 1970, durations in milliseconds.
+
+    `positions`: the versions of the tables that it reads at which it equals its query; None: it was never filled. `behind_since_ms`: when
+    the first commit was made that it does not show, of those tables, and of those that the dynamic tables among them do not show; None: it
+    shows all. `target_ms`: how long it may be behind; None: no schedule says. `reads`: the dynamic tables that it reads. `sources`: the
+    other tables that it reads. `missing`: why a table that it read at its last refresh is not there; then it counts as behind since that
+    refresh.
+    """
+
+    table: DynamicTable
+    positions: Mapping[str, int] | None
+    behind_since_ms: int | None
+    target_ms: int | None
+    is_refreshing: bool
+    reads: tuple[str, ...]
+    sources: tuple[str, ...] = ()
+    missing: StreamqlError | None = None
+
+    @property
+    def lag_ms(self) -> int:
+        """How long the rows have been out of date."""
+        return 0 if self.behind_since_ms is None else max(0, now_ms() - self.behind_since_ms)
+
+    @property
+    def state(self) -> str:
+        """ACTIVE, SUSPENDED, or EMPTY: it was never filled."""
+        if self.table.is_suspended:
+            return "SUSPENDED"
+        return "EMPTY" if self.positions is None else "ACTIVE"
+
+
+def statuses(spark: SparkSession, tables: Sequence[DynamicTable] | None = None) -> list[DynamicStatus]:
+    """How tables stand; None: all of them. The tables that they read are looked at together, without a job."""
+    known = all_dynamic(spark)
+    states = {t.definition.uuid: catalog_of(spark).by_uuid(spark, t.stream_id) for t in known}
+    sources = {uid: s.stream.source for uid, s in states.items() if s is not None}
+    ids = {
+        uid: frozenset(t.table_id for _, t in source.tables)
+        for uid, source in sources.items()
+        if isinstance(source, QuerySource)
+    }
+    reads = upstream(known, ids)
+    paths = {t.path for source in sources.values() if isinstance(source, QuerySource) for _, t in source.tables}
+    now = latest_versions(spark, sorted(paths)) if paths else {}
+    targets = target_of(known, reads)
+    chosen = known if tables is None else tables
+    by_id = {t.definition.uuid: t for t in known}
+    order = in_order([t.definition.uuid for t in chosen if t.definition.uuid in by_id], reads)
+    found: dict[str, DynamicStatus] = {}
+    for uid in order:  # each behind those that it reads
+        names = [str(by_id[other].name) for other in reads[uid]]
+        status = _status(spark, by_id[uid], states[uid], now, targets[uid], names)
+        since = [s for s in (status.behind_since_ms, *(found[o].behind_since_ms for o in reads[uid])) if s is not None]
+        found[uid] = replace(status, behind_since_ms=min(since, default=None))
+    return [found[t.definition.uuid] for t in chosen if t.definition.uuid in found]
+
+
+def _status(
+    spark: SparkSession,
+    table: DynamicTable,
+    state: StreamState | None,
+    now: Mapping[str, LatestVersion],
+    target: int | None,
+    reads: Sequence[str],
+) -> DynamicStatus:
+    if state is None or not isinstance(state.stream.source, QuerySource):
+        return DynamicStatus(table, None, None, target, False, tuple(reads))
+    at = parts_of(state.offset.position)
+    since: list[int] = []
+    missing: StreamqlError | None = None
+    for part, source in state.stream.source.tables:
+        latest = now[source.path]
+        if latest.table_id == source.table_id and latest.version <= at[part]:
+            continue
+        try:
+            first = _first_behind(open_table(spark, source), at[part])  # it may have been renamed
+        except StreamqlError as e:  # it was replaced, or it is gone
+            missing, first = e, DeltaTable(spark, table.backing.path).latest().time_ms
+        since += [] if first is None else [first]
+    positions = None if state.offset.initial else at
+    behind = table.definition.created_at_ms if positions is None else min(since, default=None)
+    sources = tuple(str(t.name) for _, t in state.stream.source.tables if not t.name.object.startswith(BACKING_PREFIX))
+    return DynamicStatus(table, positions, behind, target, state.claim is not None, tuple(reads), sources, missing)
+
+
+def _first_behind(table: OpenTable, version: int) -> int | None:
+    """When the first commit behind a version was made that changed rows. None: there is none, or their changes cancel out."""
+    if version >= table.latest:
+        return None
+    log, snapshot = table.table, table.snapshot
+    for following in range(version + 1, table.latest + 1):
+        try:
+            (commit,) = log.commits(snapshot, following - 1, following)
+        except CommitMissing:
+            continue
+        if any(change.data_change for change in commit.changes):
+            return commit.time_ms if _has_changes(table, Interval(version, table.latest)) else None
+    return None
+
+
+def _has_changes(table: OpenTable, interval: Interval) -> bool:
+    try:
+        return table.backlog(interval, StreamMode.STANDARD).has_data
+    except StreamqlError:  # the log no longer tells
+        return True
+
+
+def target_of(tables: Sequence[DynamicTable], reads: Mapping[str, list[str]]) -> dict[str, int | None]:
+    """For each table how long it may be behind: its target lag or interval, and of DOWNSTREAM the least of the tables that read it."""
+    by_id = {t.definition.uuid: t for t in tables}
+    read_by = readers(reads)
+
+    def target(uid: str, seen: frozenset[str]) -> int | None:
+        schedule = by_id[uid].schedule
+        if not schedule.is_downstream:
+            return schedule.lag_ms if schedule.lag_ms is not None else schedule.interval_ms
+        below = [t for other in read_by.get(uid, ()) if other not in seen and (t := target(other, seen | {other}))]
+        return min(below, default=None)
+
+    return {uid: target(uid, frozenset({uid})) for uid in by_id}
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """A refresh in the ledger. Times in milliseconds since 1970. `rows`: by what became of them; None: not known."""
+
+    table: str
+    outcome: str
+    mode: str | None
+    reason: str | None
+    started_ms: int
+    ended_ms: int
+    rows: Mapping[str, int] | None
+    positions: str | None
+    version: int | None
+    error: str | None
+
+
+@dataclass(frozen=True)
+class Recent:
+    """The last refresh of a table. `failures`: how many failed in a row. `duration_ms`: of the last that succeeded; 0: none has."""
+
+    last: Refresh
+    failures: int
+    duration_ms: int
+
+
+def newest_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dict[str, Refresh]:
+    """The last refresh of each table, by the id of its definition. One job."""
+    return {uid: recent.last for uid, recent in recent_refreshes(spark, tables).items()}
+
+
+def recent_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dict[str, Recent]:
+    """How the last refreshes of each table went, by the id of its definition. One job."""
+    rows = _rows(spark, tables)
+    if rows is None:
+        return {}
+    newest = F.struct(*(c for c in rows.columns if c != "stream_id"))
+    is_good = F.col("outcome") == "CONSUMED"
+    duration = F.when(is_good, F.col("ended") - F.col("started"))
+    found = (
+        rows.groupBy("stream_id")
+        .agg(
+            F.max_by(newest, "sequence").alias("r"),
+            F.max(F.when(is_good, F.col("sequence"))).alias("good"),
+            F.max_by(duration, F.when(is_good, F.col("sequence"))).alias("duration"),
+            F.collect_list(F.when(~is_good, F.col("sequence"))).alias("failed"),
+        )
+        .select("stream_id", "r.*", "duration", F.expr("size(filter(failed, n -> n > coalesce(good, -1)))").alias("n"))
+    )
+    by_id = {t.stream_id: t for t in tables}
+    return {
+        by_id[r["stream_id"]].definition.uuid: Recent(
+            _refresh(by_id[r["stream_id"]], r.asDict()), int(r["n"]), int(r["duration"] or 0)
+        )
+        for r in found.collect()
+    }
+
+
+def refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> list[Refresh]:
+    """All refreshes of tables that the ledger has, the newest first. One job."""
+    rows = _rows(spark, tables)
+    if rows is None:
+        return []
+    by_id = {t.stream_id: t for t in tables}
+    found = sorted(rows.collect(), key=lambda r: (-(r["ended"] or 0), -r["sequence"]))
+    return [_refresh(by_id[r["stream_id"]], r.asDict()) for r in found]
+
+
+def _rows(spark: SparkSession, tables: Sequence[DynamicTable]) -> DataFrame | None:
+    """The ledger's rows of refreshes of tables. None: there are none."""
+    rows = catalog_of(spark).ledger(spark)
+    if rows is None or not tables:
+        return None
+    rows = rows.where(F.col("stream_id").isin([t.stream_id for t in tables]))
+    for optional in ("positions", "details"):
+        if optional not in rows.columns:
+            rows = rows.withColumn(optional, F.lit(None).cast("string"))
+    names = ("outcome", "details", "metrics", "changes", "positions", "target_version", "error", "sequence")
+    times = (F.unix_millis("started_at").alias("started"), F.unix_millis("ended_at").alias("ended"))
+    return rows.select("stream_id", *names, *times)
+
+
+def _refresh(table: DynamicTable, row: Mapping[str, object]) -> Refresh:
+    def read(name: str) -> dict[str, object]:
+        text = row[name]
+        return json.loads(text) if isinstance(text, str) else {}
+
+    details, metrics = read("details"), read("metrics")
+    through = json.loads(str(row["positions"]))[1] if row["positions"] else None
+    return Refresh(
+        str(table.name),
+        "REFRESHED" if row["outcome"] == "CONSUMED" else str(row["outcome"]),
+        _text(details.get("mode")),
+        _text(details.get("reason")),
+        _number(row["started"]),
+        _number(row["ended"]),
+        rows_of(metrics),
+        None if through is None else json.dumps(through, sort_keys=True),
+        None if row["target_version"] is None else _number(row["target_version"]),
+        _text(row["error"]),
+    )
+
+
+_METRICS = {
+    "numTargetRowsInserted": "inserted",
+    "numTargetRowsUpdated": "updated",
+    "numTargetRowsDeleted": "deleted",
+}
+
+
+def rows_of(metrics: Mapping[str, object]) -> dict[str, int] | None:
+    """Rows that a refresh's commit inserted, updated and deleted, by Delta's metrics. None: they say nothing."""
+    if not metrics:
+        return None
+    if not any(key in metrics for key in _METRICS):
+        return {"inserted": _number(metrics.get("numOutputRows", 0)), "updated": 0, "deleted": 0}
+    return {name: _number(metrics.get(key, 0)) for key, name in _METRICS.items()}
+
+
+def _number(value: object) -> int:
+    return int(str(value))
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

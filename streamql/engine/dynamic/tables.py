@@ -1,0 +1,110 @@
+"""The Delta table and the view that a dynamic table consists of: made, and dropped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import SparkSession
+
+from streamql.delta.names import look_up, qualify
+from streamql.delta.neutral import dynamic_session
+from streamql.dialect import quote_string
+from streamql.dialect.dynamic.statements import CreateDynamicTable
+from streamql.engine.suggestions import missing_dynamic
+from streamql.errors import StreamqlError
+from streamql.model import TableSource
+from streamql.names import Name, quote
+from streamql.shared import constants
+from streamql.sources.dynamic import DynamicTable, all_dynamic, find_dynamic
+from streamql.sources.refresh import analysed
+
+MARK = constants("properties")["dynamicTable"]
+"""The property of the backing table and of the view: the id of the definition."""
+
+_TRACKING = {
+    "delta.enableRowTracking": "true",
+    "delta.enableDeletionVectors": "true",
+    "delta.enableInCommitTimestamps": "true",
+}
+
+
+def need_dynamic(
+    spark: SparkSession, parts: Sequence[str], *, is_view: bool | None, where: Mapping[str, int]
+) -> DynamicTable:
+    """The dynamic table or materialized view that a statement names. `is_view`: which of the two the statement calls it; None: either.
+    Raises DYNAMIC_TABLE_NOT_FOUND."""
+    found = find_dynamic(spark, qualify(spark, tuple(parts)))
+    if found is None:
+        raise missing_dynamic(spark, parts, where)
+    if is_view is not None and is_view != (found.label == "MATERIALIZED VIEW"):
+        raise StreamqlError(
+            "DYNAMIC_TABLE_NOT_FOUND",
+            f"{found.name} is a {found.definition.type.value}",
+            hint=f"write {found.label} {found.name}",
+            **where,
+        )
+    return found
+
+
+def make_backing(spark: SparkSession, dynamic: DynamicTable, statement: CreateDynamicTable) -> TableSource:
+    """Makes the empty Delta table that the rows will be in. Raises what Spark and Delta raise."""
+    own = dynamic_session(spark)
+    rows = analysed(own, dynamic, {}).rows({}).where("false")
+    columns = [quote(c) for c in dynamic.stored_columns]
+    writer = rows.select(*columns).writeTo(dynamic.backing.name.sql).using("delta")
+    for key, value in {**dict(statement.properties), **_TRACKING, MARK: dynamic.definition.uuid}.items():
+        writer = writer.tableProperty(key, value)
+    if statement.partitioned_by:
+        first, *others = (rows[quote(c)] for c in statement.partitioned_by)
+        writer = writer.partitionedBy(first, *others)
+    if statement.cluster_by:
+        writer = writer.clusterBy(*statement.cluster_by)
+    writer.create()
+    found = look_up(own, dynamic.backing.name)
+    return TableSource(dynamic.backing.name, found.path, found.table_id)
+
+
+def make_view(spark: SparkSession, dynamic: DynamicTable, comments: Mapping[str, str | None], *, replace: bool) -> None:
+    """Makes the view by which the rows are read. `comments`: of columns."""
+    shown = ", ".join(
+        quote(c) + (f" COMMENT {quote_string(text)}" if (text := comments.get(c)) else "") for c in dynamic.columns
+    )
+    columns = ", ".join(quote(c) for c in dynamic.columns)
+    comment = f"COMMENT {quote_string(dynamic.definition.comment)} " if dynamic.definition.comment else ""
+    dynamic_session(spark).sql(
+        f"CREATE {'OR REPLACE ' if replace else ''}VIEW {dynamic.name.sql} ({shown}) {comment}"
+        f"TBLPROPERTIES ({quote_string(MARK)} = {quote_string(dynamic.definition.uuid)}) "
+        f"AS SELECT {columns} FROM {dynamic.backing.name.sql}"
+    )
+
+
+def drop_parts(spark: SparkSession, dynamic: DynamicTable, *, view: bool = True) -> None:
+    """Drops the view and the Delta table; what is not there is left."""
+    own = dynamic_session(spark)
+    if view and mark_of(spark, dynamic.name) == dynamic.definition.uuid:
+        own.sql(f"DROP VIEW IF EXISTS {dynamic.name.sql}")
+    own.sql(f"DROP TABLE IF EXISTS {dynamic.backing.name.sql}")
+
+
+def mark_of(spark: SparkSession, name: Name) -> str | None:
+    """The id of the definition that a view was made for. None: there is no view of the name, or it is another one."""
+    if look_up(spark, name).type != "view":
+        return None
+    rows = dynamic_session(spark).sql(f"SHOW TBLPROPERTIES {name.sql}").collect()
+    return next((str(r["value"]) for r in rows if r["key"] == MARK), None)
+
+
+def is_left_over(spark: SparkSession, name: Name) -> bool:
+    """Whether a view of the name was made for a dynamic table whose CREATE, or DROP, did not come to its end."""
+    mark = mark_of(spark, name)
+    if mark is None:
+        return False
+    return mark not in {t.definition.uuid for t in all_dynamic(spark)}
+
+
+def with_names(schema: Mapping[str, object], names: Sequence[str]) -> str:
+    """A query's columns, as Spark's JSON has them, under other names; as text."""
+    fields = schema["fields"]
+    assert isinstance(fields, list)
+    return json.dumps({**schema, "fields": [{**f, "name": n} for f, n in zip(fields, names, strict=True)]})

@@ -1,0 +1,40 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, TruncateTable, V2WriteCommand}
+import org.apache.spark.sql.delta.{DeltaDynamicPartitionOverwriteCommand, DeltaLog}
+import org.apache.spark.sql.delta.catalog.DeltaTableV2
+import org.apache.spark.sql.delta.commands.{DeleteCommand, MergeIntoCommand, RestoreTableCommand, UpdateCommand}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+
+/** The tables that hold the rows of dynamic tables: only refreshes write them. */
+object DynamicTables {
+  private val OURS = Shared.constant("dynamicTables", "setting")
+  private val MARK = Shared.constant("properties", "dynamicTable")
+
+  /** Whether the session is one in which streamql makes, fills or drops a dynamic table. */
+  def isOurs(session: SparkSession): Boolean = session.conf.getOption(OURS).isDefined
+
+  /** Refuses a statement that writes the rows of a dynamic table. */
+  def guard(plan: LogicalPlan): Unit = written(plan).foreach { log =>
+    if (log.unsafeVolatileSnapshot.metadata.configuration.contains(MARK))
+      throw Errors("UNSUPPORTED_TARGET", "DYNAMIC_TABLE", "table" -> log.dataPath.getName)
+  }
+
+  private def written(plan: LogicalPlan): Option[DeltaLog] = plan match {
+    case w: V2WriteCommand => logOf(w.table)
+    case m: MergeIntoCommand => Some(m.targetFileIndex.deltaLog)
+    case u: UpdateCommand => Some(u.tahoeFileIndex.deltaLog)
+    case d: DeleteCommand => Some(d.deltaLog)
+    case r: RestoreTableCommand => Some(r.sourceTable.deltaLog)
+    case o: DeltaDynamicPartitionOverwriteCommand => Some(o.deltaTable.deltaLog)
+    case t: TruncateTable => logOf(t.table)
+    case _ => None
+  }
+
+  private def logOf(table: LogicalPlan): Option[DeltaLog] = table.collectFirst {
+    case DataSourceV2Relation(t: DeltaTableV2, _, _, _, _, _) => t.deltaLog
+    case ResolvedTable(_, _, t: DeltaTableV2, _) => t.deltaLog
+  }
+}

@@ -1,0 +1,226 @@
+package org.apache.spark.sql.streamql
+
+import java.util.{List => JList}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.{DataFrame, Row}
+import org.apache.spark.sql.catalyst.analysis.DeduplicateRelations
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.{First, Sum}
+import org.apache.spark.sql.catalyst.plans.{Inner, LeftAnti}
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.types._
+
+/**
+ * The changes of a query that joins, from those of its tables. A row of the query is known by the ids of the table rows that it is made of;
+ * a number stands before them for each UNION ALL below a join.
+ *
+ * Rows have weights, +1 and -1. For a join of L and R:
+ *   change(L join R) = change(L) join R(end) + L(begin) join change(R)
+ * so a join of n tables has a term for each table that has changed. What two terms say of one row is summed by row and version, and cancels.
+ * The image of a table as of the begin is made of that as of the end and of the change: its files may be gone.
+ */
+class JoinedChanges(session: ClassicSession, branch: Branch) {
+  private val KEY = "__streamql_key"
+  private val VERSIONS = "__streamql_versions"
+  private val TIME = "__streamql_time"
+  private val WEIGHT = "__streamql_weight"
+
+  /** Columns of the query, then where each row comes from and when that was written, and its weight; without weight, each counts once. */
+  private case class Rows(plan: LogicalPlan, key: Attribute, versions: Attribute, time: Attribute, weight: Option[Attribute]) {
+    def hidden: Seq[Attribute] = Seq(key, versions, time) ++ weight
+  }
+
+  /** A table's change set or image, in the columns of a stream. A change set that is read more than once is computed once. */
+  private final class Source(plan: LogicalPlan) {
+    private var uses = 0
+    private lazy val definition = {
+      val mark = Alias(SparkPartitionID(), "__streamql_shared")() // Spark computes once what it takes to be non-deterministic
+      CTERelationDef(Project(plan.output :+ mark, plan))
+    }
+    def use(isShared: Boolean): LogicalPlan = if (!isShared) fresh(plan) else {
+      uses += 1
+      val ref = CTERelationRef(definition.id, _resolved = true, definition.output.map(_.newInstance()), isStreaming = false)
+      Project(ref.output.init, ref)
+    }
+    def shared: Option[CTERelationDef] = if (uses > 0) Some(definition) else None
+    private def fresh(p: LogicalPlan) = DeduplicateRelations(Join(p, p, Inner, None, JoinHint.NONE)).children(1)
+  }
+  private val METADATA_COLUMNS = 3 // change type, version, time
+  private val HIDDEN_COLUMNS = 6 // those of changes/build.py
+  private val ROW_ID_FROM_END = 4
+
+  private def sources(frames: JList[DataFrame]): Map[LogicalPlan, Option[Source]] = {
+    // Leaves of one table get one frame, and so one source.
+    val byFrame = frames.asScala.filter(_ != null).distinct.map(f => f -> new Source(f.queryExecution.analyzed)).toMap
+    branch.leaves.zip(frames.asScala).map { case (leaf, frame) => leaf -> Option(frame).map(byFrame) }.toMap
+  }
+
+  /** Net changes. For each leaf of the branch: its table's change set (null: it has none), and its image as of the interval's end. */
+  def standard(changed: JList[DataFrame], images: JList[DataFrame], oneTable: Boolean): DataFrame = {
+    val algebra = new Algebra(sources(changed), sources(images), changed.asScala.count(_ != null) > 1)
+    val rows = algebra.change(branch.plan).getOrElse(throw new IllegalStateException("no table has changed"))
+    algebra.finished(netted(rows, algebra.hasDoubleTerms), oneTable)
+  }
+
+  /** The rows that new rows of the tables bring, new rows as they were inserted, others as of the interval's end. */
+  def appended(added: JList[DataFrame], images: JList[DataFrame], oneTable: Boolean): DataFrame = {
+    val algebra = new Algebra(sources(added), sources(images), isShared = true)
+    val rows = algebra.appended(branch.plan).getOrElse(throw new IllegalStateException("no table has new rows"))
+    algebra.finished(inserts(rows), oneTable)
+  }
+
+  /** All rows of the query, as INSERTs. */
+  def image(images: JList[DataFrame], oneTable: Boolean): DataFrame = {
+    val algebra = new Algebra(Map.empty, sources(images), isShared = false)
+    algebra.finished(inserts(algebra.image(branch.plan)), oneTable)
+  }
+
+  private class Algebra(changed: Map[LogicalPlan, Option[Source]], images: Map[LogicalPlan, Option[Source]], isShared: Boolean) {
+    var hasDoubleTerms = false
+
+    /** All rows, made of those that `rows` takes of each table. */
+    private def all(p: LogicalPlan)(rows: LogicalPlan => Rows): Rows = p match {
+      case j: Join => join(j, all(j.left)(rows), all(j.right)(rows))
+      case u: Union => unionAll(u, u.children.map(c => Some(all(c)(rows)))).get
+      case _: Project | _: Filter => over(p, all(p.children.head)(rows))
+      case leaf => rows(leaf)
+    }
+
+    def image(p: LogicalPlan): Rows = all(p)(leaf => tableRows(leaf, images(leaf).get.use(isShared = false), isWeighted = false))
+
+    def change(p: LogicalPlan): Option[Rows] = p match {
+      case j: Join =>
+        val (left, right) = (change(j.left).map(join(j, _, image(j.right))), change(j.right).map(join(j, begin(j.left), _)))
+        hasDoubleTerms ||= left.nonEmpty && right.nonEmpty
+        sum((left ++ right).toSeq, j.output)
+      case u: Union => unionAll(u, u.children.map(change))
+      case _: Project | _: Filter => change(p.children.head).map(over(p, _))
+      case leaf => changed(leaf).map(s => tableRows(leaf, s.use(isShared), isWeighted = true))
+    }
+
+    /** All rows as of the interval's begin. */
+    private def begin(p: LogicalPlan): Rows = all(p)(leaf => kept(leaf, old => Some(Filter(EqualTo(action(old), Literal("DELETE")), old))))
+
+    /** The rows that have a new row in them; None: there are none. */
+    def appended(p: LogicalPlan): Option[Rows] = p match {
+      case j: Join =>
+        val left = appended(j.left).map(join(j, _, all(j.right)(kept(_, Some(_)))))
+        val right = appended(j.right).map(join(j, all(j.left)(kept(_, _ => None)), _))
+        sum((left ++ right).toSeq, j.output)
+      case u: Union => unionAll(u, u.children.map(appended))
+      case _: Project | _: Filter => appended(p.children.head).map(over(p, _))
+      case leaf => changed(leaf).map(s => tableRows(leaf, s.use(isShared), isWeighted = false))
+    }
+
+    /** The rows of a table, as of the end, that are not in its change, and what `more` takes of the change. */
+    private def kept(leaf: LogicalPlan, more: LogicalPlan => Option[LogicalPlan]): Rows = changed(leaf) match {
+      case None => image(leaf)
+      case Some(s) =>
+        val (rows, change) = (images(leaf).get.use(isShared = false), s.use(isShared))
+        val same = Some(EqualTo(rowId(rows), rowId(change)))
+        val others = Join(rows, Project(Seq(rowId(change)), change), LeftAnti, same, JoinHint.NONE)
+        sum((others +: more(s.use(isShared)).toSeq).map(tableRows(leaf, _, isWeighted = false)), leaf.output).get
+    }
+
+    private def action(plan: LogicalPlan): Attribute = plan.output(plan.output.size - HIDDEN_COLUMNS)
+
+    private def rowId(plan: LogicalPlan): Attribute = plan.output(plan.output.size - ROW_ID_FROM_END)
+
+    private def tableRows(leaf: LogicalPlan, plan: LogicalPlan, isWeighted: Boolean): Rows = {
+      val columns = plan.output.drop(METADATA_COLUMNS).dropRight(HIDDEN_COLUMNS)
+      val (version, time) = (plan.output(1), plan.output(2))
+      rows(plan, TrackedQuery.bound(leaf.output, columns), CreateArray(Seq(rowId(plan))), CreateArray(Seq(version)), time,
+        if (isWeighted) Some(If(EqualTo(action(plan), Literal("INSERT")), Literal(1L), Literal(-1L))) else None)
+    }
+
+    private def over(p: LogicalPlan, r: Rows): Rows = p match {
+      case Project(list, _) => r.copy(plan = Project(list ++ r.hidden, r.plan))
+      case f: Filter => r.copy(plan = f.copy(child = r.plan))
+    }
+
+    private def join(j: Join, l: Rows, r: Rows): Rows = {
+      val weight = (l.weight.toSeq ++ r.weight).headOption // of a change; only one side of a term is one
+      rows(j.copy(left = l.plan, right = r.plan), j.output, Concat(Seq(l.key, r.key)), Concat(Seq(l.versions, r.versions)),
+        Greatest(Seq(l.time, r.time)), weight)
+    }
+
+    private def unionAll(u: Union, children: Seq[Option[Rows]]): Option[Rows] =
+      sum(children.zipWithIndex.collect { case (Some(r), i) =>
+        rows(r.plan, TrackedQuery.renamed(r.plan.output, u.output), Concat(Seq(CreateArray(Seq(Literal(i.toLong))), r.key)),
+          r.versions, r.time, r.weight)
+      }, u.output)
+
+    /** The terms together. */
+    private def sum(terms: Seq[Rows], columns: Seq[Attribute]): Option[Rows] = if (terms.size < 2) terms.headOption else {
+      val children = terms.map { t =>
+        val ordered = columns.map(c => t.plan.output.find(_.exprId == c.exprId).get) ++ t.hidden
+        Project(ordered.map(a => Alias(a, a.name)()), t.plan)
+      }
+      val union = Union(children)
+      val own = union.output.drop(columns.size)
+      Some(Rows(Project(TrackedQuery.renamed(union.output, columns) ++ own, union), own(0), own(1), own(2), own.lift(3)))
+    }
+
+    private def rows(plan: LogicalPlan, columns: Seq[NamedExpression], key: Expression, versions: Expression, time: Expression,
+        weight: Option[Expression]): Rows = {
+      val hidden = Seq(Alias(key, KEY)(), Alias(versions, VERSIONS)(), Alias(time, TIME)()) ++ weight.map(Alias(_, WEIGHT)())
+      val own = hidden.map(_.toAttribute)
+      Rows(Project(columns ++ hidden, plan), own(0), own(1), own(2), own.lift(3))
+    }
+
+    /** The columns of a stream; those of the query follow type, id and (versions, time) in `changes`. */
+    def finished(changes: LogicalPlan, oneTable: Boolean): DataFrame = {
+      val (own, columns) = changes.output.splitAt(METADATA_COLUMNS)
+      val (changeType, key, written) = (own(0), own(1), own(2))
+      def is(names: String*): Expression = names.map(n => EqualTo(changeType, Literal(n)): Expression).reduce(Or(_, _))
+      val version = if (oneTable) ArrayMax(GetStructField(written, 0)) else Literal(null, LongType)
+      val path = branch.path.map(n => Literal(n.toString))
+      val id = Concat(path.flatMap(p => Seq(p, Literal(":"))) :+ ArrayJoin(Cast(key, ArrayType(StringType)), Literal(":"), None))
+      val action = If(is("INSERT", "UPDATE_AFTER"), Literal("INSERT"), Literal("DELETE"))
+      val isUpdate = is("UPDATE_BEFORE", "UPDATE_AFTER")
+      val values = Seq[Expression](changeType, version, GetStructField(written, 1)) ++ columns ++ Seq(action, isUpdate, id, action, isUpdate, id)
+      val names = Seq(Shared.constant("columns", "changeType"), "__commit_version", "__commit_timestamp") ++ columns.map(_.name) ++
+        Seq("METADATA$ACTION", "METADATA$ISUPDATE", "METADATA$ROW_ID", "change$action", "change$is_update", "change$row_id")
+      val plan = Project(values.zip(names).map { case (value, name) => Alias(value, name)() }, changes)
+      val definitions = (changed.values.flatten ++ images.values.flatten).toSeq.distinct.flatMap(_.shared)
+      Dataset.ofRows(session, if (definitions.isEmpty) plan else WithCTE(plan, definitions))
+    }
+  }
+
+  private def written(r: Rows): Expression = CreateNamedStruct(Seq(Literal("versions"), r.versions, Literal("time"), r.time))
+
+  private def columnsOf(r: Rows): Seq[Attribute] = branch.plan.output.map(c => r.plan.output.find(_.exprId == c.exprId).get)
+
+  private def inserts(r: Rows): LogicalPlan =
+    Project(Seq(Alias(Literal("INSERT"), "type")(), r.key, Alias(written(r), "written")()) ++ columnsOf(r), r.plan)
+
+  /** Of each row of the query the image before and the image after, as the changes that are left: (type, id, (versions, time), columns). */
+  private def netted(r: Rows, hasDoubleTerms: Boolean): LogicalPlan = {
+    val columns = columnsOf(r)
+    val image = CreateNamedStruct(Seq[Expression](Literal("w"), written(r)) ++
+      columns.zipWithIndex.flatMap { case (c, i) => Seq(Literal(s"c$i"), c) })
+    val rows = Project(Seq(r.key, r.versions, r.weight.get, Alias(image, "image")()), r.plan)
+    val together = RepartitionByExpression(Seq(rows.output.head), rows, None, None) // serves both groupings
+    val summed = if (!hasDoubleTerms) together else {
+      val (key, versions, weight, own) = (together.output(0), together.output(1), together.output(2), together.output(3))
+      val total = Alias(Sum(weight).toAggregateExpression(), WEIGHT)()
+      val any = Alias(First(own, ignoreNulls = false).toAggregateExpression(), "image")()
+      val grouped = Aggregate(Seq(key, versions), Seq(key, versions, total, any), together)
+      Filter(Not(EqualTo(total.toAttribute, Literal(0L))), grouped)
+    }
+    val (key, weight, own) = (summed.output(0), summed.output(2), summed.output(3))
+    def side(condition: Expression, name: String) =
+      Alias(First(If(condition, own, Literal(null, own.dataType)), ignoreNulls = true).toAggregateExpression(), name)()
+    val (before, after) = (side(LessThan(weight, Literal(0L)), "b"), side(GreaterThan(weight, Literal(0L)), "a"))
+    val pairs = Aggregate(Seq(key), Seq(key, before, after), summed)
+    val halves = Seq(before, after).flatMap { half =>
+      val h = half.toAttribute
+      Alias(If(IsNull(h), Literal(null, key.dataType), key), "id")() +: Alias(GetStructField(h, 0), "written")() +:
+        columns.indices.map(i => Alias(GetStructField(h, i + 1), s"c$i")())
+    }
+    Images.unfolded(Project(halves, pairs), Seq("type", KEY, "written") ++ columns.map(_.name))
+  }
+}

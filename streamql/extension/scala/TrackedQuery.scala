@@ -1,0 +1,220 @@
+package org.apache.spark.sql.streamql
+
+import java.util.Locale
+
+import scala.jdk.CollectionConverters._
+import scala.util.{Left => Refused, Right => Accepted}
+
+import com.fasterxml.jackson.databind.ObjectMapper
+import org.apache.spark.sql.{DataFrame, Row, SparkSession}
+import org.apache.spark.sql.catalyst.analysis.{SQLFunctionNode, SQLScalarFunction, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
+import org.apache.spark.sql.catalyst.optimizer.InlineCTE
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.types.DataTypeUtils
+import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.delta.DeltaLog
+import org.apache.spark.sql.delta.catalog.DeltaTableV2
+import org.apache.spark.sql.delta.files.TahoeLogFileIndex
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.types.{DataType, DateType, TimestampNTZType, TimestampType}
+import org.apache.spark.unsafe.types.UTF8String
+
+/** Something in a query whose changes do not follow from those of its tables row by row. `what`: a key of the texts in sources/query_texts.py. */
+class Untracked(val what: String) extends RuntimeException(what)
+
+/** A part of a query under one number of each UNION ALL above it. */
+case class Branch(plan: LogicalPlan, path: Seq[Int]) {
+  val leaves: Seq[LogicalPlan] = plan.collectLeaves()
+}
+
+/**
+ * A query over Delta tables, analysed: which tables it reads, and how its changes follow from theirs. It is a UNION ALL of branches, each
+ * of filters, projections, and inner and cross joins. Decides nothing: Python reads `describe`, and refuses what it names.
+ */
+class TrackedQuery(session: ClassicSession, analyzed: LogicalPlan) {
+  private val mapper = new ObjectMapper()
+  private val prepared: Either[Untracked, Seq[Branch]] =
+    try {
+      val p = TrackedQuery.prepare(analyzed)
+      TrackedQuery.check(p)
+      TrackedQuery.checkCopies(p.collectLeaves())
+      Accepted(TrackedQuery.branches(p))
+    }
+    catch { case e: Untracked => Refused(e) }
+  def branches: Seq[Branch] = prepared.fold(throw _, identity)
+
+  /**
+   * {refused}, or {tables: [{name: [catalog, schema, table], path, id}], branches: [[index of a table for each leaf]], paths}; always {columns,
+   * texts: those of the views in it, outermost first}.
+   */
+  def describe: String = {
+    val node = mapper.createObjectNode()
+    prepared match {
+      case Refused(refused) => node.put("refused", refused.what)
+      case Accepted(parts) =>
+        val found = parts.map(_.leaves.map(TrackedQuery.tableOf))
+        val tables = found.flatten.groupBy(_.id).toSeq.map(_._2.head).sortBy(t => found.flatten.indexWhere(_.id == t.id))
+        val list = node.putArray("tables")
+        tables.foreach { t =>
+          val one = list.addObject()
+          val name = one.putArray("name")
+          t.name.foreach(name.add)
+          one.put("path", t.log.dataPath.toString).put("id", t.id)
+        }
+        val each = node.putArray("branches")
+        val paths = node.putArray("paths")
+        parts.foreach { b => val one = paths.addArray(); b.path.foreach(one.add) }
+        found.foreach { leaves => val one = each.addArray(); leaves.foreach(t => one.add(tables.indexWhere(_.id == t.id))) }
+    }
+    val columns = node.putArray("columns")
+    analyzed.output.foreach(a => columns.add(a.name))
+    val texts = node.putArray("texts")
+    analyzed.foreach {
+      case v: View => texts.add(s"${v.desc.identifier.unquotedString}: ${v.desc.viewText.getOrElse("")}")
+      case _ =>
+    }
+    node.toString
+  }
+
+  /** The rows of a branch that reads one table once, made of that table's rows: columns `carried` (JSON) of `rows`, then the query's own. */
+  def over(branch: Int, rows: DataFrame, carried: String): DataFrame = {
+    val own = rows.queryExecution.analyzed
+    val kept = mapper.readTree(carried).elements().asScala.map(n => own.output.find(_.name == n.asText).get).toSeq
+    def lifted(p: LogicalPlan): LogicalPlan = p match {
+      case Project(list, child) => Project(list ++ kept, lifted(child))
+      case Filter(condition, child) => Filter(condition, lifted(child))
+      case leaf => Project(TrackedQuery.bound(leaf.output, own.output) ++ kept, own)
+    }
+    val plan = branches(branch).plan
+    Dataset.ofRows(rows.asInstanceOf[Dataset[Row]].sparkSession, Project(kept ++ plan.output, lifted(plan)))
+  }
+
+  /** How the changes of a branch that joins follow from those of its tables. */
+  def joined(branch: Int): JoinedChanges = new JoinedChanges(session, branches(branch))
+}
+
+object TrackedQuery {
+  case class Table(name: Seq[String], log: DeltaLog) { val id: String = Newest.of(log).metadata.id }
+
+  /** The query of a view, with what Spark says if it cannot be analysed. */
+  def view(session: SparkSession, catalog: String, schema: String, name: String): TrackedQuery = {
+    val own = session.asInstanceOf[ClassicSession]
+    new TrackedQuery(own, own.withActive { Dataset.ofRows(own, UnresolvedRelation(Seq(catalog, schema, name))).queryExecution.analyzed })
+  }
+
+  /** Without what does not change the rows of a query. All columns are nullable: rows of an earlier schema may hold NULLs in any. */
+  private def prepare(analyzed: LogicalPlan): LogicalPlan = InlineCTE(alwaysInline = true)(analyzed).transformUp {
+    case a: SubqueryAlias => a.child
+    case v: View => v.child
+    case s: Sort => s.child
+    case h: ResolvedHint => h.child
+    case r: RepartitionOperation => r.child
+  }.transformAllExpressions { case a: AttributeReference => a.withNullability(true) }
+
+  private def check(plan: LogicalPlan): Unit = plan.foreach { node =>
+    node match {
+      case _: Project | _: Filter =>
+      case u: Union if !u.byName =>
+      case j: Join => j.joinType match {
+        case Inner | Cross =>
+        case LeftOuter | RightOuter | FullOuter => throw new Untracked("OUTER_JOIN")
+        case _ => throw new Untracked("SEMI_JOIN")
+      }
+      case _: Aggregate => throw new Untracked("AGGREGATE")
+      case _: Distinct | _: Deduplicate => throw new Untracked("DISTINCT")
+      case _: GlobalLimit | _: LocalLimit | _: Offset | _: Tail => throw new Untracked("LIMIT")
+      case _: Window => throw new Untracked("WINDOW")
+      case _: Generate => throw new Untracked("GENERATE")
+      case _: SetOperation => throw new Untracked("SET_OPERATION")
+      case _: Sample => throw new Untracked("SAMPLE")
+      case _: StreamRead => throw new Untracked("STREAM")
+      case _: SQLFunctionNode => throw new Untracked("USER_FUNCTION")
+      case _: LocalRelation | _: OneRowRelation | _: Range => throw new Untracked("CONSTANT_ROWS")
+      case _ if node.children.isEmpty => checkLeaf(node)
+      case _ => throw new Untracked("OTHER_OPERATOR")
+    }
+    node.expressions.foreach(_.foreach(checkExpression))
+  }
+
+  def checkLeaf(leaf: LogicalPlan): Unit = leaf match {
+    case r: LogicalRelation => r.relation match {
+      case HadoopFsRelation(index: TahoeLogFileIndex, _, _, _, _, _) =>
+        if (index.isTimeTravelQuery) throw new Untracked("TIME_TRAVEL")
+        if (r.output.exists(a => MetadataAttribute.unapply(a).nonEmpty)) throw new Untracked("FILE_METADATA")
+      case _ => throw new Untracked("FOREIGN_TABLE")
+    }
+    case r: DataSourceV2Relation => r.table match {
+      case t: DeltaTableV2 => if (t.timeTravelOpt.nonEmpty) throw new Untracked("TIME_TRAVEL")
+      case _ => throw new Untracked("FOREIGN_TABLE")
+    }
+    case _: StreamRead => throw new Untracked("STREAM")
+    case _ => throw new Untracked("FOREIGN_TABLE")
+  }
+
+  private def checkExpression(e: Expression): Unit = e match {
+    case _: SubqueryExpression => throw new Untracked("SUBQUERY")
+    case _: AggregateExpression => throw new Untracked("AGGREGATE")
+    case _: SQLScalarFunction => throw new Untracked("USER_FUNCTION") // another body would be another query, and nothing would tell
+    case _ => checkVaries(e)
+  }
+
+  /** Whether an expression says something else from one statement, user or session to the next. Catalyst calls some of those deterministic. */
+  def checkVaries(e: Expression): Unit = e match {
+    case _: CurrentDate | _: CurrentTimestampLike | _: LocalTimestamp | _: CurrentTime => throw new Untracked("CURRENT_TIME")
+    case _: CurrentUser | _: CurrentDatabase | _: CurrentCatalog | _: CurrentPath | _: CurrentTimeZone | _: VariableReference => throw new Untracked("SESSION_STATE")
+    case c: Cast if TrackedQuery.isCurrent(c) => throw new Untracked("CURRENT_TIME")
+    case _: PythonUDF | _: UserDefinedExpression => throw new Untracked("USER_FUNCTION")
+    case _: AggregateExpression | _: SubqueryExpression =>
+    case _ if e.children.forall(_.deterministic) && !e.deterministic => throw new Untracked("NON_DETERMINISTIC")
+    case _ =>
+  }
+
+  /** Whether a string such as 'now' or 'today' becomes a time. */
+  private def isCurrent(c: Cast): Boolean = c.child match {
+    case Literal(text: UTF8String, _) if Seq(DateType, TimestampType, TimestampNTZType).contains(c.dataType) =>
+      Seq("now", "today", "tomorrow", "yesterday").exists(text.toString.trim.toLowerCase(Locale.ROOT).startsWith)
+    case _ => false
+  }
+
+  /** A copy of a table's files has the table's id: positions could not tell the two apart. */
+  def checkCopies(leaves: Seq[LogicalPlan]): Unit =
+    if (leaves.map(tableOf).groupBy(_.id).values.exists(_.map(_.log.dataPath).distinct.size > 1)) throw new Untracked("COPY")
+
+  def tableOf(leaf: LogicalPlan): Table = leaf match {
+    case r: LogicalRelation =>
+      val log = r.relation.asInstanceOf[HadoopFsRelation].location.asInstanceOf[TahoeLogFileIndex].deltaLog
+      Table(r.catalogTable.map(_.identifier.nameParts).getOrElse(Seq("delta", log.dataPath.toString)), log)
+    case r: DataSourceV2Relation =>
+      val log = r.table.asInstanceOf[DeltaTableV2].deltaLog
+      Table(r.identifier.map(i => r.catalog.map(_.name).toSeq ++ i.namespace :+ i.name).getOrElse(Seq("delta", log.dataPath.toString)), log)
+  }
+
+  private def branches(plan: LogicalPlan): Seq[Branch] = plan match {
+    case u: Union => u.children.zipWithIndex.flatMap { case (child, i) =>
+      branches(child).map(b => Branch(Project(renamed(b.plan.output, u.output), b.plan), i +: b.path))
+    }
+    case p @ (_: Project | _: Filter) => branches(p.children.head).map(b => b.copy(plan = p.withNewChildren(Seq(b.plan))))
+    case other => Seq(Branch(other, Nil))
+  }
+
+  /** Columns under the names and ids of others. */
+  def renamed(columns: Seq[Attribute], others: Seq[Attribute]): Seq[NamedExpression] = columns.zip(others).map {
+    case (own, a) => if (own.exprId == a.exprId) own else Alias(own, a.name)(exprId = a.exprId)
+  }
+
+  /** The columns of a table that a query was analysed with, from rows of an earlier or the same schema: NULL if they have no such column. */
+  def bound(columns: Seq[Attribute], rows: Seq[Attribute]): Seq[NamedExpression] = columns.map { a =>
+    val value = rows.find(_.name.equalsIgnoreCase(a.name)) match {
+      case None => Literal(null, a.dataType)
+      case Some(own) if DataType.equalsIgnoreCompatibleNullability(own.dataType, a.dataType) => own
+      case Some(own) if Cast.canUpCast(own.dataType, a.dataType) => Cast(own, a.dataType)
+      case Some(own) =>
+        throw Errors("INCOMPATIBLE_SCHEMA_CHANGE", "COLUMN_OF_VIEW", "column" -> a.name, "was" -> own.dataType.sql, "is" -> a.dataType.sql)
+    }
+    Alias(value, a.name)(exprId = a.exprId)
+  }
+}

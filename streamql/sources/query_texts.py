@@ -1,0 +1,36 @@
+"""What the extension's TrackedQuery refuses in a query, as messages say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+REFUSED: Mapping[str, str] = MappingProxyType(
+    {
+        "AGGREGATE": "aggregates rows (GROUP BY, or an aggregate function)",
+        "CONSTANT_ROWS": "has rows of its own (VALUES, or a SELECT without FROM)",
+        "COPY": "reads a table and a copy of its files, which has the same id",
+        "CURRENT_TIME": "uses the current time",
+        "DISTINCT": "has DISTINCT, or a UNION without ALL",
+        "FILE_METADATA": "shows the column _metadata of a table",
+        "FOREIGN_TABLE": "reads a table that is not a Delta table",
+        "GENERATE": "makes several rows of one (explode, LATERAL VIEW)",
+        "LIMIT": "has LIMIT or OFFSET",
+        "NO_KEY": "has rows that cannot be told apart: it shows a column of a type that cannot be compared, and no key",
+        "NON_DETERMINISTIC": "uses a function whose value differs from call to call, such as rand()",
+        "OTHER_OPERATOR": "has a clause of another type",
+        "OUTER_JOIN": "has an outer join",
+        "SAMPLE": "has TABLESAMPLE",
+        "SEMI_JOIN": "has a semi join or an anti join",
+        "SESSION_STATE": "uses the current user, schema or time zone, or a session variable",
+        "SET_OPERATION": "has INTERSECT or EXCEPT",
+        "STREAM": "reads a stream",
+        "SUBQUERY": "has a subquery in an expression (IN, EXISTS, or a scalar subquery)",
+        "TEMPORARY_VIEW": "reads a temporary view",
+        "TIME_TRAVEL": "reads a table at a fixed version or time",
+        "USER_FUNCTION": "uses a function that a user wrote",
+        "WINDOW": "has a window function",
+    }
+)
+
+ACCEPTED = "filters, projections, UNION ALL, and inner and cross joins of Delta tables that track changes"

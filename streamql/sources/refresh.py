@@ -1,0 +1,154 @@
+"""The query of a dynamic table as the source of the hidden stream whose consumptions are the table's refreshes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from streamql.delta.jvm import sentence
+from streamql.delta.table import DeltaTable
+from streamql.delta.whole import SparkError, WholeQuery, stored_query
+from streamql.errors import StreamqlError
+from streamql.model import Interval, Offset, Parts, SourceRef, StreamMode, TableSource
+from streamql.names import Name
+from streamql.sources.dynamic import DynamicTable, all_dynamic
+from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry
+from streamql.sources.protocol import SourceType as Type
+from streamql.sources.query import OpenTables, QuerySource, parts_of
+from streamql.sources.query_texts import REFUSED
+from streamql.sources.table import OpenTable, open_table
+
+
+@dataclass(frozen=True)
+class OpenRefresh(OpenTables):
+    """A dynamic table's query and the tables that it reads, found. It is an `OpenSource`, whose changes are what a refresh writes.
+
+    `is_same`: the query reads the tables that it read at the last refresh, and not others under their names.
+    """
+
+    dynamic: DynamicTable
+    whole: WholeQuery
+    is_same: bool
+
+    def check_trackable(self, mode: StreamMode, where: Mapping[str, int]) -> None:
+        """Raises CHANGE_TRACKING_DISABLED for the first table that does not track changes."""
+        for table in self.tables.values():
+            table.check_trackable(mode, where)
+
+    def check_history(self, offset: Offset, seen: SourceRef, stream: Name) -> None:
+        """Checks nothing: a refresh computes the whole query, and needs no history."""
+
+    def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:  # noqa: ARG002 - the protocol's
+        """The difference between the rows that the table has now and the query's rows as of the interval's end."""
+        at = parts_of(interval.through)
+        versions = {table.ref.table_id: at[part] for part, table in self.tables.items()}
+        backing = DeltaTable(self.spark, self.dynamic.backing.path)
+        latest = backing.latest()
+        if not backing.files(latest):
+            return self.whole.inserts(versions)
+        return self.whole.difference(versions, backing.rows(latest))
+
+    def as_at(self, position: object, frame: DataFrame, end: object) -> DataFrame:  # noqa: ARG002 - the protocol's
+        """The change set itself: the columns of a dynamic table never change."""
+        return frame
+
+    def batch_end(self, interval: Interval, mode: StreamMode, rows_max: int) -> Parts:  # noqa: ARG002 - the protocol's
+        """The end of the interval: a refresh is whole."""
+        assert isinstance(interval.through, Parts)
+        return interval.through
+
+    def backlog(self, interval: Interval, mode: StreamMode) -> Backlog:
+        """Counts what the tables changed."""
+        return self.backlog_of_tables(interval, mode, rows_known=False)
+
+    def expiry(self, interval: Interval, mode: StreamMode) -> Expiry | None:  # noqa: ARG002 - the protocol's
+        """None: a refresh needs no history."""
+        return None
+
+
+def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
+    """Finds a dynamic table's query and its tables. Raises STREAM_SOURCE_MISSING if one is gone, or the query cannot be analysed."""
+    dynamic = next((t for t in all_dynamic(spark) if t.definition.uuid == source.digest), None)
+    if dynamic is None:
+        raise StreamqlError(
+            "STREAM_SOURCE_MISSING",
+            f"the dynamic table {source.name} no longer exists",
+            hint="",
+            source=str(source.name),
+        )
+    found, moved = _tables(spark, source)
+    whole = analysed(spark, dynamic, moved)
+    by_id = {table.ref.table_id: part for part, table in found.items()}
+    is_same = {t.table_id for t in whole.tables} == set(by_id)
+    tables = found if is_same else {part_of(t): open_table(spark, t) for t in whole.tables}
+    refs = tuple((part, table.ref) for part, table in tables.items())
+    return OpenRefresh(
+        spark,
+        replace(source, name=dynamic.name, tables=refs),
+        tables,
+        dynamic.definition.type.value,
+        dynamic,
+        whole,
+        is_same,
+    )
+
+
+def _tables(spark: SparkSession, source: QuerySource) -> tuple[dict[str, OpenTable], dict[str, tuple[str, ...]]]:
+    """The tables of a source that are there, by part; and the names that renamed ones have now, by the part."""
+    found: dict[str, OpenTable] = {}
+    moved: dict[str, tuple[str, ...]] = {}
+    for part, table in source.tables:
+        try:
+            found[part] = open_table(spark, table)
+        except StreamqlError as e:
+            if e.code not in ("STREAM_SOURCE_MISSING", "STREAM_SOURCE_REPLACED"):
+                raise
+            continue  # the query's text says which table has the name now
+        name = found[part].ref.name
+        if part_of(found[part].ref) != part:
+            moved[part] = name.parts
+    return found, moved
+
+
+def part_of(table: TableSource) -> str:
+    """What positions call a table: its full name, in lower case."""
+    return ".".join(table.name.parts).lower()
+
+
+def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tuple[str, ...]]) -> WholeQuery:
+    """A dynamic table's query, over its tables as they are named now. Raises STREAM_SOURCE_MISSING with what Spark says, and
+    UNSUPPORTED_SOURCE."""
+    try:
+        whole = stored_query(spark, dynamic.name, dynamic.query, dynamic.schema, dynamic.properties, moved)
+    except SparkError as e:
+        raise StreamqlError(
+            "STREAM_SOURCE_MISSING",
+            f"the query of {dynamic.name} cannot be analysed: {sentence(e)}",
+            hint=f"correct what it reads; or CREATE OR REPLACE {dynamic.label} {dynamic.name} with another query",
+            source=str(dynamic.name),
+        ) from e
+    if whole.refused is not None:
+        raise StreamqlError(
+            "UNSUPPORTED_SOURCE",
+            f"the query of {dynamic.name} {REFUSED[whole.refused]}",
+            hint=f"a {dynamic.definition.type.value} reads Delta tables that track changes, and views of them",
+            source=str(dynamic.name),
+        )
+    return whole
+
+
+def _read(data: Mapping[str, Any]) -> QuerySource:
+    return QuerySource.from_json(HIDDEN_TYPE, data)
+
+
+REFRESH = Type(
+    name=HIDDEN_TYPE,
+    label="QUERY",
+    read=_read,
+    open=open_refresh,
+    find=lambda spark, name: None,  # noqa: ARG005 - no name stands for it
+    statement_types=(),
+)

@@ -1,0 +1,89 @@
+"""Views as sources of streams: found by name, and recognized by their text and the tables that they read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from streamql.delta.names import look_up
+from streamql.delta.queries import TrackedQuery, query_of_view
+from streamql.errors import StreamqlError
+from streamql.model import SourceType, TableSource
+from streamql.names import Name
+from streamql.sources.protocol import SourceType as Type
+from streamql.sources.query import OpenQuery, QuerySource, not_found
+from streamql.sources.query_texts import ACCEPTED, REFUSED
+from streamql.sources.table import open_table
+
+
+def find_view(spark: SparkSession, name: Name) -> QuerySource | None:
+    """The view of a name, with the tables that it reads; None: the name is not a view. Raises UNSUPPORTED_SOURCE if no stream can be made
+    on it, and what `query_of_view` raises."""
+    if look_up(spark, name).type != "view":
+        return None
+    query = query_of_view(spark, name)
+    if query.refused is not None:
+        raise StreamqlError(
+            "UNSUPPORTED_SOURCE",
+            f"the view {name} {REFUSED[query.refused]}",
+            hint=f"a stream on a view follows {ACCEPTED}; or make streams on its tables",
+            source=str(name),
+        )
+    return QuerySource(VIEW.name, name, digest_of(query), tuple((part_of(t), t) for t in query.tables))
+
+
+def part_of(table: TableSource) -> str:
+    """What positions call a table."""
+    return str(table.name)
+
+
+def digest_of(query: TrackedQuery) -> str:
+    """What tells a query from another one: the texts of the views in it, its columns, and which of its names stand for one table."""
+    said = [query.texts, query.columns, query.branches]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
+
+
+def open_view(spark: SparkSession, source: QuerySource) -> OpenQuery:
+    """Finds a view, and the tables that it reads. Raises STREAM_SOURCE_MISSING, and STREAM_SOURCE_REPLACED if the view has another query
+    than it had, or reads other tables."""
+    if look_up(spark, source.name).type != "view":
+        raise not_found(
+            source,
+            "view",
+            "STREAM_SOURCE_MISSING",
+            "no longer exists",
+            "CREATE the view as it was: the stream continues where it was; or DROP the stream",
+        )
+    query = query_of_view(spark, source.name)
+    if digest_of(query) != source.digest:
+        raise _replaced(source, "has another query than it had when the stream was made")
+    if [t.table_id for t in query.tables] != [t.table_id for _, t in source.tables]:
+        raise _replaced(source, "reads a table that was dropped and created again, or replaced")
+    parts = [part for part, _ in source.tables]
+    tables = {part: open_table(spark, table) for part, table in zip(parts, query.tables, strict=True)}
+    found = tuple((part, table.ref) for part, table in tables.items())
+    return OpenQuery(spark, QuerySource(source.type_name, source.name, source.digest, found), tables, "view", query)
+
+
+def _replaced(source: QuerySource, what: str) -> StreamqlError:
+    return not_found(
+        source, "view", "STREAM_SOURCE_REPLACED", what, "CREATE OR REPLACE the stream on the view as it is now"
+    )
+
+
+def _read(data: Mapping[str, Any]) -> QuerySource:
+    return QuerySource.from_json(VIEW.name, data)
+
+
+VIEW = Type(
+    name="view",
+    label="VIEW",
+    read=_read,
+    open=open_view,
+    find=find_view,
+    statement_types=(SourceType.VIEW,),
+)
