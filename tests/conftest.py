@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from tests.kafka.broker import Broker
 from tests.sample import IS_LONG, SEED
-from tests.small import CODE_CACHE, FEW_TASKS
+from tests.small import FEW_TASKS, INTERPRETED, QUICK_JAVA
 
 LONGEST_FIRST = (
     "histories/test_histories",
@@ -23,6 +23,10 @@ LONGEST_FIRST = (
     "frontends/",
     "look/",
     "shell/",
+    "kafka/",
+    "docs/",
+    "settings/",
+    "protocol/",
 )
 """A file of tests runs on one worker: the long ones begin, so that no worker is left alone with one at the end."""
 
@@ -52,8 +56,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     conf = {
         "spark.master": "local[2]",
         "spark.driver.memory": os.environ.get("STREAMQL_TEST_MEMORY", "2g"),
-        "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC {CODE_CACHE}",
+        "spark.driver.extraJavaOptions": QUICK_JAVA,
         **FEW_TASKS,
+        **dict(INTERPRETED),
         "spark.sql.session.timeZone": "UTC",
         "spark.streamql.connectors": "kafka",  # a worker has one JVM: what happens without the jars is tested in processes of their own
         "spark.sql.codegen.cache.maxEntries": "5000",  # of 100, as for one job, Delta's own plans are forgotten all the time

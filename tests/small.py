@@ -10,12 +10,22 @@ FEW_TASKS = {"spark.sql.shuffle.partitions": "1", "spark.databricks.delta.snapsh
 CODE_CACHE = "-XX:ReservedCodeCacheSize=512m"
 """Without C2, Java reserves 48 MB for compiled code. A session of some minutes fills that, and is interpreted from then on."""
 
+QUICK_JAVA = " ".join([*QUICK_JVM, CODE_CACHE])
+"""Options of every Java that tests start: as JDK_JAVA_OPTIONS where it takes none of Spark's settings (a demo, a launcher, an executor).
+Compiling by C2 pays off only after minutes, and takes a core meanwhile."""
+
 SHORT_LIVED = {
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": " ".join([*QUICK_JVM, CODE_CACHE]),
+    "spark.driver.extraJavaOptions": QUICK_JAVA,
     **FEW_TASKS,
 }
 """For a process that a test starts: on a busy machine it takes half the time that Java's own defaults take."""
+
+INTERPRETED = (("spark.sql.codegen.wholeStage", "false"), ("spark.sql.codegen.factoryMode", "NO_CODEGEN"))
+"""Compiling a plan takes longer than running it on a few thousand rows."""
+
+COMPILED = (("spark.sql.codegen.wholeStage", "true"), ("spark.sql.codegen.factoryMode", "FALLBACK"))
+"""Spark's own defaults, as in production."""
 
 SHORT_LIVED_ARGUMENTS = [word for key, value in SHORT_LIVED.items() for word in ("--conf", f"{key}={value}")]
 """The same for a command line of `streamql`."""

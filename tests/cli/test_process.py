@@ -69,7 +69,7 @@ def test_doctor_of_a_lake_without_streams(tmp_path: Path) -> None:
     argv = command("--data", str(tmp_path / "lake"), "doctor")
     done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "every stream can be read, and no claim is left behind\n"
+    assert done.stdout == "every stream and dynamic table can be read, and no claim is left behind\n"
 
 
 def test_the_data_directory_is_a_file(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from streamql.consume import consumption
 from streamql.consume.claims import resolve
 from streamql.delta.command import Command
 from streamql.errors import StreamqlError
-from tests.small import SHORT_LIVED
+from tests.small import INTERPRETED, SHORT_LIVED
 
 POINTS: dict[str, list[tuple[Any, str]]] = {
     "claim": [(consumption, "claim_streams")],
@@ -77,6 +77,7 @@ def main(data: str, point: str, *statements: str) -> None:
     conf = {
         "spark.master": "local[1]",
         **SHORT_LIVED,
+        **dict(INTERPRETED),
     }
     start_callbacks_late()
     conf |= json.loads(os.environ.get("CHILD_CONF", "{}"))

@@ -21,7 +21,7 @@ from tests.sample import sample
 KILLS = [("after:execute", 1), ("before:execute", 2), ("before:end", 1), ("after:resolve", 1), ("after:execute", 2)]
 
 
-@pytest.mark.parametrize(("point", "calls"), sample("kills of a block", KILLS, 2))
+@pytest.mark.parametrize(("point", "calls"), sample("kills of a block", KILLS, 1))
 def test_killed_between_statements_and_run_again(spark: SparkSession, point: str, calls: int) -> None:
     schema, block = two_targets(spark, "block")
     killed(spark, f"{point}:{calls}", *block)

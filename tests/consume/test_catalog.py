@@ -21,6 +21,7 @@ from streamql.engine.overview import overview
 from streamql.names import Name
 from streamql.reading import read_stream
 from tests.consume.support import data_of, fresh_schema, run, start_child, tracked_table
+from tests.sample import sample
 
 Damage = Callable[[SparkSession, str, Path], object]
 
@@ -116,8 +117,11 @@ def as_a_new_process(own: SparkSession) -> None:
     own._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("is_new", [False, True], ids=["known", "new process"])
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    ("damage", "is_new"),
+    sample("damages of a catalog", [(damage, is_new) for damage in DAMAGES for is_new in (False, True)], 5),
+    ids=lambda given: {False: "known", True: "new process"}.get(given, given),
+)
 def test_a_damaged_catalog_is_an_error_and_never_an_empty_one(own: SparkSession, damage: str, is_new: bool) -> None:
     schema, events = catalog(own)
     DAMAGES[damage](own, schema, events)
@@ -300,7 +304,10 @@ def claimed(own: SparkSession) -> None:
     assert all(entries(own)[1][name]["claim"] for name in ("s", "s2"))
 
 
-@pytest.mark.parametrize("text", ["ALTER STREAM s2 RELEASE", "DROP STREAM s2", "INSERT INTO target SELECT id FROM s2"])
+ENDINGS = ["ALTER STREAM s2 RELEASE", "DROP STREAM s2", "INSERT INTO target SELECT id FROM s2"]
+
+
+@pytest.mark.parametrize("text", sample("ends of half a claim", ENDINGS, 1))
 def test_a_claim_that_only_some_of_its_streams_have_ends(own: SparkSession, text: str) -> None:
     claimed(own)
     edit(own, entries(own)[1]["s"] | {"claim": None})

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from tests.consume.support import assert_ledger_tiles, fresh_schema, run, start_child, tracked_table
 from tests.sample import IS_LONG, SEED, amount
 
-SECONDS = amount(15, 60)
+SECONDS = amount(8, 60)
 CONSUMERS = 4 if IS_LONG else 2
 ROWS = 5_000
 

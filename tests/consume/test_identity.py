@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 import streamql
 from streamql.errors import StreamqlError
 from tests.consume.support import checkpoint, fresh_schema, path_of, run, tracked_table
+from tests.sample import sample
 
 ROWS = 1000
 
@@ -81,7 +82,7 @@ FORMS = (
 )
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", sample("forms that fail", FORMS, 4))
 def test_another_statement_does_not_stand_for_one_that_failed(
     spark: SparkSession, schema: str, tmp_path: Path, form: str
 ) -> None:
@@ -111,7 +112,9 @@ def test_another_statement_does_not_stand_for_one_that_failed(
     assert row["n"] == row["d"] == (4 if "rows" in form else ROWS)
 
 
-@pytest.mark.parametrize("form", ["MERGE", "EXECUTE IMMEDIATE", "files", "a function"])
+@pytest.mark.parametrize(
+    "form", sample("forms that are matched", ["MERGE", "EXECUTE IMMEDIATE", "files", "a function"], 2)
+)
 def test_a_statement_is_matched_in_the_next_run_and_another_is_not_taken_for_it(
     spark: SparkSession, schema: str, tmp_path: Path, form: str
 ) -> None:
@@ -204,7 +207,7 @@ READERS = {
 }
 
 
-@pytest.mark.parametrize("form", READERS)
+@pytest.mark.parametrize("form", sample("forms that cannot read", list(READERS), 4))
 def test_a_statement_whose_stream_cannot_be_read_is_pending(spark: SparkSession, schema: str, form: str) -> None:
     """With --continue-on-error a script comes to its COMMIT all the same, which would move the stream without the statement."""
     path = path_of(spark)

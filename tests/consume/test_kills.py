@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from tests.consume.support import assert_ledger_tiles, fresh_schema, offset_of, run, start_child, tracked_table
 from tests.sample import SEED, amount
 
-KILLS = amount(2, 50)
+KILLS = amount(1, 50)
 ROUND_SECONDS = 9.0
 """One round of the loop takes about so long; the kill comes at any instant of the first two."""
 

@@ -6,7 +6,7 @@ import ast
 import contextlib
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from streamql.extension.host import JAVA_NEEDED
 from tests.consume.support import data_of
 from tests.docs.pages import ROOT, difference, in_order, invocations, others, pages
 from tests.docs.reference import reference
-from tests.histories.recording import INTERPRETED, conf
 from tests.transcripts.running import SCHEMA, Difference, plain_sql, run
 from tests.transcripts.script import Fence, fences, read
 
@@ -34,13 +33,6 @@ def no_other_streams(spark: SparkSession) -> None:
     catalog.refresh(spark)
     for state in catalog.all(spark):
         spark.sql(f"DROP STREAM {state.name.sql}")
-
-
-@pytest.fixture(autouse=True)
-def interpreted(spark: SparkSession) -> Iterator[None]:
-    """As for the transcripts: compiling takes longer than running."""
-    with conf(spark, INTERPRETED):
-        yield
 
 
 @dataclass

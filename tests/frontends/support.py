@@ -18,11 +18,14 @@ from pyhive import hive
 
 from streamql.extension.build import extension_jar
 from streamql.extension.host import spark_home
-from tests.small import SHORT_LIVED_ARGUMENTS
+from tests.small import INTERPRETED, SHORT_LIVED_ARGUMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 240
-SMALL = ("--conf", "spark.master=local[2]", *SHORT_LIVED_ARGUMENTS)
+SMALL = (
+    *("--conf", "spark.master=local[2]", *SHORT_LIVED_ARGUMENTS),
+    *(word for key, value in INTERPRETED for word in ("--conf", f"{key}={value}")),
+)
 
 SEED = """
 CREATE TABLE t (id INT, v STRING);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.frontends.support import ROOT, SECONDS_MAX, Client, environment, running, said, streamql
+from tests.frontends.dbt_runner import DbtRunner
+from tests.frontends.support import ROOT, Client, running, said, streamql
 
 pytestmark = pytest.mark.slow
 
@@ -33,11 +33,19 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     assert "derby" not in log.read_text().lower()
 
 
+@pytest.fixture(scope="module")
+def runner() -> Iterator[DbtRunner]:
+    """What runs dbt."""
+    with DbtRunner() as made:
+        yield made
+
+
 @dataclass
 class Shop:
     """A schema with the table `orders`, a client in it, and dbt over it."""
 
     port: int
+    runner: DbtRunner
     client: Client
     schema: str
     directory: Path
@@ -46,7 +54,7 @@ class Shop:
         return self.client.rows(sql)
 
     def dbt(self, *argv: str) -> subprocess.CompletedProcess[str]:
-        variables = environment() | {
+        variables = {
             "STREAMQL_PORT": str(self.port),
             "STREAMQL_SCHEMA": self.schema,
             "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
@@ -56,10 +64,7 @@ class Shop:
             "DBT_LOG_PATH": str(self.directory / "logs"),
             "DBT_USE_COLORS": "false",
         }
-        line = [sys.executable, "-m", "dbt.cli.main", *argv]
-        return subprocess.run(
-            line, env=variables, cwd=self.directory, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
-        )
+        return self.runner.run(list(argv), variables, self.directory)
 
     def succeeds(self, *argv: str) -> str:
         done = self.dbt(*argv)
@@ -103,7 +108,7 @@ class Shop:
 
 
 @pytest.fixture
-def shop(port: int, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Shop]:
+def shop(port: int, runner: DbtRunner, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Shop]:
     schema = request.node.name.removeprefix("test_")
     with Client(port) as client:
         client.rows(f"CREATE SCHEMA {schema}")
@@ -112,7 +117,7 @@ def shop(port: int, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[
             "CREATE TABLE orders AS SELECT id, concat('item ', id % 10) AS item, CAST(id % 100 AS INT) AS amount "
             f"FROM range({ROWS})"
         )
-        yield Shop(port, client, schema, tmp_path)
+        yield Shop(port, runner, client, schema, tmp_path)
 
 
 def test_each_run_takes_what_changed(shop: Shop) -> None:

@@ -14,9 +14,16 @@ from streamql.extension.build import build_jar
 from streamql.extension.host import spark_home
 from streamql.extension.settings import EXTENSIONS, conf_lines
 from tests.frontends.support import environment, finished, is_running, running, said
-from tests.small import SHORT_LIVED
+from tests.small import INTERPRETED, QUICK_JAVA, SHORT_LIVED
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launchers, master, worker and executor take no settings of a session."""
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_JAVA)
+
 
 JOB = """
 import os
@@ -42,7 +49,8 @@ print(len(streamql.sql("SHOW STREAMS", spark).collect()))
 BARE = """
 import streamql
 from pyspark.sql import SparkSession
-spark = SparkSession.builder.config("spark.ui.enabled", "false").getOrCreate()
+from tests.small import SHORT_LIVED
+spark = SparkSession.builder.config(map={"spark.ui.enabled": "false", **SHORT_LIVED}).getOrCreate()
 try:
     streamql.sql("SHOW STREAMS", spark)
 except streamql.StreamqlError as e:
@@ -53,7 +61,9 @@ except streamql.StreamqlError as e:
 CONFIGURED = """
 import streamql
 from pyspark.sql import SparkSession
-spark = streamql.configure(SparkSession.builder.config("spark.ui.enabled", "false")).getOrCreate()
+from tests.small import INTERPRETED, SHORT_LIVED
+small = {"spark.ui.enabled": "false", **SHORT_LIVED, **dict(INTERPRETED)}
+spark = streamql.configure(SparkSession.builder.config(map=small)).getOrCreate()
 for statement in (
     "CREATE TABLE t (id INT)",
     "ALTER TABLE t SET PROPERTIES ('change_tracking' = 'true')",
@@ -141,6 +151,7 @@ def settings(directory: Path) -> dict[str, str]:
     return {
         "spark.ui.enabled": "false",
         **SHORT_LIVED,
+        **dict(INTERPRETED),
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
     }
 
@@ -211,6 +222,7 @@ def test_a_cluster_whose_executors_are_other_processes(tmp_path: Path) -> None:
     ]
     worker += ["--memory", "1g", "--work-dir", str(tmp_path / "work"), f"spark://127.0.0.1:{port}"]
     cluster = {
+        "spark.pyspark.python": sys.executable,
         "spark.master": f"spark://127.0.0.1:{port}",
         "spark.executor.memory": "512m",
         "spark.driver.host": "127.0.0.1",

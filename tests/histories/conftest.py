@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.small import COMPILED
+
 from .recording import SEVERAL_TASKS, conf
 
 
@@ -17,9 +19,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def several_tasks(spark: SparkSession) -> Iterator[None]:
-    """Shuffles are real ones here."""
-    with conf(spark, SEVERAL_TASKS):
+def as_in_production(spark: SparkSession) -> Iterator[None]:
+    """Shuffles are real ones here, and plans are compiled."""
+    with conf(spark, (*SEVERAL_TASKS, *COMPILED)):
         yield
 
 

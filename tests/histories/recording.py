@@ -16,6 +16,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from tests.small import INTERPRETED
+
 from .columns import canonical
 from .histories import History
 from .model import TableState
@@ -152,10 +154,6 @@ def conf(spark: SparkSession, settings: tuple[tuple[str, str], ...]) -> Iterator
     finally:
         for key, old in before:
             spark.conf.unset(key) if old is None else spark.conf.set(key, old)
-
-
-INTERPRETED = (("spark.sql.codegen.wholeStage", "false"), ("spark.sql.codegen.factoryMode", "NO_CODEGEN"))
-"""Compiling a plan takes longer than running it on these tables."""
 
 
 SEVERAL_TASKS = (("spark.sql.shuffle.partitions", "2"),)

@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.consume import transactions
-from tests.histories.recording import INTERPRETED, conf
 from tests.kafka.broker import Broker
 from tests.kafka.support import Place
 
@@ -28,10 +27,9 @@ def topic(request: pytest.FixtureRequest) -> Callable[[], str]:
 def place(spark: SparkSession, broker: Broker) -> Iterator[Place]:
     """Give a schema of its own with a connection to the worker's broker."""
     made = Place(spark, broker)
-    with conf(spark, INTERPRETED):  # compiling a plan takes longer than running it on a few messages
-        made.open()
-        try:
-            yield made
-        finally:
-            transactions.abandon(spark)
-            made.close()
+    made.open()
+    try:
+        yield made
+    finally:
+        transactions.abandon(spark)
+        made.close()

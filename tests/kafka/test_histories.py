@@ -19,7 +19,7 @@ from tests.kafka.support import Place
 from tests.kafka.topics import Message, Position
 from tests.sample import SEED, amount
 
-HISTORIES = amount(2, 50)
+HISTORIES = amount(1, 50)
 STEPS = 14
 STREAMS_MAX = 3
 BURST_MAX = 9

@@ -18,7 +18,7 @@ from tests.kafka.support import Place, setting
 from tests.kafka.topics import Message, Position
 from tests.sample import SEED, amount
 
-KILLS = amount(2, 50)
+KILLS = amount(1, 50)
 PARTITIONS = 3
 MESSAGES_AT_ONCE = 40
 ROUND_SECONDS = 3.0

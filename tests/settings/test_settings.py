@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,6 @@ from pyspark.sql.types import TimestampType
 from streamql.catalog import tables
 from streamql.delta.txns import EventLog
 from tests.consume.support import TRACKED, data_of, fresh_schema, run
-from tests.histories.recording import INTERPRETED, conf
 from tests.sample import IS_LONG
 from tests.settings.hostile import BUNDLES, FOR_TRANSCRIPTS, FOR_TRANSCRIPTS_SET, SINGLE
 from tests.settings.scenario import VIEWS, Seen, look, make_source, make_targets, play, use_catalog
@@ -28,12 +27,6 @@ SETTINGS: dict[str, Mapping[str, str]] = {
 }
 
 Play = Callable[[str, Mapping[str, str]], tuple[Seen, Seen]]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreted(spark: SparkSession) -> Iterator[None]:
-    with conf(spark, INTERPRETED):
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +44,6 @@ def played(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pla
         make_targets(spark, schema)
         sessions = spark.newSession(), spark.newSession()
         for session in sessions:
-            for key, value in INTERPRETED:
-                session.conf.set(key, value)
             use_catalog(session, schema, location)
         for key, value in settings.items():
             sessions[0].conf.set(key, value)

@@ -1,18 +1,22 @@
-"""Every transcript of sql/ holds; the seed's two hold by every road that leads to Spark."""
+"""Every transcript of sql/ holds; the seed's two hold by every road that leads to Spark.
+
+pytest tests/transcripts                     # one of the two by each further road
+STREAMQL_LONG=1 pytest tests/transcripts     # both
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import streamql
-from tests.histories.recording import INTERPRETED, conf
+from tests.sample import IS_LONG, sample
 from tests.settings.hostile import FOR_TRANSCRIPTS_SET
 from tests.small import SHORT_LIVED_ARGUMENTS
 from tests.transcripts.__main__ import transcripts
@@ -23,14 +27,9 @@ from tests.transcripts.tables import Table, parse_table, tables_in
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = [path for path in transcripts() if path.name.startswith(("01-", "02-"))]
+BY_STREAMQL = sample("seeds through streamql.sql", SEEDS, 1)
+BY_COMMAND = SEEDS if IS_LONG else [path for path in SEEDS if path not in BY_STREAMQL]
 COMMAND_SECONDS_MAX = 300
-
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreted(spark: SparkSession) -> Iterator[None]:
-    """Compiling a plan takes longer than running it on the few rows of a transcript; the command, below, compiles."""
-    with conf(spark, INTERPRETED):
-        yield
 
 
 def check(path: Path, spark: SparkSession, run_sql: RunSql, bootstrap: Callable[[], str] | None = None) -> None:
@@ -44,7 +43,7 @@ def test_transcript(path: Path, spark: SparkSession, bootstrap: Callable[[], str
     check(path, spark, plain_sql, bootstrap)
 
 
-@pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", BY_STREAMQL, ids=lambda path: path.stem)
 def test_seed_through_streamql_sql(path: Path, spark: SparkSession) -> None:
     def by_streamql(text: str, connection: SparkSession) -> DataFrame:
         return streamql.sql(text, connection)
@@ -53,11 +52,11 @@ def test_seed_through_streamql_sql(path: Path, spark: SparkSession) -> None:
 
 
 def test_seeds_through_the_command(tmp_path: Path) -> None:
-    """Also under settings, as of a spark-defaults.conf, that change nothing of what the seeds show."""
+    """Plans are compiled here. Also under settings, as of a spark-defaults.conf, that change nothing of what the seeds show."""
     arguments = [sys.executable, "-m", "streamql", "-S", "--data", str(tmp_path / "data")]
     arguments += [*SHORT_LIVED_ARGUMENTS, "--conf", "spark.sql.session.timeZone=UTC"]
     arguments += [word for key, value in FOR_TRANSCRIPTS_SET.items() for word in ("--conf", f"{key}={value}")]
-    for path in SEEDS:
+    for path in BY_COMMAND:
         script = tmp_path / f"{path.stem}.sql"
         script.write_text("".join(f"{step.text};\n" for step in read(path).steps), encoding="utf-8")
         arguments += ["-f", str(script)]
@@ -73,7 +72,7 @@ def test_seeds_through_the_command(tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stderr
     shown = tables_in(ran.stdout)
-    for path in SEEDS:
+    for path in BY_COMMAND:
         expected = [table for step in read(path).steps if (table := parse_table(step.block)) is not None]
         shown, rest = shown[: len(expected)], shown[len(expected) :]
         assert_same(expected, shown)
