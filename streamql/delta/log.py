@@ -82,7 +82,8 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit of the log. `time_ms` is its in-commit timestamp where there is one (`has_own_time`), else its file's."""
+    """One commit of the log. `time_ms` is its in-commit timestamp where there is one (`has_own_time`), else its file's.
+    `user_metadata`: what the writer noted in it."""
 
     version: int
     time_ms: int
@@ -95,6 +96,7 @@ class Commit:
     domains: Mapping[str, str | None]
     metrics: Mapping[str, str]
     has_own_time: bool = False
+    user_metadata: str | None = None
 
 
 class CommitMissing(Exception):
@@ -158,6 +160,7 @@ def _commit(entry: Json) -> Commit:
         domains=domains,
         metrics=info.get("operationMetrics") or {},
         has_own_time=own_time is not None,
+        user_metadata=info.get("userMetadata"),
     )
 
 

@@ -57,7 +57,7 @@ class WholeQuery:
 def query_properties(spark: SparkSession, text: str) -> tuple[str, dict[str, Any]]:
     """What a query's meaning depends on beside its text (settings, current catalog and schema; JSON), and its columns as Spark's JSON has
     them. Raises what Spark says of the text, as `SparkError`."""
-    said = json.loads(scala(spark).WholeQuery.properties(session_of(spark), text))
+    said = json.loads(scala(spark).StoredQuery.properties(session_of(spark), text))
     return json.dumps(said["properties"]), said["schema"]
 
 
@@ -79,7 +79,7 @@ def stored_query(
     names = view.java.util.HashMap()
     for old, new in moved.items():
         names.put(old, array(new))
-    handle = scala(spark).WholeQuery.stored(session_of(spark), array(name.parts), text, schema, properties, names)
+    handle = scala(spark).StoredQuery.stored(session_of(spark), array(name.parts), text, schema, properties, names)
     said = json.loads(handle.describe())
     tables = tuple(
         TableSource(Name.of(["spark_catalog", *t["name"]][-3:]), t["path"], t["id"]) for t in said.get("tables", ())

@@ -169,15 +169,16 @@ def read_point(point_type: str, value: object, before: bool) -> PointInTime:
 
 
 def refresh_reading(spark: SparkSession, arguments: Sequence[object]) -> StreamReading:
-    """streamql_refresh('stream id', '{"table": version, …}', 'details'): what a refresh writes. Only refreshes write such a call."""
-    stream_id, through, details = (str(a) for a in arguments)
+    """streamql_refresh('stream id', '{"table": version, …}', 'details', 'sequence'): what a refresh writes, if the hidden stream has the
+    sequence. Only refreshes write such a call."""
+    stream_id, through, details, sequence = (str(a) for a in arguments)
     state = catalog_of(spark).by_uuid(spark, stream_id)
     if state is None or state.stream.source.type_name != HIDDEN_TYPE:
         raise StreamqlError(
             "STREAM_NOT_FOUND", f"no dynamic table is refreshed by {stream_id}", hint="REFRESH DYNAMIC TABLE d"
         )
     end = Parts.of({str(part): int(version) for part, version in json.loads(through).items()})
-    if not is_ordered(state.offset.position, end):
+    if str(state.sequence) != sequence or not is_ordered(state.offset.position, end):
         raise StreamqlError("STREAM_MOVED", "another refresh was first", hint="run the refresh again")
     interval = Interval(state.offset.position, end, state.offset.initial)
     return replace(read_stream(spark, state, interval), details=details)

@@ -49,7 +49,8 @@ class DynamicTable:
 
     `query`: its text; `schema` and `properties`: the query's columns, and the settings that it was written in, as JSON of the extension.
     `backing`: where its rows are. `columns`: that it shows. `keys`: columns of the backing table that its rows are known by.
-    `stream_id`: the hidden stream whose consumptions are its refreshes.
+    `stream_id`: the hidden stream whose consumptions are its refreshes. `former`: the names that it had, each with when it lost it, in
+    milliseconds since 1970.
     """
 
     definition: Definition
@@ -63,6 +64,7 @@ class DynamicTable:
     schedule: Schedule
     refresh_mode: str = "AUTO"
     is_suspended: bool = False
+    former: tuple[tuple[Name, int], ...] = ()
 
     @property
     def name(self) -> Name:
@@ -80,6 +82,10 @@ class DynamicTable:
         shown = {c.lower() for c in self.columns}
         return [*self.columns, *(k for k in self.keys if k.lower() not in shown)]
 
+    def names_since(self, time_ms: int) -> list[str]:
+        """The names, as keys of positions, by which a text of that time may name it and that it has no longer."""
+        return [".".join(n.parts).lower() for n, lost_ms in self.former if lost_ms >= time_ms]
+
     def to_definition(self) -> Definition:
         """The entry of the catalog."""
         options = {
@@ -92,6 +98,7 @@ class DynamicTable:
             "schedule": json.dumps(vars(self.schedule)),
             "refresh_mode": self.refresh_mode,
             "is_suspended": json.dumps(self.is_suspended),
+            "former": json.dumps([[n.parts, at] for n, at in self.former]),
         }
         return replace(self.definition, options=options, columns=self.columns)
 
@@ -111,6 +118,7 @@ class DynamicTable:
             Schedule(**json.loads(o["schedule"])),
             o["refresh_mode"],
             json.loads(o["is_suspended"]),
+            tuple((Name.of(parts), int(at)) for parts, at in json.loads(o.get("former", "[]"))),
         )
 
 

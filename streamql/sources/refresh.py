@@ -80,10 +80,13 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
             source=str(source.name),
         )
     found, moved = _tables(spark, source)
+    for other in all_dynamic(spark):
+        if any(t.ref.table_id == other.backing.table_id for t in found.values()):
+            moved |= dict.fromkeys(other.names_since(dynamic.definition.created_at_ms), other.name.parts)
     whole = analysed(spark, dynamic, moved)
     by_id = {table.ref.table_id: part for part, table in found.items()}
     is_same = {t.table_id for t in whole.tables} == set(by_id)
-    tables = found if is_same else {part_of(t): open_table(spark, t) for t in whole.tables}
+    tables = found if is_same else _parts(spark, whole, by_id)
     refs = tuple((part, table.ref) for part, table in tables.items())
     return OpenRefresh(
         spark,
@@ -94,6 +97,18 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
         whole,
         is_same,
     )
+
+
+def _parts(spark: SparkSession, whole: WholeQuery, known: Mapping[str, str]) -> dict[str, OpenTable]:
+    """The tables of a query, by part. `known`: the parts of those that it read before, by id: a renamed table keeps the name that the text
+    has for it."""
+    tables: dict[str, OpenTable] = {}
+    for table in sorted(whole.tables, key=lambda t: t.table_id not in known):
+        part = known.get(table.table_id) or part_of(table)
+        while part in tables:
+            part += "'"
+        tables[part] = open_table(spark, table)
+    return tables
 
 
 def _tables(spark: SparkSession, source: QuerySource) -> tuple[dict[str, OpenTable], dict[str, tuple[str, ...]]]:
@@ -135,6 +150,13 @@ def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tup
             "UNSUPPORTED_SOURCE",
             f"the query of {dynamic.name} {REFUSED[whole.refused]}",
             hint=f"a {dynamic.definition.type.value} reads Delta tables that track changes, and views of them",
+            source=str(dynamic.name),
+        )
+    if dynamic.keys and whole.keys and whole.keys != dynamic.keys:  # a view has another query, or a column another type
+        raise StreamqlError(
+            "UNSUPPORTED_SOURCE",
+            f"the query of {dynamic.name} is another one than when it was made: its rows are known by other columns",
+            hint=f"CREATE OR REPLACE {dynamic.label} {dynamic.name}, which fills it anew",
             source=str(dynamic.name),
         )
     return whole

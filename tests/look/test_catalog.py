@@ -242,7 +242,9 @@ def test_doctor_in_every_format(call: Call, schema: str) -> None:
     assert call("doctor", "--output", "markdown")[1].startswith("| subject | severity |")
 
 
-@pytest.mark.parametrize("argv", [["doctor"], ["streams"], ["has-data", "s"], ["watch"], ["report", "f.html"]])
+@pytest.mark.parametrize(
+    "argv", [["doctor"], ["streams"], ["has-data", "s"], ["watch"], ["report", "f.html"], ["refresh"]]
+)
 def test_looking_makes_no_directory(argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     typo = tmp_path / "typo"
     assert main(["--data", str(typo), *argv]) == 2
@@ -254,7 +256,7 @@ def test_looking_makes_no_directory(argv: list[str], tmp_path: Path, capsys: pyt
 
 
 def test_help_teaches() -> None:
-    for name in ("streams", "has-data", "watch", "report", "run", "doctor"):
+    for name in ("streams", "has-data", "watch", "report", "run", "refresh", "doctor"):
         argv = [sys.executable, "-m", "streamql", name, "--help"]
         done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True)
         assert "examples:" in done.stdout

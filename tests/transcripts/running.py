@@ -122,9 +122,9 @@ def _schema(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         for schema in sorted(_shown(spark, "SCHEMAS") - before - {"streamql"}):
-            for plural, singular in (("STREAMS", "STREAM"), ("EXTERNAL TABLES", "EXTERNAL TABLE")):
-                for name in _shown(spark, f"{plural} IN `{schema}`"):
-                    spark.sql(f"DROP {singular} `{schema}`.`{name}`")
+            for object_type in ("STREAM", "EXTERNAL TABLE", "DYNAMIC TABLE", "MATERIALIZED VIEW"):
+                for name in _shown(spark, f"{object_type}S IN `{schema}`"):
+                    spark.sql(f"DROP {object_type} `{schema}`.`{name}`")
             spark.sql(f"DROP SCHEMA `{schema}` CASCADE")
         for name in _shown(spark, "CONNECTIONS") - connections:
             spark.sql(f"DROP STORAGE CONNECTION `{name}`")

@@ -62,7 +62,8 @@ class Writer:
         assert location is not None
         base = Base(name, location["location"].removeprefix("file:"))
         self._note(base, 0)
-        self.insert(base)
+        for _ in range(3):
+            self.insert(base)
         return base
 
     def step(self, base: Base) -> None:

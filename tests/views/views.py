@@ -217,7 +217,7 @@ class Maker:
         first, second = self.inner(), self.small(1)
         if self.rng.random() < 0.3:
             second = self.inner()
-        on = self.rng.choice(_EQUAL)
+        on = self.rng.choice(_EQUAL[:2])
         return self.join("JOIN", on, *((first, second) if self.rng.random() < 0.5 else (second, first)))
 
     def union(self) -> Node:
@@ -241,7 +241,7 @@ class Maker:
         return Select(self.inner(), self._columns("q"), self._maybe_filter(0.5), f"{self.prefix}_outer_{self._views}")
 
     def _columns(self, side: str) -> tuple[tuple[str, str], ...]:
-        if self.rng.random() < 0.3:
+        if self.rng.random() < 0.5:
             return ((f"{side}.a", "a"), (f"{side}.b", "b"), (f"{side}.s", "s"))
         return (self._integer(side), "a"), (self._integer(side), "b"), (self.rng.choice(_STRINGS).format(side), "s")
 

@@ -73,7 +73,7 @@ NUMERIC = (False, False, True, True, True, True, False)
 
 EPILOG = """\
 examples:
-  streamql refresh                                 all that are not suspended, in the order of the DAG
+  streamql refresh                                 all but suspended ones, in the order of the DAG
   streamql refresh sales.daily sales.weekly        two, and the dynamic tables that they read
   streamql refresh --jobs 4                        up to four at once
   streamql refresh --due --events refresh.jsonl    what is due, from cron

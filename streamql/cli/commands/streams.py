@@ -18,8 +18,8 @@ Of dynamic tables:
   lag      the age of the oldest change that the table does not show; (late): above the target
   target   TARGET_LAG; "every": REFRESH INTERVAL; "downstream": with the tables that read it; empty:
            only statements refresh it
-  state    failed, late, held (it reads a suspended table), empty (never filled), refreshing, behind,
-           suspended, current
+  state    failed, late, held (it reads a suspended table), empty (never filled), refreshing,
+           behind, suspended, current
   last     the last refresh: rows inserted (+), updated (~) and deleted (-)
 
 --output json, csv, tsv and markdown show one record a stream, under these names: name, source,

@@ -16,8 +16,8 @@ from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable
 from streamql.engine.doctor.check import Check, Finding, Problem, finding_of
 from streamql.engine.dynamic.facts import DynamicFacts, dynamic_facts
-from streamql.engine.dynamic.refresh import written_by_others
 from streamql.engine.dynamic.tables import MARK, make_view, mark_of
+from streamql.engine.dynamic.written import written_by_others
 from streamql.errors import StreamqlError
 from streamql.names import Name, quote
 from streamql.sources.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic
@@ -105,8 +105,15 @@ def _problems(spark: SparkSession, table: DynamicTable, facts: DynamicFacts) -> 
 def _view(spark: SparkSession, table: DynamicTable) -> Problem[Repair] | None:
     """What is wrong with the view by which the rows are read."""
     name, found = str(table.name), look_up(spark, table.name).type
-    if found == "view" and mark_of(spark, table.name) == table.definition.uuid:
+    mark = mark_of(spark, table.name) if found == "view" else None
+    if mark == table.definition.uuid:
         return None
+    if mark is not None:
+        what = "the view of its name shows the rows of another definition: a process died while it replaced the table"
+        again = Repair(lambda: make_view(spark, table, {}, replace=True), "the view shows its rows again")
+        return Problem(
+            Finding(name, "error", "DYNAMIC_TABLE_HIDDEN", what, "streamql doctor --fix makes it again"), again
+        )
     if found != "missing":
         what = f"another {found} has the name, so its rows cannot be read"
         remedy = (

@@ -32,8 +32,10 @@ from streamql.dialect.dynamic.statements import (
 from streamql.dialect.dynamic.statements import Schedule as WrittenSchedule
 from streamql.dialect.statements import PointInTime, RenameTo, SetComment
 from streamql.engine.ddl import ATTEMPTS_MAX, check_free, place_of
-from streamql.engine.dynamic.run import refresh_created
+from streamql.engine.dynamic.graph import in_order
+from streamql.engine.dynamic.run import reads_of, refresh_created
 from streamql.engine.dynamic.tables import (
+    comments_of,
     drop_parts,
     is_left_over,
     make_backing,
@@ -48,7 +50,7 @@ from streamql.model import Offset, Parts, Stream, StreamMode, TableSource
 from streamql.names import Name
 from streamql.shared import constants
 from streamql.sources.definitions import Definition, DefinitionType
-from streamql.sources.dynamic import BACKING_PREFIX, DynamicTable, Schedule, find_dynamic
+from streamql.sources.dynamic import BACKING_PREFIX, DynamicTable, Schedule, all_dynamic, find_dynamic
 from streamql.sources.protocol import HIDDEN_TYPE
 from streamql.sources.query import QuerySource
 from streamql.sources.refresh import analysed, part_of
@@ -81,13 +83,17 @@ def create_dynamic(spark: SparkSession, statement: CreateDynamicTable, text: str
     for clause in statement.unused:
         log.warning("%s has no effect: refreshes run in the session that asks for them", clause)
     made, state = _planned(spark, statement, name, text)
+    if old is not None:
+        _check_cycle(spark, old, state, statement)
+    comments, old_comments = dict(statement.columns), {} if old is None else comments_of(spark, old)
     made = replace(made, backing=make_backing(spark, made, statement))
-    comments = dict(statement.columns)
     try:
         make_view(spark, made, comments, replace=old is not None)
         _register(spark, old, made, state, text)
     except BaseException:
-        drop_parts(spark, made, view=old is None)
+        if old is not None:
+            make_view(spark, old, old_comments, replace=True)
+        drop_parts(spark, made)
         raise
     if old is not None:
         drop_parts(spark, old, view=False)
@@ -114,9 +120,13 @@ def _check_name(spark: SparkSession, statement: CreateDynamicTable, name: Name) 
         )
     if catalog_of(spark).find(spark, name) is not None:
         raise StreamqlError("NAME_ALREADY_IN_USE", f"{name} is a stream", hint="choose another name", **where)
+    _drop_left_over(spark, name)
+    check_free(spark, name, statement.name_span)
+
+
+def _drop_left_over(spark: SparkSession, name: Name) -> None:
     if is_left_over(spark, name):
         dynamic_session(spark).sql(f"DROP VIEW IF EXISTS {name.sql}")
-    check_free(spark, name, statement.name_span)
 
 
 def _planned(
@@ -133,7 +143,7 @@ def _planned(
         )
     properties, schema = query_properties(spark, statement.query)
     names = [c for c, _ in statement.columns] or [f["name"] for f in schema["fields"]]
-    _check_columns(statement, names, len(schema["fields"]))
+    _check_count(statement, names, len(schema["fields"]))
     uid = str(uuid.uuid4())
     type_ = DefinitionType.MATERIALIZED_VIEW if statement.is_materialized_view else DefinitionType.DYNAMIC_TABLE
     now, user = now_ms(), user_of(spark)
@@ -160,6 +170,7 @@ def _planned(
             hint="CREATE VIEW, or CREATE TABLE … AS",
             **where,
         )
+    _check_columns(statement, names)
     tables = {part_of(t): open_table(spark, t) for t in whole.tables}
     for table in tables.values():
         table.check_trackable(StreamMode.STANDARD, {})
@@ -169,27 +180,49 @@ def _planned(
     return replace(planned, keys=whole.keys), StreamState(stream, Offset(at, True), sequence=1)
 
 
+def _check_cycle(spark: SparkSession, old: DynamicTable, state: StreamState, statement: CreateDynamicTable) -> None:
+    """Refuses a query that reads the table in whose place it comes."""
+    known = {t.definition.uuid: t for t in all_dynamic(spark)}
+    reads = reads_of(spark, known.values())
+    assert isinstance(state.stream.source, QuerySource)
+    ids = {t.table_id for _, t in state.stream.source.tables}
+    read = [uid for uid, t in known.items() if t.backing.table_id in ids]
+    if old.definition.uuid in in_order(read, reads):
+        by = ", ".join(str(known[uid].name) for uid in read if uid != old.definition.uuid)
+        raise StreamqlError(
+            "UNSUPPORTED_SOURCE",
+            f"the query of {old.name} reads {old.name} itself{f', by {by}' if by else ''}",
+            hint="read the tables that it is made of",
+            **place_of(statement.name_span),
+        )
+
+
 def hidden_name(name: Name) -> Name:
     """What the ledger calls the refreshes of a dynamic table."""
     return Name(name.catalog, name.schema, f"{name.object}$refresh")
 
 
-def _check_columns(statement: CreateDynamicTable, names: list[str], count: int) -> None:
-    where = place_of(statement.name_span)
+def _check_count(statement: CreateDynamicTable, names: list[str], count: int) -> None:
     if len(names) != count:
         raise StreamqlError(
             "SYNTAX_ERROR",
             f"the list has {len(names)} columns, and the query has {count}",
             hint="name all columns of the query, or none",
-            **where,
+            **place_of(statement.name_span),
         )
-    check_names(names, ".".join(statement.name), **where)
+
+
+def _check_columns(statement: CreateDynamicTable, names: list[str]) -> None:
+    where = place_of(statement.name_span)
+    hint = "SELECT … AS another_name"
+    try:
+        check_names(names, ".".join(statement.name), **where)
+    except StreamqlError as e:
+        raise StreamqlError(e.code, e.message, hint=hint, **where) from None
     for name in names:
         if name.lower().startswith(KEY_PREFIX) or [n.lower() for n in names].count(name.lower()) > 1:
             what = "is the name of a key column" if name.lower().startswith(KEY_PREFIX) else "is there twice"
-            raise StreamqlError(
-                "RESERVED_COLUMN_NAME", f"column {name} {what}", hint="SELECT … AS another_name", **where
-            )
+            raise StreamqlError("RESERVED_COLUMN_NAME", f"column {name} {what}", hint=hint, **where)
 
 
 def schedule_of(spark: SparkSession, written: WrittenSchedule | None, now: int) -> Schedule:
@@ -267,7 +300,7 @@ def alter_dynamic(spark: SparkSession, statement: AlterDynamicTable, text: str) 
         changed = replace(changed, definition=replace(changed.definition, sequence=found.definition.sequence + 1))
         if catalog_of(spark).commit(spark, [found.definition], [changed.to_definition()], []):
             if isinstance(statement.action, SetComment):
-                make_view(spark, changed, {}, replace=True)
+                make_view(spark, changed, comments_of(spark, found), replace=True)
             return
     raise StreamqlError("STREAM_BUSY", "others keep changing the table", hint="run the statement again")
 
@@ -294,6 +327,13 @@ def _rename(spark: SparkSession, found: DynamicTable, action: RenameTo) -> bool:
     """Gives the table another name. False: others changed it meanwhile."""
     parts = action.name if len(action.name) > 1 else (found.name.catalog, found.name.schema, *action.name)
     name = qualify(spark, parts)
+    if name.catalog != found.name.catalog or name.schema.lower() != found.name.schema.lower():
+        raise StreamqlError(
+            "UNSUPPORTED_CLAUSE",
+            f"RENAME TO {name}: the rows of {found.name} stay in its schema",
+            hint=f"ALTER {found.label} {found.name} RENAME TO {name.object}",
+        )
+    _drop_left_over(spark, name)
     check_free(spark, name, None)
     catalog = catalog_of(spark)
     if catalog.find(spark, name) is not None:
@@ -301,8 +341,8 @@ def _rename(spark: SparkSession, found: DynamicTable, action: RenameTo) -> bool:
     state = catalog.by_uuid(spark, found.stream_id)
     assert state is not None
     definition = replace(found.definition, name=name, sequence=found.definition.sequence + 1)
-    renamed = replace(found, definition=definition)
-    make_view(spark, renamed, {}, replace=False)
+    renamed = replace(found, definition=definition, former=(*found.former, (found.name, now_ms())))
+    make_view(spark, renamed, comments_of(spark, found), replace=False)
     after = state.next(stream=replace(state.stream, name=hidden_name(name)))
     event = stream_event("renamed", after, now_ms(), user_of(spark), f"RENAME TO {name}")
     if not catalog.commit(spark, [found.definition, state], [renamed.to_definition(), after], [event]):

@@ -17,10 +17,10 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume import wait_until_free
 from streamql.delta.jvm import sentence
-from streamql.delta.log import CommitMissing
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
 from streamql.dialect import quote_string
+from streamql.engine.dynamic.written import drop_duplicates, note, refresh_after, written_by_others
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, StreamMode, is_ordered
 from streamql.names import quote
@@ -30,9 +30,6 @@ from streamql.sources.refresh import OpenRefresh, open_refresh
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
-
-COMMITS_LOOKED_AT_MAX = 1000
-"""Among so many commits of a backing table its last refresh is looked for."""
 
 REFRESHED, UNCHANGED = "REFRESHED", "UNCHANGED"
 
@@ -103,14 +100,22 @@ def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str,
     statement raises. A failure is in the table's history."""
     started = time.monotonic()
     began_ms = now_ms()
+    backing = DeltaTable(spark, table.backing.path)
+    before = backing.latest().version
     state = _free(spark, table)
     try:
         reason, opened, through = _due(spark, table, state, pinned)
         if reason is None or opened is None:
-            return _result(table, UNCHANGED, None, DeltaTable(spark, table.backing.path).latest().version, {}, started)
+            if (
+                backing.latest().version != before
+            ):  # of another refresh perhaps, which this run's versions are too early for
+                raise Overtaken
+            return _result(table, UNCHANGED, None, before, {}, started)
         if reason != "CHANGED" and not _is_at(state, opened, through):
             state = _reset(spark, table, state, opened, through)
-        version, rows = _write(spark, table, through, reason)
+        if reason != "CHANGED" and written_by_others(spark, table):
+            drop_duplicates(spark, table)
+        version, rows = _write(spark, table, state, through, reason)
         return _result(table, REFRESHED, reason, version, rows, started)
     except Overtaken:
         raise
@@ -150,6 +155,7 @@ def _due(
     if not state.offset.initial and not written and _is_current(spark, source, state, pinned):
         return None, None, state.offset.position
     opened = open_refresh(spark, source)
+    opened.check_trackable(StreamMode.STANDARD, {})
     through = Parts.of({part: pinned.get(t.ref.table_id, t.latest) for part, t in opened.tables.items()})
     if not opened.is_same or set(parts_of(through)) != set(parts_of(state.offset.position)):
         return "SOURCE_REPLACED", opened, through
@@ -184,22 +190,6 @@ def _has_changes(opened: OpenRefresh, interval: Interval) -> bool:
         return True
 
 
-def written_by_others(spark: SparkSession, table: DynamicTable) -> bool:
-    """Whether a statement other than a refresh has changed the rows of the table since its last refresh."""
-    log_of = DeltaTable(spark, table.backing.path)
-    latest = log_of.latest()
-    for version in range(latest.version, max(0, latest.version - COMMITS_LOOKED_AT_MAX), -1):
-        try:
-            (commit,) = log_of.commits(latest, version - 1, version)
-        except CommitMissing:
-            return True
-        if any(app_id.split(":")[1:2] == [table.stream_id] for app_id in commit.transactions):
-            return False
-        if any(change.data_change for change in commit.changes):
-            return True
-    return False
-
-
 def _is_at(state: StreamState, opened: OpenRefresh, through: Parts) -> bool:
     """Whether a claim can begin as the hidden stream stands: it has the tables, and shows all rows."""
     same = isinstance(state.stream.source, QuerySource) and state.stream.source.tables == opened.ref.tables
@@ -219,24 +209,32 @@ def _reset(
     return changed
 
 
-def _write(spark: SparkSession, table: DynamicTable, through: Parts, reason: str) -> tuple[int, dict[str, int]]:
-    """Runs the statement that writes. Returns the version of the table behind it, and the rows by what became of them."""
+def _write(
+    spark: SparkSession, table: DynamicTable, state: StreamState, through: Parts, reason: str
+) -> tuple[int, dict[str, int]]:
+    """Runs the statement that writes, if the hidden stream is still as `state` says. Returns the version of the table that the statement
+    made, and the rows by what became of them."""
     own = dynamic_session(spark)
     # MERGE reads its source twice, and the difference of a whole query costs much: Delta keeps it.
     own.conf.set("spark.databricks.delta.merge.materializeSource", "all")
     backing = DeltaTable(spark, table.backing.path)
     before = backing.latest()
+    own.conf.set("spark.databricks.delta.commitInfo.userMetadata", note(before.version))
     details = json.dumps({"mode": "FULL", "reason": reason})
-    call = ", ".join(quote_string(a) for a in (table.stream_id, str(through), details))
+    call = ", ".join(quote_string(a) for a in (table.stream_id, str(through), details, str(state.sequence)))
     is_empty = not backing.files(before)
     own.sql(_insert(table, call) if is_empty else _merge(table, call)).collect()
-    after = backing.latest()
-    return after.version, _rows(backing, before.version, after.version, table)
+    written = refresh_after(backing, before.version, table)
+    return (backing.latest().version, _rows({})) if written is None else (written.version, _rows(written.metrics))
 
 
 def _insert(table: DynamicTable, call: str) -> str:
+    # If others have filled the table meanwhile, the rows of other types are left to the next refresh, which finds what they wrote.
     columns = ", ".join(quote(c) for c in table.stored_columns)
-    return f"INSERT INTO {table.backing.name.sql} ({columns}) SELECT {columns} FROM streamql_refresh({call})"
+    return (
+        f"INSERT INTO {table.backing.name.sql} ({columns}) SELECT {columns} FROM streamql_refresh({call}) "
+        "WHERE __change_type = 'INSERT'"
+    )
 
 
 def _merge(table: DynamicTable, call: str) -> str:
@@ -261,14 +259,12 @@ _METRICS = {
 }
 
 
-def _rows(backing: DeltaTable, before: int, after: int, table: DynamicTable) -> dict[str, int]:
+def _rows(metrics: Mapping[str, str]) -> dict[str, int]:
     found = {"inserted": 0, "updated": 0, "deleted": 0}
-    for commit in backing.commits(backing.latest(), before, after, files=False):
-        if any(app_id.split(":")[1:2] == [table.stream_id] for app_id in commit.transactions):
-            merged = any(key.startswith("numTarget") for key in commit.metrics)
-            for key, name in _METRICS.items():
-                if key in commit.metrics and merged == key.startswith("numTarget"):
-                    found[name] += int(commit.metrics[key])
+    is_merge = any(key.startswith("numTarget") for key in metrics)
+    for key, name in _METRICS.items():
+        if key in metrics and is_merge == key.startswith("numTarget"):
+            found[name] += int(metrics[key])
     return found
 
 

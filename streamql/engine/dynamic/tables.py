@@ -28,6 +28,9 @@ _TRACKING = {
     "delta.enableInCommitTimestamps": "true",
 }
 
+_UNMAPPED_NOT = frozenset(" ,;{}()\n\t=")
+"""Characters that Delta takes in the name of a column only if names are mapped. Spark calls a column without a name `count(1)`."""
+
 
 def need_dynamic(
     spark: SparkSession, parts: Sequence[str], *, is_view: bool | None, where: Mapping[str, int]
@@ -53,7 +56,9 @@ def make_backing(spark: SparkSession, dynamic: DynamicTable, statement: CreateDy
     rows = analysed(own, dynamic, {}).rows({}).where("false")
     columns = [quote(c) for c in dynamic.stored_columns]
     writer = rows.select(*columns).writeTo(dynamic.backing.name.sql).using("delta")
-    for key, value in {**dict(statement.properties), **_TRACKING, MARK: dynamic.definition.uuid}.items():
+    is_odd = any(_UNMAPPED_NOT.intersection(c) for c in dynamic.stored_columns)
+    mapping = {"delta.columnMapping.mode": "name"} if is_odd else {}
+    for key, value in {**mapping, **dict(statement.properties), **_TRACKING, MARK: dynamic.definition.uuid}.items():
         writer = writer.tableProperty(key, value)
     if statement.partitioned_by:
         first, *others = (rows[quote(c)] for c in statement.partitioned_by)
@@ -79,8 +84,16 @@ def make_view(spark: SparkSession, dynamic: DynamicTable, comments: Mapping[str,
     )
 
 
+def comments_of(spark: SparkSession, dynamic: DynamicTable) -> dict[str, str | None]:
+    """The comments of the columns that a dynamic table shows."""
+    if mark_of(spark, dynamic.name) != dynamic.definition.uuid:
+        return {}
+    fields = dynamic_session(spark).table(dynamic.name.sql).schema.fields
+    return {f.name: f.metadata.get("comment") for f in fields}
+
+
 def drop_parts(spark: SparkSession, dynamic: DynamicTable, *, view: bool = True) -> None:
-    """Drops the view and the Delta table; what is not there is left."""
+    """Drops the view and the Delta table; what is not there, or belongs to another dynamic table, is left."""
     own = dynamic_session(spark)
     if view and mark_of(spark, dynamic.name) == dynamic.definition.uuid:
         own.sql(f"DROP VIEW IF EXISTS {dynamic.name.sql}")
@@ -96,11 +109,11 @@ def mark_of(spark: SparkSession, name: Name) -> str | None:
 
 
 def is_left_over(spark: SparkSession, name: Name) -> bool:
-    """Whether a view of the name was made for a dynamic table whose CREATE, or DROP, did not come to its end."""
+    """Whether a view of the name was made for a dynamic table whose CREATE, DROP or RENAME did not come to its end."""
     mark = mark_of(spark, name)
     if mark is None:
         return False
-    return mark not in {t.definition.uuid for t in all_dynamic(spark)}
+    return mark not in {t.definition.uuid for t in all_dynamic(spark) if t.name.key == name.key}
 
 
 def with_names(schema: Mapping[str, object], names: Sequence[str]) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
 
+from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume import wait_until_free
-from streamql.delta.images import select
 from streamql.delta.table import DeltaTable
 from streamql.errors import StreamqlError
 from streamql.names import quote
@@ -17,6 +19,9 @@ from streamql.sources.dynamic import DynamicTable
 from streamql.sources.query import QuerySource, parts_of
 from streamql.sources.query_texts import REFUSED
 from streamql.sources.refresh import open_refresh
+
+ATTEMPTS_MAX = 10
+"""How often a comparison begins anew because the table was refreshed meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -32,24 +37,34 @@ class Verified:
 
 def verify(spark: SparkSession, table: DynamicTable) -> Verified:
     """Computes the query again. Raises DYNAMIC_TABLE_NOT_VERIFIABLE if the table was never filled, its rows differ from run to run, or a
-    table that it reads was replaced; and what Spark raises if VACUUM has taken files of those versions."""
-    state = catalog_of(spark).by_uuid(spark, table.stream_id)
-    assert state is not None
-    state = wait_until_free(spark, state)
+    table that it reads was replaced; STREAM_BUSY; and what Spark raises if VACUUM has taken files of those versions."""
+    catalog = catalog_of(spark)
+    backing = DeltaTable(spark, table.backing.path)
+    for _ in range(ATTEMPTS_MAX):
+        latest = backing.latest()
+        state = catalog.by_uuid(spark, table.stream_id)
+        if state is None:
+            break
+        state = wait_until_free(spark, state)
+        if backing.latest().version == latest.version:  # else a refresh has committed in between
+            return _compared(spark, table, state, backing.rows(latest))
+    raise StreamqlError("STREAM_BUSY", f"others keep refreshing {table.name}", hint="run the statement again")
+
+
+def _compared(spark: SparkSession, table: DynamicTable, state: StreamState, rows: DataFrame) -> Verified:
     assert isinstance(state.stream.source, QuerySource)
     if state.offset.initial:
         raise _not_verifiable(table, "it was not refreshed since it was made, or since a source was replaced")
     opened = open_refresh(spark, state.stream.source)
     if opened.whole.varies is not None:
-        raise _not_verifiable(table, f"its query {REFUSED[opened.whole.varies]}, so that each run has other rows")
+        why = f"its query {REFUSED[opened.whole.varies]}, so that each run has other rows"
+        raise _not_verifiable(table, why, f"CREATE OR REPLACE {table.label} {table.name} AS a query without that")
     if not opened.is_same:
         raise _not_verifiable(table, "a table that it reads was replaced")
     positions = parts_of(state.offset.position)
     versions = {t.ref.table_id: positions[part] for part, t in opened.tables.items()}
-    backing = DeltaTable(spark, table.backing.path)
-    columns = [quote(c) for c in table.columns]
-    stored = select(backing.rows(backing.latest()), columns).persist()
-    expected = select(opened.whole.rows(versions), columns).persist()
+    stored = comparable(rows, table.columns).persist()
+    expected = comparable(opened.whole.rows(versions), table.columns).persist()
     try:
         return Verified(stored.count(), _only_in(expected, stored), _only_in(stored, expected), positions)
     finally:
@@ -57,14 +72,47 @@ def verify(spark: SparkSession, table: DynamicTable) -> Verified:
         expected.unpersist()
 
 
+def comparable(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Some columns of rows, with values that EXCEPT compares exactly: it knows no maps and no variants, and strings by their collation."""
+    types = {f.name.lower(): f.dataType for f in rows.schema.fields}
+    return rows.select(*(_value(rows[quote(c)], types[c.lower()]).alias(f"c{i}") for i, c in enumerate(columns)))
+
+
+def _value(value: Column, of: DataType) -> Column:
+    if isinstance(of, MapType):
+        entries = F.transform(
+            F.map_entries(value), lambda e: F.struct(_value(e["key"], of.keyType), _value(e["value"], of.valueType))
+        )
+        return F.array_sort(entries)
+    if isinstance(of, ArrayType) and _is_odd(of):
+        return F.transform(value, lambda e: _value(e, of.elementType))
+    if isinstance(of, StructType) and _is_odd(of):
+        fields = [_value(value.getField(f.name), f.dataType).alias(f"f{i}") for i, f in enumerate(of.fields)]
+        return F.when(value.isNotNull(), F.struct(*fields))
+    if isinstance(of, VariantType):
+        return F.struct(F.schema_of_variant(value), F.to_json(value))
+    if isinstance(of, StringType):
+        return value.cast("binary")
+    return value
+
+
+def _is_odd(of: DataType) -> bool:
+    """Whether there is a map, a variant or a string in a type."""
+    if isinstance(of, ArrayType):
+        return _is_odd(of.elementType)
+    if isinstance(of, StructType):
+        return any(_is_odd(f.dataType) for f in of.fields)
+    return isinstance(of, MapType | VariantType | StringType)
+
+
 def _only_in(one: DataFrame, other: DataFrame) -> int:
     """How many rows, duplicates counted, one has and the other has not."""
     return one.exceptAll(other).count()
 
 
-def _not_verifiable(table: DynamicTable, why: str) -> StreamqlError:
+def _not_verifiable(table: DynamicTable, why: str, hint: str = "") -> StreamqlError:
     return StreamqlError(
         "DYNAMIC_TABLE_NOT_VERIFIABLE",
         f"{table.name} cannot be compared with its query: {why}",
-        hint=f"REFRESH {table.label} {table.name}, and then VERIFY",
+        hint=hint or f"REFRESH {table.label} {table.name}, and then VERIFY",
     )

@@ -2,10 +2,12 @@ package org.apache.spark.sql.streamql
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, TruncateTable, V2WriteCommand}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, V2WriteCommand}
 import org.apache.spark.sql.delta.{DeltaDynamicPartitionOverwriteCommand, DeltaLog}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
-import org.apache.spark.sql.delta.commands.{DeleteCommand, MergeIntoCommand, RestoreTableCommand, UpdateCommand}
+import org.apache.spark.sql.delta.commands.{DeleteCommand, MergeIntoCommand, RestoreTableCommand, TruncateDeltaTableCommand, UpdateCommand}
+import org.apache.spark.sql.delta.sources.DeltaDataSource
+import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 
 /** The tables that hold the rows of dynamic tables: only refreshes write them. */
@@ -17,19 +19,20 @@ object DynamicTables {
   def isOurs(session: SparkSession): Boolean = session.conf.getOption(OURS).isDefined
 
   /** Refuses a statement that writes the rows of a dynamic table. */
-  def guard(plan: LogicalPlan): Unit = written(plan).foreach { log =>
+  def guard(session: SparkSession, plan: LogicalPlan): Unit = written(session, plan).foreach { log =>
     if (log.unsafeVolatileSnapshot.metadata.configuration.contains(MARK))
       throw Errors("UNSUPPORTED_TARGET", "DYNAMIC_TABLE", "table" -> log.dataPath.getName)
   }
 
-  private def written(plan: LogicalPlan): Option[DeltaLog] = plan match {
+  private def written(session: SparkSession, plan: LogicalPlan): Option[DeltaLog] = plan match {
     case w: V2WriteCommand => logOf(w.table)
     case m: MergeIntoCommand => Some(m.targetFileIndex.deltaLog)
     case u: UpdateCommand => Some(u.tahoeFileIndex.deltaLog)
     case d: DeleteCommand => Some(d.deltaLog)
     case r: RestoreTableCommand => Some(r.sourceTable.deltaLog)
     case o: DeltaDynamicPartitionOverwriteCommand => Some(o.deltaTable.deltaLog)
-    case t: TruncateTable => logOf(t.table)
+    case t: TruncateDeltaTableCommand => t.children.headOption.flatMap(logOf)
+    case s: SaveIntoDataSourceCommand if s.dataSource.isInstanceOf[DeltaDataSource] => s.options.get("path").map(DeltaLog.forTable(session, _))
     case _ => None
   }
 

@@ -172,7 +172,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = if (GuardAndConsume.isNested) plan else {
     if (!DynamicTables.isOurs(session)) {
       guard(plan)
-      DynamicTables.guard(plan)
+      DynamicTables.guard(session, plan)
     }
     plan match {
       case _: ConsumeCommand => plan

@@ -1,27 +1,19 @@
 package org.apache.spark.sql.streamql
 
-import java.util.{Map => JMap}
-
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
-import org.apache.spark.sql.{DataFrame, SparkSession}
-import org.apache.spark.sql.catalyst.TableIdentifier
-import org.apache.spark.sql.catalyst.analysis.{SchemaCompensation, UnresolvedRelation}
-import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTableType}
+import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
-import org.apache.spark.sql.execution.command.ViewHelper
+import org.apache.spark.sql.delta.RowTracking
 import org.apache.spark.sql.types._
 
-/**
- * The query of a dynamic table, kept as Spark keeps a view's: its text, its columns, and the settings and the schema that it was written
- * in. Its rows are computed at versions of its tables that the caller names. Decides nothing.
- */
+/** The query of a dynamic table, analysed. Its rows are computed at versions of its tables that the caller names. Decides nothing. */
 class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
   private val mapper = new ObjectMapper()
   private val plan = InlineCTE(alwaysInline = true)(analyzed).transformUpWithSubqueries {
@@ -33,7 +25,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
     .filterNot(l => l.isInstanceOf[LocalRelation] || l.isInstanceOf[OneRowRelation] || l.isInstanceOf[Range])
 
   /** {refused: why it cannot be the query of a dynamic table}, or {tables: [{name, path, id}], varies: why its rows differ from run to run
-   * over the same tables (null: they do not), columns: their schema as JSON}. */
+   * over the same tables (null: they do not), keys: none if a table does not track its rows, columns: their schema as JSON}. */
   def describe: String = {
     val node = mapper.createObjectNode()
     try {
@@ -47,7 +39,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
         one.put("path", t.log.dataPath.toString).put("id", t.id)
       }
       val names = node.putArray("keys")
-      keyed.keyNames.foreach(names.add)
+      if (isTracked) keyed.keyNames.foreach(names.add)
     } catch { case e: Untracked => node.put("refused", e.what) }
     node.put("varies", varies.orNull)
     node.set[com.fasterxml.jackson.databind.JsonNode]("columns", mapper.readTree(analyzed.schema.asNullable.json))
@@ -58,8 +50,17 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
     def containsTempView: Boolean = p.collectWithSubqueries { case v: View if v.isTempView => v }.nonEmpty
   }
 
+  /** Whether all tables have ids of their rows. Python refuses those that have none, by name. */
+  private def isTracked: Boolean = leaves.map(TrackedQuery.tableOf).forall { t =>
+    val s = Newest.of(t.log)
+    RowTracking.isEnabled(s.protocol, s.metadata)
+  }
+
   private def varies: Option[String] = try {
-    plan.foreachWithSubqueries(_.expressions.foreach(_.foreach(TrackedQuery.checkVaries)))
+    plan.foreachWithSubqueries { node =>
+      if (node.isInstanceOf[Sample]) throw new Untracked("SAMPLE")
+      node.expressions.foreach(_.foreach(TrackedQuery.checkVaries))
+    }
     None
   } catch { case e: Untracked => Some(e.what) }
 
@@ -133,31 +134,44 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
       hidden.zipWithIndex.map { case (a, i) => Alias(a, WholeQuery.KEY + (i + 1))() }, root.plan)
 
     private def expressions(p: LogicalPlan): LogicalPlan =
-      p.transformExpressions { case s: SubqueryExpression => s.withNewPlan(at(s.plan, versions)) }
+      p.transformExpressions { case s: SubqueryExpression => s.withNewPlan(stable(s.plan)) }
 
-    private def key(p: LogicalPlan): Keyed = p match {
+    /** A plan over its tables at versions, whose rows are the same in each run even if it cuts off rows that are equal in its order. */
+    private def stable(p: LogicalPlan): LogicalPlan =
+      if (!p.exists(Ties.isOpen) || p.exists(_.expressions.exists(SubExprUtils.containsOuter))) at(p, versions)
+      else try Project(p.output, key(p).plan) catch { case _: Untracked => at(p, versions) }
+
+    private def key(p: LogicalPlan): Keyed = {
+      val Keyed(plan, keys) = keyOf(p)
+      Keyed(plan, keys.distinctBy(_.exprId))
+    }
+
+    private def keyOf(p: LogicalPlan): Keyed = p match {
       case leaf if leaves.exists(_ eq leaf) =>
         val (rows, id) = leafAt(leaf, versions)
         Keyed(rows, Seq(id))
+      case one: OneRowRelation => Keyed(one, Nil)
       case Project(list, child) =>
         val inner = key(child)
         val own = inner.keys.map { k => // a key that the query shows is stored once
-          list.collectFirst { case a @ Alias(r: AttributeReference, _) if r.exprId == k.exprId => a.toAttribute }.getOrElse(k)
+          list.collectFirst { case a @ Alias(e, _) if WholeQuery.unchanged(e).contains(k.exprId) => a.toAttribute }.getOrElse(k)
         }
         val more = own.filterNot(k => list.exists(_.exprId == k.exprId))
         Keyed(expressions(Project(list ++ more, inner.plan)), own)
-      case _: Filter | _: Sort | _: GlobalLimit | _: LocalLimit | _: Offset | _: Window =>
+      case _: Filter =>
         val inner = key(p.children.head)
         Keyed(expressions(p.withNewChildren(Seq(inner.plan))), inner.keys)
-      case a: Aggregate if !a.groupingExpressions.exists(e => !RowOrdering.isOrderable(e.dataType)) =>
-        val own = a.groupingExpressions.map { g =>
-          a.aggregateExpressions.collectFirst { case n: NamedExpression if WholeQuery.bare(n).semanticEquals(g) => n.toAttribute -> None }
-            .getOrElse { val k = Alias(g, WholeQuery.KEY)(); k.toAttribute -> Some(k) }
-        }
-        val one = if (own.isEmpty) Some(Alias(Literal(0), WholeQuery.KEY)()) else None
-        val over = at(a, versions).asInstanceOf[Aggregate]
-        Keyed(over.copy(aggregateExpressions = over.aggregateExpressions ++ own.flatMap(_._2) ++ one), own.map(_._1) ++ one.map(_.toAttribute))
-      case Distinct(child) if child.output.forall(a => RowOrdering.isOrderable(a.dataType)) => Keyed(Distinct(at(child, versions)), child.output)
+      case Sort(order, true, child, _) =>
+        val inner = key(child)
+        Keyed(Sort(order ++ Ties.by(inner.keys), global = true, expressions(inner.plan)), inner.keys)
+      case s: Sort => key(s.child)
+      case r: RepartitionOperation => key(r.child)
+      case r: RebalancePartitions => key(r.child)
+      case _: GlobalLimit | _: LocalLimit | _: Offset => limited(p)
+      case w: Window => windowed(w, key(w.child))
+      case g: Generate => generated(g)
+      case a: Aggregate if a.groupingExpressions.forall(e => RowOrdering.isOrderable(e.dataType)) => aggregated(a)
+      case Distinct(child) if child.output.forall(a => RowOrdering.isOrderable(a.dataType)) => Keyed(Distinct(stable(child)), child.output)
       case j: Join => j.joinType match {
         case Inner | Cross => joined(j, key(j.left), key(j.right))
         case LeftOuter => joined(j, key(j.left), marked(key(j.right)))
@@ -165,11 +179,64 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
         case FullOuter => joined(j, marked(key(j.left)), marked(key(j.right)))
         case LeftSemi | LeftAnti =>
           val left = key(j.left)
-          Keyed(expressions(j.copy(left = left.plan, right = at(j.right, versions))), left.keys)
+          Keyed(expressions(j.copy(left = left.plan, right = stable(j.right))), left.keys)
         case _ => counted(p)
       }
       case u: Union if !u.byName => unionAll(u)
+      case l: LateralJoin =>
+        val left = key(l.left)
+        val rows = expressions(l.copy(left = left.plan))
+        numbered(rows, left.keys ++ rows.output.drop(left.plan.output.size))
       case _ => counted(p)
+    }
+
+    /** LIMIT and OFFSET. Of rows that are equal in the order, the key tells which come first; it is the order if there is none. */
+    private def limited(p: LogicalPlan): Keyed = p.children.head match {
+      case child @ (_: GlobalLimit | _: LocalLimit | _: Offset) =>
+        val inner = limited(child)
+        Keyed(p.withNewChildren(Seq(inner.plan)), inner.keys)
+      case child =>
+        val inner = key(child)
+        val rows = if (Ties.isSorted(child) || inner.keys.isEmpty) inner.plan else Sort(Ties.by(inner.keys), global = true, inner.plan)
+        Keyed(p.withNewChildren(Seq(rows)), inner.keys)
+    }
+
+    /** Window functions. Those that count rows see equal ones in the order of the key. */
+    private def windowed(w: Window, inner: Keyed): Keyed = {
+      val (counting, others) = w.windowExpressions.partition(Ties.countsRows)
+      val below = if (others.isEmpty) inner.plan else expressions(w.copy(windowExpressions = others, child = inner.plan))
+      val order = w.orderSpec ++ Ties.by(inner.keys)
+      val ordered = counting.map(_.transform {
+        case e: WindowExpression => e.copy(windowSpec = e.windowSpec.copy(orderSpec = order))
+      }.asInstanceOf[NamedExpression])
+      val rows = if (counting.isEmpty) below else expressions(w.copy(windowExpressions = ordered, orderSpec = order, child = below))
+      Keyed(rows, inner.keys)
+    }
+
+    /** Rows made of one row: known by that row and their place in it, or by that row, their values and a number. */
+    private def generated(g: Generate): Keyed = {
+      val inner = key(g.child)
+      g.generator match {
+        case Explode(values) =>
+          val place = AttributeReference(WholeQuery.KEY, IntegerType)()
+          val rows = g.copy(generator = PosExplode(values), generatorOutput = place +: g.generatorOutput, child = inner.plan,
+            unrequiredChildIndex = Nil)
+          Keyed(expressions(rows), inner.keys :+ place.withNullability(g.outer))
+        case _: PosExplode =>
+          Keyed(expressions(g.copy(child = inner.plan, unrequiredChildIndex = Nil)), inner.keys :+ g.generatorOutput.head)
+        case _ =>
+          numbered(expressions(g.copy(child = inner.plan, unrequiredChildIndex = Nil)), inner.keys ++ g.generatorOutput)
+      }
+    }
+
+    private def aggregated(a: Aggregate): Keyed = {
+      val over = expressions(a.copy(child = stable(a.child))).asInstanceOf[Aggregate]
+      val own = a.groupingExpressions.zip(over.groupingExpressions).map { case (g, at) =>
+        a.aggregateExpressions.collectFirst { case n: NamedExpression if WholeQuery.bare(n).semanticEquals(g) => n.toAttribute -> None }
+          .getOrElse { val k = Alias(at, WholeQuery.KEY)(); k.toAttribute -> Some(k) }
+      }
+      val one = if (own.isEmpty) Some(Alias(Literal(0), WholeQuery.KEY)()) else None
+      Keyed(over.copy(aggregateExpressions = over.aggregateExpressions ++ own.flatMap(_._2) ++ one), own.map(_._1) ++ one.map(_.toAttribute))
     }
 
     private def joined(j: Join, left: Keyed, right: Keyed) =
@@ -199,64 +266,67 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
 
     /** Rows are known by their values, and equal ones by a number. */
     private def counted(p: LogicalPlan): Keyed = {
-      if (!p.output.forall(a => RowOrdering.isOrderable(a.dataType))) throw new Untracked("NO_KEY")
-      val rows = at(p, versions)
-      val spec = WindowSpecDefinition(rows.output, rows.output.take(1).map(SortOrder(_, Ascending)), UnspecifiedFrame)
-      val frame = SpecifiedWindowFrame(RowFrame, UnboundedPreceding, CurrentRow)
-      val number = Alias(WindowExpression(RowNumber(), spec.copy(frameSpecification = frame)), WholeQuery.KEY)()
-      Keyed(Window(Seq(number), rows.output, spec.orderSpec, rows), rows.output :+ number.toAttribute)
+      // The tables below are read once for the rows and their values: other ids of the same columns would be another read.
+      val children = p.children.map(c => if (c.exists(Ties.isOpen)) stable(c) else at(c, versions))
+      numbered(expressions(p.withNewChildren(children)), p.output)
     }
+
+    /** Rows with a number among those that have the same values in some columns. Rows that do are the same in all. */
+    private def numbered(rows: LogicalPlan, columns: Seq[Attribute]): Keyed = {
+      if (!columns.forall(a => RowOrdering.isOrderable(a.dataType))) throw new Untracked("NO_KEY")
+      val frame = SpecifiedWindowFrame(RowFrame, UnboundedPreceding, CurrentRow)
+      val spec = WindowSpecDefinition(columns, Ties.by(columns.take(1)), frame)
+      val number = Alias(WindowExpression(RowNumber(), spec), WholeQuery.KEY)()
+      Keyed(Window(Seq(number), columns, spec.orderSpec, rows), columns :+ number.toAttribute)
+    }
+  }
+}
+
+/** Parts of a query that take some of the rows that are equal in its order, and leave it open which. */
+object Ties {
+  def by(columns: Seq[Attribute]): Seq[SortOrder] = columns.map(SortOrder(_, Ascending))
+
+  def isOpen(p: LogicalPlan): Boolean = p match {
+    case _: GlobalLimit | _: LocalLimit | _: Offset => true
+    case w: Window => w.windowExpressions.exists(countsRows)
+    case _ => false
+  }
+
+  /** Whether rows come in an order that the query names. */
+  def isSorted(p: LogicalPlan): Boolean = p match {
+    case s: Sort => s.global
+    case Project(_, child) => isSorted(child)
+    case Filter(_, child) => isSorted(child)
+    case _ => false
+  }
+
+  def countsRows(e: NamedExpression): Boolean = e.exists {
+    case WindowExpression(_: RankLike, _) => false // what they compare, Spark takes from the order as well
+    case WindowExpression(_, WindowSpecDefinition(_, _, SpecifiedWindowFrame(RowFrame, _, _))) => true
+    case _ => false
   }
 }
 
 object WholeQuery {
   val KEY: String = Shared.constant("dynamicTables", "keyPrefix")
-  private val mapper = new ObjectMapper()
 
   private def bare(n: NamedExpression): Expression = n match {
     case a: Alias => a.child
     case other => other
   }
 
+  /** The column that an expression has the values of. The columns of a stored query are cast to the types that they had. */
+  private def unchanged(e: Expression): Option[ExprId] = e match {
+    case r: AttributeReference => Some(r.exprId)
+    case c: Cast if DataType.equalsIgnoreNullability(c.dataType, c.child.dataType) => unchanged(c.child)
+    case c @ Cast(child, _: IntegralType, _, EvalMode.ANSI) if child.dataType.isInstanceOf[IntegralType] => unchanged(child)
+    case _ => None
+  }
+
   private def inStream(changeType: Expression, columns: Seq[NamedExpression]): Seq[NamedExpression] = {
     def none(name: String, t: DataType) = Alias(Literal(null, t), name)()
-    Seq(Alias(changeType, Shared.constant("columns", "changeType"))(), none("__commit_version", LongType), none("__commit_timestamp", TimestampType)) ++ columns ++
+    Seq(Alias(changeType, "__change_type")(), none("__commit_version", LongType), none("__commit_timestamp", TimestampType)) ++ columns ++
       Seq("METADATA$ACTION" -> StringType, "METADATA$ISUPDATE" -> BooleanType, "METADATA$ROW_ID" -> StringType, "change$action" -> StringType,
         "change$is_update" -> BooleanType, "change$row_id" -> StringType).map { case (name, t) => none(name, t) }
   }
-
-  /** A query as it is written now, as JSON: {properties: its settings, the current schema and the names of its columns; schema: its columns}. */
-  def properties(session: SparkSession, text: String): String = {
-    val own = session.asInstanceOf[ClassicSession]
-    own.withActive {
-      val plan = Dataset.ofRows(own, own.sessionState.sqlParser.parsePlan(text)).queryExecution.analyzed
-      val names = plan.schema.fieldNames
-      val made = ViewHelper.generateViewProperties(Map.empty, own, names, names, SchemaCompensation)
-      val node = mapper.createObjectNode()
-      val properties = node.putObject("properties")
-      made.foreach { case (key, value) => properties.put(key, value) }
-      node.set[com.fasterxml.jackson.databind.JsonNode]("schema", mapper.readTree(plan.schema.asNullable.json))
-      node.toString
-    }
-  }
-
-  /** A query that was stored. `schema`: its columns, JSON; `moved`: tables that have other names now, by the names that the text has. */
-  def stored(session: SparkSession, name: Array[String], text: String, schema: String, properties: String,
-      moved: JMap[String, Array[String]]): WholeQuery = {
-    val own = session.asInstanceOf[ClassicSession]
-    val props = mapper.readTree(properties).properties().asScala.map(e => e.getKey -> e.getValue.asText).toMap
-    val description = CatalogTable(TableIdentifier(name(2), Some(name(1)), Some(name(0))), CatalogTableType.VIEW, CatalogStorageFormat.empty,
-      DataType.fromJson(schema).asInstanceOf[StructType], viewText = Some(text), viewOriginalText = Some(text), properties = props)
-    own.withActive {
-      val renamed = own.sessionState.catalog.getRelation(description).transformDown {
-        case r: UnresolvedRelation if moved.containsKey(key(description, r.multipartIdentifier)) =>
-          r.copy(multipartIdentifier = moved.get(key(description, r.multipartIdentifier)).toSeq)
-      }
-      new WholeQuery(own, Dataset.ofRows(own, renamed).queryExecution.analyzed)
-    }
-  }
-
-  /** A name in the text of a stored query, as the schema that the query was written in completes it; in lower case. */
-  private def key(description: CatalogTable, name: Seq[String]): String =
-    (if (name.size >= 3) name else description.viewCatalogAndNamespace.dropRight(name.size - 1) ++ name).mkString(".").toLowerCase
 }

@@ -1,0 +1,93 @@
+package org.apache.spark.sql.streamql
+
+import java.lang.reflect.InvocationTargetException
+import java.util.{Map => JMap}
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.{AliasIdentifier, QueryPlanningTracker, TableIdentifier}
+import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, Analyzer, SchemaCompensation, UnresolvedRelation, ViewResolution}
+import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTableType}
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SubqueryAlias, UnresolvedWith, View}
+import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.execution.command.ViewHelper
+import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+/** Queries of dynamic tables, kept as Spark keeps a view's: the text, the columns, and the settings and the schema that it was written in. */
+object StoredQuery {
+  private val mapper = new ObjectMapper()
+
+  /** A query as it is written now, as JSON: {properties: its settings, the current schema and the names of its columns; schema: its columns}. */
+  def properties(session: SparkSession, text: String): String = {
+    val own = session.asInstanceOf[ClassicSession]
+    own.withActive {
+      val plan = Dataset.ofRows(own, own.sessionState.sqlParser.parsePlan(text)).queryExecution.analyzed
+      val names = plan.schema.fieldNames
+      // CREATE may name columns that have one name in the query: Python looks for names that are there twice.
+      val shown = names.indices.map(i => s"c$i").toArray
+      val made = ViewHelper.generateViewProperties(Map.empty, own, names, shown, SchemaCompensation)
+      val node = mapper.createObjectNode()
+      val properties = node.putObject("properties")
+      made.foreach { case (key, value) => properties.put(key, value) }
+      node.set[JsonNode]("schema", mapper.readTree(plan.schema.asNullable.json))
+      node.toString
+    }
+  }
+
+  /** A query that was stored. `schema`: its columns, JSON; `moved`: tables that have other names now, by the names that the text has. */
+  def stored(session: SparkSession, name: Array[String], text: String, schema: String, properties: String,
+      moved: JMap[String, Array[String]]): WholeQuery = {
+    val own = session.asInstanceOf[ClassicSession]
+    val props = mapper.readTree(properties).properties().asScala.map(e => e.getKey -> e.getValue.asText).toMap
+    val description = CatalogTable(TableIdentifier(name(2), Some(name(1)), Some(name(0))), CatalogTableType.VIEW, CatalogStorageFormat.empty,
+      DataType.fromJson(schema).asInstanceOf[StructType], viewText = Some(text), viewOriginalText = Some(text), properties = props)
+    own.withActive { new WholeQuery(own, Dataset.ofRows(own, resolved(own, own.sessionState.catalog.getRelation(description).transformUp {
+      case v: View => v.copy(child = renamed(v.child, description, moved, Set.empty))
+    })).queryExecution.analyzed) }
+  }
+
+  /** A plan with the views in it analysed, each with its own settings and current schema. Spark does so only for views that it looks up. */
+  private def resolved(session: ClassicSession, plan: LogicalPlan): LogicalPlan = {
+    val analyzer = session.sessionState.analyzer
+    def analyze(p: LogicalPlan) =
+      try sameContext.invoke(analyzer, p).asInstanceOf[LogicalPlan]
+      catch { case e: InvocationTargetException => throw e.getCause }
+    AnalysisContext.withNewAnalysisContext { QueryPlanningTracker.withTracker(new QueryPlanningTracker) {
+      plan.transformUp { case v: View if !v.child.resolved => ViewResolution.resolve(v, CaseInsensitiveStringMap.empty, analyze, analyzer.checkAnalysis) }
+    } }
+  }
+
+  /** Analyzer.executeSameContext, which is private to its file. */
+  private lazy val sameContext =
+    classOf[Analyzer].getMethod("org$apache$spark$sql$catalyst$analysis$Analyzer$$executeSameContext", classOf[LogicalPlan])
+
+  /** A parsed query in which tables that were `moved` have the names that they have now. `hidden`: names that WITH has given to queries. */
+  private def renamed(plan: LogicalPlan, description: CatalogTable, moved: JMap[String, Array[String]], hidden: Set[String]): LogicalPlan = {
+    def below(p: LogicalPlan, names: Set[String]) = renamed(p, description, moved, names)
+    plan match {
+      case r: UnresolvedRelation =>
+        val name = r.multipartIdentifier
+        val full = if (name.size >= 3) name else description.viewCatalogAndNamespace.dropRight(name.size - 1) ++ name
+        val isHidden = name.size == 1 && hidden(name.head.toLowerCase)
+        Option(moved.get(key(full))).filterNot(_ => isHidden)
+          .map(now => SubqueryAlias(AliasIdentifier(full.last, full.init), r.copy(multipartIdentifier = now.toSeq))).getOrElse(r)
+      case w: UnresolvedWith =>
+        var names = hidden
+        val queries = w.cteRelations.map { c =>
+          val query = below(c._2, names).asInstanceOf[SubqueryAlias]
+          names += c._1.toLowerCase
+          c.copy(_2 = query)
+        }
+        w.copy(child = below(w.child, names), cteRelations = queries)
+      case other => other.mapChildren(below(_, hidden)).transformExpressions {
+        case s: SubqueryExpression => s.withNewPlan(below(s.plan, hidden))
+      }
+    }
+  }
+
+  private def key(full: Seq[String]): String = full.mkString(".").toLowerCase
+}

@@ -1,0 +1,51 @@
+"""Histories of the tables that dynamic tables read: those of the tests of views, and tables that are renamed or replaced."""
+
+from __future__ import annotations
+
+import random
+
+from pyspark.sql import SparkSession
+
+from tests.views.bases import ROWS_MAX, Base, Writer
+
+RENAMED, REPLACED = "RENAME", "REPLACE"
+
+
+class DynamicWriter(Writer):
+    """Changes tables at random, also their names and what is behind them. No table has both done to it: a query finds a table that was
+    renamed by its id, and one that was replaced by its name."""
+
+    def __init__(self, spark: SparkSession, rng: random.Random, schema: str) -> None:
+        super().__init__(spark, rng, schema)
+        self._settled: set[str] = set()
+
+    def change(self, base: Base) -> Base:
+        """One operation; the table as it is named and versioned afterwards."""
+        draw = self.rng.random()
+        if base.name in self._settled:
+            draw = 1.0
+        if draw < 0.06:
+            return self.rename(base)
+        if draw < 0.12:
+            return self.replace(base)
+        self.step(base)
+        return base
+
+    def rename(self, base: Base) -> Base:
+        """Another name for the same table."""
+        name = f"{base.name}x"
+        self._run(f"ALTER TABLE {base.name} RENAME TO {name}")
+        self.operations[RENAMED] += 1
+        self._settled.add(name)
+        location = self.spark.sql(f"DESCRIBE DETAIL {name}").first()
+        assert location is not None
+        return Base(name, location["location"].removeprefix("file:"), base.ids, base.counts)
+
+    def replace(self, base: Base) -> Base:
+        """Another table of the same name, with other rows."""
+        self._run(f"DROP TABLE {base.name}")
+        self.operations[REPLACED] += 1
+        self._settled.add(base.name)
+        made = self.create(base.name)
+        assert made.counts[-1] <= ROWS_MAX
+        return made

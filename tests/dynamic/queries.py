@@ -1,0 +1,299 @@
+"""Random queries of dynamic tables, as text. Each is of a form, the clause that it is about; what it reads is made of others.
+
+A query names its tables `{t0}`, `{t1}` …, so that it can be written over the tables themselves, over a version of each, or over a view of
+one. Whatever a part reads has the columns a, b (INT) and s (STRING), so that every part fits everywhere. Where a clause takes some rows in
+an order, the order has all columns in it: rows that are equal in it are equal.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_FILTERS = (
+    *("q.b > 2", "q.a IS NOT NULL", "q.s <> 'x'", "q.b % 2 = 0", "q.a IN (0, 1, 2)", "NOT (q.a = 1)"),
+    *("q.a IS NULL OR q.b < 7", "coalesce(q.b, 0) < 8", "length(q.s) = 1", "q.a < q.b"),
+)
+_EQUAL = (
+    "l.a = r.a",
+    "l.a <=> r.a",
+    "l.a = r.b",
+    "l.a = r.a AND l.b < r.b",
+    "l.s = r.s AND l.a = r.a",
+    "l.a + 1 = r.a",
+)
+_OTHER = ("l.a < r.a", "l.b + 3 < r.b", "l.a = r.a OR l.b = r.b")
+_RICH = (
+    "array(q.a, q.b)",
+    "named_struct('x', q.a, 'y', array(q.s))",
+    "map('k', q.b, 'l', q.a)",
+    "CAST(q.b AS DECIMAL(10, 2)) / 3",
+    "timestamp_seconds(q.b * 86400)",
+    "if(q.b = 3, double('NaN'), q.b / 2.0D)",
+    "if(q.b = 4, -0.0D, 0.0D)",
+    "q.s COLLATE UTF8_LCASE",
+    "CAST(q.s AS BINARY)",
+    "q.b > 4",
+    "date_add(DATE '2020-02-28', q.b)",
+    "parse_json(concat('[', q.b, ']'))",
+    "if(q.a = 1, NULL, array(named_struct('m', map(coalesce(q.b, 0), q.s))))",
+)
+_KEYS = ("q.a", "q.a, q.s", "q.a % 2", "upper(q.s)", "q.a, q.b", "if(q.b = 3, double('NaN'), q.b / 2.0D)", "array(q.a)")
+ALL = "b, a, s"
+
+
+@dataclass(frozen=True)
+class Query:
+    """`text` with the places of tables in it. `columns`: the names that CREATE gives its columns; empty: those of the query."""
+
+    form: str
+    text: str
+    columns: tuple[str, ...] = ()
+
+
+class Maker:
+    """Makes queries over tables t0 to t`tables - 1`."""
+
+    def __init__(self, rng: random.Random, tables: int) -> None:
+        self.rng, self.tables = rng, tables
+
+    def query(self, form: str) -> Query:
+        """A query of one of FORMS. Some have columns of many types besides, or other names for theirs."""
+        text = FORMS[form](self)
+        if form in PLAIN and self.rng.random() < 0.5:
+            rich = ", ".join(f"{e} AS r{i}" for i, e in enumerate(self.rng.sample(_RICH, 3)))
+            text = f"SELECT q.*, {rich} FROM ({text}) q"
+            return Query(form, text, ("x y", "Key", "größe", "r1", "type", "id") if self.rng.random() < 0.5 else ())
+        return Query(form, text)
+
+    # -- what a query reads
+
+    def table(self) -> str:
+        return f"{{t{self.rng.randrange(self.tables)}}}"
+
+    def relation(self, depth: int = 1) -> str:
+        """A table, or a query over one or two, with the columns a, b, s."""
+        if depth <= 0 or self.rng.random() < 0.45:
+            return self.table()
+        below = self.relation(depth - 1)
+        other = self.relation(depth - 1)
+        return self.rng.choice(
+            (
+                f"(SELECT q.a, q.b, q.s FROM {below} q WHERE {self.filter()})",
+                f"(SELECT q.a + 1 AS a, q.b, upper(q.s) AS s FROM {below} q)",
+                f"(SELECT q.a, CAST(count(*) AS INT) AS b, max(q.s) AS s FROM {below} q GROUP BY q.a)",
+                f"(SELECT CAST(count(*) AS INT) AS a, CAST(sum(q.b) AS INT) AS b, min(q.s) AS s FROM {below} q GROUP BY q.b)",
+                f"(SELECT DISTINCT q.a, q.b, q.s FROM {below} q)",
+                f"(SELECT l.a, r.b, l.s FROM {below} l LEFT JOIN {other} r ON {self.on()})",
+                f"(SELECT l.a, r.b, r.s FROM {below} l JOIN {other} r ON {self.on()})",
+                f"(SELECT a, b, s FROM {below} UNION ALL SELECT b, a, s FROM {other})",
+                f"(SELECT q.a, CAST(rank() OVER (PARTITION BY q.a ORDER BY q.b) AS INT) AS b, q.s FROM {below} q)",
+                f"(SELECT a, b, s FROM {below} ORDER BY {ALL} LIMIT 5)",
+            )
+        )
+
+    def filter(self) -> str:
+        return self.rng.choice(_FILTERS)
+
+    def on(self) -> str:
+        return self.rng.choice(_EQUAL)
+
+    # -- one method a form
+
+    def project(self) -> str:
+        return f"SELECT q.a, q.b + 1 AS b, q.s FROM {self.relation()} q"
+
+    def filtered(self) -> str:
+        return f"SELECT q.a, q.b, q.s FROM {self.relation()} q WHERE {self.filter()} AND {self.filter()}"
+
+    def all_columns(self) -> str:
+        return f"SELECT id, m, s FROM {self.table()} WHERE b > 1"
+
+    def join(self, how: str) -> str:
+        on = self.on() if self.rng.random() < 0.8 or "OUTER" in how else self.rng.choice(_OTHER)
+        return f"SELECT l.a, r.b, concat(l.s, r.s) AS s FROM {self.relation()} l {how} {self.relation()} r ON {on}"
+
+    def outer_of_three(self) -> str:
+        how = self.rng.sample(("LEFT JOIN", "RIGHT JOIN", "FULL OUTER JOIN", "JOIN"), 2)
+        return (
+            f"SELECT l.a, r.b, x.s FROM {self.relation()} l {how[0]} {self.relation()} r ON {self.on()} "
+            f"{how[1]} {self.relation()} x ON r.b = x.a"
+        )
+
+    def cross(self) -> str:
+        return f"SELECT l.a, r.b, r.s FROM {self.relation()} l CROSS JOIN (SELECT * FROM {self.table()} WHERE b > 6) r"
+
+    def half(self, how: str) -> str:
+        return f"SELECT l.a, l.b, l.s FROM {self.relation()} l LEFT {how} JOIN {self.relation()} r ON {self.on()}"
+
+    def exists(self) -> str:
+        word = self.rng.choice(("EXISTS", "NOT EXISTS"))
+        return f"SELECT l.a, l.b, l.s FROM {self.relation()} l WHERE {word} (SELECT 1 FROM {self.relation()} r WHERE l.a = r.a)"
+
+    def is_in(self) -> str:
+        word = self.rng.choice(("IN", "NOT IN"))
+        return f"SELECT l.a, l.b, l.s FROM {self.relation()} l WHERE l.a {word} (SELECT q.b FROM {self.relation()} q WHERE {self.filter()})"
+
+    def union_all(self) -> str:
+        grouped = f"SELECT q.a, CAST(sum(q.b) AS INT), min(q.s) FROM {self.relation()} q GROUP BY q.a"
+        joined = f"SELECT l.a, r.b, r.s FROM {self.table()} l JOIN {self.table()} r ON {self.on()}"
+        parts = [f"SELECT a, b, s FROM {self.relation()}", grouped, joined, "SELECT 1, 2, 'row'"]
+        return " UNION ALL ".join([parts[0], *self.rng.sample(parts[1:], 2)])
+
+    def same_union(self) -> str:
+        table = self.table()
+        return f"SELECT a, b, s FROM {table} UNION ALL SELECT a, b, s FROM {table}"
+
+    def union(self) -> str:
+        return f"SELECT a, b, s FROM {self.relation()} UNION SELECT b, a, s FROM {self.relation()}"
+
+    def distinct(self) -> str:
+        return f"SELECT DISTINCT q.a, q.s, q.b % 3 AS b FROM {self.relation()} q"
+
+    def distinct_below(self) -> str:
+        return f"SELECT s, a + 1 AS a FROM (SELECT DISTINCT q.a, q.s, q.a AS again FROM {self.relation()} q)"
+
+    def group_shown(self) -> str:
+        keys = self.rng.choice(_KEYS).split(", q.")
+        shown = ", ".join(f"{k if i == 0 else 'q.' + k} AS k{i}" for i, k in enumerate(keys))
+        numbers = ", ".join(str(i + 1) for i in range(len(keys)))
+        return (
+            f"SELECT {shown}, count(*) AS n, sum(q.b) AS b, max(q.s) AS s FROM {self.relation()} q GROUP BY {numbers}"
+        )
+
+    def group_hidden(self) -> str:
+        return f"SELECT count(*) AS n, max(q.b) AS b, min(q.s) AS s FROM {self.relation()} q GROUP BY {self.rng.choice(_KEYS)}"
+
+    def grouping_sets(self) -> str:
+        how = self.rng.choice(("ROLLUP (q.a, q.s)", "CUBE (q.a, q.s)", "GROUPING SETS ((q.a), (q.s), ())"))
+        return f"SELECT q.a, q.s, count(q.b) AS n FROM {self.relation()} q GROUP BY {how}"
+
+    def having(self) -> str:
+        return f"SELECT q.a, count(*) AS n FROM {self.relation()} q GROUP BY q.a, q.a HAVING max(q.b) > 4"
+
+    def in_all(self) -> str:
+        return f"SELECT count(*) AS n, sum(q.b) AS b, max(q.s) AS s, count(DISTINCT q.a) AS d FROM {self.relation()} q"
+
+    def window(self) -> str:
+        over = f"OVER (PARTITION BY q.a ORDER BY {ALL})"
+        return (
+            f"SELECT q.a, q.b, q.s, row_number() {over} AS n, lag(q.b) {over} AS p, rank() OVER (PARTITION BY q.a ORDER BY q.b) AS k, "
+            f"sum(q.b) OVER (PARTITION BY q.s) AS t FROM {self.relation()} q"
+        )
+
+    def top_of_each(self) -> str:
+        over = f"OVER (PARTITION BY a ORDER BY {ALL})"
+        limit = self.rng.choice(("n = 1", "n <= 2"))
+        function = self.rng.choice(("row_number", "rank", "dense_rank"))
+        return f"SELECT a, b, s FROM (SELECT *, {function}() {over} AS n FROM {self.relation()}) WHERE {limit}"
+
+    def cte(self) -> str:
+        return (
+            f"WITH x AS (SELECT q.a, q.b, q.s FROM {self.relation()} q WHERE {self.filter()}), "
+            "y AS (SELECT a, max(b) AS b FROM x GROUP BY a) SELECT x.a, y.b, x.s FROM x LEFT JOIN y ON x.a = y.a"
+        )
+
+    def scalar(self) -> str:
+        return f"SELECT q.a, q.b - (SELECT max(b) FROM {self.relation()}) AS b, q.s FROM {self.relation()} q"
+
+    def correlated(self) -> str:
+        inner = f"SELECT count(*) FROM {self.relation()} r WHERE r.a = q.a"
+        return f"SELECT q.a, ({inner}) AS b, q.s FROM {self.relation()} q"
+
+    def exploded(self) -> str:
+        what = self.rng.choice(("explode(array(q.a, q.b, q.a))", "explode(if(q.b > 4, array(q.b), array()))"))
+        outer = self.rng.choice(("LATERAL VIEW", "LATERAL VIEW OUTER"))
+        return f"SELECT q.a, x.e AS b, q.s FROM {self.relation()} q {outer} {what} x AS e"
+
+    def exploded_map(self) -> str:
+        return f"SELECT q.a, x.v AS b, x.k AS s FROM {self.table()} q LATERAL VIEW explode(q.m) x AS k, v"
+
+    def inlined(self) -> str:
+        rows = "inline(array(named_struct('v', q.b), named_struct('v', q.a)))"
+        return f"SELECT q.a, x.v AS b, q.s FROM {self.table()} q LATERAL VIEW {rows} x AS v"
+
+    def limited(self) -> str:
+        ends = self.rng.choice(("LIMIT 4", "LIMIT 3 OFFSET 1", "OFFSET 2"))
+        return f"SELECT a, b, s FROM {self.relation()} ORDER BY {ALL} {ends}"
+
+    def set_operation(self) -> str:
+        word = self.rng.choice(("INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL", "MINUS"))
+        return f"SELECT a, b, s FROM {self.relation()} {word} SELECT a, b, s FROM {self.relation()}"
+
+    def lateral(self) -> str:
+        return f"SELECT q.a, r.n AS b, q.s FROM {self.table()} q, LATERAL (SELECT count(*) AS n FROM {self.table()} x WHERE x.a = q.a) r"
+
+    def pivot(self) -> str:
+        return f"SELECT * FROM (SELECT a, b, s FROM {self.relation()}) PIVOT (sum(b) FOR s IN ('x' AS x, 'y' AS y))"
+
+    def unpivot(self) -> str:
+        return f"SELECT * FROM (SELECT a, b, s FROM {self.table()}) UNPIVOT (v FOR n IN (a, b))"
+
+    def spread(self) -> str:
+        return f"SELECT /*+ REPARTITION(3) */ a, b, s FROM {self.relation()} DISTRIBUTE BY a SORT BY b"
+
+    def joined_groups(self) -> str:
+        left = f"(SELECT a, max(b) AS b FROM {self.relation()} GROUP BY a)"
+        right = f"(SELECT b AS a, count(*) AS n FROM {self.relation()} GROUP BY b)"
+        return f"SELECT l.a, l.b, r.n FROM {left} l FULL OUTER JOIN {right} r ON l.a = r.a"
+
+    def grouped_join(self) -> str:
+        sides = f"{self.relation()} l LEFT JOIN {self.relation()} r ON {self.on()}"
+        return f"SELECT l.s, count(r.b) AS n, sum(r.b) AS b FROM {sides} GROUP BY l.s"
+
+
+def _join(how: str) -> Callable[[Maker], str]:
+    return lambda maker: maker.join(how)
+
+
+def _half(how: str) -> Callable[[Maker], str]:
+    return lambda maker: maker.half(how)
+
+
+FORMS: dict[str, Callable[[Maker], str]] = {
+    "project": Maker.project,
+    "filter": Maker.filtered,
+    "maps": Maker.all_columns,
+    "inner join": _join("JOIN"),
+    "left join": _join("LEFT OUTER JOIN"),
+    "right join": _join("RIGHT OUTER JOIN"),
+    "full outer join": _join("FULL OUTER JOIN"),
+    "three joined": Maker.outer_of_three,
+    "cross join": Maker.cross,
+    "semi join": _half("SEMI"),
+    "anti join": _half("ANTI"),
+    "EXISTS": Maker.exists,
+    "IN": Maker.is_in,
+    "UNION ALL": Maker.union_all,
+    "UNION ALL of one": Maker.same_union,
+    "UNION": Maker.union,
+    "DISTINCT": Maker.distinct,
+    "DISTINCT below": Maker.distinct_below,
+    "GROUP BY, shown": Maker.group_shown,
+    "GROUP BY, hidden": Maker.group_hidden,
+    "GROUPING SETS": Maker.grouping_sets,
+    "HAVING": Maker.having,
+    "global aggregate": Maker.in_all,
+    "window": Maker.window,
+    "top of each": Maker.top_of_each,
+    "WITH": Maker.cte,
+    "scalar subquery": Maker.scalar,
+    "correlated subquery": Maker.correlated,
+    "explode": Maker.exploded,
+    "explode of a map": Maker.exploded_map,
+    "inline": Maker.inlined,
+    "ORDER BY and LIMIT": Maker.limited,
+    "set operation": Maker.set_operation,
+    "LATERAL": Maker.lateral,
+    "PIVOT": Maker.pivot,
+    "UNPIVOT": Maker.unpivot,
+    "DISTRIBUTE BY": Maker.spread,
+    "joined groups": Maker.joined_groups,
+    "grouped join": Maker.grouped_join,
+}
+
+PLAIN = frozenset(
+    ("project", "filter", "inner join", "left join", "UNION ALL", "semi join", "IN", "top of each", "explode")
+)
+"""Forms whose columns are a, b and s, in this order."""

@@ -1,0 +1,245 @@
+"""Random dynamic tables over random histories of the tables that they read. After each step each is refreshed, and compared with its query
+by plain Spark, at the versions that DESC names.
+
+pytest tests/dynamic/test_histories.py                      # a sample
+STREAMQL_LONG=1 pytest tests/dynamic/test_histories.py      # each form of query
+STREAMQL_LONG=10 pytest tests/dynamic/test_histories.py     # each of them over so many histories
+STREAMQL_SEED=7 pytest tests/dynamic/test_histories.py      # other ones
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from pyspark.sql import SparkSession
+
+import streamql
+from tests.consume.support import fresh_schema
+from tests.dynamic.bases import DynamicWriter
+from tests.dynamic.images import Image, bag, between, image, shown, versions
+from tests.dynamic.queries import FORMS, Maker, Query
+from tests.histories.recording import conf
+from tests.sample import IS_LONG, SEED, amount, sample
+from tests.small import INTERPRETED
+from tests.views.bases import Base
+
+TABLES_PER_HISTORY = 4
+STEPS = 5 if IS_LONG else 3
+OPERATIONS_PER_STEP = 4
+HISTORIES = amount(1, 1)
+STEPS_UNCHANGED_MAX = 4
+"""How many further steps a history has until the rows of each of its dynamic tables have changed."""
+
+Group = tuple[int, tuple[str, ...]]
+
+
+def groups() -> list[Group]:
+    """Histories, each with the forms of the dynamic tables over it."""
+    found: list[Group] = []
+    for number in range(HISTORIES):
+        forms = sample(f"forms of dynamic tables {number}", list(FORMS), TABLES_PER_HISTORY)
+        random.Random(f"{SEED} {number}").shuffle(forms)
+        found += [(number, tuple(forms[i : i + TABLES_PER_HISTORY])) for i in range(0, len(forms), TABLES_PER_HISTORY)]
+    return found
+
+
+@dataclass
+class Run:
+    """What a run has met; looked at by the last test."""
+
+    refreshes: int = 0
+    changed: Counter[str] = field(default_factory=Counter)
+    types: Counter[str] = field(default_factory=Counter)
+    operations: Counter[str] = field(default_factory=Counter)
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return Run()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick(spark: SparkSession) -> Iterator[None]:
+    """Plans are interpreted, and shuffles are real ones."""
+    with conf(spark, (*INTERPRETED, ("spark.sql.shuffle.partitions", "2"))):
+        yield
+
+
+@dataclass
+class Dynamic:
+    """A dynamic table under test. `reads`: what its places stand for: the name of a base table, another dynamic table, or both by a view
+    (then `via` is the view's text)."""
+
+    name: str
+    query: Query
+    reads: list[Base | Dynamic]
+    first: Image | None = None
+    last: Image | None = None
+    via: dict[int, str] = field(default_factory=dict)
+
+    def text(self, spark: SparkSession) -> str:
+        """Its query over each base table at the version that DESC names."""
+        at = versions(spark, self.name)
+        places = {}
+        for i, read in enumerate(self.reads):
+            if isinstance(read, Dynamic):
+                columns = ", ".join(c for c in ("id", "a", "b", "s", "m"))
+                places[f"t{i}"] = f"(SELECT {columns} FROM ({read.text(spark)}))"
+            elif f"{{t{i}}}" in self.query.text:
+                (version,) = [v for part, v in at.items() if part_of(part, read)]
+                places[f"t{i}"] = f"(SELECT id, a, b, s, m FROM {read.name} VERSION AS OF {version})"
+            if i in self.via and f"t{i}" in places:
+                places[f"t{i}"] = f"({self.via[i].format(t=places[f't{i}'])})"
+        return self.query.text.format(**places)
+
+
+def part_of(part: str, base: Base) -> bool:
+    """Whether a position's name for a table is the table's, by the name that it had."""
+    return part.rstrip("x") == base.name.rstrip("x")
+
+
+BELOW = "SELECT id, a, b + 1 AS b, s, m FROM {t0} WHERE b <> 4"
+VIEW = "SELECT id, a, b, upper(s) AS s, m FROM {t} WHERE b IS NOT NULL"
+
+
+class Story:
+    """One history with its dynamic tables."""
+
+    def __init__(self, spark: SparkSession, run: Run, number: int, forms: tuple[str, ...]) -> None:
+        self.spark, self.run, self.forms = spark, run, forms
+        self.rng = random.Random(f"{SEED} {number} {forms}")
+        self.schema = fresh_schema(spark, "dynamic")
+        self.writer = DynamicWriter(spark, self.rng, self.schema)
+        self.bases = [self.writer.create(f"{self.schema}.t{i}") for i in range(self.rng.randint(2, 4))]
+        self.tables: list[Dynamic] = []
+
+    def sql(self, text: str) -> list[tuple[object, ...]]:
+        self.writer.done.append(text)
+        try:
+            return [tuple(row) for row in streamql.sql(text, self.spark).collect()]
+        except Exception as e:
+            raise AssertionError(f"{self.told}\n{type(e).__name__} {str(e)[:3000]}") from e
+
+    @property
+    def told(self) -> str:
+        return ";\n".join(self.writer.done)
+
+    def create(self) -> None:
+        """A dynamic table below, and one of each form over the tables, that one, and views of them."""
+        below = Dynamic(f"{self.schema}.below", Query("below", BELOW), [self.bases[0]])
+        self.make(below)
+        for i, form in enumerate(self.forms):
+            query = Maker(self.rng, len(self.bases) + 1).query(form)
+            table = Dynamic(f"{self.schema}.d{i}", query, [*self.bases, below])
+            for place in range(len(table.reads)):
+                if self.rng.random() < 0.2:
+                    table.via[place] = VIEW
+            self.make(table)
+
+    def make(self, table: Dynamic) -> None:
+        names = {}
+        for i, read in enumerate(table.reads):
+            names[f"t{i}"] = read.name
+            if i in table.via:
+                names[f"t{i}"] = f"{table.name}_v{i}"
+                self.sql(f"CREATE VIEW {names[f't{i}']} AS {table.via[i].format(t=read.name)}")
+        columns = f"({', '.join(f'`{c}`' for c in table.query.columns)}) " if table.query.columns else ""
+        self.sql(f"CREATE DYNAMIC TABLE {table.name} {columns}AS {table.query.text.format(**names)}")
+        self.sql(f"CREATE STREAM {table.name}_s ON DYNAMIC TABLE {table.name}")
+        table.first = table.last = image(self.spark, table.name)
+        self.tables.append(table)
+        self.compare(table)
+
+    def step(self) -> None:
+        """Changes the tables, and refreshes all dynamic ones."""
+        for _ in range(OPERATIONS_PER_STEP):
+            i = self.rng.randrange(len(self.bases))
+            before = self.bases[i]
+            self.bases[i] = self.writer.change(before)
+            for table in self.tables:
+                table.reads = [self.bases[i] if read is before else read for read in table.reads]
+                if self.bases[i].name != before.name:
+                    self.follow(table, i)
+        for table in self.tables:
+            self.sql(f"REFRESH DYNAMIC TABLE {table.name}")
+        for table in self.tables:
+            self.look(table)
+
+    def follow(self, table: Dynamic, place: int) -> None:
+        """A view names its tables: it must be told of another name."""
+        if place in table.via:
+            text = table.via[place].format(t=self.bases[place].name)
+            self.sql(f"CREATE OR REPLACE VIEW {table.name}_v{place} AS {text}")
+
+    def look(self, table: Dynamic) -> None:
+        """After a refresh: the rows are the query's, and rows that live on have their ids."""
+        now = image(self.spark, table.name)
+        assert table.last is not None
+        try:
+            changes = between(table.last, now)
+        except AssertionError as e:
+            raise AssertionError(f"{self.told}\n{table.name}: {e}") from e
+        self.run.changed[table.query.form] += bool(changes.types)
+        self.run.types += changes.types
+        self.run.refreshes += 1
+        table.last = now
+        self.compare(table)
+
+    def compare(self, table: Dynamic) -> None:
+        text = table.text(self.spark)
+        want, have = bag(self.spark, text), bag(self.spark, f"SELECT * FROM {table.name}")
+        story = f"{self.told}\n{table.name}: {text}"
+        assert want == have, f"{story}\nmissing: {want - have}\nunexpected: {have - want}"
+        verdict = self.sql(f"VERIFY DYNAMIC TABLE {table.name}")[0]
+        assert verdict[1:5] == ("EQUAL", want.total(), 0, 0), f"{story}\n{verdict}"
+
+    def end(self) -> None:
+        """The stream that was made at the beginning makes the last image of the first."""
+        for table in self.tables:
+            assert table.first is not None
+            assert table.last is not None
+            want = between(table.first, table.last)
+            have = shown(self.spark, f"{table.name}_s")
+            assert want == have, f"{self.told}\n{table.name}\n{want}\n{have}"
+            left = table.first.bag
+            left.subtract(have.removed)
+            left.update(have.added)
+            assert +left == table.last.bag
+        for table in reversed(self.tables):
+            self.sql(f"DROP STREAM {table.name}_s")
+            self.sql(f"DROP DYNAMIC TABLE {table.name}")
+        self.run.operations += self.writer.operations
+        self.spark.sql("USE default")
+        self.spark.sql(f"DROP SCHEMA {self.schema} CASCADE")
+
+
+@pytest.mark.parametrize(("number", "forms"), groups(), ids=lambda value: re.sub(r"[^\w,]+", " ", str(value)).strip())
+def test_refreshed_tables_equal_their_queries(
+    spark: SparkSession, run: Run, number: int, forms: tuple[str, ...]
+) -> None:
+    story = Story(spark, run, number, forms)
+    story.create()
+    for _ in range(STEPS):
+        story.step()
+    for _ in range(STEPS_UNCHANGED_MAX):
+        if all(run.changed[form] for form in forms):
+            break
+        story.step()
+    story.end()
+
+
+def test_the_run_met_what_it_should(run: Run) -> None:
+    """A form whose rows never changed: then the run says little of it."""
+    print(f"\n{run.refreshes} refreshes; not empty: {dict(run.changed)}; {dict(run.types)}; {dict(run.operations)}")
+    wanted = {form for _, forms in groups() for form in forms}
+    if run.refreshes < len(groups()) * STEPS:
+        pytest.skip("a part of the run, or one with failures")
+    for form in wanted:
+        assert run.changed[form], f"no change of {form}"
+    for change_type in ("INSERT", "DELETE", "UPDATE_AFTER"):
+        assert run.types[change_type], f"no {change_type}"

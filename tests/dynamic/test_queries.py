@@ -1,0 +1,217 @@
+"""Random queries over random histories of two to four tables, without a dynamic table: the rows that a refresh would compute, what each is
+known by, and the difference that it would write, between any two points of the history.
+
+pytest tests/dynamic/test_queries.py                       # a sample
+STREAMQL_LONG=1 pytest tests/dynamic/test_queries.py       # each form of query
+STREAMQL_LONG=20 pytest tests/dynamic/test_queries.py      # over so many histories
+STREAMQL_SEED=7 pytest tests/dynamic/test_queries.py       # other ones
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from streamql.delta.whole import WholeQuery, query_properties, stored_query
+from streamql.names import Name
+from tests.consume.support import fresh_schema
+from tests.dynamic.images import Values, bag
+from tests.dynamic.queries import FORMS, Maker
+from tests.histories.columns import canonical
+from tests.histories.recording import conf
+from tests.sample import IS_LONG, SEED, amount, sample
+from tests.small import INTERPRETED
+from tests.views.bases import Base, history
+
+HISTORIES = amount(1, 1)
+STEPS = 16
+POINTS = 3
+FORMS_SAMPLED = 8
+TRIES = 10
+"""How many queries of a form are made until the rows of one change."""
+CASES = [
+    (n, form) for n in range(HISTORIES) for form in sample("queries of dynamic tables", list(FORMS), FORMS_SAMPLED)
+]
+OTHER_PLAN = (
+    ("spark.sql.shuffle.partitions", "3"),
+    ("spark.sql.adaptive.enabled", "false"),
+    ("spark.sql.autoBroadcastJoinThreshold", "-1"),
+)
+
+
+@dataclass
+class Run:
+    """What a run has met; looked at by the last test."""
+
+    windows: int = 0
+    changed: Counter[str] = field(default_factory=Counter)
+    types: Counter[str] = field(default_factory=Counter)
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return Run()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick(spark: SparkSession) -> Iterator[None]:
+    """Plans are interpreted, and shuffles are real ones."""
+    with conf(spark, (*INTERPRETED, ("spark.sql.shuffle.partitions", "2"))):
+        yield
+
+
+class Histories:
+    """The tables of each number, made when the first query over them is."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.made: dict[int, tuple[str, list[Base]]] = {}
+
+    def take(self, number: int) -> tuple[str, list[Base]]:
+        """A schema and its tables."""
+        if number not in self.made:
+            self.drop()
+            schema = fresh_schema(self.spark, "queries")
+            tables, _ = history(self.spark, random.Random(f"{SEED} dynamic {number}"), schema, STEPS)
+            self.made[number] = schema, tables
+        return self.made[number]
+
+    def drop(self) -> None:
+        """Removes the tables."""
+        self.spark.sql("USE default")
+        for schema, _ in self.made.values():
+            self.spark.sql(f"DROP SCHEMA {schema} CASCADE")
+        self.made.clear()
+
+
+@pytest.fixture(scope="module")
+def histories(spark: SparkSession) -> Iterator[Histories]:
+    made = Histories(spark)
+    yield made
+    made.drop()
+
+
+Image = dict[Values, Values]
+"""Rows by their keys; both as stored."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A query as a dynamic table stores it."""
+
+    whole: WholeQuery
+    template: str
+    text: str
+
+    def at(self, point: Mapping[str, int]) -> dict[str, int]:
+        """A point by the ids of tables."""
+        return {t.table_id: point[f"{t.name.schema}.{t.name.object}"] for t in self.whole.tables}
+
+    def rows(self, point: Mapping[str, int]) -> DataFrame:
+        """What a refresh would store."""
+        return self.whole.rows(self.at(point))
+
+    def image(self, rows: DataFrame) -> Image:
+        """Rows by their keys, which must be unique."""
+        places = [rows.columns.index(k) for k in self.whole.keys]
+        found: Image = {}
+        for row in rows.collect():
+            values = tuple(map(canonical, row))
+            key = tuple(values[i] for i in places)
+            assert key not in found, f"{self.text}\nkey {key} twice: {values} {found[key]}"
+            found[key] = values
+        return found
+
+    def shown(self, image: Image) -> Counter[Values]:
+        """The rows without what they are known by."""
+        return Counter(values[: len(self.whole.columns)] for values in image.values())
+
+
+def subject(spark: SparkSession, bases: list[Base], schema: str, template: str) -> Subject:
+    text = template.format(**{f"t{i}": base.name for i, base in enumerate(bases)})
+    properties, columns = query_properties(spark, text)
+    name = Name("spark_catalog", schema, "d")
+    whole = stored_query(spark, name, text, json.dumps(columns), properties, {})
+    assert whole.refused is None, (whole.refused, text)
+    assert whole.varies is None, (whole.varies, text)
+    return Subject(whole, template, text)
+
+
+def check(spark: SparkSession, one: Subject, bases: list[Base], points: list[dict[str, int]], run: Run) -> bool:
+    """Whether the rows change between two of the points, if all is as it must be."""
+    images = []
+    for point in points:
+        image = one.image(one.rows(point))
+        places = {
+            f"t{i}": f"(SELECT id, a, b, s, m FROM {b.name} VERSION AS OF {point[b.name]})" for i, b in enumerate(bases)
+        }
+        want, have = bag(spark, one.template.format(**places)), one.shown(image)
+        assert want == have, f"{one.text}\n{point}\nmissing: {want - have}\nunexpected: {have - want}"
+        images.append(image)
+    with conf(spark, OTHER_PLAN):
+        again = one.image(one.rows(points[0]))
+        assert again == images[0], f"{one.text}\n{points[0]}: another run has other rows"
+    types = Counter[str]()
+    other = subject(spark, bases, bases[0].name.partition(".")[0], one.template)
+    for (was, before), (now, after) in zip(
+        zip(points, images, strict=True), zip(points[1:], images[1:], strict=True), strict=False
+    ):
+        types += difference(one, other, was, now, before, after)
+        run.windows += 1
+    run.types += types
+    return bool(types)
+
+
+def difference(
+    one: Subject, other: Subject, was: Mapping[str, int], now: Mapping[str, int], before: Image, after: Image
+) -> Counter[str]:
+    """What a refresh would write: it makes one image of the other, and nothing else. `other`: the same query, which stands for what is
+    stored. Spark takes subqueries of one id for one subquery."""
+    columns = one.rows(was).columns
+    places = [columns.index(k) for k in one.whole.keys]
+    left, types = dict(before), Counter[str]()
+    for row in one.whole.difference(one.at(now), other.rows(was)).collect():
+        change_type, values = row[0], tuple(map(canonical, row[3 : 3 + len(columns)]))
+        key = tuple(values[i] for i in places)
+        types[change_type] += 1
+        story = f"{one.text}\n{was} {now}\n{change_type} {values}"
+        if change_type == "DELETE":
+            assert key in left, story
+            assert key not in after, story
+            del left[key]
+        else:
+            assert (key in left) == (change_type == "UPDATE_AFTER"), story
+            assert left.get(key) != values, story
+            left[key] = values
+    assert left == after, f"{one.text}\n{was} {now}"
+    return types
+
+
+@pytest.mark.parametrize(("number", "form"), CASES)
+def test_rows_keys_and_differences(spark: SparkSession, run: Run, histories: Histories, number: int, form: str) -> None:
+    schema, bases = histories.take(number)
+    rng = random.Random(f"{SEED} dynamic {number} {form}")
+    maker = Maker(rng, len(bases))
+    for _ in range(TRIES):
+        one = subject(spark, bases, schema, maker.query(form).text)
+        points = [{b.name: rng.randint(1, b.latest) for b in bases} for _ in range(POINTS)]
+        if check(spark, one, bases, points, run):
+            run.changed[form] += 1
+            return
+
+
+def test_the_run_met_what_it_should(run: Run) -> None:
+    """A form whose rows never changed: then the run says little of it."""
+    print(f"\n{run.windows} windows; not empty: {dict(run.changed)}; {dict(run.types)}")
+    if run.windows < len(CASES) * (POINTS - 1):
+        pytest.skip("a part of the run, or one with failures")
+    for form in {form for _, form in CASES}:
+        assert run.changed[form], f"no change of {form}"
+    for change_type in ("INSERT", "DELETE", "UPDATE_AFTER"):
+        assert run.types[change_type] or not IS_LONG, f"no {change_type}"
