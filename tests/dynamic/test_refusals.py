@@ -17,7 +17,7 @@ QUERIES: list[tuple[str, str | None, str]] = [
     ("SELECT id FROM over_temporary", "UNSUPPORTED_SOURCE", "reads a temporary view"),
     ("SELECT 1 AS a", "UNSUPPORTED_SOURCE", "reads no table"),
     ("VALUES (1), (2)", "UNSUPPORTED_SOURCE", "reads no table"),
-    ("SELECT id FROM t VERSION AS OF 1", "UNSUPPORTED_SOURCE", "reads a table at a fixed version or time"),
+    ("SELECT id FROM t VERSION AS OF 0", "UNSUPPORTED_SOURCE", "reads a table at a fixed version or time"),
     ("SELECT id FROM foreign_table", "UNSUPPORTED_SOURCE", "reads a table that is not a Delta table"),
     ("SELECT id, _metadata.file_path AS f FROM t", "UNSUPPORTED_SOURCE", "shows the column _metadata"),
     ("SELECT id, v AS id FROM t", "RESERVED_COLUMN_NAME", "column id is there twice"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from streamql.errors import StreamqlError
 from tests.dynamic.support import HISTORY, DynamicPlace
 
 GROUPED = "SELECT v, count(*) AS n FROM t GROUP BY v"
@@ -141,7 +141,7 @@ def test_a_replacement_that_cannot_be_made_leaves_the_table(place: DynamicPlace)
 def test_a_first_refresh_that_fails_leaves_nothing(place: DynamicPlace) -> None:
     place.run("INSERT INTO t VALUES (1, 0)")
     before = place.tables()
-    with pytest.raises((StreamqlError, PySparkException), match="DIVIDE_BY_ZERO"):
+    with pytest.raises((Py4JJavaError, PySparkException), match="DIVIDE_BY_ZERO"):
         place.create("SELECT 1 / v AS x FROM t")
     assert place.tables() == before
     place.create("SELECT v AS x FROM t")
