@@ -26,6 +26,7 @@ object StoredQuery {
     val own = session.asInstanceOf[ClassicSession]
     own.withActive {
       val plan = Dataset.ofRows(own, own.sessionState.sqlParser.parsePlan(text)).queryExecution.analyzed
+      if (plan.collectWithSubqueries { case v: View if v.isTempView => v }.nonEmpty) throw Errors("UNSUPPORTED_SOURCE", "TEMPORARY_VIEW")
       val names = plan.schema.fieldNames
       // CREATE may name columns that have one name in the query: Python looks for names that are there twice.
       val shown = names.indices.map(i => s"c$i").toArray

@@ -325,7 +325,7 @@ object WholeQuery {
 
   private def inStream(changeType: Expression, columns: Seq[NamedExpression]): Seq[NamedExpression] = {
     def none(name: String, t: DataType) = Alias(Literal(null, t), name)()
-    Seq(Alias(changeType, "__change_type")(), none("__commit_version", LongType), none("__commit_timestamp", TimestampType)) ++ columns ++
+    Seq(Alias(changeType, Shared.constant("columns", "changeType"))(), none("__commit_version", LongType), none("__commit_timestamp", TimestampType)) ++ columns ++
       Seq("METADATA$ACTION" -> StringType, "METADATA$ISUPDATE" -> BooleanType, "METADATA$ROW_ID" -> StringType, "change$action" -> StringType,
         "change$is_update" -> BooleanType, "change$row_id" -> StringType).map { case (name, t) => none(name, t) }
   }
