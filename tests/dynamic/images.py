@@ -41,6 +41,11 @@ class Image:
     rows: Mapping[Values, tuple[int, Values]]
 
     @property
+    def by_id(self) -> Image:
+        """The rows by their ids. Over several refreshes a key may go and come back, which makes another row of it."""
+        return Image(self.version, {(row_id,): (row_id, values) for row_id, values in self.rows.values()})
+
+    @property
     def bag(self) -> Counter[Values]:
         """The shown rows."""
         return Counter(values for _, values in self.rows.values())

@@ -203,7 +203,7 @@ class Story:
         for table in self.tables:
             assert table.first is not None
             assert table.last is not None
-            want = between(table.first, table.last)
+            want = between(table.first.by_id, table.last.by_id)
             have = shown(self.spark, f"{table.name}_s")
             assert want == have, f"{self.told}\n{table.name}\n{want}\n{have}"
             left = table.first.bag

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.consume.support import findings, start_child
-from tests.dynamic.images import between, image, shown
+from tests.dynamic.images import Image, between, image, shown
 from tests.dynamic.support import DynamicPlace
 from tests.sample import SEED, amount
 
@@ -61,13 +61,13 @@ def refreshes(schema: str) -> list[str]:
     return [f"REFRESH DYNAMIC TABLE {schema}.d2", f"REFRESH DYNAMIC TABLE {schema}.d"]
 
 
-def check(place: DynamicPlace, firsts: dict[str, object]) -> None:
+def check(place: DynamicPlace, firsts: dict[str, Image]) -> None:
     """At the end all is as if one process had done it."""
     place.refresh("d2")
     for name in NAMES:
         last = image(place.spark, f"{place.schema}.{name}")
         assert place.verify(name) == ("EQUAL", len(last.rows), 0, 0)
-        want = between(firsts[name], last)  # type: ignore[arg-type]
+        want = between(firsts[name].by_id, last.by_id)
         assert want == shown(place.spark, f"{name}_s")
         assert want.types, f"{name} has not changed"
     assert place.versions("d")["t"] == place.versions("d2")["t"] == place.latest("t")
@@ -93,7 +93,7 @@ def test_killed_at_any_instant(spark: SparkSession, loaded: DynamicPlace) -> Non
                 child.kill()
             else:
                 raise AssertionError(child.stderr.read() if child.stderr else "")
-    check(place, firsts)  # type: ignore[arg-type]
+    check(place, firsts)
 
 
 def test_two_refreshers_and_a_writer(spark: SparkSession, loaded: DynamicPlace) -> None:
@@ -115,4 +115,4 @@ def test_two_refreshers_and_a_writer(spark: SparkSession, loaded: DynamicPlace) 
             child.kill()
     errors = [child.communicate()[1] for child in children]
     assert said == [None] * len(children), [e[-3000:] for e in errors]
-    check(place, firsts)  # type: ignore[arg-type]
+    check(place, firsts)
