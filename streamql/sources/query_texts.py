@@ -33,4 +33,4 @@ REFUSED: Mapping[str, str] = MappingProxyType(
     }
 )
 
-ACCEPTED = "filters, projections, UNION ALL, and inner and cross joins of Delta tables that track changes"
+ACCEPTED = "filters, projections, UNION ALL, inner and cross joins"

@@ -30,7 +30,7 @@ def find_view(spark: SparkSession, name: Name) -> QuerySource | None:
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
             f"the view {name} {REFUSED[query.refused]}",
-            hint=f"a stream on a view follows {ACCEPTED}; or make streams on its tables",
+            hint=f"streams follow {ACCEPTED}; for other queries, CREATE DYNAMIC TABLE",
             source=str(name),
         )
     return QuerySource(VIEW.name, name, digest_of(query), tuple((part_of(t), t) for t in query.tables))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import Row, SparkSession
@@ -25,14 +26,16 @@ IMAGES = """
 
 
 @pytest.fixture
-def schema(spark: SparkSession) -> str:
+def schema(spark: SparkSession) -> Iterator[str]:
     """A schema with a stream s on t (id, v), behind whose offset the rows 1 and 2 are, and a table `target`."""
     name = fresh_schema(spark, "asof")
     run(spark, f"CREATE TABLE t (id BIGINT, v STRING) {TRACKED}")
     run(spark, "INSERT INTO t VALUES (1, 'a'), (2, 'b')")
     run(spark, "CREATE STREAM s ON TABLE t")
     run(spark, "CREATE TABLE target (what STRING, id BIGINT, v STRING)")
-    return name
+    yield name
+    for view in ("end_of_t", "end_of_batch"):  # other tests list the temporary views of the session
+        spark.catalog.dropTempView(view)
 
 
 def change(spark: SparkSession, n: int = 0) -> None:
@@ -286,7 +289,7 @@ def test_a_consumer_that_waits_reads_the_images_of_what_is_left(spark: SparkSess
 )
 def test_the_end_of_a_batch(spark: SparkSession, schema: str, text: str) -> None:
     """Spark resolves functions before relations, and views and the outer query before subqueries: the batch is known last."""
-    run(spark, "CREATE OR REPLACE TEMP VIEW end_of_batch AS SELECT * FROM t END (STREAM => 's')")
+    run(spark, "CREATE TEMP VIEW end_of_batch AS SELECT * FROM t END (STREAM => 's')")
     run(spark, "UPDATE t SET v = 'c' WHERE id = 1")
     run(spark, "INSERT INTO t VALUES (3, 'x')")
     run(spark, "UPDATE t SET v = 'C' WHERE id = 1")

@@ -204,7 +204,12 @@ def test_candidates_of_commands() -> None:
 
     assert offered("\\s") == ["\\streams"]
     assert offered("\\o ") == ["table", "csv", "tsv", "json", "markdown"]
-    assert offered("\\help create") == ["CREATE STREAM", "CREATE STORAGE CONNECTION", "CREATE EXTERNAL TABLE"]
+    assert offered("\\help create") == [
+        "CREATE STREAM",
+        "CREATE DYNAMIC TABLE",
+        "CREATE STORAGE CONNECTION",
+        "CREATE EXTERNAL TABLE",
+    ]
     assert offered("\\timing o") == ["on", "off"]
     assert not shell_commands.offers_while_typing("SELECT ")
     assert shell_commands.offers_while_typing("SELECT o.")
