@@ -45,7 +45,8 @@ from streamql.dialect.statements import (
     Statement,
 )
 from streamql.engine.ddl import alter_stream, create_stream, drop_stream, set_table_properties
-from streamql.engine.dynamic.ddl import alter_dynamic, create_dynamic, drop_dynamic
+from streamql.engine.dynamic.create import create_dynamic
+from streamql.engine.dynamic.ddl import alter_dynamic, drop_dynamic
 from streamql.engine.dynamic.show import (
     EXPLAIN_COLUMNS,
     HISTORY_COLUMNS,

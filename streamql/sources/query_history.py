@@ -40,8 +40,8 @@ def _named(source: OpenTables, point: Point) -> dict[str, int]:
             what = "no table" if not parts else "several tables"
             raise StreamqlError(
                 "INVALID_POINT_IN_TIME",
-                f"{source.ref.name} reads {what} of the name {name}",
-                hint=f"name its tables so: '{source.latest}'",
+                f"{source.ref.name} reads {what} named {name}",
+                hint=f"write the full names: '{source.latest}'",
                 **point.where,
             )
         at = source.tables[parts[0]].offset_at(Point(version, None, False, point.span))
@@ -68,7 +68,7 @@ def no_versions(source: OpenTables, point: Point) -> StreamqlError:
     """The error for a version, or what is before an offset, of several tables."""
     return StreamqlError(
         "INVALID_POINT_IN_TIME",
-        f"the {source.label} {source.ref.name} reads several tables, each of which has versions of its own",
+        f"the {source.label} {source.ref.name} reads several tables, so one version number does not name an offset",
         hint=f"name a time (TIMESTAMP => …), or the version of each table: '{source.latest}'",
         **point.where,
     )

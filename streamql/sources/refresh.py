@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,20 +19,27 @@ from streamql.sources.dynamic import DynamicTable, all_dynamic
 from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry
 from streamql.sources.protocol import SourceType as Type
 from streamql.sources.query import OpenTables, QuerySource, parts_of
-from streamql.sources.query_texts import REFUSED
+from streamql.sources.query_texts import CURRENT_TABLES_HINT, REFUSED
 from streamql.sources.table import OpenTable, open_table
+
+REPLACED: Mapping[str, str] = MappingProxyType(
+    {
+        "SOURCE_REPLACED": "a table that it reads was replaced",
+        "TEXT_REPLACED": "a view or a function that it reads was replaced",
+    }
+)
 
 
 @dataclass(frozen=True)
 class OpenRefresh(OpenTables):
     """A dynamic table's query and the tables that it reads, found. It is an `OpenSource`, whose changes are what a refresh writes.
 
-    `is_same`: the query reads the tables that it read at the last refresh, and not others under their names.
+    `replaced`: what the query reads otherwise than at the last refresh, a key of `REPLACED`; None: it reads the same.
     """
 
     dynamic: DynamicTable
     whole: WholeQuery
-    is_same: bool
+    replaced: str | None
 
     def check_trackable(self, mode: StreamMode, where: Mapping[str, int]) -> None:
         """Raises CHANGE_TRACKING_DISABLED for the first table that does not track changes."""
@@ -76,7 +84,7 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
         raise StreamqlError(
             "STREAM_SOURCE_MISSING",
             f"the dynamic table {source.name} no longer exists",
-            hint="",
+            hint="SHOW DYNAMIC TABLES and SHOW MATERIALIZED VIEWS list those there are",
             source=str(source.name),
         )
     found, moved = _tables(spark, source)
@@ -88,14 +96,15 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
     is_same = {t.table_id for t in whole.tables} == set(by_id)
     tables = found if is_same else _parts(spark, whole, by_id)
     refs = tuple((part, table.ref) for part, table in tables.items())
+    text_replaced = None if whole.texts == source.texts else "TEXT_REPLACED"
     return OpenRefresh(
         spark,
-        replace(source, name=dynamic.name, tables=refs),
+        replace(source, name=dynamic.name, tables=refs, texts=whole.texts),
         tables,
         dynamic.definition.type.value,
         dynamic,
         whole,
-        is_same,
+        text_replaced if is_same else "SOURCE_REPLACED",
     )
 
 
@@ -142,21 +151,21 @@ def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tup
         raise StreamqlError(
             "STREAM_SOURCE_MISSING",
             f"the query of {dynamic.name} cannot be analysed: {sentence(e)}",
-            hint=f"correct what it reads; or CREATE OR REPLACE {dynamic.label} {dynamic.name} with another query",
+            hint=f"correct the tables and views that it reads; or CREATE OR REPLACE {dynamic.label} {dynamic.name} with another query",
             source=str(dynamic.name),
         ) from e
     if whole.refused is not None:
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
             f"the query of {dynamic.name} {REFUSED[whole.refused]}",
-            hint=f"a {dynamic.definition.type.value} reads Delta tables that track changes, and views of them",
+            hint="leave the column out, or cast it to STRING" if whole.refused == "NO_KEY" else CURRENT_TABLES_HINT,
             source=str(dynamic.name),
         )
     if dynamic.keys and whole.keys and whole.keys != dynamic.keys:  # a view has another query, or a column another type
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
-            f"the query of {dynamic.name} is another one than when it was made: its rows are known by other columns",
-            hint=f"CREATE OR REPLACE {dynamic.label} {dynamic.name}, which fills it anew",
+            f"the query of {dynamic.name} has changed since it was created: other key columns identify its rows now",
+            hint=f"CREATE OR REPLACE {dynamic.label} {dynamic.name}, which computes all rows again",
             source=str(dynamic.name),
         )
     return whole

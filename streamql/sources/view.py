@@ -16,7 +16,7 @@ from streamql.model import SourceType, TableSource
 from streamql.names import Name
 from streamql.sources.protocol import SourceType as Type
 from streamql.sources.query import OpenQuery, QuerySource, not_found
-from streamql.sources.query_texts import ACCEPTED, REFUSED
+from streamql.sources.query_texts import ACCEPTED, CURRENT_TABLES_HINT, NOT_CURRENT_TABLES, REFUSED
 from streamql.sources.table import open_table
 
 
@@ -30,7 +30,9 @@ def find_view(spark: SparkSession, name: Name) -> QuerySource | None:
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
             f"the view {name} {REFUSED[query.refused]}",
-            hint=f"streams follow {ACCEPTED}; for other queries, CREATE DYNAMIC TABLE",
+            hint=CURRENT_TABLES_HINT
+            if query.refused in NOT_CURRENT_TABLES
+            else f"streams follow {ACCEPTED}; for other queries, CREATE DYNAMIC TABLE",
             source=str(name),
         )
     return QuerySource(VIEW.name, name, digest_of(query), tuple((part_of(t), t) for t in query.tables))
@@ -60,7 +62,11 @@ def open_view(spark: SparkSession, source: QuerySource) -> OpenQuery:
         )
     query = query_of_view(spark, source.name)
     if digest_of(query) != source.digest:
-        raise _replaced(source, "has another query than it had when the stream was made")
+        raise _replaced(
+            source,
+            "was given another query after the stream was created",
+            "CREATE OR REPLACE the view with its former query, or ",
+        )
     if [t.table_id for t in query.tables] != [t.table_id for _, t in source.tables]:
         raise _replaced(source, "reads a table that was dropped and created again, or replaced")
     parts = [part for part, _ in source.tables]
@@ -69,10 +75,9 @@ def open_view(spark: SparkSession, source: QuerySource) -> OpenQuery:
     return OpenQuery(spark, QuerySource(source.type_name, source.name, source.digest, found), tables, "view", query)
 
 
-def _replaced(source: QuerySource, what: str) -> StreamqlError:
-    return not_found(
-        source, "view", "STREAM_SOURCE_REPLACED", what, "CREATE OR REPLACE the stream on the view as it is now"
-    )
+def _replaced(source: QuerySource, what: str, first: str = "") -> StreamqlError:
+    hint = f"{first}CREATE OR REPLACE the stream on the view as it is now"
+    return not_found(source, "view", "STREAM_SOURCE_REPLACED", what, hint)
 
 
 def _read(data: Mapping[str, Any]) -> QuerySource:

@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 from streamql import dialect
 from streamql.dialect.dynamic.statements import AlterDynamicTable, CreateDynamicTable, DropDynamicTable
 from streamql.engine.doctor import dynamic as doctor
-from streamql.engine.dynamic import ddl
+from streamql.engine.dynamic import create, ddl
 from tests.consume.support import findings
 from tests.dynamic.support import DynamicPlace
 from tests.sample import sample
 
-STEPS = ("make_backing", "make_view", "_register", "drop_parts", "refresh_created", "_drop")
+STEPS = ("make_backing", "make_view", "_register", "drop_parts", "refresh_created", "_put_back", "drop")
 
 CREATE = "CREATE DYNAMIC TABLE d AS SELECT id FROM t"
 REPLACE = "CREATE OR REPLACE DYNAMIC TABLE d AS SELECT id, v FROM t"
@@ -29,7 +29,7 @@ DEATHS = [
     *(
         (REPLACE, when, step)
         for when in ("before", "after")
-        for step in ("make_backing", "make_view", "_register", "drop_parts")
+        for step in ("make_backing", "_register", "refresh_created", "make_view", "drop_parts")
     ),
     *((RENAME, when, "make_view") for when in ("before", "after")),
     *((DROP, when, "drop_parts") for when in ("before", "after")),
@@ -45,8 +45,10 @@ class Process:
 
     def __init__(self, patch: pytest.MonkeyPatch, when: str, step: str) -> None:
         self.is_dead, self.when, self.step = False, when, step
-        for name in STEPS:
-            patch.setattr(ddl, name, self.mortal(name, getattr(ddl, name)))
+        for module in (create, ddl):
+            for name in STEPS:
+                if hasattr(module, name):
+                    patch.setattr(module, name, self.mortal(name, getattr(module, name)))
 
     def mortal(self, name: str, work: Callable[..., Any]) -> Callable[..., Any]:
         """A step that is run unless the process has died."""
@@ -71,7 +73,7 @@ def run(spark: SparkSession, text: str) -> None:
     """Runs a statement in this thread: what ends a thread of the gateway ends the gateway."""
     statement = dialect.parse(text)
     if isinstance(statement, CreateDynamicTable):
-        ddl.create_dynamic(spark, statement, text)
+        create.create_dynamic(spark, statement, text)
     elif isinstance(statement, AlterDynamicTable):
         ddl.alter_dynamic(spark, statement, text)
     else:
@@ -122,3 +124,16 @@ def test_a_process_that_dies_at_once_after_the_definition_is_there(
             run(place.spark, CREATE)
     assert place.facts()["state"] == "EMPTY"
     assert place.refresh() == {"d": ("REFRESHED", "the first refresh", 1, 0, 0)}
+
+
+def test_a_refresh_goes_on_with_a_replacement_that_died(place: DynamicPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until then the old rows are shown."""
+    place.run("INSERT INTO t VALUES (1, 10)", CREATE)
+    with monkeypatch.context() as patch:
+        Process(patch, "before", "refresh_created")
+        with pytest.raises(Died):
+            run(place.spark, REPLACE)
+    assert place.bag("SELECT * FROM d") == {(1,): 1}
+    assert place.facts()["state"] == "EMPTY"
+    assert place.refresh() == {"d": ("REFRESHED", "the first refresh", 1, 0, 0)}
+    assert place.bag("SELECT * FROM d") == {(1, 10): 1}

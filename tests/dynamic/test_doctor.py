@@ -98,7 +98,7 @@ def test_what_a_crash_left_is_dropped(spark: SparkSession, schema: str, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(ddl, "drop_parts", dies)
         with pytest.raises(SystemExit):
-            ddl._drop(spark, d, "DROP DYNAMIC TABLE d")
+            ddl.drop(spark, d, "DROP DYNAMIC TABLE d")
     assert found(spark, schema) == {}  # it may belong to a statement that is under way
     monkeypatch.setattr(checks, "BEING_MADE_MS", 0)
     name = d.backing.name.object

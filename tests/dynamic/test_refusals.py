@@ -20,9 +20,9 @@ QUERIES: list[tuple[str, str | None, str]] = [
     ("SELECT id FROM t VERSION AS OF 0", "UNSUPPORTED_SOURCE", "reads a table at a fixed version or time"),
     ("SELECT id FROM foreign_table", "UNSUPPORTED_SOURCE", "reads a table that is not a Delta table"),
     ("SELECT id, _metadata.file_path AS f FROM t", "UNSUPPORTED_SOURCE", "shows the column _metadata"),
-    ("SELECT id, v AS id FROM t", "RESERVED_COLUMN_NAME", "column id is there twice"),
-    ("SELECT id AS a, v AS A FROM t", "RESERVED_COLUMN_NAME", "is there twice"),
-    ("SELECT id AS __dynamic_key_1 FROM t", "RESERVED_COLUMN_NAME", "is the name of a key column"),
+    ("SELECT id, v AS id FROM t", "RESERVED_COLUMN_NAME", "column id appears twice"),
+    ("SELECT id AS a, v AS A FROM t", "RESERVED_COLUMN_NAME", "appears twice"),
+    ("SELECT id AS __dynamic_key_1 FROM t", "RESERVED_COLUMN_NAME", "begins with __dynamic_key_"),
     ("SELECT id AS __change_type FROM t", "RESERVED_COLUMN_NAME", "__change_type"),
     ("SELECT map(id, v) AS m FROM t UNION SELECT map(1, 2)", None, "MAP"),
     ("SELECT DISTINCT map(id, v) AS m FROM t", None, ""),
@@ -107,6 +107,13 @@ def test_the_name_is_taken(place: DynamicPlace) -> None:
     ):
         refused = place.refused(text)
         assert refused.code == "NAME_ALREADY_IN_USE", text
+    assert place.verify() == ("EQUAL", 0, 0, 0)
+
+
+def test_the_columns_are_those_of_the_query(place: DynamicPlace) -> None:
+    place.create("SELECT id, v FROM t")
+    for action in ("ADD COLUMN more INT", "RENAME COLUMN v TO w", "DROP COLUMN v", "ALTER COLUMN v COMMENT 'mine'"):
+        assert place.refused(f"ALTER TABLE {place.backing()} {action}").code == "UNSUPPORTED_TARGET", action
     assert place.verify() == ("EQUAL", 0, 0, 0)
 
 

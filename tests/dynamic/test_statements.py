@@ -127,6 +127,7 @@ def test_a_replacement_that_cannot_be_made_leaves_the_table(place: DynamicPlace)
         "SELECT y FROM d2",
         "SELECT no_such FROM t",
         "SELECT id AS __dynamic_key_1 FROM t",
+        "SELECT CAST(raise_error('no') AS BIGINT) AS x FROM t",
     ):
         try:
             place.run(f"CREATE OR REPLACE DYNAMIC TABLE d AS {query}")

@@ -55,6 +55,11 @@ def inserts(*streams: str) -> Act:
     return lambda world, process: world.inserts(process, ("x", "y"), *streams)
 
 
+def refresh(target: str, stream: str) -> Act:
+    """REFRESH of a dynamic table, by its hidden stream."""
+    return lambda world, process: world.refresh(process, target, stream)
+
+
 def ddl(text: str) -> Act:
     """One of our own statements."""
     return lambda world, process: world.ddl(process, text)

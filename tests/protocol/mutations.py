@@ -265,4 +265,5 @@ MUTATIONS = (
     Mutation("an interval from before the wait", "two inserts", old_interval),
     Mutation("one application id for all streams", "two streams in a statement", one_app_id),
     Mutation("a number that each attempt has", "one insert", numbers_that_repeat),
+    Mutation("a refresh without a number", "two refreshes", statement_without_number),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.protocol.cast import ALL, DEATHS, Who, block, ddl, insert, pair, residual, scene, writes, written
+from tests.protocol.cast import ALL, DEATHS, Who, block, ddl, insert, pair, refresh, residual, scene, writes, written
 from tests.protocol.scheduler import LOST
 from tests.protocol.together import together
 
@@ -42,5 +42,25 @@ PARTS = (
         Who("P", ddl("ALTER STREAM s SET OFFSET TO LATEST"), "far"),
         faults=DEATHS | {LOST},
         also=residual,
+    ),
+    scene(
+        "two refreshes",
+        pair("x"),
+        Who("A", refresh("x", "s")),
+        Who("B", refresh("x", "s"), "far"),
+        then=refresh("x", "s"),
+        faults=ALL,
+        schedules=300,
+        meets="fence, statement refused, event refused, STREAM_MOVED",
+    ),
+    scene(
+        "two refreshes of a source that is written",
+        pair("x"),
+        Who("A", refresh("x", "s")),
+        Who("W", writes("s_left")),
+        Who("B", refresh("x", "s")),
+        then=refresh("x", "s"),
+        faults=DEATHS | {LOST},
+        also=written,
     ),
 )

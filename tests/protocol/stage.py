@@ -24,6 +24,7 @@ import streamql.consume.targets as targets
 import streamql.consume.transactions as transactions
 import streamql.delta.jvm as jvm
 import streamql.engine.ddl as ddl
+import streamql.engine.reads as reads
 import streamql.sources.registry as registry
 import streamql.sources.table as sources
 from streamql.model import Interval, Versions
@@ -188,6 +189,7 @@ def stage() -> Iterator[Stage]:
         patch.setattr(jvm, "_packages", WeakKeyDictionary())
         patch.setattr(sources, "change_set", _change_set)
         patch.setattr(registry, "TYPES", {**registry.TYPES, PAIR.name: PAIR})
+        patch.setattr(reads, "HIDDEN_TYPE", PAIR.name)  # refreshes read a pair
         gc.freeze()
         gc.set_threshold(GARBAGE_MAX)
         level = logging.getLogger("streamql").level

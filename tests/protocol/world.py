@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 from streamql import engine
 from streamql.catalog import tables
 from streamql.catalog.store import catalog_of
-from streamql.consume import consume, transactions
+from streamql.consume import consume, transactions, wait_until_free
 from streamql.delta.command import Command
+from streamql.engine.reads import refresh_reading
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Parts, Position
 from streamql.names import Name
@@ -223,12 +224,43 @@ class World:
         streams: Sequence[str],
         analyse: Callable[[], Sequence[Write]],
     ) -> None:
-        command = self.look(
-            "analyses the statement",
-            lambda: ConsumeCommand(self, text, [self.read(spark, s, text) for s in streams], analyse()),
-        )
+        self._run(spark, outcome, text, lambda: [self.read(spark, s, text) for s in streams], analyse)
+
+    def _run(
+        self,
+        spark: SparkSession,
+        outcome: Outcome,
+        text: str,
+        read: Callable[[], Sequence[Read]],
+        analyse: Callable[[], Sequence[Write]],
+    ) -> None:
+        command = self.look("analyses the statement", lambda: ConsumeCommand(self, text, read(), analyse()))
         outcome.took = command.took
         outcome.rows = list(consume(spark, Command(spark, command)))
+
+    def refresh(self, process: Process, target: str, stream: str) -> None:
+        """REFRESH of a dynamic table: its hidden stream is waited for, and then read through the newest versions, if it has not moved."""
+        spark = session_of(process)
+        outcome = self._outcome(f"REFRESH {target}")
+        try:
+            state = catalog_of(spark).find(spark, Name("spark_catalog", "db", stream))
+            assert state is not None
+            state = wait_until_free(spark, state)
+            through = self.look("looks at the sources", lambda: self.latest(state.stream.source.path))
+            if through != state.offset.position:
+                call = (state.stream.uuid, str(through), "{}", str(state.sequence))
+                self._run(
+                    spark, outcome, outcome.text, lambda: [self._refreshed(spark, call)], lambda: [self.appends(target)]
+                )
+        except Exception as e:
+            outcome.error = e
+        outcome.ended = True
+        self._tell(outcome)
+
+    def _refreshed(self, spark: SparkSession, call: Sequence[str]) -> Read:
+        with self.scheduler.undisturbed():
+            reading = refresh_reading(spark, call)
+        return Read(reading.token, reading.frame)  # type: ignore[arg-type]
 
     def inserts(self, process: Process, targets: Sequence[str], *streams: str) -> None:
         """FROM the streams INSERT INTO each of the targets."""

@@ -1,15 +1,15 @@
 """Refreshes dynamic tables and materialized views: all, some, or those that are due; once, or as a
 scheduler. For cron, systemd or a terminal; no service is needed.
 
-A table is refreshed behind the dynamic tables that it reads, which are refreshed with it. All
-tables of a run are computed from one set of versions of the tables below them, so that they show
-one moment. A table that fails holds up only those that read it.
+A refresh of a table first refreshes the dynamic tables that it reads. A run reads each source table
+at one version, so that the tables that it refreshes are consistent with each other. If a table
+fails, the run skips only the tables that read it.
 
 Safe to run twice at once. A refresh is one commit, made once. A table that another process
 refreshes is waited for (spark.streamql.busyTimeout, 90s), and what that process did is not done
-again; where it is ahead, the run begins anew from newer versions.
+again. If that process read newer versions, this run starts again with newer versions.
 
-  --due   refreshes what the schedules ask for now:
+  --due   refreshes the tables that are due by their schedules:
             TARGET_LAG = '10 minutes'   the oldest change that the table does not show will be older
                                         than the target when a refresh has ended: its age, and what
                                         the last refreshes took
@@ -18,8 +18,8 @@ again; where it is ahead, the run begins anew from newer versions.
             TARGET_LAG = DOWNSTREAM     a table that reads it is due
           Tables without a schedule, suspended ones, and those that read a suspended one are not
           due. A table that was never filled is due at once.
-  --loop  does so until it is stopped, and sleeps until the next table is due, at most 30 s. A table
-          that failed is tried again after 10 s, then 20 s, 40 s … 10 min.
+  --loop  runs --due until it is stopped. Between runs it sleeps until the next table is due, at most
+          30 s. After a failure it waits 10 s, then 20 s, 40 s … 10 min, before it tries the table again.
 
 SIGTERM or Ctrl-C lets the running refreshes end, then the command ends; a second one cancels them:
 each has then either committed, or done nothing.
@@ -98,9 +98,14 @@ def arguments(parser: Parser) -> None:
     """Its own options."""
     parser.epilog = EPILOG
     add = parser.add_argument
-    add("names", nargs="*", metavar="NAME", help="those to refresh (all, or all of --database)")
-    add("--due", action="store_true", help="only those that their schedules ask for now")
-    add("--loop", action="store_true", help="those that are due, again and again, until it is stopped")
+    add(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="tables to refresh (all that are not suspended; of --database, if given)",
+    )
+    add("--due", action="store_true", help="only the tables that are due now")
+    add("--loop", action="store_true", help="--due again and again, until it is stopped")
     add("--jobs", metavar="N", type=number, default=1, help="how many tables refresh at once (%(default)s)")
     add("--events", metavar="FILE", type=lambda text: Path(path_text(text)), help="where events are appended (stderr)")
 

@@ -24,8 +24,8 @@ DYNAMIC_TOPICS = (
         "The table holds the rows of its query. A refresh writes only the rows that differ, so a stream on the table shows "
         "minimal changes. TARGET_LAG says how old the rows may become, REFRESH INTERVAL when refreshes begin, and DOWNSTREAM "
         "that the table is refreshed with those that read it. No service refreshes it: streamql refresh --loop does, or "
-        "streamql refresh --due from cron. Without a schedule only statements refresh it. A materialized view is the same "
-        "under another name.",
+        "streamql refresh --due from cron. A table without a schedule is refreshed by REFRESH, by streamql refresh without --due, "
+        "and before a table that reads it. A materialized view is the same under another name.",
         (
             """CREATE DYNAMIC TABLE totals TARGET_LAG = '10 minutes' AS
 SELECT id % 2 = 1 AS is_odd, sum(amount) AS amount FROM orders GROUP BY id % 2 = 1;""",
@@ -46,11 +46,11 @@ SELECT * FROM totals WHERE amount > 10;""",
     ),
     Topic(
         "REFRESH DYNAMIC TABLE",
-        "refresh now; say what a refresh would do; prove it",
+        "refresh now; say what a refresh would do; compare the table with its query",
         (REFRESH_DYNAMIC_GRAMMAR, EXPLAIN_REFRESH_GRAMMAR, VERIFY_DYNAMIC_GRAMMAR),
-        "REFRESH also refreshes the dynamic tables that the table reads, all from one set of versions of the tables below. "
-        "EXPLAIN REFRESH runs nothing. VERIFY computes the query again at the versions of the last refresh, and compares all "
-        "rows.",
+        "REFRESH first refreshes the dynamic tables that the table reads, all from one set of versions of the tables below. "
+        "EXPLAIN REFRESH shows what a refresh would do, and writes nothing. VERIFY computes the query again at the versions of "
+        "the last refresh, and compares all rows.",
         (
             "INSERT INTO orders VALUES (7, 70);",
             "EXPLAIN REFRESH DYNAMIC TABLE totals;",
@@ -94,8 +94,8 @@ SELECT * FROM totals WHERE amount > 10;""",
         "ALTER DYNAMIC TABLE",
         "suspend, resume, another schedule; drop",
         (ALTER_DYNAMIC_GRAMMAR, DROP_DYNAMIC_GRAMMAR),
-        "A suspended table is refreshed only by statements and by its name on the command line, and holds up the tables that read "
-        "it. Streams on a table outlive a RENAME, not a DROP.",
+        "Only REFRESH and streamql refresh NAME refresh a suspended table. Tables that read it are not refreshed. A stream on the "
+        "table continues after RENAME, and raises STREAM_SOURCE_MISSING after DROP.",
         (
             "ALTER DYNAMIC TABLE totals SET TARGET_LAG = '1 hour';",
             "ALTER MATERIALIZED VIEW large SUSPEND;",

@@ -22,7 +22,7 @@ from streamql.errors import StreamqlError
 from streamql.names import Name, quote
 from streamql.sources.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic
 from streamql.sources.query import QuerySource
-from streamql.sources.refresh import open_refresh
+from streamql.sources.refresh import REPLACED, open_refresh
 from streamql.times import HOUR_MS, duration, now_ms
 
 LATE_TIMES = 2
@@ -84,8 +84,8 @@ def _problems(spark: SparkSession, table: DynamicTable, facts: DynamicFacts) -> 
     state = catalog_of(spark).by_uuid(spark, table.stream_id)
     if state is not None and isinstance(state.stream.source, QuerySource):
         opened = open_refresh(spark, state.stream.source)  # raises what is wrong with the query
-        if not opened.is_same:
-            what = "a table that it reads was replaced since its last refresh, which the next refresh follows"
+        if opened.replaced is not None:
+            what = f"{REPLACED[opened.replaced]} since its last refresh, which the next refresh follows"
             yield Problem(Finding(name, "warning", "STREAM_SOURCE_REPLACED", what, f"REFRESH {table.label} {name}"))
         for source in opened.tables.values():
             source.check_trackable(state.stream.mode, {})

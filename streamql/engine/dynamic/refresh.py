@@ -20,13 +20,14 @@ from streamql.delta.jvm import sentence
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
 from streamql.dialect import quote_string
+from streamql.engine.dynamic.tables import show_rows, shown_names
 from streamql.engine.dynamic.written import drop_duplicates, note, refresh_after, written_by_others
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, StreamMode, is_ordered
 from streamql.names import quote
 from streamql.sources.dynamic import DynamicTable, all_dynamic
 from streamql.sources.query import QuerySource, parts_of
-from streamql.sources.refresh import OpenRefresh, open_refresh
+from streamql.sources.refresh import REPLACED, OpenRefresh, open_refresh
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
@@ -36,7 +37,7 @@ REFRESHED, UNCHANGED = "REFRESHED", "UNCHANGED"
 REASONS = {
     "FIRST": "the first refresh",
     "CHANGED": "its sources changed",
-    "SOURCE_REPLACED": "a source was replaced",
+    **REPLACED,
     "WRITTEN_BY_OTHERS": "another statement wrote into the table",
 }
 
@@ -84,11 +85,11 @@ def explain(spark: SparkSession, table: DynamicTable) -> list[tuple[str, str | N
         ("reason", None if reason is None else REASONS[reason]),
         ("why_not_incremental", "refreshes compute the whole query, and write the rows that differ"),
     ]
+    names = shown_names(spark)
     for part, version in parts_of(through).items():
         since = after.get(part)
-        facts.append(
-            (f"versions of {part}", f"after {since}, through {version}" if since is not None else f"{version}")
-        )
+        what = f"after {since}, through {version}" if since is not None else f"{version}"
+        facts.append((f"versions of {names.get(part, part)}", what))
     return facts
 
 
@@ -116,6 +117,8 @@ def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str,
         if reason != "CHANGED" and written_by_others(spark, table):
             drop_duplicates(spark, table)
         version, rows = _write(spark, table, state, through, reason)
+        if reason == "FIRST":
+            show_rows(spark, table)
         return _result(table, REFRESHED, reason, version, rows, started)
     except Overtaken:
         raise
@@ -138,7 +141,7 @@ def _free(spark: SparkSession, table: DynamicTable) -> StreamState:
     if state is None:
         raise StreamqlError(
             "DYNAMIC_TABLE_NOT_FOUND",
-            f"{table.name} was dropped meanwhile",
+            f"another process dropped {table.name} during this refresh",
             hint="SHOW DYNAMIC TABLES lists those there are",
         )
     return wait_until_free(spark, state)
@@ -152,19 +155,22 @@ def _due(
     assert isinstance(source, QuerySource)
     assert isinstance(state.offset.position, Parts)
     written = written_by_others(spark, table)
-    if not state.offset.initial and not written and _is_current(spark, source, state, pinned):
+    # Views and functions have no versions: their texts must be looked at.
+    is_settled = not state.offset.initial and not written and not source.texts
+    if is_settled and _is_current(spark, source, state, pinned):
         return None, None, state.offset.position
     opened = open_refresh(spark, source)
     opened.check_trackable(StreamMode.STANDARD, {})
     through = Parts.of({part: pinned.get(t.ref.table_id, t.latest) for part, t in opened.tables.items()})
-    if not opened.is_same or set(parts_of(through)) != set(parts_of(state.offset.position)):
+    at = parts_of(state.offset.position)
+    if opened.replaced == "SOURCE_REPLACED" or set(parts_of(through)) != set(at) or _is_put_back(opened, source, at):
         return "SOURCE_REPLACED", opened, through
-    if not is_ordered(state.offset.position, through):
-        if state.offset.initial:
-            return "FIRST", opened, through
-        raise Overtaken
     if state.offset.initial:
         return "FIRST", opened, through
+    if not is_ordered(state.offset.position, through):
+        raise Overtaken
+    if opened.replaced is not None:
+        return opened.replaced, opened, through
     if written:
         return "WRITTEN_BY_OTHERS", opened, through
     interval = Interval(state.offset.position, through)
@@ -172,12 +178,23 @@ def _due(
 
 
 def _is_current(spark: SparkSession, source: QuerySource, state: StreamState, pinned: Mapping[str, int]) -> bool:
-    """Whether the tables that a query reads are where they were at its last refresh, by two looks at each log."""
+    """Whether the tables that a query reads are where they were at its last refresh."""
     at = parts_of(state.offset.position)
     now = latest_versions(spark, sorted({t.path for _, t in source.tables}))
     return all(
-        now[t.path].table_id == t.table_id and pinned.get(t.table_id, now[t.path].version) == at[part]
+        now[t.path].table_id == t.table_id
+        and pinned.get(t.table_id, now[t.path].version) == at[part]
+        and (t.seen is None or t.seen[0] != now[t.path].version or t.seen[1] == now[t.path].time_ms)
         for part, t in source.tables
+    )
+
+
+def _is_put_back(opened: OpenRefresh, source: QuerySource, at: Mapping[str, int]) -> bool:
+    """Whether a table was put back from a copy of its files, and so lacks the version that the query was computed at."""
+    known = {part: t.seen for part, t in source.tables}
+    return any(
+        t.latest < at[part] or ((seen := known.get(part)) is not None and not t.has_history(seen))
+        for part, t in opened.tables.items()
     )
 
 

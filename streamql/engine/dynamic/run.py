@@ -134,7 +134,9 @@ def _run(
             continue
         return [one.done[uid] for uid in order if uid in one.done]
     busy = StreamqlError(
-        "STREAM_BUSY", f"others keep refreshing {wanted[0].name} and what it reads", hint="run the statement again"
+        "STREAM_BUSY",
+        f"other processes keep refreshing {wanted[0].name} or a dynamic table that it reads",
+        hint="run the statement again",
     )
     if is_strict:
         raise busy
@@ -145,7 +147,7 @@ def _suspended(table: DynamicTable, reader: DynamicTable) -> StreamqlError:
     return StreamqlError(
         "DYNAMIC_TABLE_SUSPENDED",
         f"the {table.definition.type.value} {table.name}, which {reader.name} reads, is suspended",
-        hint=f"ALTER {table.label} {table.name} RESUME; or REFRESH {table.label} {table.name}, and then this one",
+        hint=f"ALTER {table.label} {table.name} RESUME; or streamql refresh {table.name} {reader.name}",
     )
 
 

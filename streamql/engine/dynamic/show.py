@@ -22,7 +22,7 @@ from streamql.engine.ddl import place_of
 from streamql.engine.dynamic.refresh import REASONS, Result, explain
 from streamql.engine.dynamic.run import run
 from streamql.engine.dynamic.status import DynamicStatus, Refresh, newest_refreshes, refreshes, statuses
-from streamql.engine.dynamic.tables import need_dynamic
+from streamql.engine.dynamic.tables import need_dynamic, shown_names
 from streamql.engine.dynamic.verify import verify
 from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern, listed_schema, time_text
 from streamql.sources.dynamic import DynamicTable, Schedule, all_dynamic
@@ -107,7 +107,7 @@ def describe_dynamic_table(spark: SparkSession, statement: DescribeDynamicTable)
         ("lag_seconds", str(status.lag_ms // 1000)),
         ("has_changes", "true" if status.behind_since_ms is not None else "false"),
         ("refresh_mode", table.refresh_mode),
-        ("source_versions", None if status.positions is None else json.dumps(status.positions, sort_keys=True)),
+        ("source_versions", None if status.positions is None else positions_text(spark, status.positions)),
         ("reads", ", ".join(status.reads) or None),
         ("refreshing_now", "true" if status.is_refreshing else "false"),
         ("last_refresh", None if last is None else time_text(spark, last.ended_ms)),
@@ -147,7 +147,7 @@ def show_refresh_history(spark: SparkSession, statement: ShowRefreshHistory) -> 
             r.ended_ms,
             r.ended_ms - r.started_ms,
             *_counts(r.rows),
-            r.positions,
+            None if r.positions is None else positions_text(spark, json.loads(r.positions)),
             r.version,
             r.error,
         ]
@@ -192,7 +192,7 @@ def verify_dynamic_table(spark: SparkSession, statement: VerifyDynamicTable) -> 
         found.rows,
         found.missing,
         found.unexpected,
-        json.dumps(found.positions, sort_keys=True),
+        positions_text(spark, found.positions),
     ]
     return small_frame(spark, VERIFY_COLUMNS, [row])
 
@@ -200,6 +200,12 @@ def verify_dynamic_table(spark: SparkSession, statement: VerifyDynamicTable) -> 
 def explain_refresh(spark: SparkSession, statement: ExplainRefresh) -> DataFrame:
     """What a refresh would do now, a row a fact; it does nothing."""
     return small_frame(spark, EXPLAIN_COLUMNS, [[k, v] for k, v in explain(spark, _need(spark, statement))])
+
+
+def positions_text(spark: SparkSession, positions: Mapping[str, int]) -> str:
+    """Versions by table as JSON. A dynamic table has its own name there, and not that of the table that its rows are in."""
+    names = shown_names(spark)
+    return json.dumps({names.get(part, part): version for part, version in positions.items()}, sort_keys=True)
 
 
 def _need(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
@@ -17,7 +18,7 @@ from streamql.model import TableSource
 from streamql.names import Name, quote
 from streamql.shared import constants
 from streamql.sources.dynamic import DynamicTable, all_dynamic, find_dynamic
-from streamql.sources.refresh import analysed
+from streamql.sources.refresh import analysed, part_of
 
 MARK = constants("properties")["dynamicTable"]
 """The property of the backing table and of the view: the id of the definition."""
@@ -84,6 +85,13 @@ def make_view(spark: SparkSession, dynamic: DynamicTable, comments: Mapping[str,
     )
 
 
+def show_rows(spark: SparkSession, dynamic: DynamicTable) -> None:
+    """Lets the view of the name show the rows, if a CREATE OR REPLACE that died has left it with those of the table before."""
+    mark = mark_of(spark, dynamic.name)
+    if mark is not None and mark != dynamic.definition.uuid:
+        make_view(spark, dynamic, {}, replace=True)
+
+
 def comments_of(spark: SparkSession, dynamic: DynamicTable) -> dict[str, str | None]:
     """The comments of the columns that a dynamic table shows."""
     if mark_of(spark, dynamic.name) != dynamic.definition.uuid:
@@ -100,6 +108,11 @@ def drop_parts(spark: SparkSession, dynamic: DynamicTable, *, view: bool = True)
     own.sql(f"DROP TABLE IF EXISTS {dynamic.backing.name.sql}")
 
 
+def shown_names(spark: SparkSession) -> dict[str, str]:
+    """The names of dynamic tables by those that positions have for the tables of their rows."""
+    return {part_of(t.backing): part_of(replace(t.backing, name=t.name)) for t in all_dynamic(spark)}
+
+
 def mark_of(spark: SparkSession, name: Name) -> str | None:
     """The id of the definition that a view was made for. None: there is no view of the name, or it is another one."""
     if look_up(spark, name).type != "view":
@@ -114,6 +127,17 @@ def is_left_over(spark: SparkSession, name: Name) -> bool:
     if mark is None:
         return False
     return mark not in {t.definition.uuid for t in all_dynamic(spark) if t.name.key == name.key}
+
+
+def drop_left_over(spark: SparkSession, name: Name) -> None:
+    """Drops a view of the name that `is_left_over`."""
+    if is_left_over(spark, name):
+        dynamic_session(spark).sql(f"DROP VIEW IF EXISTS {name.sql}")
+
+
+def hidden_name(name: Name) -> Name:
+    """What the ledger calls the refreshes of a dynamic table."""
+    return Name(name.catalog, name.schema, f"{name.object}$refresh")
 
 
 def with_names(schema: Mapping[str, object], names: Sequence[str]) -> str:

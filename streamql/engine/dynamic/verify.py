@@ -18,7 +18,7 @@ from streamql.names import quote
 from streamql.sources.dynamic import DynamicTable
 from streamql.sources.query import QuerySource, parts_of
 from streamql.sources.query_texts import REFUSED
-from streamql.sources.refresh import open_refresh
+from streamql.sources.refresh import REPLACED, open_refresh
 
 ATTEMPTS_MAX = 10
 """How often a comparison begins anew because the table was refreshed meanwhile."""
@@ -48,19 +48,23 @@ def verify(spark: SparkSession, table: DynamicTable) -> Verified:
         state = wait_until_free(spark, state)
         if backing.latest().version == latest.version:  # else a refresh has committed in between
             return _compared(spark, table, state, backing.rows(latest))
-    raise StreamqlError("STREAM_BUSY", f"others keep refreshing {table.name}", hint="run the statement again")
+    raise StreamqlError("STREAM_BUSY", f"other processes keep refreshing {table.name}", hint="run the statement again")
 
 
 def _compared(spark: SparkSession, table: DynamicTable, state: StreamState, rows: DataFrame) -> Verified:
     assert isinstance(state.stream.source, QuerySource)
     if state.offset.initial:
-        raise _not_verifiable(table, "it was not refreshed since it was made, or since a source was replaced")
+        raise _not_verifiable(
+            table, "it has not been refreshed since it was created, or since a table that it reads was replaced"
+        )
     opened = open_refresh(spark, state.stream.source)
     if opened.whole.varies is not None:
-        why = f"its query {REFUSED[opened.whole.varies]}, so that each run has other rows"
-        raise _not_verifiable(table, why, f"CREATE OR REPLACE {table.label} {table.name} AS a query without that")
-    if not opened.is_same:
-        raise _not_verifiable(table, "a table that it reads was replaced")
+        why = f"its query {REFUSED[opened.whole.varies]}, so its rows differ from run to run"
+        raise _not_verifiable(
+            table, why, f"CREATE OR REPLACE {table.label} {table.name} AS …, with a query that does not use it"
+        )
+    if opened.replaced is not None:
+        raise _not_verifiable(table, REPLACED[opened.replaced])
     positions = parts_of(state.offset.position)
     versions = {t.ref.table_id: positions[part] for part, t in opened.tables.items()}
     stored = comparable(rows, table.columns).persist()

@@ -2,7 +2,7 @@ package org.apache.spark.sql.streamql
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, V2WriteCommand}
+import org.apache.spark.sql.catalyst.plans.logical.{AddColumns, AlterColumns, DropColumns, LogicalPlan, RenameColumn, ReplaceColumns, V2WriteCommand}
 import org.apache.spark.sql.delta.{DeltaDynamicPartitionOverwriteCommand, DeltaLog}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.{DeleteCommand, MergeIntoCommand, RestoreTableCommand, TruncateDeltaTableCommand, UpdateCommand}
@@ -18,7 +18,7 @@ object DynamicTables {
   /** Whether the session is one in which streamql makes, fills or drops a dynamic table. */
   def isOurs(session: SparkSession): Boolean = session.conf.getOption(OURS).isDefined
 
-  /** Refuses a statement that writes the rows of a dynamic table. */
+  /** Refuses a statement that writes the rows of a dynamic table, or changes the columns of the table that they are in. */
   def guard(session: SparkSession, plan: LogicalPlan): Unit = written(session, plan).foreach { log =>
     if (log.unsafeVolatileSnapshot.metadata.configuration.contains(MARK))
       throw Errors("UNSUPPORTED_TARGET", "DYNAMIC_TABLE", "table" -> log.dataPath.getName)
@@ -33,6 +33,11 @@ object DynamicTables {
     case o: DeltaDynamicPartitionOverwriteCommand => Some(o.deltaTable.deltaLog)
     case t: TruncateDeltaTableCommand => t.children.headOption.flatMap(logOf)
     case s: SaveIntoDataSourceCommand if s.dataSource.isInstanceOf[DeltaDataSource] => s.options.get("path").map(DeltaLog.forTable(session, _))
+    case c: AddColumns => logOf(c.table)
+    case c: ReplaceColumns => logOf(c.table)
+    case c: DropColumns => logOf(c.table)
+    case c: RenameColumn => logOf(c.table)
+    case c: AlterColumns => logOf(c.table)
     case _ => None
   }
 

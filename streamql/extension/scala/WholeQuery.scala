@@ -5,6 +5,7 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.sql.DataFrame
+import org.apache.spark.sql.catalyst.analysis.{SQLFunctionNode, SQLScalarFunction}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans._
@@ -19,18 +20,21 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
   private val plan = InlineCTE(alwaysInline = true)(analyzed).transformUpWithSubqueries {
     case a: SubqueryAlias => a.child
     case v: View if !v.isTempView => v.child
+    case f: SQLFunctionNode => f.child
     case h: ResolvedHint => h.child
   }
   private val leaves = plan.collectWithSubqueries { case p if p.children.isEmpty => p }
     .filterNot(l => l.isInstanceOf[LocalRelation] || l.isInstanceOf[OneRowRelation] || l.isInstanceOf[Range])
 
   /** {refused: why it cannot be the query of a dynamic table}, or {tables: [{name, path, id}], varies: why its rows differ from run to run
-   * over the same tables (null: they do not), keys: none if a table does not track its rows, columns: their schema as JSON}. */
+   * over the same tables (null: they do not), keys: none if a table does not track its rows, columns: their schema as JSON, texts: those of the
+   * views and SQL functions that it reads, each once}. */
   def describe: String = {
     val node = mapper.createObjectNode()
     try {
       if (plan.containsTempView) throw new Untracked("TEMPORARY_VIEW")
       leaves.foreach(TrackedQuery.checkLeaf)
+      TrackedQuery.checkCopies(leaves)
       val list = node.putArray("tables")
       leaves.map(TrackedQuery.tableOf).groupBy(_.id).values.map(_.head).toSeq.sortBy(_.name.mkString(".")).foreach { t =>
         val one = list.addObject()
@@ -42,6 +46,8 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
       if (isTracked) keyed.keyNames.foreach(names.add)
     } catch { case e: Untracked => node.put("refused", e.what) }
     node.put("varies", varies.orNull)
+    val said = node.putArray("texts")
+    texts.foreach(said.add)
     node.set[com.fasterxml.jackson.databind.JsonNode]("columns", mapper.readTree(analyzed.schema.asNullable.json))
     node.toString
   }
@@ -54,6 +60,13 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
   private def isTracked: Boolean = leaves.map(TrackedQuery.tableOf).forall { t =>
     val s = Newest.of(t.log)
     RowTracking.isEnabled(s.protocol, s.metadata)
+  }
+
+  private def texts: Seq[String] = {
+    val views = analyzed.collectWithSubqueries { case v: View => s"${v.desc.identifier.unquotedString}: ${v.desc.viewText.getOrElse("")}" }
+    val tables = analyzed.collectWithSubqueries { case f: SQLFunctionNode => f.function }
+    val scalars = analyzed.collectWithSubqueries { case p => p.expressions.flatMap(_.collect { case f: SQLScalarFunction => f.function }) }.flatten
+    (views ++ (tables ++ scalars).map(f => s"${f.name.unquotedString}: ${f.exprText.orElse(f.queryText).getOrElse("")}")).distinct.sorted
   }
 
   private def varies: Option[String] = try {

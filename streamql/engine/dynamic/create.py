@@ -1,0 +1,278 @@
+"""CREATE of dynamic tables and materialized views."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.definitions import Entry
+from streamql.catalog.events import stream_event
+from streamql.catalog.identity import user_of
+from streamql.catalog.states import StreamState
+from streamql.catalog.store import catalog_of
+from streamql.changes.schema import check_names
+from streamql.consume import force_release, transactions
+from streamql.delta.names import SESSION_CATALOG, qualify
+from streamql.delta.whole import query_properties
+from streamql.dialect.dynamic.statements import (
+    CreateDynamicTable,
+)
+from streamql.engine.ddl import check_free, place_of
+from streamql.engine.dynamic.ddl import drop, label_of, schedule_of
+from streamql.engine.dynamic.graph import in_order
+from streamql.engine.dynamic.run import reads_of, refresh_created
+from streamql.engine.dynamic.tables import (
+    drop_left_over,
+    drop_parts,
+    hidden_name,
+    make_backing,
+    make_view,
+    with_names,
+)
+from streamql.errors import StreamqlError
+from streamql.model import Offset, Parts, Stream, StreamMode, TableSource
+from streamql.names import Name
+from streamql.shared import constants
+from streamql.sources.definitions import Definition, DefinitionType
+from streamql.sources.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic, find_dynamic
+from streamql.sources.protocol import HIDDEN_TYPE
+from streamql.sources.query import QuerySource
+from streamql.sources.refresh import analysed, part_of
+from streamql.sources.table import open_table
+from streamql.times import now_ms
+
+log = logging.getLogger("streamql")
+
+KEY_PREFIX = constants("dynamicTables")["keyPrefix"]
+
+
+def create_dynamic(spark: SparkSession, statement: CreateDynamicTable, text: str) -> None:
+    """Makes a dynamic table or a materialized view, and fills it unless the statement says otherwise. Raises NAME_ALREADY_IN_USE,
+    SCHEMA_NOT_FOUND, UNSUPPORTED_SOURCE, UNSUPPORTED_CLAUSE, CHANGE_TRACKING_DISABLED, RESERVED_COLUMN_NAME, what Spark says of the query,
+    and what the refresh raises: then nothing is left of the table."""
+    transactions.refuse_in_block(spark, f"CREATE {label_of(statement)}")
+    name, where = qualify(spark, statement.name), place_of(statement.name_span)
+    old = find_dynamic(spark, name)
+    if old is not None and statement.if_not_exists:
+        return
+    if old is not None and not statement.or_replace:
+        raise StreamqlError(
+            "NAME_ALREADY_IN_USE",
+            f"the {old.definition.type.value} {name} exists",
+            hint=f"CREATE OR REPLACE {old.label}, or CREATE {old.label} IF NOT EXISTS",
+            **where,
+        )
+    if old is None:
+        _check_name(spark, statement, name)
+    for clause in statement.unused:
+        log.warning("%s has no effect: refreshes run in the session of the REFRESH statement", clause)
+    made, state = _planned(spark, statement, name, text)
+    if old is not None:
+        _check_cycle(spark, old, state, statement)
+    made = replace(made, backing=make_backing(spark, made, statement))
+    if old is None:
+        _create(spark, made, state, statement, text)
+    else:
+        _replace(spark, old, made, state, statement, text)
+
+
+def _create(
+    spark: SparkSession, made: DynamicTable, state: StreamState, statement: CreateDynamicTable, text: str
+) -> None:
+    try:
+        make_view(spark, made, dict(statement.columns), replace=False)
+        _register(spark, made, state, [stream_event("created", state, now_ms(), user_of(spark), text)])
+    except BaseException:
+        drop_parts(spark, made)
+        raise
+    if statement.is_initialized:
+        try:
+            refresh_created(spark, made)
+        except BaseException:
+            drop(spark, made, text)
+            raise
+
+
+def _replace(
+    spark: SparkSession,
+    old: DynamicTable,
+    made: DynamicTable,
+    state: StreamState,
+    statement: CreateDynamicTable,
+    text: str,
+) -> None:
+    """Puts one table in the place of another. The view shows the rows of the old one until the new one is filled. If that fails, the old
+    definition comes back."""
+    catalog, now, user = catalog_of(spark), now_ms(), user_of(spark)
+    was = catalog.by_uuid(spark, old.stream_id)
+    assert was is not None
+    last = force_release(spark, was)
+    gone = next(s for s in last.after if s.stream.uuid == old.stream_id).next()
+    events = [
+        stream_event("created", state, now, user, text),
+        *last.events,
+        stream_event("dropped", gone, now, user, text),
+    ]
+    try:
+        _register(spark, made, state, events, before=[old.definition, *last.before])
+    except BaseException:
+        drop_parts(spark, made, view=False)
+        raise
+    try:
+        if statement.is_initialized:
+            refresh_created(spark, made)
+        make_view(spark, made, dict(statement.columns), replace=True)
+    except BaseException:
+        _put_back(spark, old, gone.next(), made, text)
+        raise
+    drop_parts(spark, old, view=False)
+
+
+def _put_back(spark: SparkSession, old: DynamicTable, was: StreamState, made: DynamicTable, text: str) -> None:
+    """Registers a table again whose replacement could not be filled. If others have changed the replacement meanwhile, it stays."""
+    catalog, now, user = catalog_of(spark), now_ms(), user_of(spark)
+    state = catalog.by_uuid(spark, made.stream_id)
+    if state is None:
+        return
+    last = force_release(spark, state)
+    gone = next(s for s in last.after if s.stream.uuid == made.stream_id).next()
+    events = [
+        *last.events,
+        stream_event("dropped", gone, now, user, text),
+        stream_event("created", was, now, user, old.definition.text),
+    ]
+    definition = replace(old.to_definition(), sequence=old.definition.sequence + 2)
+    if catalog.commit(spark, [made.to_definition(), *last.before], [definition, was, None], events):
+        drop_parts(spark, made, view=False)
+
+
+def _check_name(spark: SparkSession, statement: CreateDynamicTable, name: Name) -> None:
+    where = place_of(statement.name_span)
+    if name.catalog != SESSION_CATALOG:
+        raise StreamqlError(
+            "UNSUPPORTED_CLAUSE",
+            f"a {label_of(statement).lower()} must be in {SESSION_CATALOG}: the catalog {name.catalog} does not support views",
+            hint=f"CREATE {label_of(statement)} {SESSION_CATALOG}.schema.{name.object}",
+            **where,
+        )
+    if catalog_of(spark).find(spark, name) is not None:
+        raise StreamqlError("NAME_ALREADY_IN_USE", f"{name} is a stream", hint="choose another name", **where)
+    drop_left_over(spark, name)
+    check_free(spark, name, statement.name_span)
+
+
+def _planned(
+    spark: SparkSession, statement: CreateDynamicTable, name: Name, text: str
+) -> tuple[DynamicTable, StreamState]:
+    """The definition, whose backing table has no id yet, and the hidden stream."""
+    where = place_of(statement.name_span)
+    if statement.refresh_mode == "INCREMENTAL":
+        raise StreamqlError(
+            "UNSUPPORTED_CLAUSE",
+            "REFRESH_MODE = INCREMENTAL: a refresh computes the whole query, and writes the rows that differ",
+            hint="REFRESH_MODE = AUTO, or leave it out",
+            **where,
+        )
+    properties, schema = query_properties(spark, statement.query)
+    names = [c for c, _ in statement.columns] or [f["name"] for f in schema["fields"]]
+    _check_count(statement, names, len(schema["fields"]))
+    uid = str(uuid.uuid4())
+    type_ = DefinitionType.MATERIALIZED_VIEW if statement.is_materialized_view else DefinitionType.DYNAMIC_TABLE
+    now, user = now_ms(), user_of(spark)
+    text = text.strip().rstrip(";").strip()
+    definition = Definition(uid, type_, name, {}, statement.comment, now, user, text, columns=tuple(names))
+    backing = Name(name.catalog, name.schema, BACKING_PREFIX + uid.replace("-", "")[:12])
+    planned = DynamicTable(
+        definition,
+        statement.query,
+        with_names(schema, names),
+        properties,
+        TableSource(backing, "", ""),
+        tuple(names),
+        (),
+        str(uuid.uuid4()),
+        schedule_of(spark, statement.schedule, now),
+        statement.refresh_mode or "AUTO",
+    )
+    whole = analysed(spark, planned, {})
+    if not whole.tables:
+        raise StreamqlError(
+            "UNSUPPORTED_SOURCE",
+            f"the query of {name} reads no table",
+            hint="CREATE VIEW, or CREATE TABLE … AS",
+            **where,
+        )
+    _check_columns(statement, names)
+    tables = {part_of(t): open_table(spark, t) for t in whole.tables}
+    for table in tables.values():
+        table.check_trackable(StreamMode.STANDARD, {})
+    source = QuerySource(HIDDEN_TYPE, name, uid, tuple((part, t.ref) for part, t in tables.items()), whole.texts)
+    at = Parts.of({part: t.latest for part, t in tables.items()})
+    stream = Stream(planned.stream_id, hidden_name(name), source, StreamMode.STANDARD, False, None, now, user, text)
+    return replace(planned, keys=whole.keys), StreamState(stream, Offset(at, True), sequence=1)
+
+
+def _check_cycle(spark: SparkSession, old: DynamicTable, state: StreamState, statement: CreateDynamicTable) -> None:
+    """Refuses a query that reads the table in whose place it comes."""
+    known = {t.definition.uuid: t for t in all_dynamic(spark)}
+    reads = reads_of(spark, known.values())
+    assert isinstance(state.stream.source, QuerySource)
+    ids = {t.table_id for _, t in state.stream.source.tables}
+    read = [uid for uid, t in known.items() if t.backing.table_id in ids]
+    if old.definition.uuid in in_order(read, reads):
+        by = ", ".join(str(known[uid].name) for uid in read if uid != old.definition.uuid)
+        raise StreamqlError(
+            "UNSUPPORTED_SOURCE",
+            f"the query of {old.name} reads {old.name} itself{f', through {by}' if by else ''}",
+            hint=f"read the source tables of {old.name} instead",
+            **place_of(statement.name_span),
+        )
+
+
+def _check_count(statement: CreateDynamicTable, names: list[str], count: int) -> None:
+    if len(names) != count:
+        raise StreamqlError(
+            "SYNTAX_ERROR",
+            f"the list has {len(names)} columns, and the query has {count}",
+            hint="name all columns of the query, or none",
+            **place_of(statement.name_span),
+        )
+
+
+def _check_columns(statement: CreateDynamicTable, names: list[str]) -> None:
+    where = place_of(statement.name_span)
+    hint = "SELECT … AS another_name"
+    try:
+        check_names(names, ".".join(statement.name), **where)
+    except StreamqlError as e:
+        raise StreamqlError(e.code, e.message, hint=hint, **where) from None
+    for name in names:
+        if name.lower().startswith(KEY_PREFIX) or [n.lower() for n in names].count(name.lower()) > 1:
+            what = (
+                f"begins with {KEY_PREFIX}, as key columns do"
+                if name.lower().startswith(KEY_PREFIX)
+                else "appears twice"
+            )
+            raise StreamqlError("RESERVED_COLUMN_NAME", f"column {name} {what}", hint=hint, **where)
+
+
+def _register(
+    spark: SparkSession,
+    made: DynamicTable,
+    state: StreamState,
+    events: Sequence[Mapping[str, Any]],
+    before: Sequence[Entry] = (),
+) -> None:
+    """Puts a definition and its hidden stream into the catalog, in the place of `before`. Raises STREAM_BUSY."""
+    after: list[Entry | None] = [made.to_definition(), state, *(None for _ in before[1:])]
+    if not catalog_of(spark).commit(spark, before, after, events):
+        raise StreamqlError(
+            "STREAM_BUSY",
+            f"another process created or changed {made.name} during this statement",
+            hint="run the statement again",
+        )
