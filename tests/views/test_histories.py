@@ -29,7 +29,7 @@ from tests.views.bases import LATER, Base, Writer, history
 from tests.views.oracle import Changes, Oracle, Position, bag, changes, inserts
 from tests.views.views import FORMS, Maker, Select, Text, operators
 
-WINDOWS_PER_VIEW = 4
+WINDOWS_PER_VIEW = 4 if IS_LONG else 2
 CHECKS_PER_VIEW = 2 * WINDOWS_PER_VIEW
 STEPS = 18
 HISTORIES = max(1, -(-amount(1, 1000) // (len(FORMS) * CHECKS_PER_VIEW)))

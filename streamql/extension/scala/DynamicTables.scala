@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 /** The tables that hold the rows of dynamic tables: only refreshes write them. */
 object DynamicTables {
   private val OURS = Shared.constant("dynamicTables", "setting")
-  private val MARK = Shared.constant("properties", "dynamicTable")
+  val MARK: String = Shared.constant("properties", "dynamicTable")
 
   /** Whether the session is one in which streamql makes, fills or drops a dynamic table. */
   def isOurs(session: SparkSession): Boolean = session.conf.getOption(OURS).isDefined

@@ -45,7 +45,7 @@ object StoredQuery {
     val own = session.asInstanceOf[ClassicSession]
     val props = mapper.readTree(properties).properties().asScala.map(e => e.getKey -> e.getValue.asText).toMap
     val description = CatalogTable(TableIdentifier(name(2), Some(name(1)), Some(name(0))), CatalogTableType.VIEW, CatalogStorageFormat.empty,
-      DataType.fromJson(schema).asInstanceOf[StructType], viewText = Some(text), viewOriginalText = Some(text), properties = props)
+      DataType.fromJson(schema).asInstanceOf[StructType], viewText = Some(text), viewOriginalText = Some(text), properties = props + (DynamicTables.MARK -> ""))
     own.withActive { new WholeQuery(own, Dataset.ofRows(own, resolved(own, own.sessionState.catalog.getRelation(description).transformUp {
       case v: View => v.copy(child = renamed(v.child, description, moved, Set.empty))
     })).queryExecution.analyzed) }
