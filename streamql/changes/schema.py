@@ -68,17 +68,17 @@ def identity(field: Json) -> str:
 
 def check_reserved(metadata: Json, table: str, **where: int | None) -> None:
     """Raises RESERVED_COLUMN_NAME if a column is named like a metadata column of streams."""
-    check_names(column_names(metadata), table, **where)
+    check_names(column_names(metadata), table, None, **where)
 
 
-def check_names(names: Iterable[str], table: str, **where: int | None) -> None:
-    """`check_reserved` for the columns of a table or a view."""
+def check_names(names: Iterable[str], table: str, hint: str | None = None, **where: int | None) -> None:
+    """`check_reserved` for the columns of a table or a query. `hint`: how to give the column another name; None: as a table takes it."""
     for name in names:
         if name.lower() in METADATA_COLUMNS or name.lower().startswith(OWN_PREFIX):
             raise StreamqlError(
                 "RESERVED_COLUMN_NAME",
                 f"{table} has a column {name}, which is the name of a metadata column of streams",
-                hint=f"ALTER TABLE {table} RENAME COLUMN {name} TO …",
+                hint=hint or f"ALTER TABLE {table} RENAME COLUMN {name} TO …",
                 column_name=name,
                 **where,
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,8 +25,7 @@ class WholeQuery:
 
     `refused`: why it cannot be the query of a dynamic table, a key of `sources/query_texts.py`; None: it can. `varies`: why its rows may
     differ from run to run over the same tables, such a key; None: they do not. `tables`: what it reads, each once. `schema`: its columns,
-    JSON. `keys`: columns of `rows` that identify a row. `texts`: a digest of the texts of the views and SQL functions that it reads; empty:
-    it reads none.
+    JSON. `keys`: columns of `rows` that identify a row. `texts`: those of the views and SQL functions that it reads.
     """
 
     spark: SparkSession
@@ -37,7 +35,7 @@ class WholeQuery:
     tables: tuple[TableSource, ...]
     schema: str
     keys: tuple[str, ...]
-    texts: str
+    texts: tuple[str, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -88,7 +86,5 @@ def stored_query(
         TableSource(Name.of(["spark_catalog", *t["name"]][-3:]), t["path"], t["id"]) for t in said.get("tables", ())
     )
     keys = tuple(said.get("keys", ()))
-    texts = hashlib.sha256(json.dumps(said["texts"]).encode()).hexdigest()[:32] if said["texts"] else ""
-    return WholeQuery(
-        spark, handle, said.get("refused"), said["varies"], tables, json.dumps(said["columns"]), keys, texts
-    )
+    columns, texts = json.dumps(said["columns"]), tuple(said["texts"])
+    return WholeQuery(spark, handle, said.get("refused"), said["varies"], tables, columns, keys, texts)

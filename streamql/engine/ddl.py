@@ -42,6 +42,7 @@ from streamql.engine.reads import find_stream, named_source, named_table, need_s
 from streamql.errors import StreamqlError
 from streamql.model import Offset, Stream, StreamMode
 from streamql.names import Name
+from streamql.sources.definitions import Definition
 from streamql.sources.protocol import OpenSource
 from streamql.sources.registry import open_source, type_of
 from streamql.sources.table import open_table
@@ -142,6 +143,23 @@ def check_free(spark: SparkSession, name: Name, span: Span | None) -> None:
         raise StreamqlError(
             "NAME_ALREADY_IN_USE", f"{name} is {what}", hint="choose another name", name=str(name), **place_of(span)
         )
+
+
+def check_free_of_streams(spark: SparkSession, name: Name, where: Mapping[str, int]) -> None:
+    """Raises NAME_ALREADY_IN_USE if a stream has the name."""
+    if catalog_of(spark).find(spark, name) is not None:
+        raise StreamqlError("NAME_ALREADY_IN_USE", f"{name} is a stream", hint="choose another name", **where)
+
+
+def definition_exists(definition: Definition, where: Mapping[str, int]) -> StreamqlError:
+    """The error for a CREATE of what a definition defines already."""
+    label = definition.type.value.upper()
+    return StreamqlError(
+        "NAME_ALREADY_IN_USE",
+        f"the {definition.type.value} {definition.name} exists",
+        hint=f"CREATE OR REPLACE {label}, or CREATE {label} IF NOT EXISTS",
+        **where,
+    )
 
 
 def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:

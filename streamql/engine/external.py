@@ -28,7 +28,7 @@ from streamql.dialect.statements import (
     ShowExternalTables,
     Span,
 )
-from streamql.engine.ddl import check_free, place_of
+from streamql.engine.ddl import check_free, check_free_of_streams, definition_exists, place_of
 from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern, listed_schema, time_text
 from streamql.errors import StreamqlError, counted
 from streamql.names import Name
@@ -128,15 +128,10 @@ def _create(spark: SparkSession, made: Definition, statement: CreateConnection |
         if old is not None and statement.if_not_exists:
             return
         if old is not None and not statement.or_replace:
-            raise StreamqlError(
-                "NAME_ALREADY_IN_USE",
-                f"the {made.type.value} {made.name} exists",
-                hint=f"CREATE OR REPLACE {_KEYWORDS[made.type]}, or CREATE {_KEYWORDS[made.type]} IF NOT EXISTS",
-                **where,
-            )
+            raise definition_exists(made, where)
         if isinstance(statement, CreateExternalTable):
             if old is None:
-                _check_free_of_streams(spark, made.name, where)
+                check_free_of_streams(spark, made.name, where)
                 check_free(spark, made.name, statement.name_span)
             _check_topic(spark, made, statement)
         new = made if old is None else replace(made, uuid=old.uuid, sequence=old.sequence + 1)
@@ -164,14 +159,6 @@ def _check_topic(spark: SparkSession, table: Definition, statement: CreateExtern
             topic=topic,
             **place_of(statement.name_span),
         ) from None
-
-
-_KEYWORDS = {DefinitionType.CONNECTION: "STORAGE CONNECTION", DefinitionType.EXTERNAL_TABLE: "EXTERNAL TABLE"}
-
-
-def _check_free_of_streams(spark: SparkSession, name: Name, where: dict[str, int]) -> None:
-    if catalog_of(spark).find(spark, name) is not None:
-        raise StreamqlError("NAME_ALREADY_IN_USE", f"{name} is a stream", hint="choose another name", **where)
 
 
 # -- dropped

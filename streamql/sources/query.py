@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -52,11 +54,16 @@ class QuerySource:
     def from_json(cls, type_name: str, data: Mapping[str, Any]) -> QuerySource:
         """Returns the source that `to_json` wrote. Raises LookupError, TypeError or ValueError for anything else."""
         tables = tuple((str(part), TableSource.from_json(table)) for part, table in data["tables"])
-        return cls(type_name, Name.of(data["name"]), str(data["digest"]), tables, str(data["texts"]))
+        return cls(type_name, Name.of(data["name"]), str(data["digest"]), tables, str(data.get("texts", "")))
 
     def holds(self, interval: Interval) -> list[tuple[TableSource, Versions]]:
         """Returns the tables, each with its part of the interval."""
         return [(table, versions_of(interval, part)) for part, table in self.tables]
+
+
+def digest(said: object) -> str:
+    """32 hexadecimal digits that tell what a query says from anything else. `said`: as JSON takes it."""
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
 
 
 def parts_of(position: Position) -> dict[str, int]:

@@ -13,7 +13,6 @@ from streamql.changes import HIDDEN_COLUMNS, change_set
 from streamql.changes.schema import check_names
 from streamql.delta.images import select
 from streamql.delta.queries import BranchRows
-from streamql.errors import StreamqlError
 from streamql.model import METADATA_COLUMNS, Interval, Position, StreamMode, Versions
 from streamql.names import quote
 from streamql.sources.table import OpenTable
@@ -25,11 +24,7 @@ if TYPE_CHECKING:
 def check_columns(source: OpenQuery, where: Mapping[str, int]) -> None:
     """Raises RESERVED_COLUMN_NAME if a column of the query is named like a metadata column of streams."""
     name = str(source.ref.name)
-    try:
-        check_names(source.query.columns, name, **where)
-    except StreamqlError as e:
-        hint = f"CREATE OR REPLACE VIEW {name} AS SELECT … AS another_name"
-        raise StreamqlError(e.code, e.message, hint=hint, **where) from None
+    check_names(source.query.columns, name, f"CREATE OR REPLACE VIEW {name} AS SELECT … AS another_name", **where)
 
 
 def changes(source: OpenQuery, interval: Interval, mode: StreamMode) -> DataFrame:

@@ -37,5 +37,3 @@ ACCEPTED = "filters, projections, UNION ALL, inner and cross joins"
 
 NOT_CURRENT_TABLES = frozenset(("COPY", "FILE_METADATA", "FOREIGN_TABLE", "STREAM", "TEMPORARY_VIEW", "TIME_TRAVEL"))
 """Reasons that also refuse the query of a dynamic table: what it reads is no Delta table at its current version."""
-
-CURRENT_TABLES_HINT = "read Delta tables that track changes, at their current versions, and views on them"

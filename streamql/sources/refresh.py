@@ -18,8 +18,8 @@ from streamql.names import Name
 from streamql.sources.dynamic import DynamicTable, all_dynamic
 from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry
 from streamql.sources.protocol import SourceType as Type
-from streamql.sources.query import OpenTables, QuerySource, parts_of
-from streamql.sources.query_texts import CURRENT_TABLES_HINT, REFUSED
+from streamql.sources.query import OpenTables, QuerySource, digest, parts_of
+from streamql.sources.query_texts import REFUSED
 from streamql.sources.table import OpenTable, open_table
 
 REPLACED: Mapping[str, str] = MappingProxyType(
@@ -96,10 +96,11 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
     is_same = {t.table_id for t in whole.tables} == set(by_id)
     tables = found if is_same else _parts(spark, whole, by_id)
     refs = tuple((part, table.ref) for part, table in tables.items())
-    text_replaced = None if whole.texts == source.texts else "TEXT_REPLACED"
+    texts = digest_of(whole)
+    text_replaced = None if texts == source.texts else "TEXT_REPLACED"
     return OpenRefresh(
         spark,
-        replace(source, name=dynamic.name, tables=refs, texts=whole.texts),
+        replace(source, name=dynamic.name, tables=refs, texts=texts),
         tables,
         dynamic.definition.type.value,
         dynamic,
@@ -137,6 +138,11 @@ def _tables(spark: SparkSession, source: QuerySource) -> tuple[dict[str, OpenTab
     return found, moved
 
 
+def digest_of(whole: WholeQuery) -> str:
+    """What tells the texts that a query reads from others; empty: it reads none."""
+    return digest(whole.texts) if whole.texts else ""
+
+
 def part_of(table: TableSource) -> str:
     """What positions call a table: its full name, in lower case."""
     return ".".join(table.name.parts).lower()
@@ -158,7 +164,9 @@ def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tup
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
             f"the query of {dynamic.name} {REFUSED[whole.refused]}",
-            hint="leave the column out, or cast it to STRING" if whole.refused == "NO_KEY" else CURRENT_TABLES_HINT,
+            hint="leave the column out, or cast it to STRING"
+            if whole.refused == "NO_KEY"
+            else "read Delta tables that track changes, at their current versions, and views on them",
             source=str(dynamic.name),
         )
     if dynamic.keys and whole.keys and whole.keys != dynamic.keys:  # a view has another query, or a column another type

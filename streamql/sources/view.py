@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,8 +13,8 @@ from streamql.errors import StreamqlError
 from streamql.model import SourceType, TableSource
 from streamql.names import Name
 from streamql.sources.protocol import SourceType as Type
-from streamql.sources.query import OpenQuery, QuerySource, not_found
-from streamql.sources.query_texts import ACCEPTED, CURRENT_TABLES_HINT, NOT_CURRENT_TABLES, REFUSED
+from streamql.sources.query import OpenQuery, QuerySource, digest, not_found
+from streamql.sources.query_texts import ACCEPTED, NOT_CURRENT_TABLES, REFUSED
 from streamql.sources.table import open_table
 
 
@@ -27,12 +25,15 @@ def find_view(spark: SparkSession, name: Name) -> QuerySource | None:
         return None
     query = query_of_view(spark, name)
     if query.refused is not None:
+        more = (
+            " of Delta tables at their current versions"
+            if query.refused in NOT_CURRENT_TABLES
+            else "; for other queries, CREATE DYNAMIC TABLE"
+        )
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
             f"the view {name} {REFUSED[query.refused]}",
-            hint=CURRENT_TABLES_HINT
-            if query.refused in NOT_CURRENT_TABLES
-            else f"streams follow {ACCEPTED}; for other queries, CREATE DYNAMIC TABLE",
+            hint=f"streams follow {ACCEPTED}{more}",
             source=str(name),
         )
     return QuerySource(VIEW.name, name, digest_of(query), tuple((part_of(t), t) for t in query.tables))
@@ -45,8 +46,7 @@ def part_of(table: TableSource) -> str:
 
 def digest_of(query: TrackedQuery) -> str:
     """What tells a query from another one: the texts of the views in it, its columns, and which of its names stand for one table."""
-    said = [query.texts, query.columns, query.branches]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
+    return digest([query.texts, query.columns, query.branches])
 
 
 def open_view(spark: SparkSession, source: QuerySource) -> OpenQuery:

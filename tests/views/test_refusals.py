@@ -98,7 +98,6 @@ ACCEPTED = {
     "hint": "SELECT /*+ BROADCAST(u) */ t.id, w FROM t JOIN u ON t.id = u.id",
     "using": "SELECT * FROM t JOIN u USING (id)",
     "natural": "SELECT * FROM t NATURAL JOIN u",
-    "by name": "SELECT id, v FROM t UNION ALL BY NAME SELECT v, id FROM t",
     "repartition": "SELECT /*+ REPARTITION(3) */ * FROM t",
     "with": "WITH x AS (SELECT id FROM t WHERE v > 1) SELECT a.id, b.id AS other FROM x a JOIN x b ON a.id = b.id",
     "path": "SELECT * FROM delta.`{path_t}`",

@@ -16,14 +16,12 @@ from streamql.catalog.identity import user_of
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.changes.schema import check_names
-from streamql.consume import force_release, transactions
+from streamql.consume import transactions
 from streamql.delta.names import SESSION_CATALOG, qualify
 from streamql.delta.whole import query_properties
-from streamql.dialect.dynamic.statements import (
-    CreateDynamicTable,
-)
-from streamql.engine.ddl import check_free, place_of
-from streamql.engine.dynamic.ddl import drop, label_of, schedule_of
+from streamql.dialect.dynamic.statements import CreateDynamicTable
+from streamql.engine.ddl import check_free, check_free_of_streams, definition_exists, place_of
+from streamql.engine.dynamic.ddl import drop, dropped, label_of, schedule_of
 from streamql.engine.dynamic.graph import in_order
 from streamql.engine.dynamic.run import reads_of, refresh_created
 from streamql.engine.dynamic.tables import (
@@ -32,6 +30,7 @@ from streamql.engine.dynamic.tables import (
     hidden_name,
     make_backing,
     make_view,
+    show_rows,
     with_names,
 )
 from streamql.errors import StreamqlError
@@ -42,7 +41,7 @@ from streamql.sources.definitions import Definition, DefinitionType
 from streamql.sources.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic, find_dynamic
 from streamql.sources.protocol import HIDDEN_TYPE
 from streamql.sources.query import QuerySource
-from streamql.sources.refresh import analysed, part_of
+from streamql.sources.refresh import analysed, digest_of, part_of
 from streamql.sources.table import open_table
 from streamql.times import now_ms
 
@@ -61,12 +60,7 @@ def create_dynamic(spark: SparkSession, statement: CreateDynamicTable, text: str
     if old is not None and statement.if_not_exists:
         return
     if old is not None and not statement.or_replace:
-        raise StreamqlError(
-            "NAME_ALREADY_IN_USE",
-            f"the {old.definition.type.value} {name} exists",
-            hint=f"CREATE OR REPLACE {old.label}, or CREATE {old.label} IF NOT EXISTS",
-            **where,
-        )
+        raise definition_exists(old.definition, where)
     if old is None:
         _check_name(spark, statement, name)
     for clause in statement.unused:
@@ -108,16 +102,10 @@ def _replace(
 ) -> None:
     """Puts one table in the place of another. The view shows the rows of the old one until the new one is filled. If that fails, the old
     definition comes back."""
-    catalog, now, user = catalog_of(spark), now_ms(), user_of(spark)
-    was = catalog.by_uuid(spark, old.stream_id)
+    was = catalog_of(spark).by_uuid(spark, old.stream_id)
     assert was is not None
-    last = force_release(spark, was)
-    gone = next(s for s in last.after if s.stream.uuid == old.stream_id).next()
-    events = [
-        stream_event("created", state, now, user, text),
-        *last.events,
-        stream_event("dropped", gone, now, user, text),
-    ]
+    last, gone = dropped(spark, was, text)
+    events = [stream_event("created", state, now_ms(), user_of(spark), text), *last.events]
     try:
         _register(spark, made, state, events, before=[old.definition, *last.before])
     except BaseException:
@@ -135,19 +123,15 @@ def _replace(
 
 def _put_back(spark: SparkSession, old: DynamicTable, was: StreamState, made: DynamicTable, text: str) -> None:
     """Registers a table again whose replacement could not be filled. If others have changed the replacement meanwhile, it stays."""
-    catalog, now, user = catalog_of(spark), now_ms(), user_of(spark)
+    catalog = catalog_of(spark)
     state = catalog.by_uuid(spark, made.stream_id)
     if state is None:
         return
-    last = force_release(spark, state)
-    gone = next(s for s in last.after if s.stream.uuid == made.stream_id).next()
-    events = [
-        *last.events,
-        stream_event("dropped", gone, now, user, text),
-        stream_event("created", was, now, user, old.definition.text),
-    ]
+    last, _ = dropped(spark, state, text)
+    events = [*last.events, stream_event("created", was, now_ms(), user_of(spark), old.definition.text)]
     definition = replace(old.to_definition(), sequence=old.definition.sequence + 2)
     if catalog.commit(spark, [made.to_definition(), *last.before], [definition, was, None], events):
+        show_rows(spark, old)
         drop_parts(spark, made, view=False)
 
 
@@ -160,8 +144,7 @@ def _check_name(spark: SparkSession, statement: CreateDynamicTable, name: Name) 
             hint=f"CREATE {label_of(statement)} {SESSION_CATALOG}.schema.{name.object}",
             **where,
         )
-    if catalog_of(spark).find(spark, name) is not None:
-        raise StreamqlError("NAME_ALREADY_IN_USE", f"{name} is a stream", hint="choose another name", **where)
+    check_free_of_streams(spark, name, where)
     drop_left_over(spark, name)
     check_free(spark, name, statement.name_span)
 
@@ -211,7 +194,7 @@ def _planned(
     tables = {part_of(t): open_table(spark, t) for t in whole.tables}
     for table in tables.values():
         table.check_trackable(StreamMode.STANDARD, {})
-    source = QuerySource(HIDDEN_TYPE, name, uid, tuple((part, t.ref) for part, t in tables.items()), whole.texts)
+    source = QuerySource(HIDDEN_TYPE, name, uid, tuple((part, t.ref) for part, t in tables.items()), digest_of(whole))
     at = Parts.of({part: t.latest for part, t in tables.items()})
     stream = Stream(planned.stream_id, hidden_name(name), source, StreamMode.STANDARD, False, None, now, user, text)
     return replace(planned, keys=whole.keys), StreamState(stream, Offset(at, True), sequence=1)
@@ -247,17 +230,12 @@ def _check_count(statement: CreateDynamicTable, names: list[str], count: int) ->
 def _check_columns(statement: CreateDynamicTable, names: list[str]) -> None:
     where = place_of(statement.name_span)
     hint = "SELECT … AS another_name"
-    try:
-        check_names(names, ".".join(statement.name), **where)
-    except StreamqlError as e:
-        raise StreamqlError(e.code, e.message, hint=hint, **where) from None
+    check_names(names, ".".join(statement.name), hint, **where)
+    folded = [name.lower() for name in names]
     for name in names:
-        if name.lower().startswith(KEY_PREFIX) or [n.lower() for n in names].count(name.lower()) > 1:
-            what = (
-                f"begins with {KEY_PREFIX}, as key columns do"
-                if name.lower().startswith(KEY_PREFIX)
-                else "appears twice"
-            )
+        is_key = name.lower().startswith(KEY_PREFIX)
+        if is_key or folded.count(name.lower()) > 1:
+            what = f"begins with {KEY_PREFIX}, as key columns do" if is_key else "appears twice"
             raise StreamqlError("RESERVED_COLUMN_NAME", f"column {name} {what}", hint=hint, **where)
 
 

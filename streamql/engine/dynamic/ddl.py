@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
 from streamql.catalog.events import stream_event
 from streamql.catalog.identity import user_of
+from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
-from streamql.consume import force_release, transactions
+from streamql.consume import Change, force_release, transactions
 from streamql.delta.names import qualify
 from streamql.delta.neutral import dynamic_session
 from streamql.dialect.dynamic.statements import (
@@ -24,7 +24,7 @@ from streamql.dialect.dynamic.statements import (
 )
 from streamql.dialect.dynamic.statements import Schedule as WrittenSchedule
 from streamql.dialect.statements import PointInTime, RenameTo, SetComment
-from streamql.engine.ddl import ATTEMPTS_MAX, check_free, place_of
+from streamql.engine.ddl import ATTEMPTS_MAX, check_free, check_free_of_streams, place_of
 from streamql.engine.dynamic.tables import (
     comments_of,
     drop_left_over,
@@ -36,13 +36,8 @@ from streamql.engine.dynamic.tables import (
 )
 from streamql.engine.points import time_of
 from streamql.errors import StreamqlError
-from streamql.shared import constants
 from streamql.sources.dynamic import DynamicTable, Schedule, find_dynamic
 from streamql.times import now_ms
-
-log = logging.getLogger("streamql")
-
-KEY_PREFIX = constants("dynamicTables")["keyPrefix"]
 
 
 def drop_dynamic(spark: SparkSession, statement: DropDynamicTable, text: str) -> None:
@@ -63,15 +58,21 @@ def drop(spark: SparkSession, found: DynamicTable, text: str) -> None:
         if state is None:
             done = catalog.commit(spark, [found.definition], [None], [])
         else:
-            last = force_release(spark, state)
-            gone = next(s for s in last.after if s.stream.uuid == found.stream_id).next()
-            events = [*last.events, stream_event("dropped", gone, now_ms(), user_of(spark), text)]
-            done = catalog.commit(spark, [found.definition, *last.before], [None, None], events)
+            last, _ = dropped(spark, state, text)
+            done = catalog.commit(spark, [found.definition, *last.before], [None, None], last.events)
         if done:
             drop_parts(spark, found)
             return
         found = find_dynamic(spark, found.name) or found
     raise StreamqlError("STREAM_BUSY", f"other processes keep changing {found.name}", hint="run the statement again")
+
+
+def dropped(spark: SparkSession, state: StreamState, text: str) -> tuple[Change, StreamState]:
+    """What drops a hidden stream: the change that frees it, with the events of both; and its last state. Raises STREAM_BUSY."""
+    last = force_release(spark, state)
+    gone = next(s for s in last.after if s.stream.uuid == state.stream.uuid).next()
+    event = stream_event("dropped", gone, now_ms(), user_of(spark), text)
+    return replace(last, events=[*last.events, event]), gone
 
 
 def alter_dynamic(spark: SparkSession, statement: AlterDynamicTable, text: str) -> None:  # noqa: ARG001 - no row is written
@@ -128,8 +129,7 @@ def _rename(spark: SparkSession, found: DynamicTable, action: RenameTo) -> bool:
     drop_left_over(spark, name)
     check_free(spark, name, None)
     catalog = catalog_of(spark)
-    if catalog.find(spark, name) is not None:
-        raise StreamqlError("NAME_ALREADY_IN_USE", f"{name} is a stream", hint="choose another name")
+    check_free_of_streams(spark, name, {})
     state = catalog.by_uuid(spark, found.stream_id)
     assert state is not None
     definition = replace(found.definition, name=name, sequence=found.definition.sequence + 1)

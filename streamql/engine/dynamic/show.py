@@ -107,7 +107,7 @@ def describe_dynamic_table(spark: SparkSession, statement: DescribeDynamicTable)
         ("lag_seconds", str(status.lag_ms // 1000)),
         ("has_changes", "true" if status.behind_since_ms is not None else "false"),
         ("refresh_mode", table.refresh_mode),
-        ("source_versions", None if status.positions is None else positions_text(spark, status.positions)),
+        ("source_versions", None if status.positions is None else _versions(status.positions, shown_names(spark))),
         ("reads", ", ".join(status.reads) or None),
         ("refreshing_now", "true" if status.is_refreshing else "false"),
         ("last_refresh", None if last is None else time_text(spark, last.ended_ms)),
@@ -137,6 +137,7 @@ def show_refresh_history(spark: SparkSession, statement: ShowRefreshHistory) -> 
     else:
         where = place_of(statement.name_span)
         tables = [need_dynamic(spark, statement.name, is_view=statement.is_materialized_view, where=where)]
+    shown = shown_names(spark)
     rows: list[list[Value]] = [
         [
             r.table,
@@ -147,7 +148,7 @@ def show_refresh_history(spark: SparkSession, statement: ShowRefreshHistory) -> 
             r.ended_ms,
             r.ended_ms - r.started_ms,
             *_counts(r.rows),
-            None if r.positions is None else positions_text(spark, json.loads(r.positions)),
+            None if r.positions is None else _versions(json.loads(r.positions), shown),
             r.version,
             r.error,
         ]
@@ -192,7 +193,7 @@ def verify_dynamic_table(spark: SparkSession, statement: VerifyDynamicTable) -> 
         found.rows,
         found.missing,
         found.unexpected,
-        positions_text(spark, found.positions),
+        _versions(found.positions, shown_names(spark)),
     ]
     return small_frame(spark, VERIFY_COLUMNS, [row])
 
@@ -202,10 +203,9 @@ def explain_refresh(spark: SparkSession, statement: ExplainRefresh) -> DataFrame
     return small_frame(spark, EXPLAIN_COLUMNS, [[k, v] for k, v in explain(spark, _need(spark, statement))])
 
 
-def positions_text(spark: SparkSession, positions: Mapping[str, int]) -> str:
-    """Versions by table as JSON. A dynamic table has its own name there, and not that of the table that its rows are in."""
-    names = shown_names(spark)
-    return json.dumps({names.get(part, part): version for part, version in positions.items()}, sort_keys=True)
+def _versions(positions: Mapping[str, int], shown: Mapping[str, str]) -> str:
+    """Versions by table as JSON, the tables under the names that are `shown`."""
+    return json.dumps({shown.get(part, part): version for part, version in positions.items()}, sort_keys=True)
 
 
 def _need(

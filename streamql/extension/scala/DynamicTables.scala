@@ -33,11 +33,7 @@ object DynamicTables {
     case o: DeltaDynamicPartitionOverwriteCommand => Some(o.deltaTable.deltaLog)
     case t: TruncateDeltaTableCommand => t.children.headOption.flatMap(logOf)
     case s: SaveIntoDataSourceCommand if s.dataSource.isInstanceOf[DeltaDataSource] => s.options.get("path").map(DeltaLog.forTable(session, _))
-    case c: AddColumns => logOf(c.table)
-    case c: ReplaceColumns => logOf(c.table)
-    case c: DropColumns => logOf(c.table)
-    case c: RenameColumn => logOf(c.table)
-    case c: AlterColumns => logOf(c.table)
+    case c @ (_: AddColumns | _: ReplaceColumns | _: DropColumns | _: RenameColumn | _: AlterColumns) => c.children.headOption.flatMap(logOf)
     case _ => None
   }
 

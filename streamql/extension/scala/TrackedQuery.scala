@@ -74,7 +74,7 @@ class TrackedQuery(session: ClassicSession, analyzed: LogicalPlan) {
     analyzed.output.foreach(a => columns.add(a.name))
     val texts = node.putArray("texts")
     analyzed.foreach {
-      case v: View => texts.add(s"${v.desc.identifier.unquotedString}: ${v.desc.viewText.getOrElse("")}")
+      case v: View => texts.add(TrackedQuery.textOf(v))
       case _ =>
     }
     node.toString
@@ -192,6 +192,9 @@ object TrackedQuery {
       val log = r.table.asInstanceOf[DeltaTableV2].deltaLog
       Table(r.identifier.map(i => r.catalog.map(_.name).toSeq ++ i.namespace :+ i.name).getOrElse(Seq("delta", log.dataPath.toString)), log)
   }
+
+  /** What a view says, by its name. */
+  def textOf(v: View): String = s"${v.desc.identifier.unquotedString}: ${v.desc.viewText.getOrElse("")}"
 
   private def branches(plan: LogicalPlan): Seq[Branch] = plan match {
     case u: Union => u.children.zipWithIndex.flatMap { case (child, i) =>

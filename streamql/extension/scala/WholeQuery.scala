@@ -64,7 +64,9 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
 
   private def texts: Seq[String] = {
     // Views of dynamic tables, the query's own among them, are known by the tables that they show.
-    val views = analyzed.collectWithSubqueries { case v: View if !v.desc.properties.contains(DynamicTables.MARK) => s"${v.desc.identifier.unquotedString}: ${v.desc.viewText.getOrElse("")}" }
+    val views = analyzed.collectWithSubqueries {
+      case v: View if !v.desc.properties.contains(DynamicTables.MARK) => TrackedQuery.textOf(v)
+    }
     val tables = analyzed.collectWithSubqueries { case f: SQLFunctionNode => f.function }
     val scalars = analyzed.collectWithSubqueries { case p => p.expressions.flatMap(_.collect { case f: SQLScalarFunction => f.function }) }.flatten
     (views ++ (tables ++ scalars).map(f => s"${f.name.unquotedString}: ${f.exprText.orElse(f.queryText).getOrElse("")}")).distinct.sorted
