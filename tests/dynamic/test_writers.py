@@ -41,7 +41,10 @@ def test_statements_are_refused(spark: SparkSession, place: DynamicPlace) -> Non
         f"RESTORE TABLE {b} TO VERSION AS OF 1",
     ):
         refused = place.refused(text)
-        assert (refused.code, "which only its refreshes write" in refused.message) == ("UNSUPPORTED_TARGET", True), text
+        assert (refused.code, "which only its refreshes may write" in refused.message) == (
+            "UNSUPPORTED_TARGET",
+            True,
+        ), text
     rows = spark.table(b)
     location = str(path_of(spark, b))
     writes: list[Callable[[], object]] = [
@@ -55,7 +58,7 @@ def test_statements_are_refused(spark: SparkSession, place: DynamicPlace) -> Non
     for write in writes:
         with pytest.raises((StreamqlError, PySparkException)) as found:
             write()
-        assert "which only its refreshes write" in str(found.value) or "holds the rows of" in str(found.value)
+        assert "which only its refreshes may write" in str(found.value) or "holds the rows of" in str(found.value)
     for text in ("INSERT INTO d VALUES (9, 9)", "UPDATE d SET v = 0", "DELETE FROM d", "TRUNCATE TABLE d"):
         with pytest.raises((StreamqlError, PySparkException)):
             place.run(text)

@@ -57,7 +57,7 @@ def test_names_and_versions_that_mean_nothing(place: Place) -> None:
         found = place.refused(f"ALTER STREAM s SET OFFSET {text}")
         assert found.code == "INVALID_POINT_IN_TIME", text
         assert found.hint, text
-    assert "no table of the name nothing" in place.refused("""ALTER STREAM s SET OFFSET '{"nothing": 3}'""").message
+    assert "reads no table named nothing" in place.refused("""ALTER STREAM s SET OFFSET '{"nothing": 3}'""").message
     assert place.shown()["offset_position"] == latest
     hint = place.refused("ALTER STREAM s SET OFFSET VERSION 1").hint or ""
     named = hint[hint.index("'{") :].strip("'")
@@ -74,7 +74,7 @@ def test_two_tables_of_one_name_are_told_apart_by_schema(place: Place) -> None:
         "INSERT INTO t VALUES (1, 1)", f"INSERT INTO {other}.t VALUES (1, 7)", "ALTER STREAM s SET OFFSET TO LATEST"
     )
     found = place.refused("""ALTER STREAM s SET OFFSET '{"t": 0}'""")
-    assert "several tables of the name t" in found.message
+    assert "reads several tables named t" in found.message
     place.run(f"""ALTER STREAM s SET OFFSET '{{"{other}.t": 0}}'""")
     assert json.loads(place.shown()["offset_position"]) == {f"{place.schema}.t": 1, f"{other}.t": 0}
     assert place.changes() == Counter({("INSERT", 1, 7): 1})

@@ -18,8 +18,9 @@ again. If that process read newer versions, this run starts again with newer ver
             TARGET_LAG = DOWNSTREAM     a table that reads it is due
           Tables without a schedule, suspended ones, and those that read a suspended one are not
           due. A table that was never filled is due at once.
-  --loop  runs --due until it is stopped. Between runs it sleeps until the next table is due, at most
-          30 s. After a failure it waits 10 s, then 20 s, 40 s … 10 min, before it tries the table again.
+  --loop  runs --due until it is stopped. Between runs it sleeps until the next table is due, at
+          most 30 s. After a failure it waits 10 s, then 20 s, 40 s … 10 min, before it tries the
+          table again.
 
 SIGTERM or Ctrl-C lets the running refreshes end, then the command ends; a second one cancels them:
 each has then either committed, or done nothing.

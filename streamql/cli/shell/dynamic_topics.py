@@ -46,7 +46,7 @@ SELECT * FROM totals WHERE amount > 10;""",
     ),
     Topic(
         "REFRESH DYNAMIC TABLE",
-        "refresh now; say what a refresh would do; compare the table with its query",
+        "refresh now; explain a refresh; verify the rows",
         (REFRESH_DYNAMIC_GRAMMAR, EXPLAIN_REFRESH_GRAMMAR, VERIFY_DYNAMIC_GRAMMAR),
         "REFRESH first refreshes the dynamic tables that the table reads, all from one set of versions of the tables below. "
         "EXPLAIN REFRESH shows what a refresh would do, and writes nothing. VERIFY computes the query again at the versions of "
