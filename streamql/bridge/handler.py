@@ -229,7 +229,7 @@ class Handler:
             return scala(spark).Plans.streamRead(analyzed(changes), NO_STREAM, visible_columns(changes))
         if name == _FUNCTIONS["refresh"]:
             reading = refresh_reading(spark, values)
-            return scala(spark).Plans.streamRead(analyzed(reading.frame), reading.token, reading.visible)
+            return scala(spark).Plans.refresh(analyzed(reading.frame), reading.token, reading.visible)
         if len(values) != 1 or not isinstance(values[0], str):
             raise StreamqlError(
                 "INVALID_ARGUMENT", f"{name} takes one name of a stream", hint=f"{name}('db.s')", function=name

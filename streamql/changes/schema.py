@@ -101,6 +101,16 @@ def has_type_of(was: Json, now: Json) -> bool:
     return bool(was["type"] == now["type"] and collations[0] == collations[1])
 
 
+def has_same_columns(was: Json, now: Json) -> bool:
+    """Whether each name that two metadata both have is the name of the same column in both, of the same type, nested fields included."""
+    before = {f["name"].lower(): f for f in fields(was)}
+    return all(
+        identity(old) == identity(new) and has_type_of(old, new)
+        for new in fields(now)
+        if (old := before.get(new["name"].lower())) is not None
+    )
+
+
 def _check_mapping(old: Epoch, new: Json, new_version: int) -> None:
     """Files are read by the columns' names inside them, which column mapping changes when it comes or goes with names of its own."""
     is_mapped = [(m.get("configuration") or {}).get(MAPPING_MODE, "none") != "none" for m in (old.metadata, new)]

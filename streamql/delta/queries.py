@@ -90,10 +90,11 @@ def query_of_view(spark: SparkSession, name: Name) -> TrackedQuery:
         handle = scala(spark).TrackedQuery.view(session_of(spark), name.catalog, name.schema, name.object)
     except (AnalysisException, Py4JJavaError) as e:
         _broken(name, e)
-    return _described(spark, handle)
+    return described(spark, handle)
 
 
-def _described(spark: SparkSession, handle: JavaObject) -> TrackedQuery:
+def described(spark: SparkSession, handle: JavaObject) -> TrackedQuery:
+    """A query that the extension has analysed. `handle`: its TrackedQuery."""
     said = json.loads(handle.describe())
     tables = tuple(TableSource(_name(t["name"]), t["path"], t["id"]) for t in said.get("tables", ()))
     branches = tuple(tuple(leaves) for leaves in said.get("branches", ()))

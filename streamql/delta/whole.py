@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -12,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.delta.jvm import JavaObject, frame, java_frame, jvm, scala, session_of
+from streamql.delta.queries import TrackedQuery, described
 from streamql.model import TableSource
 from streamql.names import Name
 
@@ -41,6 +43,16 @@ class WholeQuery:
     def columns(self) -> tuple[str, ...]:
         """The names of its columns."""
         return tuple(field["name"] for field in json.loads(self.schema)["fields"])
+
+    @cached_property
+    def tracked(self) -> TrackedQuery:
+        """The query as that of a view with a stream: its `refused` says whether the changes of its tables can be followed."""
+        return described(self.spark, self.handle.tracked())
+
+    @property
+    def branch_keys(self) -> tuple[tuple[str | int | None, ...], ...]:
+        """What `keys` are in the rows of each branch of `tracked`, if none of them joins: "id", the table's row id; a number; or NULL."""
+        return tuple(tuple(keys) for keys in json.loads(self.handle.branchKeys()))
 
     def rows(self, versions: Mapping[str, int]) -> DataFrame:
         """Its rows, with the key columns that it does not show. `versions`: of its tables, by their ids. Lazy."""

@@ -39,6 +39,20 @@ def changes(source: OpenQuery, interval: Interval, mode: StreamMode) -> DataFram
     return functools.reduce(DataFrame.union, branches)
 
 
+def keyed_changes(
+    source: OpenQuery, interval: Interval, keys: Sequence[str], values: Sequence[Sequence[str | int | None]]
+) -> DataFrame:
+    """The net changes of a query whose branches read one table each: the metadata columns, the query's columns, those of `keys`, the hidden
+    ones. INSERT, DELETE and UPDATE_AFTER only; of the metadata and hidden columns all but the type are NULL. `values`: by branch, what the
+    keys are: "id", the table's row id; a number; or None, NULL. Lazy."""
+    reader = _Reader(source, interval, StreamMode.STANDARD)
+    branches = [reader.keyed(i, keys, own) for i, own in enumerate(values)]
+    return functools.reduce(DataFrame.union, branches)
+
+
+_ROW_ID = next(name for name in HIDDEN_COLUMNS if name.endswith("ROW_ID"))
+
+
 class _Reader:
     """Makes the branches. What several of them need of a table is made once."""
 
@@ -55,7 +69,7 @@ class _Reader:
         query = self._source.query
         leaves = [self._parts[table] for table in query.branches[i]]
         if len(leaves) == 1:
-            return self._rows_of_one(i, leaves[0])
+            return self._shown(self._rows_of_one(i, leaves[0]), i)
         if self._interval.initial and self._mode is StreamMode.STANDARD:
             return query.image(i, [self._image(part, self._end) for part in leaves])
         changed = [self._changed(part) for part in leaves]
@@ -70,10 +84,25 @@ class _Reader:
             return before if made is None else before.union(made)
         return made
 
+    def keyed(self, i: int, keys: Sequence[str], values: Sequence[str | int | None]) -> DataFrame:
+        """A branch that reads one table once, with key columns."""
+        (table,) = self._source.query.branches[i]
+        type_, version, time = METADATA_COLUMNS
+        rows = self._rows_of_one(i, self._parts[table]).where(f"{type_} <> 'UPDATE_BEFORE'")
+        columns = [type_, f"CAST(NULL AS BIGINT) AS {version}", f"CAST(NULL AS TIMESTAMP) AS {time}"]
+        columns += [quote(c) for c in self._source.query.columns]
+        # A key that is NULL in one branch has its type from another one.
+        of_table = {None: "NULL", "id": quote(_ROW_ID)}
+        own = [str(value) if isinstance(value, int) else of_table[value] for value in values]
+        columns += [f"{value} AS {quote(key)}" for key, value in zip(keys, own, strict=True)]
+        types = ("STRING", "BOOLEAN", "STRING") * 2
+        hidden = zip(HIDDEN_COLUMNS, types, strict=True)
+        return select(rows, [*columns, *(f"CAST(NULL AS {t}) AS {quote(name)}" for name, t in hidden)])
+
     def _rows_of_one(self, i: int, part: str) -> DataFrame:
         """A branch that reads one table once: its filters and projections are put below the comparison of old and new rows."""
         table, query = self._source.tables[part], self._source.query
-        rows = change_set(
+        return change_set(
             table.spark,
             table.table.path,
             self._versions[part],
@@ -82,7 +111,6 @@ class _Reader:
             table.snapshot,
             _Followed(BranchRows(query, i), table, self._versions[part].through),
         )
-        return self._shown(rows, i)
 
     def _shown(self, rows: DataFrame, i: int) -> DataFrame:
         """A row id as text, behind the numbers of the branch; no version if there are several tables."""

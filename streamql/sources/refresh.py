@@ -15,12 +15,16 @@ from streamql.delta.whole import SparkError, WholeQuery, stored_query
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, SourceRef, StreamMode, TableSource
 from streamql.names import Name
+from streamql.sources import query_reading
 from streamql.sources.dynamic import DynamicTable, all_dynamic
 from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry
 from streamql.sources.protocol import SourceType as Type
-from streamql.sources.query import OpenTables, QuerySource, digest, parts_of
+from streamql.sources.query import OpenQuery, OpenTables, QuerySource, digest, parts_of
 from streamql.sources.query_texts import REFUSED
 from streamql.sources.table import OpenTable, open_table
+
+FULL, INCREMENTAL = "FULL", "INCREMENTAL"
+"""How a refresh finds what differs: it computes the whole query, or follows the changes of the tables."""
 
 REPLACED: Mapping[str, str] = MappingProxyType(
     {
@@ -28,6 +32,14 @@ REPLACED: Mapping[str, str] = MappingProxyType(
         "TEXT_REPLACED": "a view or a function that it reads was replaced",
     }
 )
+
+
+class _NotFollowed(Exception):
+    """Changes of tables that a refresh cannot follow, and `why`, as messages say it."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
 
 
 @dataclass(frozen=True)
@@ -47,9 +59,49 @@ class OpenRefresh(OpenTables):
             table.check_trackable(mode, where)
 
     def check_history(self, offset: Offset, seen: SourceRef, stream: Name) -> None:
-        """Checks nothing: a refresh computes the whole query, and needs no history."""
+        """Checks nothing: a refresh that lacks history computes the whole query."""
+
+    def why_whole(self, interval: Interval) -> str | None:
+        """Why `changes` must compute the whole query. None: it follows the changes of the tables."""
+        try:
+            self._followed(interval)
+        except _NotFollowed as e:
+            return e.why
+        return None
 
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:  # noqa: ARG002 - the protocol's
+        """What turns the rows of the table into the query's as of the interval's end: INSERT, UPDATE_AFTER, and DELETE (of which the key
+        counts). Lazy."""
+        try:
+            return self._followed(interval)
+        except _NotFollowed:
+            return self._difference(interval)
+
+    def _followed(self, interval: Interval) -> DataFrame:
+        """What the changes of the tables since the last refresh make of its rows. Raises _NotFollowed."""
+        if self.dynamic.refresh_mode == FULL:
+            raise _NotFollowed("REFRESH_MODE is FULL")
+        if (why := not_incremental(self.whole)) is not None:
+            raise _NotFollowed(f"the query {why}")
+        if interval.initial:
+            raise _NotFollowed("the table is filled anew")
+        query = self.whole.tracked
+        by_id = {table.ref.table_id: part for part, table in self.tables.items()}
+        tables = {by_id[t.table_id]: self.tables[by_id[t.table_id]] for t in query.tables}
+        source = OpenQuery(self.spark, self.ref, tables, self.label, query)
+        try:
+            source.check_history(Offset(interval.after, False), self.ref, self.dynamic.name)
+            for part, table in tables.items():
+                # A column that came in the place of another one changes rows that no commit has written.
+                if not table.has_same_columns(parts_of(interval.after)[part], parts_of(interval.through)[part]):
+                    raise _NotFollowed(f"columns of {table.ref.name} were replaced, or their types were changed")
+            return query_reading.keyed_changes(source, interval, self.whole.keys, self.whole.branch_keys)
+        except StreamqlError as e:
+            raise _NotFollowed(e.message) from e
+        except SparkError as e:
+            raise _NotFollowed(sentence(e)) from e
+
+    def _difference(self, interval: Interval) -> DataFrame:
         """The difference between the rows that the table has now and the query's rows as of the interval's end."""
         at = parts_of(interval.through)
         versions = {table.ref.table_id: at[part] for part, table in self.tables.items()}
@@ -75,6 +127,15 @@ class OpenRefresh(OpenTables):
     def expiry(self, interval: Interval, mode: StreamMode) -> Expiry | None:  # noqa: ARG002 - the protocol's
         """None: a refresh needs no history."""
         return None
+
+
+def not_incremental(whole: WholeQuery) -> str | None:
+    """What in a query keeps a refresh from following the changes of its tables, as messages say it. None: nothing does."""
+    if whole.tracked.refused is not None:
+        return REFUSED[whole.tracked.refused]
+    if any(len(tables) > 1 for tables in whole.tracked.branches):
+        return "joins tables"
+    return None
 
 
 def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streamql.changes import HIDDEN_COLUMNS, change_set, read_commits
 from streamql.changes.plan import ChangePlan, plan_changes
 from streamql.changes.scan import followed
-from streamql.changes.schema import Epoch, check_compatible, check_reserved, fields
+from streamql.changes.schema import Epoch, check_compatible, check_reserved, fields, has_same_columns
 from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.names import look_up, tables_of
 from streamql.delta.table import DeltaTable, Snapshot, latest_versions
@@ -163,6 +163,12 @@ class OpenTable:
         check_compatible(Epoch(end, then), now.metadata, version)
         columns = followed(lambda name: frame[quote(name)], fields(then), fields(now.metadata), self.table.schema(now))
         return frame.select(*(frame[quote(n)] for n in before), *columns, *(frame[quote(n)] for n in behind))
+
+    def has_same_columns(self, version: int, later: int) -> bool:
+        """Whether names of columns mean the same in two versions, as `changes.schema.has_same_columns` says. Raises STREAM_STALE."""
+        if all(commit.metadata is None for commit in self.commits(Versions(version, later))):
+            return True
+        return has_same_columns(self.table.at(version).metadata, self.table.at(later).metadata)
 
     def commits(self, versions: Versions) -> list[Commit]:
         """The commits of an interval. Raises STREAM_STALE."""

@@ -37,8 +37,13 @@ NAMES: list[tuple[str, str | None, str]] = [
     ("no_such.d", "SCHEMA_NOT_FOUND", "there is no schema no_such"),
 ]
 CLAUSES: list[tuple[str, str | None, str]] = [
-    ("REFRESH_MODE = INCREMENTAL", "UNSUPPORTED_CLAUSE", "a refresh computes the whole query"),
     ("(a, b)", "SYNTAX_ERROR", "the list has 2 columns, and the query has 1"),
+]
+NOT_INCREMENTAL: list[tuple[str, str]] = [
+    ("SELECT count(*) AS n FROM t", "aggregates rows"),
+    ("SELECT x.id FROM t x JOIN t y ON x.id = y.id", "joins tables"),
+    ("SELECT id FROM t UNION ALL SELECT 1", "has rows of its own"),
+    ("SELECT id FROM t WHERE id IN (SELECT id FROM t)", "has a subquery"),
 ]
 
 
@@ -60,6 +65,14 @@ def test_queries_names_and_clauses(spark: SparkSession, others: DynamicPlace) ->
     before = others.tables()
     texts = [(f"CREATE DYNAMIC TABLE d AS {q}", code, said) for q, code, said in sample("refused queries", QUERIES, 9)]
     texts += [(f"CREATE DYNAMIC TABLE {name} AS SELECT id FROM t", code, said) for name, code, said in NAMES]
+    texts += [
+        (
+            f"CREATE DYNAMIC TABLE d REFRESH_MODE = INCREMENTAL AS {query}",
+            "UNSUPPORTED_CLAUSE",
+            f"the query {why}, so each",
+        )
+        for query, why in NOT_INCREMENTAL
+    ]
     texts += [(f"CREATE DYNAMIC TABLE d {clause} AS SELECT id FROM t", code, said) for clause, code, said in CLAUSES]
     for text, code, message in texts:
         if code is None:

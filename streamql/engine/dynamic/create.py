@@ -21,7 +21,7 @@ from streamql.delta.names import SESSION_CATALOG, qualify
 from streamql.delta.whole import query_properties
 from streamql.dialect.dynamic.statements import CreateDynamicTable
 from streamql.engine.ddl import check_free, check_free_of_streams, definition_exists, place_of
-from streamql.engine.dynamic.ddl import drop, dropped, label_of, schedule_of
+from streamql.engine.dynamic.ddl import check_incremental, drop, dropped, label_of, schedule_of
 from streamql.engine.dynamic.graph import in_order
 from streamql.engine.dynamic.run import reads_of, refresh_created
 from streamql.engine.dynamic.tables import (
@@ -41,7 +41,7 @@ from streamql.sources.definitions import Definition, DefinitionType
 from streamql.sources.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic, find_dynamic
 from streamql.sources.protocol import HIDDEN_TYPE
 from streamql.sources.query import QuerySource
-from streamql.sources.refresh import analysed, digest_of, part_of
+from streamql.sources.refresh import INCREMENTAL, analysed, digest_of, part_of
 from streamql.sources.table import open_table
 from streamql.times import now_ms
 
@@ -154,13 +154,6 @@ def _planned(
 ) -> tuple[DynamicTable, StreamState]:
     """The definition, whose backing table has no id yet, and the hidden stream."""
     where = place_of(statement.name_span)
-    if statement.refresh_mode == "INCREMENTAL":
-        raise StreamqlError(
-            "UNSUPPORTED_CLAUSE",
-            "REFRESH_MODE = INCREMENTAL: a refresh computes the whole query, and writes the rows that differ",
-            hint="REFRESH_MODE = AUTO, or leave it out",
-            **where,
-        )
     properties, schema = query_properties(spark, statement.query)
     names = [c for c, _ in statement.columns] or [f["name"] for f in schema["fields"]]
     _check_count(statement, names, len(schema["fields"]))
@@ -190,6 +183,8 @@ def _planned(
             hint="CREATE VIEW, or CREATE TABLE … AS",
             **where,
         )
+    if planned.refresh_mode == INCREMENTAL:
+        check_incremental(whole, **where)
     _check_columns(statement, names)
     tables = {part_of(t): open_table(spark, t) for t in whole.tables}
     for table in tables.values():

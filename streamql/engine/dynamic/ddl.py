@@ -13,6 +13,7 @@ from streamql.catalog.store import catalog_of
 from streamql.consume import Change, force_release, transactions
 from streamql.delta.names import qualify
 from streamql.delta.neutral import dynamic_session
+from streamql.delta.whole import WholeQuery
 from streamql.dialect.dynamic.statements import (
     AlterDynamicTable,
     CreateDynamicTable,
@@ -37,6 +38,8 @@ from streamql.engine.dynamic.tables import (
 from streamql.engine.points import time_of
 from streamql.errors import StreamqlError
 from streamql.sources.dynamic import DynamicTable, Schedule, find_dynamic
+from streamql.sources.query import QuerySource
+from streamql.sources.refresh import INCREMENTAL, not_incremental, open_refresh
 from streamql.times import now_ms
 
 
@@ -105,12 +108,11 @@ def _altered(spark: SparkSession, found: DynamicTable, statement: AlterDynamicTa
     if isinstance(action, SetSchedule):
         return replace(found, schedule=schedule_of(spark, action.schedule, now_ms()))
     if isinstance(action, SetRefreshMode):
-        if action.mode == "INCREMENTAL":
-            raise StreamqlError(
-                "UNSUPPORTED_CLAUSE",
-                "REFRESH_MODE = INCREMENTAL: a refresh computes the whole query, and writes the rows that differ",
-                hint="REFRESH_MODE = AUTO",
-            )
+        if action.mode == INCREMENTAL:
+            state = catalog_of(spark).by_uuid(spark, found.stream_id)
+            assert state is not None
+            assert isinstance(state.stream.source, QuerySource)
+            check_incremental(open_refresh(spark, state.stream.source).whole)
         return replace(found, refresh_mode=action.mode)
     assert isinstance(action, SetComment)
     return replace(found, definition=replace(found.definition, comment=action.comment))
@@ -162,3 +164,15 @@ def schedule_of(spark: SparkSession, written: WrittenSchedule | None, now: int) 
 def label_of(statement: CreateDynamicTable | DropDynamicTable | AlterDynamicTable) -> str:
     """What a statement calls the table: DYNAMIC TABLE or MATERIALIZED VIEW."""
     return "MATERIALIZED VIEW" if statement.is_materialized_view else "DYNAMIC TABLE"
+
+
+def check_incremental(whole: WholeQuery, **where: int) -> None:
+    """Raises UNSUPPORTED_CLAUSE if refreshes cannot follow the changes of the tables that a query reads."""
+    why = not_incremental(whole)
+    if why is not None:
+        raise StreamqlError(
+            "UNSUPPORTED_CLAUSE",
+            f"REFRESH_MODE = INCREMENTAL: the query {why}, so each refresh computes all of it",
+            hint="REFRESH_MODE = AUTO; incremental refreshes take filters, projections and UNION ALL",
+            **where,
+        )

@@ -27,7 +27,7 @@ from streamql.model import Interval, Offset, Parts, StreamMode, is_ordered
 from streamql.names import quote
 from streamql.sources.dynamic import DynamicTable, all_dynamic
 from streamql.sources.query import QuerySource, parts_of
-from streamql.sources.refresh import REPLACED, OpenRefresh, open_refresh
+from streamql.sources.refresh import FULL, INCREMENTAL, REPLACED, OpenRefresh, open_refresh
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
@@ -44,11 +44,13 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Result:
-    """What a refresh did. `reason`: why it wrote, a key of REASONS; None: it did not. `version`: of the backing table behind it."""
+    """What a refresh did. `reason`: why it wrote, a key of REASONS; `mode`: how it found what to write, FULL or INCREMENTAL; None: it did
+    not write. `version`: of the backing table behind it."""
 
     table: DynamicTable
     outcome: str
     reason: str | None
+    mode: str | None
     version: int
     rows: Mapping[str, int]
     duration_ms: int
@@ -77,13 +79,14 @@ def explain(spark: SparkSession, table: DynamicTable) -> list[tuple[str, str | N
     """What a refresh of a table would do now, as facts. The dynamic tables that it reads are taken as they are."""
     state = _free(spark, table)
     known = all_dynamic(spark)
-    reason, _, through = _due(spark, table, state, pinned_versions(spark, [table], known))
+    reason, opened, through = _due(spark, table, state, pinned_versions(spark, [table], known))
     after = parts_of(state.offset.position)
+    why = _why_whole(opened, state, through, reason)
     facts: list[tuple[str, str | None]] = [
         ("outcome", UNCHANGED if reason is None else REFRESHED),
-        ("mode", None if reason is None else "FULL"),
+        ("mode", None if reason is None else FULL if why is not None else INCREMENTAL),
         ("reason", None if reason is None else REASONS[reason]),
-        ("why_not_incremental", "refreshes compute the whole query, and write the rows that differ"),
+        ("why_not_incremental", why),
     ]
     names = shown_names(spark)
     for part, version in parts_of(through).items():
@@ -111,15 +114,16 @@ def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str,
                 backing.latest().version != before
             ):  # of another refresh perhaps, which this run's versions are too early for
                 raise Overtaken
-            return _result(table, UNCHANGED, None, before, {}, started)
+            return _result(table, UNCHANGED, None, None, before, {}, started)
         if reason != "CHANGED" and not _is_at(state, opened, through):
             state = _reset(spark, table, state, opened, through)
         if reason != "CHANGED" and written_by_others(spark, table):
             drop_duplicates(spark, table)
-        version, rows = _write(spark, table, state, through, reason)
+        mode = INCREMENTAL if _why_whole(opened, state, through, reason) is None else FULL
+        version, rows = _write(spark, table, state, through, {"mode": mode, "reason": reason})
         if reason == "FIRST":
             show_rows(spark, table)
-        return _result(table, REFRESHED, reason, version, rows, started)
+        return _result(table, REFRESHED, reason, mode, version, rows, started)
     except Overtaken:
         raise
     except Exception as e:
@@ -226,19 +230,25 @@ def _reset(
     return changed
 
 
+def _why_whole(opened: OpenRefresh | None, state: StreamState, through: Parts, reason: str | None) -> str | None:
+    """Why a refresh for a reason computes the whole query. None: it does not, or writes nothing."""
+    if opened is None or reason is None:
+        return None
+    if reason != "CHANGED":
+        return REASONS[reason]
+    return opened.why_whole(Interval(state.offset.position, through, state.offset.initial))
+
+
 def _write(
-    spark: SparkSession, table: DynamicTable, state: StreamState, through: Parts, reason: str
+    spark: SparkSession, table: DynamicTable, state: StreamState, through: Parts, details: Mapping[str, str]
 ) -> tuple[int, dict[str, int]]:
     """Runs the statement that writes, if the hidden stream is still as `state` says. Returns the version of the table that the statement
     made, and the rows by what became of them."""
     own = dynamic_session(spark)
-    # MERGE reads its source twice, and the difference of a whole query costs much: Delta keeps it.
-    own.conf.set("spark.databricks.delta.merge.materializeSource", "all")
     backing = DeltaTable(spark, table.backing.path)
     before = backing.latest()
     own.conf.set("spark.databricks.delta.commitInfo.userMetadata", note(before.version))
-    details = json.dumps({"mode": "FULL", "reason": reason})
-    call = ", ".join(quote_string(a) for a in (table.stream_id, str(through), details, str(state.sequence)))
+    call = ", ".join(quote_string(a) for a in (table.stream_id, str(through), json.dumps(details), str(state.sequence)))
     is_empty = not backing.files(before)
     own.sql(_insert(table, call) if is_empty else _merge(table, call)).collect()
     written = refresh_after(backing, before.version, table)
@@ -286,9 +296,15 @@ def _rows(metrics: Mapping[str, str]) -> dict[str, int]:
 
 
 def _result(
-    table: DynamicTable, outcome: str, reason: str | None, version: int, rows: Mapping[str, int], started: float
+    table: DynamicTable,
+    outcome: str,
+    reason: str | None,
+    mode: str | None,
+    version: int,
+    rows: Mapping[str, int],
+    started: float,
 ) -> Result:
-    return Result(table, outcome, reason, version, rows, int((time.monotonic() - started) * 1000))
+    return Result(table, outcome, reason, mode, version, rows, int((time.monotonic() - started) * 1000))
 
 
 def _note_failure(

@@ -175,7 +175,7 @@ def result_row(result: Result) -> list[Value]:
     return [
         str(result.table.name),
         result.outcome,
-        "FULL" if wrote else None,
+        result.mode,
         REASONS[result.reason] if result.reason is not None else None,
         *_counts(result.rows if wrote else {"inserted": 0, "updated": 0, "deleted": 0}),
         result.duration_ms,

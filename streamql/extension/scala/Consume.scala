@@ -94,11 +94,15 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
       own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_APP_ID.key, appId)
       own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_VERSION.key, number.toString)
     }
-    val plan = own.withActive { Targets.inSession(own, if (reserved) Targets.replacing(statements(i)) else statements(i)) }
+    val (statement, free) = statements(i) match {
+      case merge: MergeIntoCommand => RefreshMerge.prepared(own, merge)
+      case other => (other, () => ())
+    }
+    val plan = own.withActive { Targets.inSession(own, if (reserved) Targets.replacing(statement) else statement) }
     plan.setAnalyzed()
     // CREATE TABLE AS runs an insert of its own, which is part of this consumption and not another one.
     def run() = GuardAndConsume.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
-    if (appId == null) {
+    try if (appId == null) {
       val rows = run()
       statements(i) match { // the session keeps a listing of its files, and the statement ran in another one
         case c: InsertIntoHadoopFsRelationCommand => c.catalogTable.foreach(t => session.catalog.refreshTable(t.identifier.quotedString))
@@ -106,6 +110,7 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
       }
       rows
     } else TransactionExecutionObserver.withObserver(new NumbersFromCommits(session, path, appId, seen, reserved))(run())
+    finally free()
   }
 
   /** The rows that statement `i` took when it was last executed, as JSON: {token: {change type: rows}}; of streams that it did not come to

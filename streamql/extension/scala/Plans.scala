@@ -20,9 +20,10 @@ import org.apache.spark.sql.types.DataType
 /**
  * What a read of a stream stands for: the plan of its change set, and in `token` (JSON, Python's) which stream and interval that is.
  * A consumer that had to wait is given what is left by setting both anew, before it runs; every copy of the relation sees it. `follows`: the
- * plan is a table as of the begin or the end of the interval. Such a read moves no stream.
+ * plan is a table as of the begin or the end of the interval. Such a read moves no stream. `isRefresh`: the plan is what a refresh writes.
  */
-final class Binding(@volatile var plan: LogicalPlan, @volatile var token: String, val follows: Boolean = false) extends Serializable {
+final class Binding(@volatile var plan: LogicalPlan, @volatile var token: String, val follows: Boolean = false, val isRefresh: Boolean = false)
+  extends Serializable {
   private val number = Binding.numbers.incrementAndGet()
   /** Where a statement that consumes counts the rows it takes; null: they are not counted. */
   @volatile var counter: ChangeCounter = _
@@ -86,12 +87,12 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
 
 object StreamRead {
   /** All columns are nullable: the read may be rebound to an interval whose rows hold NULLs where this plan's rows have none. */
-  def apply(plan: LogicalPlan, token: String, visible: Int, follows: Boolean): StreamRead = {
-    val columns = plan.output.zipWithIndex.map { case (a, i) =>
+  def of(binding: Binding, visible: Int): StreamRead = {
+    val columns = binding.plan.output.zipWithIndex.map { case (a, i) =>
       if (i < visible) AttributeReference(a.name, a.dataType, nullable = true, a.metadata)()
       else MetadataAttribute(a.name, a.dataType, nullable = true)
     }
-    StreamRead(new Binding(plan, token, follows), columns, visible)
+    StreamRead(binding, columns, visible)
   }
 }
 
@@ -144,10 +145,13 @@ object Plans {
   }
 
   /** Python's way to make the node that stands for a stream. */
-  def streamRead(plan: LogicalPlan, token: String, visible: Int): LogicalPlan = StreamRead(plan, token, visible, follows = false)
+  def streamRead(plan: LogicalPlan, token: String, visible: Int): LogicalPlan = StreamRead.of(new Binding(plan, token), visible)
+
+  /** Python's way to make the node that stands for what a refresh writes. */
+  def refresh(plan: LogicalPlan, token: String, visible: Int): LogicalPlan = StreamRead.of(new Binding(plan, token, isRefresh = true), visible)
 
   /** Python's way to make the node that stands for a table as of the begin or the end of what the statement sees of a stream. */
-  def follower(plan: LogicalPlan, token: String): LogicalPlan = StreamRead(plan, token, plan.output.size, follows = true)
+  def follower(plan: LogicalPlan, token: String): LogicalPlan = StreamRead.of(new Binding(plan, token, follows = true), plan.output.size)
 
   def consumeQuery(plan: LogicalPlan, asked: java.util.List[String]): LogicalPlan = ConsumeQuery(plan, asked.asScala.toSeq)
 

@@ -80,6 +80,31 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
     None
   } catch { case e: Untracked => Some(e.what) }
 
+  // -- changes of its tables, followed
+
+  /** The query as that of a stream's view. */
+  lazy val tracked: TrackedQuery = new TrackedQuery(session, analyzed)
+
+  /** What the key columns are in each branch of `tracked`, if none joins: the id of the table's row, a number, or NULL; as JSON, by branch: "id", 1, null. */
+  def branchKeys: String = {
+    type Key = Option[Option[Int]] // None: NULL; Some(None): the id
+    def of(p: LogicalPlan): Seq[Seq[Key]] = p match {
+      case u: Union =>
+        val parts = u.children.map(of)
+        parts.zipWithIndex.flatMap { case (branches, i) => branches.map { own =>
+          Some(Some(i)) +: parts.zipWithIndex.flatMap { case (other, n) => if (n == i) own else other.head.map(_ => None) }
+        } }
+      case leaf if leaf.children.isEmpty => Seq(Seq(Some(None)))
+      case other => of(other.children.head)
+    }
+    val node = mapper.createArrayNode()
+    of(plan).foreach { keys =>
+      val one = node.addArray()
+      keys.foreach { case None => one.addNull(); case Some(None) => one.add("id"); case Some(Some(i)) => one.add(i) }
+    }
+    node.toString
+  }
+
   // -- rows at versions
 
   private def leafAt(leaf: LogicalPlan, versions: Map[String, Long]): (LogicalPlan, Attribute) = {

@@ -1,0 +1,83 @@
+package org.apache.spark.sql.streamql
+
+import java.io.ByteArrayOutputStream
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
+import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.delta.commands.MergeIntoCommand
+import org.apache.spark.sql.delta.sources.DeltaSQLConf
+import org.apache.spark.sql.execution.LogicalRDD
+import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types._
+import org.apache.spark.storage.StorageLevel
+
+/**
+ * The MERGE by which a refresh writes what differs. It reads its source and its target twice, and most rows of the target do not differ. So the
+ * source is computed once, and a Bloom filter of its keys drops the other rows of the target before Spark moves them to join them.
+ */
+object RefreshMerge {
+  /** A filter has about ten bits for each key, and each task reads it: 5 MB. */
+  private val FILTERED_ROWS_MAX = 4000000L
+  private val FALSE_POSITIVES = 0.01
+
+  /** The statement over rows that have been computed, and what frees them. */
+  def prepared(session: ClassicSession, merge: MergeIntoCommand): (MergeIntoCommand, () => Unit) = {
+    val bindings = Plans.reads(merge).map(_.binding).filter(_.isRefresh).distinct
+    if (bindings.isEmpty) return (merge, () => ())
+    val before = bindings.map(b => (b, b.plan))
+    val kept = before.map { case (b, plan) => b -> keep(session, plan) }
+    kept.foreach { case (b, (rows, _)) => b.plan = rows }
+    val rows = kept.map(_._2._2).sum
+    // The rows are there, and are the same each time: Delta need not keep them as well.
+    session.conf.set(DeltaSQLConf.MERGE_MATERIALIZE_SOURCE.key, DeltaSQLConf.MergeMaterializeSource.NONE)
+    val filter = if (rows <= FILTERED_ROWS_MAX) filterOf(session, merge, rows) else None
+    // Spark takes the size of a table's files for that of its rows, and would broadcast a table of ten million keys.
+    if (filter.isEmpty) Seq(SQLConf.AUTO_BROADCASTJOIN_THRESHOLD, SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD).foreach(c => session.conf.set(c.key, "-1"))
+    val free = () => {
+      kept.foreach { case (_, (plan, _)) => session.sparkContext.unpersistRDD(plan.rdd.id, blocking = false) }
+      before.foreach { case (b, plan) => b.plan = plan }
+    }
+    (filter.fold(merge)(f => merge.copy(condition = And(f, merge.condition))), free)
+  }
+
+  /** A plan's rows, computed, and how many they are. */
+  private def keep(session: ClassicSession, plan: LogicalPlan): (LogicalRDD, Long) = {
+    val made = session.withActive { Dataset.ofRows(session, plan).localCheckpoint(eager = true, StorageLevel.MEMORY_AND_DISK) }
+    val rows = made.logicalPlan.asInstanceOf[LogicalRDD]
+    val count = rows.rdd.count()
+    val size = BigInt(count + 1) * EstimationUtils.getSizePerRow(rows.output)
+    (rows.copy()(session, Some(Statistics(size, Some(BigInt(count)))), None), count)
+  }
+
+  /** What is true of a row of the target if its key may be one of the source's. None: the key has no column that can be hashed. */
+  private def filterOf(session: ClassicSession, merge: MergeIntoCommand, rows: Long): Option[Expression] = {
+    val keys = conjuncts(merge.condition).collect {
+      case EqualNullSafe(t: Attribute, s: Attribute) if isHashed(t) && t.dataType == s.dataType && merge.target.outputSet.contains(t) => (t, s)
+    }
+    if (keys.isEmpty) None else session.withActive {
+      val hashes = Dataset.ofRows(session, Project(Seq(Alias(new XxHash64(keys.map(_._2)), "hash")()), merge.source))
+      if (hashes.isEmpty) Some(Literal.FalseLiteral) // no clause can act on a row
+      else {
+        val bytes = new ByteArrayOutputStream()
+        hashes.stat.bloomFilter(col("hash"), rows, FALSE_POSITIVES).writeTo(bytes)
+        Some(BloomFilterMightContain(Literal(bytes.toByteArray), new XxHash64(keys.map(_._1))))
+      }
+    }
+  }
+
+  private def conjuncts(e: Expression): Seq[Expression] = e match {
+    case And(left, right) => conjuncts(left) ++ conjuncts(right)
+    case other => Seq(other)
+  }
+
+  /** Whether equal values have equal hashes. */
+  private def isHashed(a: Attribute): Boolean = a.dataType match {
+    case _: IntegralType | BooleanType | DateType | TimestampType | TimestampNTZType | BinaryType | _: DecimalType => true
+    case s: StringType => UnsafeRowUtils.isBinaryStable(s)
+    case _ => false
+  }
+}

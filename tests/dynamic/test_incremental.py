@@ -1,0 +1,223 @@
+"""Refreshes that follow the changes of the tables, and those that compute the whole query: which is which, and that both end equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.consume.support import path_of
+from tests.dynamic.support import DynamicPlace
+from tests.histories.recording import conf
+from tests.sample import sample
+from tests.small import INTERPRETED
+
+QUERIES = {
+    "SELECT id, v * 2 AS v, upper(CAST(v AS STRING)) AS s FROM t WHERE v > 5": None,
+    "SELECT v, id, id AS again FROM t ORDER BY v": None,
+    "SELECT id, v FROM t UNION ALL SELECT id, w FROM u WHERE w IS NOT NULL": None,
+    "SELECT * FROM (SELECT id FROM t UNION ALL SELECT v FROM t) UNION ALL (SELECT id FROM u UNION ALL SELECT w FROM u)": None,
+    "WITH x AS (SELECT id AS k, v FROM t WHERE id > 1) SELECT k, v FROM x UNION ALL SELECT k, k FROM x": None,
+    "SELECT /*+ REPARTITION(2) */ array(id, v) AS a, named_struct('x', v) AS b, map('k', v) AS m FROM t": None,
+    "SELECT v, count(*) AS n FROM t GROUP BY v": "aggregates rows",
+    "SELECT t.id, u.w FROM t JOIN u ON t.id = u.id": "joins tables",
+    "SELECT t.id, u.w FROM t LEFT JOIN u ON t.id = u.id": "has an outer join",
+    "SELECT DISTINCT v FROM t": "has DISTINCT",
+    "SELECT id, rand() AS r FROM t": "a function whose value differs",
+    "SELECT id FROM t WHERE id IN (SELECT id FROM u)": "has a subquery",
+}
+
+WRITES = (
+    "UPDATE t SET v = 3 WHERE id = 2",  # leaves the filter
+    "UPDATE t SET v = 90 WHERE id = 1",  # comes into it
+    "DELETE FROM t WHERE id = 3",
+    "INSERT INTO t VALUES (5, NULL), (6, 60)",
+    """MERGE INTO t USING (SELECT * FROM VALUES (4, 41), (7, 70) AS n(id, v)) n ON t.id = n.id
+    WHEN MATCHED THEN UPDATE SET v = n.v WHEN NOT MATCHED THEN INSERT *""",
+    "INSERT INTO u VALUES (1, 10), (2, NULL)",
+    "OPTIMIZE t",
+    "INSERT OVERWRITE t SELECT id, v + 1 FROM t",
+    "ALTER TABLE t ADD COLUMN c INT",
+    "RESTORE TABLE t TO VERSION AS OF 3",
+    "TRUNCATE TABLE t",
+    "INSERT INTO t VALUES (1, 10), (8, 80)",
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick(spark: SparkSession) -> Iterator[None]:
+    """Plans are interpreted, and shuffles are real ones."""
+    with conf(spark, (*INTERPRETED, ("spark.sql.shuffle.partitions", "2"))):
+        yield
+
+
+def last_mode(place: DynamicPlace, name: str = "d") -> str | None:
+    mode = place.history(name)[0]["mode"]
+    assert mode is None or isinstance(mode, str)
+    return mode
+
+
+def explained(place: DynamicPlace, name: str = "d") -> tuple[str | None, str | None]:
+    """The mode of the next refresh, and why it is not incremental."""
+    said = {r[0]: r[1] for r in place.run(f"EXPLAIN REFRESH DYNAMIC TABLE {name}")}
+    return said["mode"], said["why_not_incremental"]
+
+
+def filled(place: DynamicPlace) -> None:
+    place.run(
+        "INSERT INTO t VALUES (1, 1), (2, 20)", "INSERT INTO t VALUES (3, 30), (4, 40)", "INSERT INTO u VALUES (3, 33)"
+    )
+
+
+def test_which_queries_are_followed(place: DynamicPlace) -> None:
+    filled(place)
+    names = {f"d{i}": query for i, query in enumerate(QUERIES)}
+    for name, query in names.items():
+        place.create(query, name)
+    assert explained(place, "d0") == (None, None)
+    place.run("UPDATE t SET v = 21 WHERE id = 2")
+    for name, query in names.items():
+        why = QUERIES[query]
+        mode, said = explained(place, name)
+        assert mode == ("INCREMENTAL" if why is None else "FULL"), query
+        assert (said is None) if why is None else (why in str(said)), query
+
+
+@pytest.mark.parametrize("number", sample("incremental refreshes", range(3), 1))
+def test_writes_are_followed(place: DynamicPlace, number: int) -> None:
+    """The table equals its query after each write, and its stream shows as much as that of its twin, which is computed whole."""
+    query = [query for query, why in QUERIES.items() if why is None][number * 2 + 1]
+    filled(place)
+    place.create(query, "d")
+    place.create(query, "w", clauses="REFRESH_MODE = FULL")
+    place.run("CREATE STREAM sd ON DYNAMIC TABLE d", "CREATE STREAM sw ON DYNAMIC TABLE w")
+    for i, write in enumerate(WRITES):
+        place.run(write)
+        if i % 3 == number:  # two writes in one refresh
+            continue
+        (followed,), (whole,) = (place.run(f"REFRESH DYNAMIC TABLE {name}") for name in "dw")
+        assert (followed["mode"], whole["mode"]) in ((None, None), ("INCREMENTAL", "FULL")), f"{write}\n{query}"
+        assert followed[4:7] == whole[4:7], f"{write}\n{query}"
+        assert place.bag("SELECT to_json(struct(*)) FROM d") == place.bag("SELECT to_json(struct(*)) FROM w"), (
+            f"{write}\n{query}"
+        )
+    assert place.verify("d")[0] == "EQUAL"
+    shown = "SELECT to_json(struct(* EXCEPT (__commit_version, __commit_timestamp))) FROM"
+    assert place.bag(f"{shown} sd") == place.bag(f"{shown} sw")
+
+
+def test_only_what_changed_is_read(place: DynamicPlace) -> None:
+    """A data file of the source that no change touches is not read."""
+    filled(place)
+    place.create("SELECT id, v + 1 AS v FROM t WHERE id <> 9")
+    untouched = {row[0] for row in place.run("SELECT DISTINCT _metadata.file_path FROM t WHERE id = 1")}
+    place.run("UPDATE t SET v = 31 WHERE id = 3", "DELETE FROM t WHERE id = 4", "INSERT INTO t VALUES (9, 9), (10, 10)")
+    (path,) = untouched
+    file = path_of(place.spark, f"{place.schema}.t") / str(path).rpartition("/")[2]
+    kept = file.read_bytes()
+    file.unlink()
+    try:
+        assert place.refresh() == {"d": ("REFRESHED", "its sources changed", 1, 1, 1)}
+    finally:
+        file.write_bytes(kept)
+    assert last_mode(place) == "INCREMENTAL"
+    assert place.verify()[0] == "EQUAL"
+
+
+def test_a_change_that_the_query_does_not_show(place: DynamicPlace) -> None:
+    filled(place)
+    place.create("SELECT id FROM t WHERE v > 25")
+    place.run("UPDATE t SET v = v + 1", "DELETE FROM t WHERE id = 1")
+    assert place.refresh() == {"d": ("REFRESHED", "its sources changed", 0, 0, 0)}
+    assert last_mode(place) == "INCREMENTAL"
+    assert place.verify() == ("EQUAL", 2, 0, 0)
+
+
+def test_a_table_that_was_written_by_others_is_computed(place: DynamicPlace) -> None:
+    filled(place)
+    place.create("SELECT id, v FROM t")
+    place.write("DELETE FROM {d} WHERE id = 1")
+    place.run("UPDATE t SET v = 21 WHERE id = 2")
+    assert explained(place) == ("FULL", "another statement wrote into the table")
+    assert place.refresh() == {"d": ("REFRESHED", "another statement wrote into the table", 1, 1, 0)}
+    assert last_mode(place) == "FULL"
+    place.run("UPDATE t SET v = 22 WHERE id = 2")
+    assert place.refresh() == {"d": ("REFRESHED", "its sources changed", 0, 1, 0)}
+    assert last_mode(place) == "INCREMENTAL"
+    assert place.verify()[0] == "EQUAL"
+
+
+def test_without_history_the_query_is_computed(place: DynamicPlace) -> None:
+    """A file that VACUUM removed held rows that were deleted."""
+    filled(place)
+    place.create("SELECT id, v FROM t")
+    place.run("INSERT OVERWRITE t VALUES (1, 2)", "INSERT OVERWRITE t VALUES (1, 3), (2, 4)")
+    place.spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    location = path_of(place.spark, f"{place.schema}.t")
+    for file in location.glob("*.parquet"):
+        if place.spark.read.parquet(str(file)).filter("v in (2, 20, 30)").head(1):
+            file.unlink()
+    mode, why = explained(place)
+    assert (mode, "VACUUM removed" in str(why)) == ("FULL", True), why
+    assert place.refresh()["d"][:2] == ("REFRESHED", "its sources changed")
+    assert place.verify() == ("EQUAL", 2, 0, 0)
+
+
+def test_a_column_that_becomes_another_one(place: DynamicPlace) -> None:
+    """All its values are NULL, also in rows that no commit has written."""
+    place.run(
+        "CREATE TABLE m (id BIGINT, v INT) TBLPROPERTIES ('delta.columnMapping.mode' = 'name', 'delta.enableRowTracking' = 'true', "
+        "'delta.enableInCommitTimestamps' = 'true')",
+        "INSERT INTO m VALUES (1, 10), (2, 20)",
+    )
+    place.create("SELECT id, v FROM m")
+    place.run("UPDATE m SET v = 11 WHERE id = 1", "ALTER TABLE m DROP COLUMN v", "ALTER TABLE m ADD COLUMN v INT")
+    place.run("UPDATE m SET v = 22 WHERE id = 2")
+    assert explained(place) == ("FULL", f"columns of {place.schema}.m were replaced, or their types were changed")
+    place.refresh()
+    assert place.verify()[0] == "EQUAL"
+    assert place.bag("SELECT id, v FROM d") == place.bag("SELECT id, v FROM m")
+    place.run("ALTER TABLE m ADD COLUMN w INT", "UPDATE m SET w = 1, v = 5 WHERE id = 1")
+    assert explained(place) == ("INCREMENTAL", None)
+    place.refresh()
+    assert place.verify()[0] == "EQUAL"
+
+
+def test_the_mode_is_asked_for(place: DynamicPlace) -> None:
+    filled(place)
+    place.create("SELECT id, v FROM t", clauses="REFRESH_MODE = INCREMENTAL")
+    assert place.facts()["refresh_mode"] == "INCREMENTAL"
+    place.run("UPDATE t SET v = 21 WHERE id = 2")
+    assert explained(place) == ("INCREMENTAL", None)
+    place.run("ALTER DYNAMIC TABLE d SET REFRESH_MODE = FULL")
+    assert explained(place) == ("FULL", "REFRESH_MODE is FULL")
+    place.run("ALTER DYNAMIC TABLE d SET REFRESH_MODE = INCREMENTAL")
+    assert explained(place) == ("INCREMENTAL", None)
+    place.create("SELECT count(*) AS n FROM t", "g")
+    refused = place.refused("ALTER DYNAMIC TABLE g SET REFRESH_MODE = INCREMENTAL")
+    assert (refused.code, "aggregates rows" in refused.message) == ("UNSUPPORTED_CLAUSE", True)
+
+
+KEYS = (
+    "id",
+    "upper(concat('k', id))",
+    "if(id % 3 = 0, NULL, CAST(id AS DECIMAL(20, 2)))",
+    "if(id % 3 = 0, -0.0D, id / 2.0D)",
+    "array(id, v)",
+    "named_struct('a', id, 'b', CAST(v AS STRING))",
+    "date_add(DATE '2020-01-01', CAST(id AS INT))",
+    "CAST(CAST(id AS STRING) AS BINARY)",
+)
+
+
+@pytest.mark.parametrize("keys", [KEYS[:4], KEYS[4:]])
+def test_keys_of_many_types_find_their_rows(place: DynamicPlace, keys: tuple[str, ...]) -> None:
+    """Rows that are written are found in the table by their keys, whatever types those are of."""
+    place.run("INSERT INTO t SELECT id, id % 7 FROM range(200)")
+    for i, key in enumerate(keys):
+        place.create(f"SELECT {key} AS k, count(*) AS n, sum(v) AS s FROM t GROUP BY {key}", f"d{i}")
+    place.run("UPDATE t SET v = v + 1 WHERE id < 20", "DELETE FROM t WHERE id = 30", "INSERT INTO t VALUES (1000, 1)")
+    for i, key in enumerate(keys):
+        place.refresh(f"d{i}")
+        assert place.verify(f"d{i}")[0] == "EQUAL", key
