@@ -180,6 +180,10 @@ class DeltaTable:
         text = self._reader.forgotten(snapshot.handle, "\n".join(lines), since_ms)
         return [lines[line] for line in text.splitlines()]
 
+    def is_empty(self, snapshot: Snapshot) -> bool:
+        """Whether a version has no file."""
+        return bool(self._reader.isEmpty(snapshot.handle))
+
     def files(self, snapshot: Snapshot) -> list[FileState]:
         """All files of a version: costs what the table's size costs."""
         text = self._reader.filesOf(snapshot.handle)

@@ -107,7 +107,7 @@ class OpenRefresh(OpenTables):
         versions = {table.ref.table_id: at[part] for part, table in self.tables.items()}
         backing = DeltaTable(self.spark, self.dynamic.backing.path)
         latest = backing.latest()
-        if not backing.files(latest):
+        if backing.is_empty(latest):
             return self.whole.inserts(versions)
         return self.whole.difference(versions, backing.rows(latest))
 

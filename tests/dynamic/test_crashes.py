@@ -137,3 +137,26 @@ def test_a_refresh_goes_on_with_a_replacement_that_died(place: DynamicPlace, mon
     assert place.facts()["state"] == "EMPTY"
     assert place.refresh() == {"d": ("REFRESHED", "the first refresh", 1, 0, 0)}
     assert place.bag("SELECT * FROM d") == {(1, 10): 1}
+
+
+@pytest.mark.parametrize("step", ["refresh_created", "make_view"])
+def test_a_replacement_that_fails_leaves_the_old_table(
+    place: DynamicPlace, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    place.run("INSERT INTO t VALUES (1, 10)", CREATE)
+    before = place.tables()
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(create, step, fail)
+        with pytest.raises(OSError, match="no space left"):
+            run(place.spark, REPLACE)
+    assert place.tables() == before
+    assert place.bag("SELECT * FROM d") == {(1,): 1}
+    place.run("INSERT INTO t VALUES (2, 20)")
+    assert place.refresh() == {"d": ("REFRESHED", "its sources changed", 1, 0, 0)}
+    assert place.bag("SELECT * FROM d") == {(1,): 1, (2,): 1}
+    place.run(REPLACE)
+    assert place.verify() == ("EQUAL", 2, 0, 0)

@@ -234,8 +234,8 @@ def test_what_is_wrong_is_said(
 
 def test_the_results_of_two_attempts() -> None:
     table = SimpleNamespace(name="d")
-    first = runs.Outcome(table, Result(table, "REFRESHED", "CHANGED", 4, {"inserted": 2}, 10), duration_ms=10)  # type: ignore[arg-type]
-    same = runs.Outcome(table, Result(table, "UNCHANGED", None, 5, {}, 1), duration_ms=1)  # type: ignore[arg-type]
+    first = runs.Outcome(table, Result(table, "REFRESHED", "CHANGED", "FULL", 4, {"inserted": 2}, 10), duration_ms=10)  # type: ignore[arg-type]
+    same = runs.Outcome(table, Result(table, "UNCHANGED", None, None, 5, {}, 1), duration_ms=1)  # type: ignore[arg-type]
     assert runs.together(first, same).word == "REFRESHED"
     assert runs.together(first, first).result.rows == {"inserted": 4}  # type: ignore[union-attr]
     assert runs.together(same, first).result.rows == {"inserted": 2}  # type: ignore[union-attr]

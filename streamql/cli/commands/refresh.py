@@ -28,7 +28,7 @@ each has then either committed, or done nothing.
 Events are JSON, a line each, on stderr or appended to --events FILE, which several processes may
 share:
   refreshing  run, table
-  refreshed   run, table, seconds, reason, version, rows_inserted, rows_updated, rows_deleted
+  refreshed   run, table, seconds, mode, reason, version, rows_inserted, rows_updated, rows_deleted
   unchanged   run, table, seconds
   failed      run, table, seconds, code, error, sqlstate, hint
   skipped     run, table; reason HELD_UP and held_by: the table that it reads failed or is

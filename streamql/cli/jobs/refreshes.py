@@ -166,7 +166,7 @@ def event_of(outcome: Outcome) -> Mapping[str, object]:
         reason = outcome.result.reason
         return (
             facts
-            | {"reason": reason, "version": outcome.result.version}
+            | {"mode": outcome.result.mode, "reason": reason, "version": outcome.result.version}
             | {f"rows_{name}": n for name, n in outcome.result.rows.items()}
         )
     if outcome.held_by is not None:

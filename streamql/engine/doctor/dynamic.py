@@ -168,7 +168,7 @@ def _backing_tables(spark: SparkSession) -> Iterator[tuple[Name, DeltaTable, str
 
 
 def _is_empty(table: DeltaTable) -> bool:
-    return not table.files(table.latest())
+    return table.is_empty(table.latest())
 
 
 def _has_view(spark: SparkSession, name: Name, uid: str) -> bool:

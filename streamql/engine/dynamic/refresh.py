@@ -249,8 +249,7 @@ def _write(
     before = backing.latest()
     own.conf.set("spark.databricks.delta.commitInfo.userMetadata", note(before.version))
     call = ", ".join(quote_string(a) for a in (table.stream_id, str(through), json.dumps(details), str(state.sequence)))
-    is_empty = not backing.files(before)
-    own.sql(_insert(table, call) if is_empty else _merge(table, call)).collect()
+    own.sql(_insert(table, call) if backing.is_empty(before) else _merge(table, call)).collect()
     written = refresh_after(backing, before.version, table)
     return (backing.latest().version, _rows({})) if written is None else (written.version, _rows(written.metrics))
 

@@ -94,23 +94,24 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
       own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_APP_ID.key, appId)
       own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_VERSION.key, number.toString)
     }
-    val (statement, free) = statements(i) match {
-      case merge: MergeIntoCommand => RefreshMerge.prepared(own, merge)
-      case other => (other, () => ())
+    def executed(statement: LogicalPlan): JList[Row] = {
+      val plan = own.withActive { Targets.inSession(own, if (reserved) Targets.replacing(statement) else statement) }
+      plan.setAnalyzed()
+      // CREATE TABLE AS runs an insert of its own, which is part of this consumption and not another one.
+      def run() = GuardAndConsume.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
+      if (appId == null) {
+        val rows = run()
+        statement match { // the session keeps a listing of its files, and the statement ran in another one
+          case c: InsertIntoHadoopFsRelationCommand => c.catalogTable.foreach(t => session.catalog.refreshTable(t.identifier.quotedString))
+          case _ =>
+        }
+        rows
+      } else TransactionExecutionObserver.withObserver(new NumbersFromCommits(session, path, appId, seen, reserved))(run())
     }
-    val plan = own.withActive { Targets.inSession(own, if (reserved) Targets.replacing(statement) else statement) }
-    plan.setAnalyzed()
-    // CREATE TABLE AS runs an insert of its own, which is part of this consumption and not another one.
-    def run() = GuardAndConsume.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
-    try if (appId == null) {
-      val rows = run()
-      statements(i) match { // the session keeps a listing of its files, and the statement ran in another one
-        case c: InsertIntoHadoopFsRelationCommand => c.catalogTable.foreach(t => session.catalog.refreshTable(t.identifier.quotedString))
-        case _ =>
-      }
-      rows
-    } else TransactionExecutionObserver.withObserver(new NumbersFromCommits(session, path, appId, seen, reserved))(run())
-    finally free()
+    statements(i) match {
+      case merge: MergeIntoCommand => RefreshMerge.prepared(own, merge)(executed)
+      case other => executed(other)
+    }
   }
 
   /** The rows that statement `i` took when it was last executed, as JSON: {token: {change type: rows}}; of streams that it did not come to

@@ -5,6 +5,7 @@ import java.io.ByteArrayOutputStream
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
+import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
@@ -24,24 +25,27 @@ object RefreshMerge {
   private val FILTERED_ROWS_MAX = 4000000L
   private val FALSE_POSITIVES = 0.01
 
-  /** The statement over rows that have been computed, and what frees them. */
-  def prepared(session: ClassicSession, merge: MergeIntoCommand): (MergeIntoCommand, () => Unit) = {
+  /** Runs a MERGE; that of a refresh over rows that are computed first, and freed afterwards. */
+  def prepared[T](session: ClassicSession, merge: MergeIntoCommand)(run: MergeIntoCommand => T): T = {
     val bindings = Plans.reads(merge).map(_.binding).filter(_.isRefresh).distinct
-    if (bindings.isEmpty) return (merge, () => ())
-    val before = bindings.map(b => (b, b.plan))
-    val kept = before.map { case (b, plan) => b -> keep(session, plan) }
-    kept.foreach { case (b, (rows, _)) => b.plan = rows }
-    val rows = kept.map(_._2._2).sum
+    val plans = bindings.map(_.plan)
+    try {
+      val kept = plans.map(keep(session, _))
+      try {
+        bindings.zip(kept).foreach { case (binding, (rows, _)) => binding.plan = rows }
+        run(if (bindings.isEmpty) merge else filtered(session, merge, kept.map(_._2).sum))
+      } finally kept.foreach { case (rows, _) => session.sparkContext.unpersistRDD(rows.rdd.id, blocking = false) }
+    } finally bindings.zip(plans).foreach { case (binding, plan) => binding.plan = plan }
+  }
+
+  /** The statement with the filter. `rows`: how many the source has. */
+  private def filtered(session: ClassicSession, merge: MergeIntoCommand, rows: Long): MergeIntoCommand = {
     // The rows are there, and are the same each time: Delta need not keep them as well.
     session.conf.set(DeltaSQLConf.MERGE_MATERIALIZE_SOURCE.key, DeltaSQLConf.MergeMaterializeSource.NONE)
     val filter = if (rows <= FILTERED_ROWS_MAX) filterOf(session, merge, rows) else None
     // Spark takes the size of a table's files for that of its rows, and would broadcast a table of ten million keys.
     if (filter.isEmpty) Seq(SQLConf.AUTO_BROADCASTJOIN_THRESHOLD, SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD).foreach(c => session.conf.set(c.key, "-1"))
-    val free = () => {
-      kept.foreach { case (_, (plan, _)) => session.sparkContext.unpersistRDD(plan.rdd.id, blocking = false) }
-      before.foreach { case (b, plan) => b.plan = plan }
-    }
-    (filter.fold(merge)(f => merge.copy(condition = And(f, merge.condition))), free)
+    filter.fold(merge)(f => CurrentOrigin.withOrigin(merge.origin) { merge.copy(condition = And(f, merge.condition)) })
   }
 
   /** A plan's rows, computed, and how many they are. */

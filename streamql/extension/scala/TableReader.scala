@@ -219,6 +219,9 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
   /** The files of a snapshot, one JSON add action a line. */
   def filesOf(s: Snapshot): String = s.allFiles.collect().map(f => slim(f.json)).mkString("\n")
 
+  /** Whether a snapshot has no file. Runs no job if its checksum says that it has some. */
+  def isEmpty(s: Snapshot): Boolean = !s.checksumOpt.exists(_.numFiles > 0) && s.allFiles.isEmpty
+
   /** No rows, of the table's columns between others (as DDL). */
   def nothing(descriptor: SnapshotDescriptor, before: String, after: String): DataFrame = {
     val columns = log.buildHadoopFsRelationWithFileIndex(descriptor, new ChangeFileIndex(session, log, Nil, descriptor, None), None,
