@@ -68,8 +68,8 @@ class CommitsPlan:
 
 
 def changed_files(commits: Sequence[Commit]) -> Iterator[tuple[int, FileChange]]:
-    """Returns the changes of files that changed rows, each with its version. Moves (OPTIMIZE and others) and files that were only named again
-    are left out."""
+    """Returns the changes of files that changed rows, each with its version. Left out are moves (OPTIMIZE and others), and files that were
+    only named again."""
     for commit in commits:
         for change in commit.changes:
             if change.data_change and change.before != change.after:
@@ -96,7 +96,7 @@ def plan_commits(commits: Sequence[Commit]) -> CommitsPlan:
 
 
 def without_uses(plan: CommitsPlan, empty: Collection[Use]) -> CommitsPlan:
-    """Returns the plan without uses that turned out to have no rows, when deletion vectors were read, and without files that lose all uses."""
+    """Returns the plan without uses that have no rows, which the deletion vectors tell, and without files that lose all their uses."""
     kept = ((f, tuple(use for use in f.uses if use not in empty)) for f in plan.files)
     files = tuple(replace(f, uses=uses) for f, uses in kept if uses)
     return replace(plan, files=files, compared=_compared(files))
