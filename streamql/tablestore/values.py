@@ -79,9 +79,17 @@ def float_text(value: float) -> str:
     same = struct.pack("<f", value)
     for digits in range(9):
         text = f"{value:.{digits}e}"
-        if struct.pack("<f", float(text)) == same:
+        if _four_bytes(float(text)) == same:
             return _java(text)
     return _java(repr(value))
+
+
+def _four_bytes(value: float) -> bytes | None:
+    """The value as a FLOAT. None: it is out of range."""
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:
+        return None
 
 
 def _infinite(value: float) -> str:
