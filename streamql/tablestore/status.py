@@ -1,0 +1,231 @@
+"""The status table of exports: what was exported, and where the next export begins. Pure, over the table's rows.
+
+Source of the rules: DataX, otsstreamreader. Its status table has the key (StreamId, StatusType, StatusValue) and serves many data tables. A
+job whose start is the end of a finished job continues where that one ended. Otherwise it begins with the first record that is still there,
+and skips older ones.
+
+Here a job has one row. It holds the versions that the job exports, and it is written before the first record is read. A run that repeats
+the job, after a crash or not, exports the same versions: the same records in the same order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from streamql.errors import StreamqlError
+from streamql.tablestore.windows import History, Slice, Window, check_retained, trimmed
+from streamql.times import DAY_MS, iso
+
+COLUMNS = (
+    ("StreamId", "string"),
+    ("StatusType", "string"),
+    ("StatusValue", "string"),
+    ("Status", "string"),
+    ("UpdatedMillis", "bigint"),
+)
+"""The columns of a status table: names, and types as SQL has them. The first three are the key."""
+
+JOB_TYPE = "DataxJobDesc"
+"""The StatusType of jobs. Its StatusValue is the end and the start of the window, 16 digits each, with a tab between them."""
+
+TTL_MS = 30 * DAY_MS
+"""How long after its last change a row is valid, in milliseconds. DataX makes its status table with the same time to live."""
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class StatusRow:
+    """A row of the status table. `status` is JSON; `updated_ms` is in milliseconds since 1970."""
+
+    stream_id: str
+    status_type: str
+    status_value: str
+    status: str
+    updated_ms: int
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What a later row replaces this one by."""
+        return (self.stream_id, self.status_type, self.status_value)
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """A job: the export of a window of a stream.
+
+    `versions`: the commits that it exports, in every run. `resumed`: it continues a finished job, so it skips no commit. `owner`: the
+    process that runs it. None: none does. `done_ms`: when a run finished first. None: none has. `updated_ms`: the last sign of life.
+    `is_early`: it ran before the start of its window and found nothing. Then its end is no position to continue at, and its next run
+    looks again. `counts`: how many tuples of each opType the last finished run wrote.
+    """
+
+    stream_id: str
+    window: Window
+    versions: Slice
+    resumed: bool
+    owner: str | None
+    done_ms: int | None
+    updated_ms: int
+    is_early: bool = False
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def finished(self, counts: Mapping[str, int], now_ms: int) -> JobStatus:
+        """Returns the status after a run that wrote its output."""
+        done_ms = now_ms if self.done_ms is None else self.done_ms
+        return replace(self, owner=None, done_ms=done_ms, updated_ms=now_ms, counts=dict(counts))
+
+    def alive(self, now_ms: int) -> JobStatus:
+        """Returns the status with a new sign of life of its owner."""
+        return replace(self, updated_ms=now_ms)
+
+    def to_row(self) -> StatusRow:
+        """Returns the row of the job."""
+        status = {
+            "format": FORMAT_VERSION,
+            "first": self.versions.first,
+            "next": self.versions.next,
+            "reached_end": self.versions.reached_end,
+            "resumed": self.resumed,
+            "owner": self.owner,
+            "done_ms": self.done_ms,
+            "early": self.is_early,
+            "counts": dict(self.counts),
+        }
+        text = json.dumps(status, separators=(",", ":"), ensure_ascii=False)
+        value = f"{self.window.end_ms:016d}\t{self.window.start_ms:016d}"
+        return StatusRow(self.stream_id, JOB_TYPE, value, text, self.updated_ms)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a job begins. `after`: the version before the first one to look at. `resumed`: skip none of them (`windows.select`).
+
+    `versions`: what an earlier run of the job exports, so that this one exports the same. None: this is its first run.
+    """
+
+    after: int
+    resumed: bool
+    versions: Slice | None = None
+
+
+def check_columns(found: Sequence[tuple[str, str]], table: str) -> None:
+    """Checks the names and types of a status table's columns. Raises STATUS_TABLE_INVALID if it is some other table."""
+    if [(name.lower(), kind.lower()) for name, kind in found] != [(name.lower(), kind) for name, kind in COLUMNS]:
+        columns = ", ".join(f"{name} {kind.upper()}" for name, kind in found)
+        raise StreamqlError(
+            "STATUS_TABLE_INVALID",
+            f"{table} is not a status table: its columns are ({columns})",
+            hint="name another table as statusTable; one that does not exist is made",
+        )
+
+
+def jobs_of(rows: Iterable[StatusRow], stream_id: str, now_ms: int, table: str) -> list[JobStatus]:
+    """Returns the jobs of a stream whose rows have not expired. Of several rows with one key the newest counts.
+
+    Raises STATUS_TABLE_INVALID if a row cannot be read.
+    """
+    newest: dict[tuple[str, str, str], StatusRow] = {}
+    for row in rows:
+        is_job = row.stream_id == stream_id and row.status_type == JOB_TYPE
+        if is_job and not is_expired(row, now_ms) and row.updated_ms >= newest.get(row.key, row).updated_ms:
+            newest[row.key] = row
+    return [_from_row(row, table) for row in newest.values()]
+
+
+def is_expired(row: StatusRow, now_ms: int) -> bool:
+    """Whether a row may be deleted, and is ignored until it is."""
+    return row.updated_ms + TTL_MS <= now_ms
+
+
+def _from_row(row: StatusRow, table: str) -> JobStatus:
+    try:
+        data = json.loads(row.status)
+        if data["format"] != FORMAT_VERSION:
+            raise ValueError(data["format"])
+        end, start = row.status_value.split("\t")
+        return JobStatus(
+            row.stream_id,
+            Window(int(start), int(end)),
+            Slice(int(data["first"]), int(data["next"]), bool(data["reached_end"])),
+            bool(data["resumed"]),
+            data["owner"],
+            None if data["done_ms"] is None else int(data["done_ms"]),
+            row.updated_ms,
+            bool(data["early"]),
+            {str(op): int(count) for op, count in data["counts"].items()},
+        )
+    except (AttributeError, LookupError, TypeError, ValueError) as e:
+        raise StreamqlError(
+            "STATUS_TABLE_INVALID",
+            f"the status table {table} has a row that this version of streamql did not write: {row.status_value!r}",
+            hint=f"DELETE FROM {table} WHERE StreamId = '{row.stream_id}' AND StatusValue = '{row.status_value}'",
+        ) from e
+
+
+def find_job(jobs: Iterable[JobStatus], window: Window) -> JobStatus | None:
+    """Returns the status of the job of a window. None: no run of it is known."""
+    return next((job for job in jobs if job.window == window), None)
+
+
+def find_start(jobs: Sequence[JobStatus], window: Window, history: History, table: str) -> Start:
+    """Returns where the job of a window begins.
+
+    An earlier run of it tells. Else a finished job tells that ended at the start of the window; of several, the one that read least, so
+    that no record is left out. Else the job begins with the first record that is there and skips older ones; finished jobs of earlier
+    times tell which commits need not be looked at. Raises STREAM_STALE, which names the earliest time, if records of it are gone.
+    """
+    earlier = find_job(jobs, window)
+    if earlier is not None and not earlier.is_early:
+        if not earlier.versions.is_empty:
+            _check_version(earlier.versions.first, history, window, table)
+        return Start(earlier.versions.first - 1, earlier.resumed, earlier.versions)
+    done = [job for job in jobs if job.done_ms is not None and not job.is_early]
+    ends = [job.versions.next for job in done if job.window.end_ms == window.start_ms]
+    if ends:
+        _check_version(min(ends), history, window, table)
+        return Start(min(ends) - 1, resumed=True)
+    check_retained(history, window, table)
+    passed = (job.versions.next - 1 for job in done if job.window.end_ms < window.start_ms)
+    return Start(max(history.beginning, *passed, -1), resumed=False)
+
+
+def _check_version(first: int, history: History, window: Window, table: str) -> None:
+    if first <= history.beginning:
+        raise trimmed(history, f"the window {window}, which begins at version {first},", table)
+
+
+def check_free(
+    job: JobStatus | None, owner: str, is_dead: Callable[[str], bool | None], now_ms: int, lease_ms: int
+) -> None:
+    """Checks that no other process runs a job. Raises JOB_BUSY.
+
+    `is_dead`: whether a process has ended. None: that cannot be told here, and it counts as dead when it gave no sign of life for
+    `lease_ms`. Times are in milliseconds.
+    """
+    if job is None or job.owner is None or job.owner == owner:
+        return
+    dead = is_dead(job.owner)
+    if dead or (dead is None and job.updated_ms + lease_ms <= now_ms):
+        return
+    raise StreamqlError(
+        "JOB_BUSY",
+        f"another process runs the export of {job.window}: {job.owner}, last seen at {iso(job.updated_ms)}",
+        hint="wait for it; if it has died, run the job again when its lease has expired",
+        owner=job.owner,
+    )
+
+
+def begun(
+    stream_id: str, window: Window, start: Start, versions: Slice, owner: str, now_ms: int, earlier: JobStatus | None
+) -> JobStatus:
+    """Returns the status to write before the first record is read. `earlier`: the job's status. None: it has none.
+
+    `versions`: what `windows.select` chose. If `start` has versions, they count.
+    """
+    if start.versions is not None and earlier is not None:
+        return replace(earlier, owner=owner, updated_ms=now_ms)
+    is_early = now_ms < window.start_ms and versions.is_empty and not versions.reached_end and not start.resumed
+    return JobStatus(stream_id, window, versions, start.resumed, owner, None, now_ms, is_early)

@@ -1,0 +1,210 @@
+"""The status table: where jobs begin, what they repeat, and who runs them. Proved on random sequences of jobs over a growing log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamql.errors import StreamqlError
+from streamql.tablestore.status import (
+    COLUMNS,
+    TTL_MS,
+    JobStatus,
+    Start,
+    StatusRow,
+    begun,
+    check_columns,
+    check_free,
+    find_job,
+    find_start,
+    jobs_of,
+)
+from streamql.tablestore.windows import History, Slice, Window, select
+
+ALL = History(began=-1, retained_after=-1, earliest_ms=None)
+
+
+def job(start: int, end: int, first: int, next_version: int, **changes: Any) -> JobStatus:
+    made = JobStatus("s", Window(start, end), Slice(first, next_version, True), False, None, 5, 1000)
+    return replace(made, **changes)
+
+
+def start(jobs: Sequence[JobStatus], a: int, b: int, history: History = ALL) -> Start:
+    return find_start(jobs, Window(a, b), history, "t")
+
+
+def test_a_job_continues_at_the_end_of_a_finished_one() -> None:
+    assert start([job(0, 10, 0, 4)], 10, 20) == Start(3, resumed=True)
+    assert start([job(0, 10, 0, 4), job(5, 10, 2, 6)], 10, 20) == Start(3, resumed=True)
+    assert start([job(0, 10, 0, 4, done_ms=None)], 10, 20) == Start(-1, resumed=False)
+
+
+def test_otherwise_it_begins_with_the_first_record_and_skips() -> None:
+    assert start([], 10, 20) == Start(-1, resumed=False)
+    assert start([], 10, 20, History(began=7, retained_after=2, earliest_ms=5)) == Start(7, resumed=False)
+    assert start([], 10, 20, History(began=7, retained_after=9, earliest_ms=5)) == Start(9, resumed=False)
+
+
+def test_finished_jobs_of_earlier_times_spare_the_commits_before_their_ends() -> None:
+    done = [job(0, 4, 0, 2), job(4, 9, 2, 5), job(0, 11, 0, 8), job(0, 7, 0, 99, done_ms=None)]
+    assert start(done, 10, 20) == Start(4, resumed=False)
+
+
+def test_a_job_that_is_run_again_exports_the_same_versions() -> None:
+    earlier = job(10, 20, 3, 7, done_ms=None, resumed=True)
+    assert start([earlier, job(0, 10, 0, 5)], 10, 20) == Start(2, True, Slice(3, 7, True))
+    again = begun("s", Window(10, 20), start([earlier], 10, 20), Slice(3, 9, False), "me", 50, earlier)
+    assert again == replace(earlier, owner="me", updated_ms=50)
+    assert again.finished({"U": 2}, 60) == replace(again, owner=None, done_ms=60, updated_ms=60, counts={"U": 2})
+    assert again.finished({}, 60).finished({}, 70).done_ms == 60
+
+
+def test_a_job_that_ran_before_its_window_began_leaves_no_position() -> None:
+    empty, window = Slice(3, 3, False), Window(10, 20)
+    early = begun("s", window, Start(-1, False), empty, "me", 9, None)
+    assert early.is_early
+    assert start([early.finished({}, 9)], 10, 20) == Start(-1, resumed=False)
+    assert start([early.finished({}, 9)], 20, 30) == Start(-1, resumed=False)
+    for now, versions, resumed in (
+        (10, empty, False),
+        (9, Slice(3, 4, False), False),
+        (9, Slice(3, 3, True), False),
+        (9, empty, True),
+    ):
+        made = begun("s", window, Start(-1, resumed), versions, "me", now, None).finished({}, now)
+        assert not made.is_early
+        assert start([made], 20, 30) == Start(versions.next - 1, resumed=True)
+        assert start([made], 10, 20) == Start(2, resumed, versions)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "window"),
+    [([], (9, 20)), ([job(0, 10, 0, 4)], (10, 20)), ([job(10, 20, 4, 7)], (10, 20))],
+)
+def test_what_is_gone_is_an_error_that_names_the_earliest_time(jobs: list[JobStatus], window: tuple[int, int]) -> None:
+    with pytest.raises(StreamqlError, match=r"1970-01-01 00:00:00\.010Z \(10\)") as e:
+        start(jobs, *window, History(began=0, retained_after=4, earliest_ms=10))
+    assert e.value.code == "STREAM_STALE"
+
+
+def test_rows_read_back() -> None:
+    made = job(10, 20, 3, 7, owner="host:1:2", done_ms=None, counts={"U": 3, "DR": 1})
+    row = made.to_row()
+    assert row.key == ("s", "DataxJobDesc", "0000000000000020\t0000000000000010")
+    assert jobs_of([row], "s", 1000, "t") == [made]
+    assert jobs_of([row], "other", 1000, "t") == []
+    assert jobs_of([replace(row, status_type="ShardTimeCheckpointForDataxReader", status="x")], "s", 1000, "t") == []
+
+
+def test_the_newest_row_of_a_key_counts_and_old_rows_expire() -> None:
+    old, new = job(0, 10, 0, 4, updated_ms=10), job(0, 10, 0, 4, updated_ms=20, counts={"U": 1})
+    for rows in ([old.to_row(), new.to_row()], [new.to_row(), old.to_row()]):
+        assert jobs_of(rows, "s", 30, "t") == [new]
+    assert jobs_of([old.to_row()], "s", 10 + TTL_MS - 1, "t") == [old]
+    assert jobs_of([old.to_row()], "s", 10 + TTL_MS, "t") == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda row, data: replace(row, status="{"),
+        lambda row, data: replace(row, status="7"),
+        lambda row, data: replace(row, status=json.dumps(data | {"format": 2})),
+        lambda row, data: replace(row, status=json.dumps(data | {"next": -1})),
+        lambda row, data: replace(row, status=json.dumps(data | {"counts": 3})),
+        lambda row, data: replace(row, status_value="0010"),
+        lambda row, data: replace(row, status_value="10\t10"),
+    ],
+)
+def test_rows_that_no_export_wrote_are_refused(change: Any) -> None:
+    row = job(0, 10, 0, 4).to_row()
+    with pytest.raises(StreamqlError, match="did not write") as e:
+        jobs_of([change(row, json.loads(row.status))], "s", 1000, "shop.status")
+    assert e.value.code == "STATUS_TABLE_INVALID"
+    assert "DELETE FROM shop.status" in e.value.hint
+
+
+def test_another_table_is_refused() -> None:
+    check_columns(COLUMNS, "t")
+    check_columns([(name.upper(), kind.upper()) for name, kind in COLUMNS], "t")
+    for found in ([], COLUMNS[:-1], (*COLUMNS, ("more", "int")), (("StreamId", "bigint"), *COLUMNS[1:])):
+        with pytest.raises(StreamqlError, match="t is not a status table") as e:
+            check_columns(found, "t")
+        assert e.value.code == "STATUS_TABLE_INVALID"
+
+
+def test_a_job_has_one_process() -> None:
+    running = job(0, 10, 0, 4, owner="a", updated_ms=100)
+
+    def check(dead: bool | None, now: int, status: JobStatus | None = running, owner: str = "b") -> None:
+        check_free(status, owner, lambda process: dead, now, 60)
+
+    check(False, 100, None)
+    check(False, 100, replace(running, owner=None))
+    check(False, 100, owner="a")
+    check(True, 100)
+    check(None, 160)
+    for dead, now in ((False, 10_000), (None, 159)):
+        with pytest.raises(StreamqlError, match=r"a, last seen at") as e:
+            check(dead, now)
+        assert e.value.code == "JOB_BUSY"
+    check(None, 160, running)
+    with pytest.raises(StreamqlError):
+        check(None, 160, running.alive(120))
+
+
+@dataclass(frozen=True)
+class At:
+    version: int
+    time_ms: int
+
+
+@dataclass
+class World:
+    """A log that grows, and jobs on it that may die before they finish. The clock is that of the commits."""
+
+    log: list[At] = field(default_factory=list)
+    rows: list[StatusRow] = field(default_factory=list)
+
+    def run(self, window: Window, now_ms: int, *, dies: bool) -> JobStatus:
+        jobs = jobs_of(self.rows, "s", now_ms, "t")
+        found = find_start(jobs, window, ALL, "t")
+        chosen = select(self.log[found.after + 1 :], window, found.after, resumed=found.resumed)
+        status = begun("s", window, found, chosen, "me", now_ms, find_job(jobs, window))
+        self.rows.append(status.to_row())
+        if not dies:
+            self.rows.append(status.finished({}, now_ms).to_row())
+        return status
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("commit"), st.integers(0, 7), st.just(False)),
+    st.tuples(st.just("run"), st.integers(0, 5), st.booleans()),
+)
+
+
+@given(st.lists(STEPS, max_size=30))
+def test_a_chain_of_jobs_exports_each_commit_once_whenever_its_jobs_run(steps: list[tuple[str, int, bool]]) -> None:
+    """Clocks may stand still or go ahead; jobs run before, in and after their windows, die, and run again."""
+    world, time_ms, next_job = World(), 0, 0
+    finished: dict[int, Slice] = {}
+    for what, number, dies in steps:
+        if what == "commit":
+            time_ms += number
+            world.log.append(At(len(world.log), time_ms))
+            continue
+        chosen = min(number, next_job)  # a job that ran before, or the next one of the chain
+        status = world.run(Window(10 * chosen, 10 * chosen + 10), time_ms, dies=dies)
+        assert status.versions == finished.get(chosen, status.versions)
+        if not dies and not status.is_early:
+            finished[chosen] = status.versions
+            next_job = max(next_job, chosen + 1)
+    rest = world.run(Window(10 * next_job, 10**6), max(time_ms, 10 * next_job), dies=False).versions
+    chain = [version for part in (*finished.values(), rest) for version in range(part.first, part.next)]
+    assert sorted(chain) == list(range(len(world.log)))
