@@ -1,0 +1,266 @@
+"""The output of an export: files that appear whole or not at all, and what recognizes an output that is there already. Pure Python.
+
+A file is written beside its place and then put there in one step, which fails if a file is there already. A run that was killed in between
+leaves a hidden file; the next run of the job writes it anew. A run that was killed after the last step left the whole output: the next run
+writes the same bytes, sees that they are there, and has nothing to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import filecmp
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from streamql.errors import StreamqlError, counted
+from streamql.tablestore.records import OpType, TupleValue
+from streamql.tablestore.status import JobStatus
+from streamql.tablestore.values import text_of
+from streamql.tablestore.writers import Format, Writer
+from streamql.times import iso
+
+MARKER = "_streamql_export.json"
+"""A file in the directory of a parquet output that names its digest. Spark ignores files whose names begin with _."""
+
+TXN_VERSION = 1
+"""The version of the transaction that appends an export to a Delta table. Its application id is `app_id`."""
+
+PROGRESS_TUPLES = 10_000
+"""After how many tuples progress is reported."""
+
+
+@dataclass
+class Written:
+    """What an export wrote: how many tuples of each opType."""
+
+    by_op: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def tuples(self) -> int:
+        """How many tuples."""
+        return sum(self.by_op.values())
+
+
+def digest(job: JobStatus, writer: Writer, columns: Sequence[str]) -> str:
+    """Returns what recognizes the output of a job: 32 hexadecimal digits, the same in each run of the job.
+
+    `columns`: those of the tuples. The digest changes with the stream, the versions, the columns, the target and its format.
+    """
+    versions = (job.versions.first, job.versions.next)
+    parts = [
+        job.stream_id,
+        versions,
+        list(columns),
+        writer.format.value,
+        writer.target,
+        writer.header,
+        writer.delimiter,
+    ]
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16, person=b"tablestoreexport").hexdigest()
+
+
+def app_id(output_digest: str) -> str:
+    """Returns the id under which a Delta table remembers an export. If its transaction has TXN_VERSION, the rows are there."""
+    return f"streamql:export:{output_digest}"
+
+
+def marker_text(output_digest: str, counts: Mapping[str, int]) -> str:
+    """Returns the content of MARKER, which is written last, before the directory is renamed to its place."""
+    return json.dumps({"digest": output_digest, "tuples": dict(sorted(counts.items()))}) + "\n"
+
+
+def marked_digest(text: str) -> str | None:
+    """Returns the digest that a marker names. None: the text is not a marker."""
+    with contextlib.suppress(ValueError, TypeError, KeyError):
+        found = json.loads(text)["digest"]
+        return found if isinstance(found, str) else None
+    return None
+
+
+def staged_path(target: Path, output_digest: str) -> Path:
+    """Returns the hidden file or directory beside the target that a run writes first."""
+    return target.with_name(f".{target.name}.{output_digest}.part")
+
+
+def check_target(writer: Writer, *, ran_before: bool) -> None:
+    """Checks, before anything is read, that a file or directory can appear at the writer's path.
+
+    `ran_before`: the job has a status, so that what is there may be its output; that is compared later. Raises OUTPUT_NOT_WRITABLE, and
+    OUTPUT_EXISTS.
+    """
+    assert writer.path is not None
+    target = Path(writer.path)
+    parent = target.parent
+    if not parent.is_dir():
+        raise _not_writable(target, f"there is no directory {parent}", "make the directory, or name another path")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise _not_writable(target, f"the directory {parent} cannot be written", "name a path that can be written")
+    is_file = writer.format in (Format.JSONL, Format.CSV)
+    if is_file and target.is_dir():
+        raise _not_writable(target, "it is a directory", "name a file")
+    if target.exists() and not ran_before:
+        raise exists(str(target))
+
+
+def exists(target: str) -> StreamqlError:
+    """The error for a target that holds something else than the output of the job."""
+    return StreamqlError(
+        "OUTPUT_EXISTS",
+        f"{target} exists, and is not the output of this job",
+        hint="name another path, or move it away",
+        path=target,
+    )
+
+
+def _not_writable(target: Path, why: str, hint: str) -> StreamqlError:
+    return StreamqlError("OUTPUT_NOT_WRITABLE", f"{target} cannot be written: {why}", hint=hint, path=str(target))
+
+
+def write_file(
+    rows: Iterable[Sequence[TupleValue]],
+    columns: Sequence[str],
+    writer: Writer,
+    output_digest: str,
+    progress: Callable[[int], None] | None = None,
+) -> Written:
+    """Writes tuples as jsonl or csv to the writer's path, as a whole. Returns what it wrote.
+
+    `rows`: the tuples, in their order; they are taken one at a time. `columns`: their names. `progress`: is called with the number of
+    tuples after each PROGRESS_TUPLES. None: nothing is called. Raises OUTPUT_NOT_WRITABLE, OUTPUT_EXISTS, and what `rows` raises; the path
+    is then as it was.
+    """
+    assert writer.path is not None
+    target = Path(writer.path)
+    staged = staged_path(target, output_digest)
+    written = Written()
+    try:
+        with _reporting(target), staged.open("w", encoding="utf-8", newline="") as file:
+            _write(file, rows, columns, writer, written, progress)
+            file.flush()
+            os.fsync(file.fileno())
+        with _reporting(target):
+            publish(staged, target)
+    finally:
+        with contextlib.suppress(OSError):
+            staged.unlink(missing_ok=True)
+    return written
+
+
+class _SourceFailed(Exception):
+    """The rows raised an error, which is not one of the output."""
+
+    def __init__(self, error: OSError) -> None:
+        self.error = error
+        super().__init__(str(error))
+
+
+def _write(
+    file: IO[str],
+    rows: Iterable[Sequence[TupleValue]],
+    columns: Sequence[str],
+    writer: Writer,
+    written: Written,
+    progress: Callable[[int], None] | None,
+) -> None:
+    op = columns.index("opType")
+    if writer.format is Format.CSV and writer.header:
+        file.write(csv_line(columns, writer.delimiter))
+    for row in _guarded(rows):
+        file.write(json_line(columns, row) if writer.format is Format.JSONL else csv_line(row, writer.delimiter))
+        written.by_op[str(row[op])] += 1
+        if progress is not None and written.tuples % PROGRESS_TUPLES == 0:
+            progress(written.tuples)
+
+
+def _guarded(rows: Iterable[Sequence[TupleValue]]) -> Iterator[Sequence[TupleValue]]:
+    """The rows. Their own OSErrors are wrapped, so that they are not taken for those of the output."""
+    try:
+        yield from rows
+    except OSError as e:
+        raise _SourceFailed(e) from e
+
+
+@contextlib.contextmanager
+def _reporting(target: Path) -> Iterator[None]:
+    """Raises errors of the file system as OUTPUT_NOT_WRITABLE, and those of the rows as they are."""
+    try:
+        yield
+    except _SourceFailed as e:
+        raise e.error from None
+    except FileExistsError as e:
+        raise exists(str(target)) from e
+    except OSError as e:
+        raise _not_writable(target, e.strerror or str(e), "make room, or name another path") from e
+
+
+def publish(staged: Path, target: Path) -> None:
+    """Puts a file at its place in one step. If the same bytes are there already, does nothing. Raises FileExistsError if something else is
+    there, and OSError."""
+    try:
+        os.link(staged, target)  # unlike a rename, this replaces nothing
+    except FileExistsError:
+        if not target.is_file() or not filecmp.cmp(staged, target, shallow=False):
+            raise
+    except OSError as e:
+        if e.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
+            raise
+        _publish_without_links(staged, target)
+    _sync_directory(target.parent)
+
+
+def _publish_without_links(staged: Path, target: Path) -> None:
+    """On file systems without hard links. Between the check and the rename another process may make the file, which is replaced then."""
+    if not target.exists():
+        staged.rename(target)
+    elif not target.is_file() or not filecmp.cmp(staged, target, shallow=False):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+
+
+def _sync_directory(directory: Path) -> None:
+    """Makes a new name last. Some file systems cannot, and need not."""
+    with contextlib.suppress(OSError):
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def json_line(columns: Sequence[str], row: Sequence[TupleValue]) -> str:
+    """Returns a tuple as an object in a line. Integers and booleans are those of JSON, NULL is null, all else is text."""
+    values = {
+        name: value if value is None or isinstance(value, bool | int | str) else text_of(value)
+        for name, value in zip(columns, row, strict=True)
+    }
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def csv_line(row: Sequence[TupleValue], delimiter: str) -> str:
+    """Returns a tuple as a line of CSV (RFC 4180, with a line feed). NULL is an empty field, an empty text is a quoted one."""
+    return delimiter.join("" if value is None else _csv_field(text_of(value), delimiter) for value in row) + "\n"
+
+
+def _csv_field(text: str, delimiter: str) -> str:
+    if text and text == text.strip() and not any(c in text for c in (delimiter, '"', "\n", "\r")):
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+def summary(job: JobStatus, counts: Mapping[str, int], shards: int, writer: Writer) -> str:
+    """Returns what to tell at the end of an export: how many tuples, from how many shards and which commits, and where they are."""
+    ops = [f"{counts[op.value]:,} {op.value}" for op in OpType if counts.get(op.value)]
+    total = sum(counts.values())
+    what = f"{counted(total, 'tuple')} ({', '.join(ops)})" if total else "no tuples"
+    versions = job.versions
+    read = f"versions {versions.first} to {versions.next - 1} in {counted(shards, 'shard')}"
+    where = "no commits" if versions.is_empty else read
+    window = f"from {iso(job.window.start_ms)} to before {iso(job.window.end_ms)}"
+    end = "" if versions.reached_end else "; the log ended before the window did"
+    return f"{what} of {where}, {window}{end}; written to {writer.target}"
