@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from streamql.changes.net import gone_after
+from streamql.changes.net import gone_after, versions_tell
 from streamql.changes.plan import check_readable, check_row_tracking
 from streamql.delta.log import Commit, FileChange, FileState
 
@@ -53,12 +53,14 @@ class CommitsPlan:
     """What to read for the changes of each commit.
 
     `files`: each file once. `compared`: versions that both added and removed rows. Old and new images of a row may meet in these, and rows
-    that a rewrite carried along unchanged are on both sides; in other versions each row is a change. `perishable`: states whose file or
+    that a rewrite carried along unchanged are on both sides; in other versions each row is a change. `told`: those of the compared versions
+    in which an added row is unchanged if and only if its row commit version is lower than the version. `perishable`: states whose file or
     deletion vector VACUUM may have removed.
     """
 
     files: tuple[FileUses, ...]
     compared: frozenset[int]
+    told: frozenset[int]
     perishable: tuple[FileState, ...]
 
     @property
@@ -92,14 +94,23 @@ def plan_commits(commits: Sequence[Commit]) -> CommitsPlan:
     for file in readable.values():
         check_readable(file)
     files = tuple(FileUses(readable[path], tuple(of_file)) for path, of_file in uses.items())
-    return CommitsPlan(files, _compared(files), _perishable(commits, files))
+    compared = _compared(files)
+    told = frozenset(c.version for c in commits if c.version in compared and versions_tell([c]))
+    return CommitsPlan(files, compared, told, _perishable(commits, files))
+
+
+def first_commit(commit: Commit) -> Commit:
+    """Returns the first commit of a table, which may have replaced another table, without the files that it removed: these were the other
+    table's."""
+    return replace(commit, changes=tuple(change for change in commit.changes if change.before is None))
 
 
 def without_uses(plan: CommitsPlan, empty: Collection[Use]) -> CommitsPlan:
     """Returns the plan without uses that have no rows, which the deletion vectors tell, and without files that lose all their uses."""
     kept = ((f, tuple(use for use in f.uses if use not in empty)) for f in plan.files)
     files = tuple(replace(f, uses=uses) for f, uses in kept if uses)
-    return replace(plan, files=files, compared=_compared(files))
+    compared = _compared(files)
+    return replace(plan, files=files, compared=compared, told=plan.told & compared)
 
 
 def _compared(files: Sequence[FileUses]) -> frozenset[int]:

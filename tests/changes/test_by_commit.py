@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamql.changes.by_commit import CommitsPlan, changed_files, in_batches, plan_commits, without_uses
+from streamql.changes.by_commit import CommitsPlan, changed_files, first_commit, in_batches, plan_commits, without_uses
 from streamql.delta.log import Commit, FileState, parse_commits
 from streamql.errors import StreamqlError
 
@@ -127,6 +127,7 @@ def test_each_row_comes_and_goes_in_its_commit_and_each_file_is_read_once(
     empty = {u for f in plan.files for u in f.uses if not table.rows(u.state) - table.rows(u.other)}
     completed = without_uses(plan, empty)
     assert completed.compared == both
+    assert completed.told <= completed.compared
     assert [planned(table, completed, s) for s in (+1, -1)] == [planned(table, plan, s) for s in (+1, -1)]
     assert all(f.uses for f in completed.files)
     batches = in_batches(table.commits, uses_max)
@@ -162,6 +163,29 @@ def test_a_commit_that_only_adds_or_only_removes_is_not_compared() -> None:
     plan = plan_commits(table.commits)
     assert plan.compared == {7}
     assert plan.uses == 5
+
+
+def rewrite(version: int, operation: str, before: str, after: str, written: int) -> list[Commit]:
+    body = {"partitionValues": {}, "size": 1, "dataChange": True, "baseRowId": 1}
+    info = {"commitInfo": {"operation": operation, "tags": {"delta.rowTracking.preserved": "true"}}}
+    remove = {"remove": body | {"path": before, "defaultRowCommitVersion": 1}}
+    add = {"add": body | {"path": after, "defaultRowCommitVersion": written}}
+    return parse_commits(json.dumps([{"version": version, "time": 1, "actions": [info, remove, add]}]))
+
+
+def test_versions_of_rows_tell_what_a_rewrite_changed_unless_old_rows_may_come_back() -> None:
+    commits = rewrite(5, "UPDATE", "o", "n", 5) + rewrite(6, "RESTORE", "n", "o", 1) + rewrite(7, "NEW", "o", "p", 7)
+    plan = plan_commits(commits)
+    assert plan.compared == {5, 6, 7}
+    assert plan.told == {5, 7}
+    again = without_uses(plan, {u for f in plan.files for u in f.uses if u.version == 5 and u.sign == -1})
+    assert (again.compared, again.told) == ({6, 7}, {7})
+
+
+def test_the_first_commit_of_a_table_removes_nothing() -> None:
+    (commit,) = rewrite(5, "CREATE OR REPLACE TABLE AS SELECT", "o", "n", 5)
+    plan = plan_commits([first_commit(commit)])
+    assert [(f.file.path, u.sign) for f in plan.files for u in f.uses] == [("n", +1)]
 
 
 def test_a_file_is_read_by_the_action_that_tells_its_size() -> None:

@@ -74,7 +74,7 @@ TEXTS = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=8)
 def test_lines_read_back(row: list[str | None]) -> None:
     (found,) = csv.reader(io.StringIO(csv_line(row, ","), newline=""), strict=True)
     assert found == ["" if v is None else v for v in row]
-    assert csv_line([None], ",") != csv_line([""], ",")
+    assert csv_line([None, " a"], ",") == '," a"\n'  # readers that trim fields leave quoted ones as they are
     names = [str(i) for i in range(len(row))]
     line = json_line(names, row)
     assert line.count("\n") == 1
