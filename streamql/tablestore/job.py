@@ -28,7 +28,7 @@ READER_HINT = (
 UNUSED = ("endpoint", "accessId", "accessKey", "instanceName", "threadNum")
 """Parameters that DataX needs and that mean nothing here. Their values are in no message."""
 
-_USED = (
+USED = (
     "dataTable",
     "statusTable",
     "startTimestampMillis",
@@ -37,12 +37,15 @@ _USED = (
     "isExportSequenceInfo",
     "maxRetries",
 )
-_REFUSED = {
+"""Parameters that a job sets."""
+
+REFUSED = {
     "column": "an export holds all columns",
     "mode": "an export has one mode, in which each change of a column is a row",
     "startTimeString": "startTimestampMillis sets the start",
     "endTimeString": "endTimestampMillis sets the end",
 }
+"""Parameters of later versions of DataX, each with the reason why it cannot be set."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ def _content(root: Entries) -> tuple[Entries, list[str]]:
 
 
 def _reader(parameter: Entries) -> Reader:
-    parameter.check_keys((*_USED, *UNUSED), _REFUSED)
+    parameter.check_keys((*USED, *UNUSED), REFUSED)
     data_table = parameter.required_text("dataTable", 'write "dataTable": "schema.table", the table to export')
     status_hint = 'write "statusTable": "TableStoreStreamReaderStatusTable"; the table is made if it does not exist'
     status_table = parameter.required_text("statusTable", status_hint)
