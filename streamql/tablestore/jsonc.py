@@ -5,6 +5,7 @@ DataX's page shows a job's reader without the braces around it. Therefore the te
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -59,6 +60,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.line_starts = [0, *(i + 1 for i, char in enumerate(text) if char == "\n")]
 
     def document(self) -> Node:
         """Reads the whole text: one value, or the members of an object without braces."""
@@ -239,8 +241,8 @@ class _Reader:
 
     def _place(self, index: int) -> tuple[int, int]:
         """Line and column of a character, counted from 1."""
-        before = self.text[:index]
-        return before.count("\n") + 1, index - before.rfind("\n")
+        line = bisect_right(self.line_starts, index)
+        return line, index - self.line_starts[line - 1] + 1
 
     def _error(self, message: str, hint: str = "") -> StreamqlError:
         return self._error_at(self.at, message, hint)

@@ -23,7 +23,7 @@ from streamql.errors import StreamqlError, counted
 from streamql.tablestore.records import OpType, TupleValue
 from streamql.tablestore.status import JobStatus
 from streamql.tablestore.values import text_of
-from streamql.tablestore.writers import Format, Writer
+from streamql.tablestore.writers import Format, Writer, local_path
 from streamql.times import iso
 
 MARKER = "_streamql_export.json"
@@ -90,13 +90,15 @@ def staged_path(target: Path, output_digest: str) -> Path:
 
 
 def check_target(writer: Writer, *, ran_before: bool) -> None:
-    """Checks, before anything is read, that a file or directory can appear at the writer's path.
+    """Checks, before anything is read, that a local file or directory can appear at the writer's path. Delta tables and paths of other
+    storage are not looked at.
 
     `ran_before`: the job has a status, so that what is there may be its output; that is compared later. Raises OUTPUT_NOT_WRITABLE, and
     OUTPUT_EXISTS.
     """
-    assert writer.path is not None
-    target = Path(writer.path)
+    target = None if writer.path is None else local_path(writer.path)
+    if target is None or writer.format is Format.DELTA:
+        return
     parent = target.parent
     if not parent.is_dir():
         raise _not_writable(target, f"there is no directory {parent}", "make the directory, or name another path")
@@ -134,10 +136,11 @@ def write_file(
 
     `rows`: the tuples, in their order; they are taken one at a time. `columns`: their names. `progress`: is called with the number of
     tuples after each PROGRESS_TUPLES. None: nothing is called. Raises OUTPUT_NOT_WRITABLE, OUTPUT_EXISTS, and what `rows` raises; the path
-    is then as it was.
+    is then as it was. Raises ValueError if the writer's path is not local.
     """
-    assert writer.path is not None
-    target = Path(writer.path)
+    target = None if writer.path is None else local_path(writer.path)
+    if target is None:
+        raise ValueError(f"not a local file: {writer.target}")
     staged = staged_path(target, output_digest)
     written = Written()
     try:

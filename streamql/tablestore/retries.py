@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from streamql.errors import StreamqlError
+
 RETRIES = 30
 RETRIES_MAX = 10_000
 
@@ -33,7 +35,8 @@ def call(
     sleep: Callable[[float], None] = time.sleep,
     failed: Callable[[int, int, Exception], None] | None = None,
 ) -> T:
-    """Returns what `read` returns. If it raises an error that is transient, repeats it up to `retries` times.
+    """Returns what `read` returns. If it raises an error that is transient, repeats it up to `retries` times. Errors of streamql's own,
+    such as a missing table or trimmed history, are never transient.
 
     `sleep`: waits that many seconds. `failed`: is called with the number of the retry, the pause before it in milliseconds, and the error.
     None: nothing is called. Raises the last error of `read`, or the first one that is not transient.
@@ -43,7 +46,7 @@ def call(
         try:
             return read()
         except Exception as e:
-            if retry >= retries or not is_transient(e):
+            if retry >= retries or isinstance(e, StreamqlError) or not is_transient(e):
                 raise
             retry += 1
             pause = pause_ms(retry)

@@ -113,8 +113,10 @@ class Start:
 
 def check_columns(found: Sequence[tuple[str, str]], table: str) -> None:
     """Checks the names and types of a status table's columns. Raises STATUS_TABLE_INVALID if it is some other table."""
-    if [(name.lower(), kind.lower()) for name, kind in found] != [(name.lower(), kind) for name, kind in COLUMNS]:
-        columns = ", ".join(f"{name} {kind.upper()}" for name, kind in found)
+    if [(name.lower(), data_type.lower()) for name, data_type in found] != [
+        (name.lower(), data_type) for name, data_type in COLUMNS
+    ]:
+        columns = ", ".join(f"{name} {data_type.upper()}" for name, data_type in found)
         raise StreamqlError(
             "STATUS_TABLE_INVALID",
             f"{table} is not a status table: its columns are ({columns})",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from streamql.dialect.spelling import nearest
 from streamql.tablestore.jsonc import error
@@ -40,6 +43,19 @@ class Writer:
         return self.path if self.path is not None else f"table {self.table}"
 
 
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+
+
+def local_path(text: str) -> Path | None:
+    """Returns the path in the file system that a path or a `file:` URI names. None: it is the URI of another storage."""
+    found = _SCHEME.match(text)
+    if found is None:
+        return Path(text)
+    if found.group(1).lower() != "file":
+        return None
+    return Path(unquote(urlsplit(text).path))
+
+
 _KEYS = {
     Format.JSONL: ("path",),
     Format.CSV: ("path", "header", "fieldDelimiter"),
@@ -65,6 +81,9 @@ def parse_writer(writer: Entries) -> Writer:
         raise parameter.missing("path", 'write "path": "…", where the output goes')
     if path is not None and table is not None:
         raise error(parameter.members["table"], '"path" and "table" are both set', "set one of the two")
+    if path is not None and chosen in (Format.JSONL, Format.CSV) and local_path(path) is None:
+        hint = "name a local file, or use the writer parquet or delta"
+        raise error(parameter.members["path"], f"the writer {name} writes local files, found {path}", hint)
     return Writer(chosen, path, table, parameter.boolean("header", True), _delimiter(parameter))
 
 

@@ -126,6 +126,7 @@ def test_names_the_nearest_key_at_its_place() -> None:
     [
         ({"name": "odpswriter", "parameter": {}}, "there is no writer odpswriter"),
         ({"name": "csv", "parameter": {"path": ""}}, 'does not set "path"'),
+        ({"name": "csv", "parameter": {"path": "s3://b/p"}}, "writes local files"),
         ({"name": "csv", "parameter": {"path": "p", "fieldDelimiter": "||"}}, "one character"),
         ({"name": "jsonl", "parameter": {"path": "p", "header": True}}, 'unknown entry "header"'),
         ({"name": "delta", "parameter": {"path": "p", "table": "t"}}, "both set"),

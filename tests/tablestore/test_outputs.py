@@ -146,6 +146,18 @@ def test_targets_are_checked_before_anything_is_read(tmp_path: Path) -> None:
         assert e.value.code == code
 
 
+def test_other_storage_is_not_looked_at(tmp_path: Path) -> None:
+    check_target(Writer(Format.DELTA, str(tmp_path / "none" / "table")), ran_before=False)
+    check_target(Writer(Format.DELTA, None, "shop.out"), ran_before=False)
+    check_target(Writer(Format.PARQUET, "s3a://bucket/none/out"), ran_before=False)
+    with pytest.raises(StreamqlError, match="no directory"):
+        check_target(Writer(Format.PARQUET, (tmp_path / "none" / "out").as_uri()), ran_before=False)
+    write_file(ROWS, COLUMNS, Writer(Format.JSONL, (tmp_path / "a b").as_uri()), "d")
+    assert (tmp_path / "a b").is_file()
+    with pytest.raises(ValueError, match="not a local file"):
+        write_file(ROWS, COLUMNS, Writer(Format.JSONL, "s3a://bucket/out"), "d")
+
+
 def test_a_full_disk_is_an_error_of_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from streamql.errors import StreamqlError
 from streamql.tablestore.retries import RETRIES, call, pause_ms
 
 
@@ -42,3 +43,15 @@ def test_other_errors_are_raised_at_once_and_a_read_that_succeeds_ends_it() -> N
         call(read, 5, lambda e: isinstance(e, OSError), sleep=lambda s: None)
     errors.append(OSError("z"))
     assert call(read, 1, lambda e: True, sleep=lambda s: None) == "read"
+
+
+def test_errors_of_streamql_are_never_transient() -> None:
+    reads: list[int] = []
+
+    def read() -> None:
+        reads.append(1)
+        raise StreamqlError("TABLE_NOT_FOUND", "x")
+
+    with pytest.raises(StreamqlError):
+        call(read, 5, lambda e: True, sleep=lambda s: None)
+    assert len(reads) == 1

@@ -132,7 +132,7 @@ def test_rows_that_no_export_wrote_are_refused(change: Any) -> None:
 
 def test_another_table_is_refused() -> None:
     check_columns(COLUMNS, "t")
-    check_columns([(name.upper(), kind.upper()) for name, kind in COLUMNS], "t")
+    check_columns([(name.upper(), data_type.upper()) for name, data_type in COLUMNS], "t")
     for found in ([], COLUMNS[:-1], (*COLUMNS, ("more", "int")), (("StreamId", "bigint"), *COLUMNS[1:])):
         with pytest.raises(StreamqlError, match="t is not a status table") as e:
             check_columns(found, "t")
