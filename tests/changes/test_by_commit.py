@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamql.changes.by_commit import CommitsPlan, changed_files, first_commit, in_batches, plan_commits, without_uses
@@ -105,6 +105,9 @@ STEPS = st.tuples(
 )
 
 
+COMMITS = st.lists(st.lists(STEPS, min_size=1, max_size=4), min_size=2, max_size=8)
+
+
 def played(commits: list[list[tuple[str, int, frozenset[int], bool]]]) -> Table:
     table = Table()
     for steps in commits:
@@ -112,7 +115,8 @@ def played(commits: list[list[tuple[str, int, frozenset[int], bool]]]) -> Table:
     return table
 
 
-@given(st.lists(st.lists(STEPS, max_size=4), max_size=8), st.integers(1, 6))
+@settings(deadline=None, max_examples=300)
+@given(COMMITS, st.integers(1, 6))
 def test_each_row_comes_and_goes_in_its_commit_and_each_file_is_read_once(
     commits: list[list[tuple[str, int, frozenset[int], bool]]], uses_max: int
 ) -> None:
@@ -139,7 +143,8 @@ def test_each_row_comes_and_goes_in_its_commit_and_each_file_is_read_once(
     assert found == planned(table, plan, +1)
 
 
-@given(st.lists(st.lists(STEPS, max_size=4), max_size=8))
+@settings(deadline=None, max_examples=300)
+@given(COMMITS)
 def test_states_that_vacuum_may_have_removed_are_named(
     commits: list[list[tuple[str, int, frozenset[int], bool]]],
 ) -> None:
@@ -163,6 +168,25 @@ def test_a_commit_that_only_adds_or_only_removes_is_not_compared() -> None:
     plan = plan_commits(table.commits)
     assert plan.compared == {7}
     assert plan.uses == 5
+
+
+def test_a_file_that_is_only_named_again_is_not_read() -> None:
+    table = played([[("new", 0, frozenset(), True)], [("again", 0, frozenset(), True)]])
+    (file,) = plan_commits(table.commits).files
+    assert [u.version for u in file.uses] == [5]
+
+
+def test_no_commits_and_no_changes_are_an_empty_plan() -> None:
+    table = played([[("new", 0, frozenset(), False)]])
+    for commits in ([], table.commits):
+        plan = plan_commits(commits)
+        assert (plan.files, plan.uses, plan.compared, plan.perishable) == ((), 0, frozenset(), ())
+    assert in_batches([]) == []
+
+
+def test_a_batch_is_as_long_as_it_may_be() -> None:
+    table = played([[("new", 0, frozenset(), True)]] * 5)
+    assert [len(batch) for batch in in_batches(table.commits, 2)] == [2, 2, 1]
 
 
 def rewrite(version: int, operation: str, before: str, after: str, written: int) -> list[Commit]:
