@@ -107,7 +107,8 @@ def first_commit(commit: Commit) -> Commit:
 
 def without_uses(plan: CommitsPlan, empty: Collection[Use]) -> CommitsPlan:
     """Returns the plan without uses that have no rows, which the deletion vectors tell, and without files that lose all their uses."""
-    kept = ((f, tuple(use for use in f.uses if use not in empty)) for f in plan.files)
+    gone = frozenset(empty)
+    kept = ((f, tuple(use for use in f.uses if use not in gone)) for f in plan.files)
     files = tuple(replace(f, uses=uses) for f, uses in kept if uses)
     compared = _compared(files)
     return replace(plan, files=files, compared=compared, told=plan.told & compared)

@@ -128,6 +128,12 @@ class ShardTree:
             earlier = generation
         return shards
 
+    def readable_shards(self, retained_after: int) -> list[Shard]:
+        """Returns the shards that may have records after version `retained_after`; the others have expired and are no longer parents."""
+        kept = [shard for shard in self.shards() if shard.last is None or shard.last > retained_after]
+        ids = {shard.id for shard in kept}
+        return [replace(shard, parents=tuple(p for p in shard.parents if p in ids)) for shard in kept]
+
     def shard(self, shard_id: str) -> Shard:
         """Returns a shard. Raises SHARD_NOT_FOUND."""
         for shard in self.shards():

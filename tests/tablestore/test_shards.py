@@ -57,6 +57,14 @@ def test_shards_close_before_the_version_that_reshards() -> None:
         made.generation_at(0)
 
 
+def test_expired_shards_are_no_parents() -> None:
+    made = tree(1, 2, 4)
+    assert made.readable_shards(9) == made.shards()
+    found = made.readable_shards(10)
+    assert [s.id for s in found] == ["0001-0000", "0001-0001", "0002-0000", "0002-0001", "0002-0002", "0002-0003"]
+    assert [s.parents for s in found[:3]] == [(), (), ("0001-0000",)]
+
+
 KEYS = st.tuples(st.text(max_size=3), st.integers(-(2**63), 2**63 - 1))
 
 
