@@ -105,7 +105,7 @@ def _initial_appended(reading: Reading, plan: ChangePlan) -> list[Part]:
     start = reading.start()
     if len(reading.epochs) > 1:
         check_readable_at_end(reading.epochs, 0)
-    before = in_final_columns(reading, reading.table.rows(start), reading.epochs[0], origins=False)
+    before = in_final_columns(reading, reading.table.rows(start), reading.epochs[0], [ROW_ID, ROW_VERSION])
     return [Part(reading.shown(before), INSERT), *(_appended(reading, plan) if plan.inserted else [])]
 
 

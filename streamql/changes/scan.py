@@ -75,9 +75,9 @@ def _own_columns(origins: bool) -> list[str]:
 def scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> DataFrame:
     """The rows of the pieces, as they are shown: for each partitioning one scan of whole files, and one of changed ones."""
     parts = []
-    for epoch, group in _by_partitioning(reading, pieces):
-        descriptor = _descriptor(reading, epoch)
-        loose = [f["name"] for f in schema.fields(epoch.metadata) if schema.identity(f) in reading.changed_types]
+    for epoch, group in by_partitioning(reading, pieces):
+        reads_with = descriptor(reading, epoch)
+        loose = loose_columns(reading, epoch)
         groups: list[tuple[FileRows | None, list[FileState]]] = [(None, [p.file for p in group if p.other is None])]
         groups += [
             (rows, [p.file for p in group if p.other is not None and p.weight == w])
@@ -85,14 +85,19 @@ def scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> Da
         ]
         for chosen, files in groups:
             if files:
-                rows = reading.table.scan(descriptor, files, chosen, origins, loose)
-                parts.append(in_final_columns(reading, rows, epoch, origins))
+                rows = reading.table.scan(reads_with, files, chosen, origins, loose)
+                parts.append(in_final_columns(reading, rows, epoch, _own_columns(origins)))
     if not parts:
         return reading.shown(reading.table.scan(reading.end.handle, (), None, origins), origins)
     result = parts[0]
     for part in parts[1:]:
         result = result.unionByName(part)
     return reading.shown(result, origins)
+
+
+def loose_columns(reading: Reading, epoch: schema.Epoch) -> list[str]:
+    """The columns of an epoch whose types may hold NULLs that the epoch's schema excludes."""
+    return [f["name"] for f in schema.fields(epoch.metadata) if schema.identity(f) in reading.changed_types]
 
 
 def complete(reading: Reading, plan: ChangePlan) -> tuple[Reading, ChangePlan]:
@@ -105,8 +110,8 @@ def complete(reading: Reading, plan: ChangePlan) -> tuple[Reading, ChangePlan]:
     return replace(reading, changed={-1: lost, +1: back}), without_pairs(plan, without)
 
 
-def _by_partitioning(reading: Reading, pieces: Sequence[Piece]) -> list[tuple[schema.Epoch, list[Piece]]]:
-    """Files by the metadata to read them with: the final one reads all, but for files that were partitioned otherwise."""
+def by_partitioning(reading: Reading, pieces: Sequence[Piece]) -> list[tuple[schema.Epoch, list[Piece]]]:
+    """Returns files by the metadata to read them with: the final one reads all, but for files that were partitioned otherwise."""
     epochs = reading.epochs
     versions = [e.version for e in epochs]
     layouts = [schema.physical_partition_columns(e.metadata) for e in epochs]
@@ -158,14 +163,16 @@ def check_readable_at_end(epochs: Sequence[schema.Epoch], index: int) -> None:
         raise
 
 
-def _descriptor(reading: Reading, epoch: schema.Epoch) -> JavaObject:
+def descriptor(reading: Reading, epoch: schema.Epoch) -> JavaObject:
+    """What files of an epoch are read with."""
     if epoch is reading.epochs[-1]:
         return reading.end.handle
     return reading.table.descriptor(reading.end, epoch.version, epoch.metadata)
 
 
-def in_final_columns(reading: Reading, rows: DataFrame, epoch: schema.Epoch, origins: bool) -> DataFrame:
-    """Rows read with an epoch's metadata, under the final names and types; a column that came later is NULL."""
+def in_final_columns(reading: Reading, rows: DataFrame, epoch: schema.Epoch, carried: Sequence[str]) -> DataFrame:
+    """Rows read with an epoch's metadata, under the final names and types; a column that came later is NULL. `carried`: the columns that
+    come first, which are not the table's."""
     if epoch is reading.epochs[-1]:
         return rows
     shown = followed(
@@ -174,7 +181,7 @@ def in_final_columns(reading: Reading, rows: DataFrame, epoch: schema.Epoch, ori
         schema.fields(reading.end.metadata),
         reading.table.schema(reading.end),
     )
-    return rows.select(*_own_columns(origins), *shown)
+    return rows.select(*carried, *shown)
 
 
 def followed(get: Callable[[str], Column], old: Sequence[Json], new: Sequence[Json], types: StructType) -> list[Column]:

@@ -94,24 +94,24 @@ class DeltaTable:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
-        self._reader = scala(spark).TableReader.open(session_of(spark), path)
+        self.reader = scala(spark).TableReader.open(session_of(spark), path)
         self.path = path
 
     def latest(self) -> Snapshot:
         """The newest version in the log, looked for now; `exists` is False where there is no table."""
-        return self._snapshot(self._reader.update())
+        return self._snapshot(self.reader.update())
 
     def at(self, version: int) -> Snapshot:
         """An earlier version. Raises STREAM_STALE where the log does not reach back to it; what storage says else, as it says it."""
         try:
-            return self._snapshot(self._reader.snapshotAt(version))
+            return self._snapshot(self.reader.snapshotAt(version))
         except Exception as e:  # Py4J's own class, or PySpark's, for those errors of Delta that it knows
             if any(said in str(e) for said in LOG_IS_GONE) or version < self.earliest()[0]:
                 raise self.stale(version) from e
             raise
 
     def _snapshot(self, handle: JavaObject) -> Snapshot:
-        text = json.loads(self._reader.describe(handle))
+        text = json.loads(self.reader.describe(handle))
         return Snapshot(
             int(text["version"]),
             int(text.get("timestamp", 0)),
@@ -128,14 +128,14 @@ class DeltaTable:
         """The commits of (after, through], with or without their actions on files. Raises CommitMissing."""
         if after == through:
             return []
-        commits = parse_commits(self._reader.commits(snapshot.handle, after + 1, through, files))
+        commits = parse_commits(self.reader.commits(snapshot.handle, after + 1, through, files))
         if [c.version for c in commits] != list(range(after + 1, through + 1)):
             raise StreamqlError("INTERNAL_ERROR", f"asked for commits {after + 1} to {through}, read others")
         return commits
 
     def has_commit(self, snapshot: Snapshot, version: int) -> bool:
         """Whether the commit of a version, up to the snapshot's, is still in the log: one file is checked, nothing is listed."""
-        return bool(self._reader.hasCommit(snapshot.handle, version))
+        return bool(self.reader.hasCommit(snapshot.handle, version))
 
     def was_restored_since(self, snapshot: Snapshot, version: int) -> bool:
         """Whether the table was RESTOREd after a version; no, if the log no longer shows it."""
@@ -149,12 +149,12 @@ class DeltaTable:
 
     def earliest(self) -> tuple[int, int]:
         """The first version whose commit is still in the log, and its time in milliseconds; (-1, 0) where the log is empty."""
-        version, time_ms = self._reader.earliest()
+        version, time_ms = self.reader.earliest()
         return int(version), int(time_ms)
 
     def version_at(self, time_ms: int) -> int:
         """The last version committed at or before a time; -1 where the log begins later."""
-        return int(self._reader.versionAt(time_ms))
+        return int(self.reader.versionAt(time_ms))
 
     def stale(self, version: int) -> StreamqlError:
         """The error for a version that the log does not reach back to; names what can still be read."""
@@ -171,13 +171,13 @@ class DeltaTable:
 
     def missing_files(self, files: Iterable[FileState]) -> list[str]:
         """Names of those of the files, and of their deletion vectors, that storage no longer has."""
-        return str(self._reader.missing("\n".join(f.as_add() for f in files))).splitlines()
+        return str(self.reader.missing("\n".join(f.as_add() for f in files))).splitlines()
 
     def forgotten(self, snapshot: Snapshot, removed: Sequence[FileState], since_ms: int) -> list[FileState]:
         """Those of the file states, removed at a time or later, whose removal a version does not hold: a checkpoint dropped it, and VACUUM
         goes by the age of the file alone. One job over the log's state."""
         lines = {state.as_add(): state for state in removed}
-        text = self._reader.forgotten(snapshot.handle, "\n".join(lines), since_ms)
+        text = self.reader.forgotten(snapshot.handle, "\n".join(lines), since_ms)
         return [lines[line] for line in text.splitlines()]
 
     def is_empty(self, snapshot: Snapshot) -> bool:
@@ -186,7 +186,7 @@ class DeltaTable:
 
     def files(self, snapshot: Snapshot) -> list[FileState]:
         """All files of a version: costs what the table's size costs."""
-        text = self._reader.filesOf(snapshot.handle)
+        text = self.reader.filesOf(snapshot.handle)
         return [file_state(json.loads(line)["add"]) for line in text.split("\n") if line]
 
     def changed_rows(self, pairs: Sequence[tuple[FileState, FileState]]) -> tuple[FileRows, FileRows]:
@@ -196,20 +196,24 @@ class DeltaTable:
         """
         lines = (f'{{"before":{before.as_add()},"after":{after.as_add()}}}' for before, after in pairs)
         try:
-            lost, back = scala(self._spark).FileRows.changed(self._reader, "\n".join(lines))
+            lost, back = scala(self._spark).FileRows.changed(self.reader, "\n".join(lines))
             return FileRows(lost), FileRows(back)
         except Py4JJavaError as e:
             if "FileNotFoundException" in str(e.java_exception):
-                raise StreamqlError(
-                    "STREAM_STALE",
-                    f"a deletion vector of the table at {self.path} was removed by VACUUM",
-                    hint="CREATE OR REPLACE the stream, or ALTER STREAM … SET OFFSET TO LATEST",
-                ) from e
+                raise self.vector_gone() from e
             raise
+
+    def vector_gone(self) -> StreamqlError:
+        """The error for a deletion vector that is needed and was removed."""
+        return StreamqlError(
+            "STREAM_STALE",
+            f"a deletion vector of the table at {self.path} was removed by VACUUM",
+            hint="CREATE OR REPLACE the stream, or ALTER STREAM … SET OFFSET TO LATEST",
+        )
 
     def descriptor(self, base: Snapshot, version: int, metadata: Json) -> JavaObject:
         """What `scan` reads with, for a version's metadata other than a snapshot's own."""
-        return self._reader.descriptor(base.handle, version, json.dumps({"metaData": metadata}))
+        return self.reader.descriptor(base.handle, version, json.dumps({"metaData": metadata}))
 
     def scan(
         self,
@@ -225,25 +229,25 @@ class DeltaTable:
         """
         adds = "\n".join(f.as_add() for f in files)
         only = chosen.handle if chosen else None
-        return frame(self._spark, self._reader.scan(descriptor, adds, only, origins, "\n".join(loose)))
+        return frame(self._spark, self.reader.scan(descriptor, adds, only, origins, "\n".join(loose)))
 
     def nothing(self, snapshot: Snapshot, before: str, after: str) -> DataFrame:
         """No rows, of a version's columns between others, which are given as DDL."""
-        return frame(self._spark, self._reader.nothing(snapshot.handle, before, after))
+        return frame(self._spark, self.reader.nothing(snapshot.handle, before, after))
 
     def rows(self, snapshot: Snapshot) -> DataFrame:
         """All rows of a version, as `scan` shows them. Lazy."""
-        return frame(self._spark, self._reader.table(snapshot.handle))
+        return frame(self._spark, self.reader.table(snapshot.handle))
 
     def image(self, snapshot: Snapshot) -> DataFrame:
         """All rows of a version, as a query reads them: the table's own columns. Lazy."""
-        return frame(self._spark, self._reader.image(snapshot.handle))
+        return frame(self._spark, self.reader.image(snapshot.handle))
 
     def commit_times(self, snapshot: Snapshot, commits: Sequence[Commit]) -> JavaObject:
         """What tells when a version was committed (`images.shown`): these commits from memory, earlier ones from the log, where it still
         has them."""
         known = "\n".join(f"{c.version} {c.time_ms}" for c in commits)
-        return scala(self._spark).CommitTimes.of(self._reader, snapshot.handle, known)
+        return scala(self._spark).CommitTimes.of(self.reader, snapshot.handle, known)
 
 
 def _nullable(data_type: Json) -> dict[str, Any]:

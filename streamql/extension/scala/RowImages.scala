@@ -109,7 +109,7 @@ class RowImageFormat(descriptor: SnapshotDescriptor, selecting: Option[Broadcast
     val own = required.filter(f => names(f.name))
     val extra =
       (if (own.exists(_.name == ID)) raw(idColumn) else Nil) ++ (if (own.exists(_.name == VERSION)) raw(versionColumn) else Nil) ++
-        (if (selects || own.exists(_.name == ID)) Seq(index) else Nil)
+        (if (selects || own.exists(f => f.name == ID || f.name == INDEX)) Seq(index) else Nil)
     val read = StructType(required.filterNot(f => names(f.name)) ++ extra)
     val plain = StructType(dataSchema.filterNot(f => names(f.name)))
     val open = super.buildReaderWithPartitionValues(session, plain, partitionSchema, read,
@@ -132,7 +132,10 @@ object RowImages {
   val VERSION: String = Shared.constant("columns", "rowVersion")
   val BASE: String = Shared.constant("columns", "baseRowId")
   val FILE_VERSION: String = Shared.constant("columns", "fileVersion")
-  val names: Set[String] = Set(ID, VERSION, BASE, FILE_VERSION)
+  /** A row's place in its file, and the number that the file was given when the scan was made. Only expressions of ours read them. */
+  val INDEX = "__streamql_index"
+  val FILE = "__streamql_file"
+  val names: Set[String] = Set(ID, VERSION, BASE, FILE_VERSION, INDEX, FILE)
   val SELECTION = "streamql_positions"
 
   val index: StructField = StructField(ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME, LongType)
@@ -186,7 +189,9 @@ class RowImages(file: PartitionedFile, shape: RowImages.Shape, selection: Option
     case row: InternalRow => if (selection.forall(_.has(row.getLong(shape.index.get)))) Iterator.single(image(row)) else Iterator.empty
   }.asInstanceOf[Iterator[InternalRow]]
 
-  private lazy val constants = new GenericInternalRow(Array[Any](base, fileVersion))
+  private lazy val number = constant(FILE)
+
+  private lazy val constants = new GenericInternalRow(Array[Any](base, fileVersion, if (shape.columns.contains(Own(FILE))) number else 0L))
   private lazy val joined = new JoinedRow()
   private lazy val project = {
     def long(place: Int, nullable: Boolean): Expression = BoundReference(place, LongType, nullable)
@@ -196,6 +201,8 @@ class RowImages(file: PartitionedFile, shape: RowImages.Shape, selection: Option
       case Own(ID) => Coalesce(shape.id.map(long(_, nullable = true)).toSeq :+ Add(baseId, long(shape.index.get, nullable = false)))
       case Own(VERSION) => Coalesce(shape.version.map(long(_, nullable = true)).toSeq :+ version)
       case Own(BASE) => baseId
+      case Own(INDEX) => long(shape.index.get, nullable = false)
+      case Own(FILE) => long(shape.width + 2, nullable = false)
       case Own(_) => version
     })
   }
@@ -212,15 +219,16 @@ class RowImages(file: PartitionedFile, shape: RowImages.Shape, selection: Option
           val vector = new OnHeapColumnVector(count, LongType)
           val known = (if (name == ID) shape.id else if (name == VERSION) shape.version else None).map(batch.column)
           val places = chosen.orNull
-          val indexes = if (name == ID) batch.column(shape.index.get) else null
-          val default = if (name == VERSION || name == FILE_VERSION) fileVersion else base
+          val indexes = if (name == ID || name == INDEX) batch.column(shape.index.get) else null
+          val first = if (name == INDEX) 0L else base
+          val default = name match { case VERSION | FILE_VERSION => fileVersion; case FILE => number; case _ => base }
           val isKnown = known.exists(k => k.numNulls < batch.numRows)
           var i = 0
           while (i < count) {
             val at = if (places == null) i else places(i)
             val value =
               if (isKnown && !known.get.isNullAt(at)) known.get.getLong(at)
-              else if (indexes != null) base + indexes.getLong(at) else default
+              else if (indexes != null) first + indexes.getLong(at) else default
             vector.putLong(i, value)
             i += 1
           }

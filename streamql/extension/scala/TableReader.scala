@@ -22,7 +22,7 @@ import org.apache.spark.sql.delta.files.TahoeBatchFileIndex
 import org.apache.spark.sql.delta.util.FileNames
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, LogicalRelation}
 import org.apache.spark.sql.functions.{col, concat, concat_ws}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.util.SerializableConfiguration
 
 /** Work per file or per commit, many at a time: it waits for storage, not for a core. */
@@ -61,15 +61,20 @@ object Newest {
       .orElse(Some(s.checkpointProvider).filter(_.version == s.version).flatMap(_.topLevelFiles.headOption))
 }
 
-/** Exactly these files, and no Spark job to list them; with `chosen`, only those of their rows that it names. */
-class ChangeFileIndex(session: SparkSession, log: DeltaLog, files: Seq[AddFile], descriptor: SnapshotDescriptor, chosen: Option[FileRows])
+/**
+ * Exactly these files, and no Spark job to list them; with `chosen`, only those of their rows that it names. `numbers`: by path, what
+ * RowImages.FILE shows.
+ */
+class ChangeFileIndex(session: SparkSession, log: DeltaLog, files: Seq[AddFile], descriptor: SnapshotDescriptor, chosen: Option[FileRows],
+    numbers: Map[String, Long] = Map.empty)
   extends TahoeBatchFileIndex(session.asInstanceOf[ClassicSession], "batch", files, log, log.dataPath, descriptor) {
   override def matchingFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[AddFile] =
     if (partitionFilters.isEmpty) files else super.matchingFiles(partitionFilters, dataFilters)
 
   override def fileStatusWithMetadataFromAddFile(file: AddFile): FileStatusWithMetadata = {
     val status = super.fileStatusWithMetadataFromAddFile(file)
-    chosen.flatMap(_.of(file.path)).map(rows => status.copy(metadata = status.metadata + (RowImages.SELECTION -> rows))).getOrElse(status)
+    val more = chosen.flatMap(_.of(file.path)).map(RowImages.SELECTION -> _) ++ numbers.get(file.path).map(RowImages.FILE -> _)
+    if (more.isEmpty) status else status.copy(metadata = status.metadata ++ more)
   }
 }
 
@@ -82,8 +87,8 @@ class Descriptor(val deltaLog: DeltaLog, val version: Long, val metadata: Metada
 }
 
 /** One Delta table as Python sees it: its log as JSON, its files as DataFrames. Decides nothing. */
-class TableReader(session: SparkSession, val log: DeltaLog) {
-  private val classic = Neutral.of(session)
+class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog) {
+  private[streamql] val classic = Neutral.of(session)
   private val mapper = TableReader.mapper
   private lazy val hadoopConf = log.newDeltaHadoopConf()
 
@@ -250,16 +255,21 @@ class TableReader(session: SparkSession, val log: DeltaLog) {
    * excludes. So each column is nullable, and those named in `loose` (one a line) are nullable throughout their nested types.
    */
   def scan(descriptor: SnapshotDescriptor, files: String, chosen: FileRows, origins: Boolean, loose: String): DataFrame = {
+    val named = files.linesIterator.map(Action.fromJson(_).asInstanceOf[AddFile]).toSeq
+    val adds = if (chosen == null) named else named.filter(f => chosen.of(f.path).nonEmpty)
+    val index = new ChangeFileIndex(session, log, adds, descriptor, Option(chosen))
+    images(descriptor, index, adds, RowImages.schema(origins), selects = chosen != null || adds.exists(_.deletionVector != null), loose)
+  }
+
+  /** The rows of an index's files: the row images' `own` columns, then the table's. `selects`: rows of some files are to be left out. */
+  private[streamql] def images(descriptor: SnapshotDescriptor, index: ChangeFileIndex, adds: Seq[AddFile], own: Seq[StructField],
+      selects: Boolean, loose: String): DataFrame = {
     val isLoose = loose.linesIterator.toSet
     def nullable(columns: StructType) = StructType(columns.map { f =>
       f.copy(nullable = true, dataType = if (isLoose(f.name)) f.dataType.asNullable else f.dataType)
     })
-    val named = files.linesIterator.map(Action.fromJson(_).asInstanceOf[AddFile]).toSeq
-    val adds = if (chosen == null) named else named.filter(f => chosen.of(f.path).nonEmpty)
-    val index = new ChangeFileIndex(session, log, adds, descriptor, Option(chosen))
     val relation = log.buildHadoopFsRelationWithFileIndex(descriptor, index, bucketSpec = None, dropNullTypeColumnsFromSchema = false)
-    val schema = StructType(RowImages.schema(origins) ++ nullable(relation.dataSchema))
-    val selects = chosen != null || adds.exists(_.deletionVector != null)
+    val schema = StructType(own ++ nullable(relation.dataSchema))
     Dataset.ofRows(classic,
       if (adds.isEmpty) LocalRelation(DataTypeUtils.toAttributes(schema))
       else LogicalRelation(relation.copy(dataSchema = schema, partitionSchema = nullable(relation.partitionSchema),

@@ -1,0 +1,262 @@
+"""From commits to lazy DataFrames of what each of them did to rows. `by_commit.py` plans which files are read.
+
+Commits are read in *runs*: consecutive ones that have one schema. A run is one scan, which reads each file once however many commits of
+the run added or removed its rows. Each row comes with the commits that touched it, and becomes a row for each of them. Where old and new
+images may meet, they are grouped by version and row id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streamql.changes import schema
+from streamql.changes.by_commit import USES_MAX, CommitsPlan, FileUses, changed_files, plan_commits, without_uses
+from streamql.changes.plan import Piece
+from streamql.changes.scan import Reading, by_partitioning, descriptor, in_final_columns, loose_columns
+from streamql.delta.images import select
+from streamql.delta.log import Commit, Json
+from streamql.delta.table import ROW_ID, ROW_VERSION, DeltaTable, Snapshot
+from streamql.delta.uses import SIGN, SLICE, TIME, TOLD, VERSION, Fact, UsedFiles, with_changed
+from streamql.errors import StreamqlError, counted
+from streamql.names import quote
+
+BEFORE = "__streamql_before"
+AFTER = "__streamql_after"
+CHANGED = "__streamql_changed"
+
+COLUMNS = (VERSION, TIME, SLICE, ROW_ID, BEFORE, AFTER, CHANGED)
+"""The columns of `RunChanges`: version and time (milliseconds since 1970) of the commit, its slice, the row's id, its images before and
+after (structs of the table's columns, NULL: there was no row), and for each of these columns whether it differs. NULL: an image is
+missing."""
+
+_CARRIED = "__streamql_carried"
+_IMAGE = "__streamql_image"
+
+
+@dataclass(frozen=True)
+class RunChanges:
+    """The row changes of the commits `first` to `last`, which have one schema. `metadata`: as of `last`.
+
+    `apart`: of rows that a commit only added or only removed. `compared`: of commits that did both; rows that they carried along unchanged
+    are not in it. None: there are none of the kind. Both have COLUMNS. A row change is in one of the two, once.
+    """
+
+    first: int
+    last: int
+    metadata: Json
+    apart: DataFrame | None
+    compared: DataFrame | None
+
+    @property
+    def rows(self) -> DataFrame | None:
+        """All row changes. None: there are none."""
+        if self.apart is None or self.compared is None:
+            return self.apart if self.compared is None else self.compared
+        return self.apart.unionByName(self.compared)
+
+
+@dataclass(frozen=True)
+class History:
+    """Consecutive commits of a table, and its metadata before them. `start` None: the first commit makes the table, or replaces another
+    one. `latest`: the newest version of the table."""
+
+    table: DeltaTable
+    latest: Snapshot
+    commits: Sequence[Commit]
+    start: Json | None
+
+    @property
+    def epochs(self) -> list[schema.Epoch]:
+        """The metadata over time."""
+        first = self.commits[0]
+        if self.start is not None:
+            return schema.epochs(self.start, first.version - 1, self.commits)
+        assert first.metadata is not None
+        return schema.epochs(first.metadata, first.version, self.commits[1:])
+
+
+def changes_by_commit(
+    spark: SparkSession,
+    history: History,
+    *,
+    cuts: Collection[int] = (),
+    slice_of: Mapping[int, int] | None = None,
+    uses_max: int = USES_MAX,
+) -> Iterator[RunChanges]:
+    """Returns the row changes of each commit, run by run. Lazy: reads deletion vectors, and runs no job.
+
+    `cuts`: versions at which a new run begins. `slice_of`: the slices of versions. None: all are in slice 0. `uses_max`: how many changes
+    of files a run has at most. Raises STREAM_STALE, CHANGE_TRACKING_DISABLED, INCOMPATIBLE_SCHEMA_CHANGE, RESERVED_COLUMN_NAME and
+    CHANGES_UNREADABLE.
+    """
+    epochs = history.epochs if history.commits else []
+    for commits, epoch in _runs(history.commits, epochs, frozenset(cuts), uses_max):
+        known = [e for e in epochs if e.version <= commits[-1].version]
+        reading = _reading(spark, history, commits, known, epoch)
+        yield _changes(spark, reading, commits, slice_of or {}, history.latest.version)
+
+
+def _runs(
+    commits: Sequence[Commit], epochs: Sequence[schema.Epoch], cuts: frozenset[int], uses_max: int
+) -> Iterator[tuple[list[Commit], schema.Epoch]]:
+    """The commits that are read together, and the epoch that they end in. Commits that changed no rows are left out."""
+    run: list[Commit] = []
+    index, size, epoch_of_run = 0, 0, None
+    for commit in commits:
+        while index + 1 < len(epochs) and epochs[index + 1].version <= commit.version:
+            index += 1
+        uses = sum(1 for _ in changed_files([commit]))
+        is_new = epoch_of_run is not None and not _is_alike(epoch_of_run.metadata, epochs[index].metadata)
+        if run and (is_new or commit.version in cuts or size + uses > uses_max):
+            assert epoch_of_run is not None
+            if size:
+                yield run, epoch_of_run
+            run, size = [], 0
+        run.append(commit)
+        size += uses
+        epoch_of_run = epochs[index]
+    if size and epoch_of_run is not None:
+        yield run, epoch_of_run
+
+
+def _is_alike(one: Json, other: Json) -> bool:
+    """Whether files written under both are read alike."""
+
+    def facts(metadata: Json) -> tuple[object, ...]:
+        mapping = (metadata.get("configuration") or {}).get(schema.MAPPING_MODE, "none")
+        return metadata["schemaString"], tuple(metadata.get("partitionColumns") or ()), mapping
+
+    return facts(one) == facts(other)
+
+
+def _reading(
+    spark: SparkSession,
+    history: History,
+    commits: Sequence[Commit],
+    epochs: Sequence[schema.Epoch],
+    epoch: schema.Epoch,
+) -> Reading:
+    latest, last = history.latest, commits[-1].version
+    schema.check_reserved(epoch.metadata, f"delta.{quote(history.table.path)}")
+    handle = (
+        latest.handle
+        if epoch.metadata == latest.metadata
+        else history.table.descriptor(latest, epoch.version, epoch.metadata)
+    )
+    end = replace(latest, version=last, metadata=epoch.metadata, handle=handle)
+    before = [c for c in history.commits if c.version <= last]
+    return Reading(spark, history.table, end, before, epochs, _no_start, last == latest.version)
+
+
+def _no_start() -> Snapshot:
+    raise ValueError("changes by commit need no snapshot of their start")
+
+
+def _changes(
+    spark: SparkSession, reading: Reading, commits: Sequence[Commit], slice_of: Mapping[int, int], latest: int
+) -> RunChanges:
+    plan = plan_commits(commits)
+    files = [(f.file, [(use.version, use.sign, use.state, use.other) for use in f.uses]) for f in plan.files]
+    used = UsedFiles(spark, reading.table, files)
+    kept = without_uses(plan, {plan.files[file].uses[use] for file, use in used.empty()})
+    _check_files_exist(reading, kept, is_latest=commits[-1].version == latest)
+    facts = [Fact(c.version, c.time_ms, slice_of.get(c.version, 0), c.version in kept.told) for c in commits]
+    number = {f.file.path: i for i, f in enumerate(plan.files)}
+
+    def rows(files: Sequence[FileUses]) -> DataFrame | None:
+        return _scan(reading, used, [(number[f.file.path], f) for f in files], facts) if files else None
+
+    def is_compared(file: FileUses) -> bool:
+        return any(use.version in kept.compared for use in file.uses)
+
+    apart = rows([f for f in kept.files if not is_compared(f)])
+    together = rows([f for f in kept.files if is_compared(f)])
+    columns = schema.column_names(reading.end.metadata)
+    return RunChanges(
+        commits[0].version,
+        commits[-1].version,
+        reading.end.metadata,
+        None if apart is None else _apart(apart, columns),
+        None if together is None else _compared(together, columns),
+    )
+
+
+def _check_files_exist(reading: Reading, plan: CommitsPlan, *, is_latest: bool) -> None:
+    files = [*plan.perishable, *(() if is_latest else (f.file for f in plan.files))]
+    missing = reading.table.missing_files(files) if files else []
+    if missing:
+        raise StreamqlError(
+            "STREAM_STALE",
+            f"VACUUM removed {counted(len(missing), 'data file')} that the changes of version {reading.commits[0].version} or later need, "
+            f"e.g. {missing[0]}",
+            hint="read from a later version on; data_retention_days of the table keeps files for longer",
+            files=missing[:10],
+        )
+
+
+def _scan(reading: Reading, used: UsedFiles, files: Sequence[tuple[int, FileUses]], facts: Sequence[Fact]) -> DataFrame:
+    """The rows of files, once for each use: the row's id and version, the columns of `Fact`, then the table's columns of the run."""
+    numbers = {file.file.path: number for number, file in files}
+    pieces = [Piece(+1, file.file) for _, file in files]
+    own = [ROW_ID, ROW_VERSION, VERSION, TIME, SLICE, SIGN, TOLD]
+    parts: DataFrame | None = None
+    for epoch, group in by_partitioning(reading, pieces):
+        chosen = [numbers[piece.file.path] for piece in group]
+        rows = used.scan(descriptor(reading, epoch), chosen, facts, loose_columns(reading, epoch))
+        shown = in_final_columns(reading, rows, epoch, own)
+        parts = shown if parts is None else parts.unionByName(shown)
+    assert parts is not None
+    return parts
+
+
+def _image(columns: Sequence[str]) -> str:
+    return f"named_struct({', '.join(part for c in columns for part in (_text(c), quote(c)))})"
+
+
+def _text(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _apart(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    image = _image(columns)
+    return select(
+        rows,
+        [
+            *map(quote, (VERSION, TIME, SLICE, ROW_ID)),
+            f"IF({SIGN} < 0, {image}, NULL) AS {BEFORE}",
+            f"IF({SIGN} > 0, {image}, NULL) AS {AFTER}",
+            f"CAST(NULL AS ARRAY<BOOLEAN>) AS {CHANGED}",
+        ],
+    )
+
+
+def _compared(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """The rows of each commit, by row id. A row that row versions tell to be carried along comes without its image."""
+    carried = f"({TOLD} AND {SIGN} > 0 AND {ROW_VERSION} < {VERSION})"
+    images = select(
+        rows,
+        [
+            *map(quote, (VERSION, TIME, SLICE, ROW_ID, SIGN)),
+            f"{carried} AS {_CARRIED}",
+            f"IF({carried}, NULL, {_image(columns)}) AS {_IMAGE}",
+        ],
+    )
+    sides = {
+        side: f"any_value(IF({SIGN} {sign} 0, {_IMAGE}, NULL), true)" for side, sign in ((BEFORE, "<"), (AFTER, ">"))
+    }
+    pairs = (
+        images.groupBy(VERSION, ROW_ID)
+        .agg(
+            *(F.any_value(c).alias(c) for c in (TIME, SLICE)),
+            F.max(_CARRIED).alias(_CARRIED),
+            *(F.expr(text).alias(side) for side, text in sides.items()),
+        )
+        .where(~F.col(_CARRIED))
+    )
+    found = with_changed(pairs, BEFORE, AFTER, CHANGED)
+    return found.where(F.expr(f"{CHANGED} IS NULL OR array_contains({CHANGED}, true)")).select(*COLUMNS)
