@@ -21,6 +21,7 @@ from streamql.delta.images import select
 from streamql.delta.log import Commit, Json
 from streamql.delta.table import ROW_ID, ROW_VERSION, DeltaTable, Snapshot
 from streamql.delta.uses import SIGN, SLICE, TIME, TOLD, VERSION, Fact, UsedFiles, with_changed
+from streamql.dialect import quote_string
 from streamql.errors import StreamqlError, counted
 from streamql.names import quote
 
@@ -214,12 +215,7 @@ def _scan(reading: Reading, used: UsedFiles, files: Sequence[tuple[int, FileUses
 
 
 def _image(columns: Sequence[str]) -> str:
-    return f"named_struct({', '.join(part for c in columns for part in (_text(c), quote(c)))})"
-
-
-def _text(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+    return f"named_struct({', '.join(part for c in columns for part in (quote_string(c), quote(c)))})"
 
 
 def _apart(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
