@@ -63,6 +63,13 @@ def fence(spark: SparkSession, path: str, app_id: str, number: int, at_least: in
     return None if answer is None else int(answer)
 
 
+def set_property(spark: SparkSession, table: DeltaTable, base: Snapshot, key: str, value: str) -> int | None:
+    """Sets a table property on top of a version. Returns the version that it made. None: another process changed the metadata since, or
+    committed what conflicts: read again."""
+    version = scala(spark).Properties.set(base.handle, table.reader.log(), key, value)
+    return None if version is None else int(version)
+
+
 @dataclass(frozen=True)
 class EventState:
     """The catalog's table at a version, whole."""
@@ -118,6 +125,10 @@ class EventLog:
         event = json.dumps({"domains": domains, "txns": transactions, "rows": rows})
         version = self._log.commit(base, event)
         return None if version is None else int(version)
+
+    def append(self, base: JavaObject, rows: Sequence[Mapping[str, Any]]) -> bool:
+        """Appends rows on top of `base`: a compare-and-set on the whole table. False: another process appended since."""
+        return self._log.append(base, json.dumps(list(rows))) is not None
 
     def replace_columns(self, base: JavaObject, ddl: str) -> bool:
         """Gives the table other columns, on top of `base`; its rows stay. False: a commit came in between, nothing was changed."""

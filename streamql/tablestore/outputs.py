@@ -13,11 +13,9 @@ import filecmp
 import hashlib
 import json
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
 from streamql.errors import StreamqlError, counted
 from streamql.tablestore.records import OpType, TupleValue
@@ -32,20 +30,8 @@ MARKER = "_streamql_export.json"
 TXN_VERSION = 1
 """The version of the transaction that appends an export to a Delta table. Its application id is `app_id`."""
 
-PROGRESS_TUPLES = 10_000
-"""After how many tuples progress is reported."""
-
-
-@dataclass
-class Written:
-    """What an export wrote: how many tuples of each opType."""
-
-    by_op: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def tuples(self) -> int:
-        """How many tuples."""
-        return sum(self.by_op.values())
+COPY_BYTES = 1 << 20
+"""How much of a part is copied at once."""
 
 
 def digest(job: JobStatus, writer: Writer, columns: Sequence[str]) -> str:
@@ -82,6 +68,11 @@ def marked_digest(text: str) -> str | None:
         found = json.loads(text)["digest"]
         return found if isinstance(found, str) else None
     return None
+
+
+def parts_path(target: Path, output_digest: str) -> Path:
+    """Returns the hidden directory beside the target in which the tasks of a run write their parts of a file."""
+    return target.with_name(f".{target.name}.{output_digest}.parts")
 
 
 def staged_path(target: Path, output_digest: str) -> Path:
@@ -125,27 +116,24 @@ def _not_writable(target: Path, why: str, hint: str) -> StreamqlError:
     return StreamqlError("OUTPUT_NOT_WRITABLE", f"{target} cannot be written: {why}", hint=hint, path=str(target))
 
 
-def write_file(
-    rows: Iterable[Sequence[TupleValue]],
-    columns: Sequence[str],
-    writer: Writer,
-    output_digest: str,
-    progress: Callable[[int], None] | None = None,
-) -> Written:
-    """Writes tuples as jsonl or csv to the writer's path, as a whole. Returns what it wrote.
+def join_files(parts: Iterable[Path], columns: Sequence[str], writer: Writer, output_digest: str) -> None:
+    """Joins files of jsonl or csv lines into one at the writer's path, which appears as a whole. CSV begins with the names of its columns,
+    if the writer asks for that.
 
-    `rows`: the tuples, in their order; they are taken one at a time. `columns`: their names. `progress`: is called with the number of
-    tuples after each PROGRESS_TUPLES. None: nothing is called. Raises OUTPUT_NOT_WRITABLE, OUTPUT_EXISTS, and what `rows` raises; the path
-    is then as it was. Raises ValueError if the writer's path is not local.
+    `parts`: in their order; they are left as they are. Raises OUTPUT_NOT_WRITABLE, OUTPUT_EXISTS, and what `parts` raises; the path is
+    then as it was. Raises ValueError if the writer's path is not local.
     """
     target = None if writer.path is None else local_path(writer.path)
     if target is None:
         raise ValueError(f"not a local file: {writer.target}")
     staged = staged_path(target, output_digest)
-    written = Written()
     try:
-        with _reporting(target), staged.open("w", encoding="utf-8", newline="") as file:
-            _write(file, rows, columns, writer, written, progress)
+        with _reporting(target), staged.open("wb") as file:
+            if writer.format is Format.CSV and writer.header:
+                file.write(csv_line(columns, writer.delimiter).encode())
+            for part in _guarded(parts):
+                with part.open("rb") as lines:
+                    shutil.copyfileobj(lines, file, COPY_BYTES)
             file.flush()
             os.fsync(file.fileno())
         with _reporting(target):
@@ -153,46 +141,27 @@ def write_file(
     finally:
         with contextlib.suppress(OSError):
             staged.unlink(missing_ok=True)
-    return written
 
 
 class _SourceFailed(Exception):
-    """The rows raised an error, which is not one of the output."""
+    """What makes the parts raised an error, which is not one of the output."""
 
     def __init__(self, error: OSError) -> None:
         self.error = error
         super().__init__(str(error))
 
 
-def _write(
-    file: IO[str],
-    rows: Iterable[Sequence[TupleValue]],
-    columns: Sequence[str],
-    writer: Writer,
-    written: Written,
-    progress: Callable[[int], None] | None,
-) -> None:
-    op = columns.index("opType")
-    if writer.format is Format.CSV and writer.header:
-        file.write(csv_line(columns, writer.delimiter))
-    for row in _guarded(rows):
-        file.write(json_line(columns, row) if writer.format is Format.JSONL else csv_line(row, writer.delimiter))
-        written.by_op[str(row[op])] += 1
-        if progress is not None and written.tuples % PROGRESS_TUPLES == 0:
-            progress(written.tuples)
-
-
-def _guarded(rows: Iterable[Sequence[TupleValue]]) -> Iterator[Sequence[TupleValue]]:
-    """The rows. Their own OSErrors are wrapped, so that they are not taken for those of the output."""
+def _guarded(parts: Iterable[Path]) -> Iterator[Path]:
+    """The parts. OSErrors of what makes them are wrapped, so that they are not taken for those of the output."""
     try:
-        yield from rows
+        yield from parts
     except OSError as e:
         raise _SourceFailed(e) from e
 
 
 @contextlib.contextmanager
 def _reporting(target: Path) -> Iterator[None]:
-    """Raises errors of the file system as OUTPUT_NOT_WRITABLE, and those of the rows as they are."""
+    """Raises errors of the file system as OUTPUT_NOT_WRITABLE, and those of what makes the parts as they are."""
     try:
         yield
     except _SourceFailed as e:

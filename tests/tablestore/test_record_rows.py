@@ -102,7 +102,7 @@ def computed(
     slices = {c.version: c.version // 3 for c in history.commits}
     found = records_of_commits(spark, history, tree, "t", slices)
     assert found.rows is not None
-    rows = found.rows.collect()
+    rows = found.rows.selectExpr("*", f"{record_rows.SHARD_SQL} AS shard").collect()
     records = []
     for row in rows:
         cells = tuple(definition.Cell(c["column"], c["value"]) for c in row[record_rows.CELLS])
@@ -111,7 +111,7 @@ def computed(
             row[record_rows.KIND]
         ]
         position = definition.Position(row[VERSION], row[record_rows.ROW])
-        records.append(definition.Record(kind, key, cells, row[record_rows.SHARD], position, row[TIME]))
+        records.append(definition.Record(kind, key, cells, row["shard"], position, row[TIME]))
     frame = record_rows.tuples(found, sequence_info=True)
     assert frame is not None
     assert frame.columns == [*found.key.names, "columnName", "timestamp", "columnValue", "opType", "sequenceInfo"]

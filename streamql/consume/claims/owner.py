@@ -58,6 +58,11 @@ def is_running_here(owner: Owner, consumption_id: str) -> bool | None:
     return any(work.consumption_id == consumption_id for work in tuple(_working))
 
 
+def is_this_process(owner: Owner) -> bool:
+    """Whether an owner is this process."""
+    return owner.token == _token[1]
+
+
 def is_dead(owner: Owner) -> bool:
     """Whether the process is provably gone: it ran on this host, and no process has its id and start time. A guess that is wrong costs the
     owner its statement, never a row."""

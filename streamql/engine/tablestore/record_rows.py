@@ -26,17 +26,24 @@ from streamql.names import quote
 from streamql.tablestore.expressions import sequence_sql
 from streamql.tablestore.keys import bucket_sql
 from streamql.tablestore.records import SEQUENCE_COLUMN, tuple_columns
-from streamql.tablestore.shards import Generation, ShardTree
+from streamql.tablestore.shards import COUNT_MAX, Generation, ShardTree
 from streamql.tablestore.values import DataType, text_sql
 
 SHARD = "__streamql_shard"
 ROW = "__streamql_record"
 KIND = "__streamql_entry"
 CELLS = "__streamql_cells"
-"""Columns of record rows: the id of the shard, the record's number in commit and shard, what happened to the key (WENT, STAYED or CAME),
-and an array of structs `column`, `value` (NULL: the column became NULL)."""
+"""Columns of record rows: the number of the shard (SHARD_SQL makes its id of it), the record's number in commit and shard, what
+happened to the key (WENT, STAYED or CAME), and an array of structs `column`, `value` (NULL: the column became NULL)."""
 
 WENT, STAYED, CAME = 0, 1, 2
+_BUCKETS = 10_000
+"""A shard's number is that of its generation, times this, and its bucket."""
+assert COUNT_MAX < _BUCKETS
+
+SHARD_SQL = f"format_string('%04d-%04d', CAST({SHARD} / {_BUCKETS} AS INT), {SHARD} % {_BUCKETS})"
+"""The id of a record row's shard."""
+
 TYPE_SQL = f"element_at(array('DELETE', 'UPDATE', 'PUT'), {KIND} + 1)"
 """The type of a record."""
 
@@ -101,6 +108,11 @@ def records_of_commits(
         for rows in _entries(run, generation, key, table):
             parts = rows if parts is None else parts.union(rows)
     return Records(spark, table, key, None if parts is None else _numbered(parts, key))
+
+
+def no_records(spark: SparkSession, generation: Generation, metadata: Json, table: str) -> Records:
+    """Returns the records of no commits, with the key that a generation has in a schema. Raises INVALID_PROPERTY."""
+    return Records(spark, table, _key(generation, metadata, table), None)
 
 
 def _check_one_key(generations: Sequence[Generation], table: str) -> None:
@@ -173,7 +185,7 @@ def _spread(rows: DataFrame, key: Key, shard: str) -> DataFrame:
 
 def _shard(generation: Generation, key: Key) -> str:
     bucket = bucket_sql(key.columns, generation.hashed_types, generation.count)
-    return f"concat('{generation.number:04d}-', lpad(CAST({bucket} AS STRING), 4, '0'))"
+    return f"CAST({bucket} AS INT) + {generation.number * _BUCKETS}"
 
 
 def _sql_type(data_type: str) -> str:
@@ -283,7 +295,7 @@ def tuples(records: Records, *, sequence_info: bool, places: bool = False) -> Da
         f"{_OPS}.value",
         f"{_OPS}.op",
         *(
-            [sequence_sql(VERSION, TIME, f"CAST({ROW} AS BIGINT)", SHARD, f"CAST({NUMBER} AS BIGINT)")]
+            [sequence_sql(VERSION, TIME, f"CAST({ROW} AS BIGINT)", SHARD_SQL, f"CAST({NUMBER} AS BIGINT)")]
             if sequence_info
             else []
         ),

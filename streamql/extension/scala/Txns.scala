@@ -64,6 +64,21 @@ object Txns {
   }
 }
 
+/** Properties that streamql keeps in a user's table. */
+object Properties {
+  /**
+   * Sets a property on top of `base`. Answers the version that it made; null: another commit since changed the metadata, or conflicts
+   * otherwise: read again.
+   */
+  def set(base: Snapshot, log: DeltaLog, key: String, value: String): java.lang.Long = {
+    val txn = log.startTransaction(None, Some(base))
+    try {
+      txn.updateMetadata(base.metadata.copy(configuration = base.metadata.configuration + (key -> value)))
+      txn.commit(Nil, DeltaOperations.SetTableProperties(Map(key -> value)))
+    } catch { case _: DeltaConcurrentModificationException => null }
+  }
+}
+
 /**
  * Before a write with a number, Delta asks which number the table has for the app id, to skip a write done before; for that it
  * reconstructs the table's whole state, by two jobs, however small the write and large the table. Of a claimed statement it is known
@@ -144,6 +159,14 @@ class EventLog(session: SparkSession, path: String) {
       case e: DeltaConcurrentModificationException => null
       case e: Exception if e.getClass.getSimpleName.contains("Concurrent") || String.valueOf(e.getMessage).contains("DOMAIN_METADATA") => null
     }
+  }
+
+  /** Appends rows on top of `base`, unless another writer that uses this method did so since (null): a compare-and-set on the whole table. */
+  def append(base: Snapshot, rows: String): java.lang.Long = {
+    val txn = log.startTransaction(None, Some(base))
+    txn.readWholeTable()
+    try txn.commit(Seq(write(base.metadata.schema, mapper.readTree(rows).elements().asScala.toSeq)), DeltaOperations.Write(SaveMode.Append))
+    catch { case _: DeltaConcurrentModificationException => null }
   }
 
   /** Gives the table of events other columns (as DDL), on top of `base`. False: a commit came in between. */

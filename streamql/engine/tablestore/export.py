@@ -1,0 +1,229 @@
+"""`streamql export`: runs a job. The status table is written before the first record is read, and after the output is there.
+
+Each step can be repeated. A run that was killed leaves a status row and maybe hidden files; the next run exports the same commits.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from json import dumps, loads
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.states import Owner
+from streamql.consume.claims.owner import is_dead, is_of_this_host, is_this_process, this_owner
+from streamql.engine.tablestore.failures import is_transient, translated
+from streamql.engine.tablestore.record_rows import Records, no_records, records_of_commits
+from streamql.engine.tablestore.status_table import StatusRows, StatusTable, open_status_table
+from streamql.engine.tablestore.streams import TableStream, open_stream, slices
+from streamql.engine.tablestore.write import Counts, Output, write
+from streamql.errors import StreamqlError, counted
+from streamql.settings import LEASE, seconds
+from streamql.tablestore import retries
+from streamql.tablestore.job import Job
+from streamql.tablestore.outputs import check_target, digest, summary
+from streamql.tablestore.records import tuple_columns
+from streamql.tablestore.status import JobStatus, begun, check_free, find_job, find_start, jobs_of
+from streamql.tablestore.windows import select
+from streamql.times import now_ms
+
+ATTEMPTS_MAX = 100
+"""How often a row of the status table is written again after other processes wrote theirs."""
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an export did. `counts`: tuples by opType. `shards`: how many shards its commits have."""
+
+    job: JobStatus
+    counts: Counts
+    shards: int
+    text: str
+
+
+def export(spark: SparkSession, job: Job, tell: Tell | None = None) -> Exported:
+    """Runs a job: exports the commits of its window. Run again, it exports the same commits to the same output.
+
+    `tell`: is called with a line of text at each step, and before a retry. None: nothing is called. Raises INVALID_JOB, TABLE_NOT_FOUND,
+    CHANGE_TRACKING_DISABLED, PRIMARY_KEY_NOT_DECLARED, PRIMARY_KEY_VIOLATED, STATUS_TABLE_INVALID, JOB_BUSY, STREAM_STALE, OUTPUT_EXISTS,
+    OUTPUT_NOT_WRITABLE, and others; then nothing is at the target that was not there before.
+    """
+    say = tell or (lambda _: None)
+    run = _Run(spark, job, say)
+    _running.add(run.id)
+    try:
+        return _exported(run, job, say)
+    finally:
+        _running.discard(run.id)
+
+
+def _exported(run: _Run, job: Job, say: Tell) -> Exported:
+    started = run.begin()
+    try:
+        with run.heartbeat(started):
+            counts = retries.call(
+                lambda: run.write(started),
+                job.reader.max_retries,
+                is_transient,
+                failed=lambda n, pause, e: say(_retry_text(n, job.reader.max_retries, pause, e)),
+            )
+    except BaseException as e:
+        run.release(started)
+        known = translated(e, str(run.stream.name)) if isinstance(e, Exception) else None
+        if known is None:
+            raise
+        raise known from e
+    done = run.finish(started, counts)
+    shards = run.shards_of(done)
+    return Exported(done, counts, shards, summary(done, counts, shards, job.writer))
+
+
+_running: set[str] = set()
+"""The runs of this process."""
+
+
+def _retry_text(number: int, total: int, pause_ms: int, error: Exception) -> str:
+    return f"retry {number} of {total} in {pause_ms / 1000:.1f} s: {str(error).strip().splitlines()[0][:200]}"
+
+
+class _Run:
+    """One run of a job by this process."""
+
+    def __init__(self, spark: SparkSession, job: Job, tell: Tell) -> None:
+        self.spark, self.job, self.tell = spark, job, tell
+        self.id = str(uuid.uuid4())
+        self.owner = dumps({"run": self.id, **asdict(this_owner(spark))}, sort_keys=True)
+        self.lease_ms = int(seconds(spark, LEASE) * 1000)
+        self.window = job.reader.window(str(spark.conf.get("spark.sql.session.timeZone")))
+        self.stream: TableStream = open_stream(spark, job.reader.data_table)
+        tuple_columns(
+            self.stream.tree.generations[-1].key, sequence_info=job.reader.sequence_info, table=str(self.stream.name)
+        )
+        self.status: StatusTable = open_status_table(spark, job.reader.status_table)
+
+    def begin(self) -> JobStatus:
+        """Claims the job: chooses its commits, or those that an earlier run chose. Raises JOB_BUSY."""
+        for _ in range(ATTEMPTS_MAX):
+            known = self.status.read(self.stream.stream_id)
+            jobs = jobs_of(known.rows, self.stream.stream_id, now_ms(), str(self.status.name))
+            earlier = find_job(jobs, self.window)
+            check_free(earlier, self.owner, _is_dead, now_ms(), self.lease_ms)
+            check_target(self.job.writer, ran_before=earlier is not None)
+            start = find_start(jobs, self.window, self.stream.history, str(self.stream.name))
+            versions = start.versions
+            if versions is None:
+                versions = select(
+                    self.stream.commits_after(start.after), self.window, start.after, resumed=start.resumed
+                )
+            row = begun(self.stream.stream_id, self.window, start, versions, self.owner, now_ms(), earlier)
+            if self.status.append(known, row.to_row()):
+                again = "again " if earlier is not None and earlier.done_ms is not None else ""
+                self.tell(f"exporting {again}{_commits_text(row)} of {self.stream.name}, {self.window}")
+                return row
+        raise self._contended()
+
+    def write(self, started: JobStatus) -> Counts:
+        """Reads the records and writes the output."""
+        versions = started.versions
+        sequence_info = self.job.reader.sequence_info
+        if versions.is_empty:
+            records = _no_records(self.spark, self.stream)
+        else:
+            history = self.stream.section(versions.first, versions.next - 1)
+            records = records_of_commits(
+                self.spark, history, self.stream.tree, str(self.stream.name), slices(history.commits)
+            )
+        names = tuple_columns(records.key.names, sequence_info=sequence_info, table=str(self.stream.name))
+        self.tell(f"writing {self.job.writer.target}")
+        return write(records, Output(self.job.writer, digest(started, self.job.writer, names), sequence_info))
+
+    def finish(self, started: JobStatus, counts: Counts) -> JobStatus:
+        """Notes in the status table that the output is there."""
+        return self._update(started, lambda known: known.finished(counts, now_ms()))
+
+    def release(self, started: JobStatus) -> None:
+        """Notes that no process runs the job, after a failure. A failure of this is not told: the lease expires."""
+        try:
+            self._update(started, lambda known: replace(known, owner=None, updated_ms=now_ms()))
+        except Exception:
+            return
+
+    def _update(self, started: JobStatus, change: Callable[[JobStatus], JobStatus]) -> JobStatus:
+        """Changes the row of the job, which this process has claimed. Raises JOB_BUSY if another one has taken it over."""
+        for _ in range(ATTEMPTS_MAX):
+            known = self.status.read(self.stream.stream_id)
+            found = find_job(jobs_of(known.rows, self.stream.stream_id, now_ms(), str(self.status.name)), self.window)
+            check_free(found, self.owner, lambda _: False, now_ms(), self.lease_ms)
+            made = change(found or started)
+            if self._append(known, made):
+                return made
+        raise self._contended()
+
+    def _append(self, known: StatusRows, job: JobStatus) -> bool:
+        """A row that is not older than those before it, so that it counts."""
+        newest = max((row.updated_ms for row in known.rows if row.key == job.to_row().key), default=0)
+        return self.status.append(known, replace(job, updated_ms=max(job.updated_ms, newest)).to_row())
+
+    def _contended(self) -> StreamqlError:
+        return StreamqlError(
+            "JOB_BUSY",
+            f"the status table {self.status.name} was changed by other processes {counted(ATTEMPTS_MAX, 'time')} in a row",
+            hint="run the job again",
+        )
+
+    @contextmanager
+    def heartbeat(self, started: JobStatus) -> Iterator[None]:
+        """While it lasts, the status table shows that this process is alive, four times a lease."""
+        stop = threading.Event()
+
+        def beat() -> None:
+            while not stop.wait(max(0.2, self.lease_ms / 4000)):
+                try:
+                    self._update(started, lambda known: known.alive(now_ms()))
+                except Exception:  # a missed beat does no harm: the lease says only when others may run the job
+                    continue
+
+        thread = threading.Thread(target=beat, name="streamql-export", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    def shards_of(self, done: JobStatus) -> int:
+        """How many shards the commits of a job have."""
+        versions = done.versions
+        if versions.is_empty:
+            return 0
+        return sum(g.count for g, _, _ in self.stream.tree.ranges(versions.first, versions.next - 1))
+
+
+def _commits_text(job: JobStatus) -> str:
+    versions = job.versions
+    if versions.is_empty:
+        return "no commits"
+    count = counted(versions.next - versions.first, "commit")
+    return f"{count} (versions {versions.first} to {versions.next - 1})"
+
+
+def _no_records(spark: SparkSession, stream: TableStream) -> Records:
+    return no_records(spark, stream.tree.generations[-1], stream.latest.metadata, str(stream.name))
+
+
+def _is_dead(owner: str) -> bool | None:
+    """Whether the run of an owner has ended. None: its process is on another host."""
+    try:
+        fields = loads(owner)
+        run, found = fields.pop("run"), Owner(**fields)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return None
+    if not is_of_this_host(found):
+        return None
+    return is_dead(found) or (is_this_process(found) and run not in _running)

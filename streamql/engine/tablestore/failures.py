@@ -1,0 +1,40 @@
+"""What errors of Spark mean for an export: whether the read is repeated, and which error of streamql they stand for."""
+
+from __future__ import annotations
+
+import re
+
+from pyspark.errors import AnalysisException
+
+from streamql.engine.tablestore.record_rows import explained
+from streamql.errors import StreamqlError
+
+_LASTING = re.compile(
+    r"No space left|Permission denied|AccessDenied|Forbidden|OutOfMemoryError|\[[A-Z_]+\] |FileNotFound"
+)
+_TRANSIENT = re.compile(
+    r"IOException|SocketTimeout|SocketException|Connection (?:reset|refused|closed)|[Tt]imed out|TimeoutException|ExecutorLost|FetchFailed"
+    r"|SlowDown|Service ?Unavailable|Internal ?Error|status code:? 5\d\d|UnknownHost|Throttl"
+)
+
+
+def is_transient(error: Exception) -> bool:
+    """Whether storage or the network failed for a moment, by what the error says. Bad input, missing files and full disks are not that."""
+    if isinstance(error, StreamqlError | AnalysisException) or explained(error) is not None:
+        return False
+    text = str(error)
+    return _TRANSIENT.search(text) is not None and _LASTING.search(text) is None
+
+
+def translated(error: Exception, what: str) -> StreamqlError | None:
+    """Returns the error of streamql that one of Spark's stands for. None: there is none. `what`: what was read, for the message."""
+    found = explained(error)
+    if found is not None:
+        return found
+    if "FileNotFoundException" in str(error) or "[FAILED_READ_FILE.FILE_NOT_EXIST]" in str(error):
+        return StreamqlError(
+            "STREAM_STALE",
+            f"VACUUM removed files of {what} while they were read",
+            hint="begin with a later version or time; data_retention_days of the table keeps files for longer",
+        )
+    return None

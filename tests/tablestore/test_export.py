@@ -1,0 +1,232 @@
+"""Exports of real tables: what is written, what the status table says, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamql.engine.tablestore.export import Exported, export
+from streamql.engine.tablestore.streams import open_stream
+from streamql.errors import StreamqlError
+from streamql.tablestore.job import parse_job
+from streamql.tablestore.windows import TIME_MAX_MS
+
+Tuple = dict[str, Any]
+
+
+class Shop:
+    """A schema with a table `orders`, and jobs on it."""
+
+    def __init__(self, spark: SparkSession, schema: str, directory: Path) -> None:
+        self.spark, self.schema, self.directory = spark, schema, directory
+        self.spark.sql(f"CREATE SCHEMA {schema}")
+
+    def run(self, *statements: str) -> None:
+        for text in statements:
+            self.spark.sql(text.replace("{s}", self.schema))
+
+    def orders(self, shards: int = 1) -> None:
+        self.run(
+            "CREATE TABLE {s}.orders (id INT, city STRING, amount DECIMAL(10, 2)) USING delta TBLPROPERTIES "
+            "('delta.enableRowTracking' = 'true', 'delta.enableInCommitTimestamps' = 'true', 'tablestore.primary_key' = 'id', "
+            f"'tablestore.shard_count' = '{shards}')",
+        )
+
+    def time_ms(self, version: int) -> int:
+        stream = open_stream(self.spark, f"{self.schema}.orders")
+        return stream.commits(version - 1, version)[0].time_ms
+
+    def job(self, start: int = 0, end: int = TIME_MAX_MS, **more: Any) -> Exported:
+        """Runs a job. `writer`: its name; `parameter`: what it has besides a path; others are parameters of the reader."""
+        name = more.pop("writer", "jsonl")
+        target = {"path": str(self.directory / f"{start}-{end}.{name}"), **more.pop("parameter", {})}
+        reader = {
+            "dataTable": f"{self.schema}.orders",
+            "statusTable": f"{self.schema}.status",
+            "startTimestampMillis": start,
+            "endTimestampMillis": end,
+            **more,
+        }
+        text = {
+            "reader": {"name": "otsstreamreader", "parameter": reader},
+            "writer": {"name": name, "parameter": {k: v for k, v in target.items() if v is not None}},
+        }
+        self.said: list[str] = []
+        return export(self.spark, parse_job(json.dumps(text)), self.said.append)
+
+    def lines(self, start: int = 0, end: int = TIME_MAX_MS) -> list[Tuple]:
+        return [json.loads(line) for line in (self.directory / f"{start}-{end}.jsonl").read_text().splitlines()]
+
+
+@pytest.fixture
+def shop(spark: SparkSession, tmp_path: Path) -> Iterator[Shop]:
+    schema = f"shop_{abs(hash(str(tmp_path))) % 10**9}"
+    directory = tmp_path / "a place, 100%25 odd"
+    directory.mkdir()
+    yield Shop(spark, schema, directory)
+    spark.sql(f"DROP SCHEMA {schema} CASCADE")
+
+
+def short(tuples: list[Tuple]) -> list[tuple[Any, ...]]:
+    return [(t["id"], t["columnName"], t["columnValue"], t["opType"]) for t in tuples]
+
+
+def test_the_tuples_of_a_table(shop: Shop) -> None:
+    shop.orders()
+    shop.run(
+        "INSERT INTO {s}.orders VALUES (1, 'Bonn', 1.5), (2, '', NULL)",
+        "UPDATE {s}.orders SET city = NULL, amount = 2 WHERE id = 1",
+        "DELETE FROM {s}.orders WHERE id = 2",
+        "UPDATE {s}.orders SET id = 3",
+    )
+    done = shop.job()
+    assert done.counts == {"U": 5, "DA": 1, "DR": 5}
+    assert short(shop.lines()) == [
+        (1, None, None, "DR"),
+        (1, "city", "Bonn", "U"),
+        (1, "amount", "1.50", "U"),
+        (2, None, None, "DR"),
+        (2, "city", "", "U"),
+        (1, "city", None, "DA"),
+        (1, "amount", "2.00", "U"),
+        (2, None, None, "DR"),
+        (1, None, None, "DR"),
+        (3, None, None, "DR"),
+        (3, "amount", "2.00", "U"),
+    ]
+    assert [t["timestamp"] for t in shop.lines()[:2]] == [None, shop.time_ms(1)]
+    assert "11 tuples (5 U, 1 DA, 5 DR) of versions 0 to" in done.text
+    assert [p.name for p in shop.directory.iterdir()] == [f"0-{TIME_MAX_MS}.jsonl"]
+
+
+def test_a_chain_of_jobs_exports_each_commit_once(shop: Shop) -> None:
+    shop.orders(shards=2)
+    shop.run(*(f"INSERT INTO {{s}}.orders VALUES ({i}, 'c', {i})" for i in range(6)))
+    times = [shop.time_ms(v) for v in range(1, 7)]
+    first = shop.job(0, times[2])
+    second = shop.job(times[2], times[4])
+    assert {t["id"] for t in shop.lines(0, times[2])} == {0, 1}
+    assert {t["id"] for t in shop.lines(times[2], times[4])} == {2, 3}
+    assert second.job.resumed
+    assert second.job.versions.first == first.job.versions.next
+    before = (shop.directory / f"{times[2]}-{times[4]}.jsonl").read_bytes()
+    shop.run(
+        "UPDATE {s}.orders SET city = 'x'", "ALTER TABLE {s}.orders SET TBLPROPERTIES ('tablestore.shard_count' = '5')"
+    )
+    (shop.directory / f"{times[2]}-{times[4]}.jsonl").unlink()
+    again = shop.job(times[2], times[4])
+    assert again.counts == second.counts
+    assert (shop.directory / f"{times[2]}-{times[4]}.jsonl").read_bytes() == before
+    shop.job(times[2], times[4])  # the output is there
+    assert shop.said[0].startswith("exporting again 2 commits (versions 3 to 4)")
+    rest = shop.job(times[4], isExportSequenceInfo=True)
+    assert not rest.job.versions.reached_end
+    info = [t["sequenceInfo"] for t in shop.lines(times[4])]
+    assert len(set(info)) == len(info)
+    assert {text.split("_")[3].split(":")[0][:4] for text in info} == {"0000"}, (
+        "the commit of the reshard itself has no rows"
+    )
+
+
+@pytest.mark.parametrize("writer", ["csv", "parquet", "delta"])
+def test_other_writers_write_the_same(shop: Shop, writer: str) -> None:
+    shop.orders(shards=3)
+    shop.run(
+        "INSERT INTO {s}.orders SELECT CAST(id AS INT), concat('a,\"', id, '\\n'), id FROM range(50)",
+        "UPDATE {s}.orders SET city = '' WHERE id < 5",
+    )
+    shop.job(isExportSequenceInfo=True)
+    expected = shop.lines()
+    shop.run("DROP TABLE {s}.status")
+    parameter = {"path": None, "table": f"{shop.schema}.out"} if writer == "delta" else {}
+    done = shop.job(writer=writer, parameter=parameter, isExportSequenceInfo=True)
+    assert sum(done.counts.values()) == len(expected)
+    path = shop.directory / f"0-{TIME_MAX_MS}.{writer}"
+    if writer == "csv":
+        with path.open(newline="") as file:
+            found: list[Any] = list(csv.DictReader(file))
+        assert found == [{k: "" if v is None else str(v) for k, v in t.items()} for t in expected]
+        shop.job(writer=writer, isExportSequenceInfo=True)
+        return
+    again = shop.job(writer=writer, parameter=parameter, isExportSequenceInfo=True)
+    assert again.counts == done.counts
+    frame = shop.spark.table(f"{shop.schema}.out") if writer == "delta" else shop.spark.read.parquet(str(path))
+    rows = [row.asDict() for row in frame.orderBy("sequenceInfo").collect()]
+    assert rows == sorted(expected, key=lambda t: t["sequenceInfo"])
+    if writer == "parquet":
+        (path / "_streamql_export.json").write_text("{}")
+        with pytest.raises(StreamqlError, match="is not the output of this job"):
+            shop.job(writer=writer, isExportSequenceInfo=True)
+
+
+def test_nothing_is_written_of_no_commits(shop: Shop) -> None:
+    shop.orders()
+    done = shop.job(1, 2)
+    assert done.counts == {}
+    assert (shop.directory / "1-2.jsonl").read_bytes() == b""
+    shop.job(1, 2, writer="parquet")
+    assert shop.spark.read.parquet(str(shop.directory / "1-2.parquet")).columns == [
+        "id",
+        "columnName",
+        "timestamp",
+        "columnValue",
+        "opType",
+    ]
+    shop.run("INSERT INTO {s}.orders VALUES (1, 'a', 1)", "UPDATE {s}.orders SET city = 'a'")
+    later = open_stream(shop.spark, f"{shop.schema}.orders").latest.time_ms
+    assert shop.job(later).counts == {}, "an update that changed nothing"
+
+
+def refused(shop: Shop, code: str, *args: Any, **more: Any) -> str:
+    before = sorted(p.name for p in shop.directory.iterdir())
+    with pytest.raises(StreamqlError) as e:
+        shop.job(*args, **more)
+    assert e.value.code == code, e.value
+    assert sorted(p.name for p in shop.directory.iterdir()) == before
+    return str(e.value)
+
+
+def test_what_is_refused(shop: Shop) -> None:
+    refused(shop, "TABLE_NOT_FOUND")
+    shop.run("CREATE TABLE {s}.orders (id INT, v INT) USING delta TBLPROPERTIES ('delta.enableRowTracking' = 'false')")
+    assert "change_tracking" in refused(shop, "CHANGE_TRACKING_DISABLED")
+    shop.run("ALTER TABLE {s}.orders SET PROPERTIES ('change_tracking' = 'true')")
+    assert "tablestore.primary_key" in refused(shop, "PRIMARY_KEY_NOT_DECLARED")
+    shop.run("ALTER TABLE {s}.orders SET TBLPROPERTIES ('tablestore.primary_key' = 'idd')")
+    refused(shop, "INVALID_PROPERTY")
+    shop.run(
+        "ALTER TABLE {s}.orders SET TBLPROPERTIES ('tablestore.primary_key' = 'id')",
+        "INSERT INTO {s}.orders VALUES (1, 1), (1, 2)",
+    )
+    shop.run("CREATE TABLE {s}.other (a INT) USING delta", "CREATE VIEW {s}.v AS SELECT 1 AS a")
+    refused(shop, "STATUS_TABLE_INVALID", statusTable=f"{shop.schema}.other")
+    refused(shop, "STATUS_TABLE_INVALID", statusTable=f"{shop.schema}.v")
+    refused(shop, "SCHEMA_NOT_FOUND", statusTable="no_schema_here.status")
+    refused(shop, "OUTPUT_NOT_WRITABLE", parameter={"path": str(shop.directory / "none" / "out")})
+    text = refused(shop, "PRIMARY_KEY_VIOLATED")
+    assert "two rows with the primary key (id = 1)" in text
+    assert text == refused(shop, "PRIMARY_KEY_VIOLATED"), "the job is free again"
+    (shop.directory / "there").write_text("x")
+    refused(shop, "OUTPUT_EXISTS", 5, parameter={"path": str(shop.directory / "there")})
+
+
+def test_a_window_before_the_history_is_named(shop: Shop, spark: SparkSession) -> None:
+    shop.orders()
+    shop.run(*(f"INSERT INTO {{s}}.orders VALUES ({i}, 'a', 1)" for i in range(12)))
+    stream = open_stream(spark, f"{shop.schema}.orders")
+    log = Path(stream.table.path.removeprefix("file:"), "_delta_log")
+    for version in range(10):
+        (log / f"{version:020d}.json").unlink()
+        (log / f".{version:020d}.json.crc").unlink(missing_ok=True)
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    earliest = shop.time_ms(10)
+    assert str(earliest) in refused(shop, "STREAM_STALE")
+    done = shop.job(earliest)
+    assert done.job.versions.first == 10
+    assert stream.stream_id == done.job.stream_id
