@@ -68,6 +68,9 @@ COMMANDS = {
         ),
         Command("run", "run a script once, or every so often, or when a stream has data", True),
         Command(
+            "export", "export every change of a table as 6-tuples: job files of DataX's otsstreamreader", True, True
+        ),
+        Command(
             "spark-sql",
             "Spark's own bin/spark-sql over the data directory; takes all of its arguments",
             False,

@@ -243,7 +243,8 @@ def test_doctor_in_every_format(call: Call, schema: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "argv", [["doctor"], ["streams"], ["has-data", "s"], ["watch"], ["report", "f.html"], ["refresh"]]
+    "argv",
+    [["doctor"], ["streams"], ["has-data", "s"], ["watch"], ["report", "f.html"], ["refresh"], ["export", "j.json"]],
 )
 def test_looking_makes_no_directory(argv: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     typo = tmp_path / "typo"
@@ -256,7 +257,7 @@ def test_looking_makes_no_directory(argv: list[str], tmp_path: Path, capsys: pyt
 
 
 def test_help_teaches() -> None:
-    for name in ("streams", "has-data", "watch", "report", "run", "refresh", "doctor"):
+    for name in ("streams", "has-data", "watch", "report", "run", "refresh", "doctor", "export"):
         argv = [sys.executable, "-m", "streamql", name, "--help"]
         done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True)
         assert "examples:" in done.stdout

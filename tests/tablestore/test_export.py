@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from streamql.cli.main import main
 from streamql.engine.tablestore.export import Exported, export
 from streamql.engine.tablestore.streams import open_stream
 from streamql.errors import StreamqlError
@@ -181,6 +183,87 @@ def test_nothing_is_written_of_no_commits(shop: Shop) -> None:
     shop.run("INSERT INTO {s}.orders VALUES (1, 'a', 1)", "UPDATE {s}.orders SET city = 'a'")
     later = open_stream(shop.spark, f"{shop.schema}.orders").latest.time_ms
     assert shop.job(later).counts == {}, "an update that changed nothing"
+
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Call:
+    """Runs `streamql export` over the data directory of the tests' session."""
+    data = str(Path(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:")).parent)
+
+    def run(*argv: str) -> tuple[int, str, str]:
+        code = main(["--data", data, *argv])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+TEMPLATE = """
+{
+    "reader": {
+        "name" : "otsstreamreader",
+        "parameter" : {
+            "endpoint" : "",
+            "accessId" : "id",
+            "accessKey" : "secret",
+            "instanceName" : "",
+            //dataTable即需要导出数据的表。
+            "dataTable" : "orders",
+            "statusTable" : "TableStoreStreamReaderStatusTable",
+            "startTimestampMillis" : "",
+            "endTimestampMillis" : "",
+            "date": "DAY",
+            "isExportSequenceInfo": true,
+            "maxRetries" : 30
+        }
+    },
+    "writer": {"name": "jsonl", "parameter": {"path": "PATH"}}
+}
+"""
+
+
+def test_the_command_runs_a_job_of_datax(shop: Shop, call: Call) -> None:
+    shop.orders()
+    shop.run("INSERT INTO {s}.orders VALUES (1, 'Bonn', 1.5)")
+    day = datetime.fromtimestamp(open_stream(shop.spark, f"{shop.schema}.orders").latest.time_ms / 1000, timezone.utc)
+    target, file = shop.directory / "out", shop.directory / "job.json"
+    file.write_text(TEMPLATE.replace("DAY", f"{day:%Y%m%d}").replace("PATH", str(target)), encoding="utf-8")
+    try:
+        code, out, err = call("--database", shop.schema, "export", str(file))
+        assert code == 0, err
+        assert out.startswith("3 tuples (2 U, 1 DR) of versions 0 to 2 in 1 shard, from ")
+        assert err.startswith("not used: accessId, accessKey.")
+        assert "secret" not in out + err
+        assert "exporting 3 commits (versions 0 to 2) of " in err
+        assert len(target.read_text().splitlines()) == 3
+        code, out, _ = call("--database", shop.schema, "-S", "export", str(file), "--output", "json")
+        assert (code, json.loads(out)["U"], json.loads(out)["target"]) == (0, 2, str(target))
+        target.write_text("mine")
+        code, out, err = call("--database", shop.schema, "-S", "export", str(file))
+        assert (code, out) == (1, "")
+        assert "[OUTPUT_EXISTS]" in err
+        assert "Traceback" not in err
+        assert target.read_text() == "mine"
+    finally:
+        shop.run("USE default")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{", "[INVALID_JOB]"), ('{"reader": {}, "writer": {}}', "(line 1, column 12)"), (None, "cannot be read")],
+)
+def test_a_wrong_job_file_is_an_error_of_the_command_line(
+    shop: Shop, call: Call, text: str | None, message: str
+) -> None:
+    file = shop.directory / "job.json"
+    if text is not None:
+        file.write_text(text)
+    code, out, err = call("export", str(file))
+    assert (code, out) == (2, "")
+    assert message in err
 
 
 def refused(shop: Shop, code: str, *args: Any, **more: Any) -> str:

@@ -39,11 +39,12 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export did. `counts`: tuples by opType. `shards`: how many shards its commits have."""
+    """What an export did. `counts`: tuples by opType. `shards`: how many shards its commits have. `text`: all of it as a sentence."""
 
     job: JobStatus
     counts: Counts
     shards: int
+    target: str
     text: str
 
 
@@ -81,7 +82,7 @@ def _exported(run: _Run, job: Job, say: Tell) -> Exported:
         raise known from e
     done = run.finish(started, counts)
     shards = run.shards_of(done)
-    return Exported(done, counts, shards, summary(done, counts, shards, job.writer))
+    return Exported(done, counts, shards, job.writer.target, summary(done, counts, shards, job.writer))
 
 
 _running: set[str] = set()
