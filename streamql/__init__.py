@@ -15,12 +15,23 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from streamql.engine.tablestore.reader import StreamReader
+
 try:
     __version__ = _version("streamql")
 except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0.0.0"
 
-__all__ = ["StreamqlError", "__version__", "conf_lines", "configure", "session", "sql", "transaction"]
+__all__ = ["StreamReader", "StreamqlError", "__version__", "conf_lines", "configure", "session", "sql", "transaction"]
+
+
+def __getattr__(name: str) -> object:
+    """Imports `StreamReader` when it is asked for: it needs PySpark."""
+    if name == "StreamReader":
+        from streamql.engine.tablestore.reader import StreamReader
+
+        return StreamReader
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def session(data: str | Path = "streamql-data", conf: dict[str, str] | None = None) -> SparkSession:

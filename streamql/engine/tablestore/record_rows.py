@@ -26,7 +26,7 @@ from streamql.names import quote
 from streamql.tablestore.expressions import sequence_sql
 from streamql.tablestore.keys import bucket_sql
 from streamql.tablestore.records import SEQUENCE_COLUMN, tuple_columns
-from streamql.tablestore.shards import COUNT_MAX, Generation, ShardTree
+from streamql.tablestore.shards import COUNT_MAX, Generation, Shard, ShardTree
 from streamql.tablestore.values import DataType, text_sql
 
 SHARD = "__streamql_shard"
@@ -51,6 +51,11 @@ _PREVIOUS, _NEXT, _IS_RECORD = "__streamql_previous", "__streamql_next", "__stre
 _ENTRY_COLUMNS = (VERSION, TIME, SLICE, SHARD)
 _NO_CELLS = "CAST(array() AS ARRAY<STRUCT<column: STRING, value: STRING>>)"
 _VIOLATED = re.compile(r"\[PRIMARY_KEY_VIOLATED\] ([^\n]*)\nHint: ([^\n]*)")
+
+
+def shard_number(shard: Shard) -> int:
+    """Returns the number of a shard in record rows."""
+    return shard.generation * _BUCKETS + shard.bucket
 
 
 def key_column(index: int) -> str:

@@ -179,15 +179,21 @@ def slices(commits: Sequence[Commit]) -> dict[int, int]:
     found: dict[int, int] = {}
     number = rows = 0
     for commit in commits:
-        of_commit = 0
-        for _, change in changed_files([commit]):
-            states = [s for s in (change.before, change.after) if s is not None]
-            deleted = [s.deleted_rows for s in states]
-            known = states[-1].rows
-            size = int(states[-1].action.get("size") or 0) // 100
-            of_commit += max(deleted) - min(deleted) if len(states) > 1 else size if known is None else known
+        of_commit = rows_of(commit)
         if rows and rows + of_commit > SLICE_ROWS:
             number, rows = number + 1, 0
         rows += of_commit
         found[commit.version] = number
     return found
+
+
+def rows_of(commit: Commit) -> int:
+    """Returns about how many row images a commit added and removed: by the statistics of its files, or by their size."""
+    rows = 0
+    for _, change in changed_files([commit]):
+        states = [s for s in (change.before, change.after) if s is not None]
+        deleted = [s.deleted_rows for s in states]
+        known = states[-1].rows
+        size = int(states[-1].action.get("size") or 0) // 100
+        rows += max(deleted) - min(deleted) if len(states) > 1 else size if known is None else known
+    return rows
