@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -13,66 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.cli.main import main
-from streamql.engine.tablestore.export import Exported, export
 from streamql.engine.tablestore.streams import open_stream
 from streamql.errors import StreamqlError
-from streamql.tablestore.job import parse_job
 from streamql.tablestore.windows import TIME_MAX_MS
-
-Tuple = dict[str, Any]
-
-
-class Shop:
-    """A schema with a table `orders`, and jobs on it."""
-
-    def __init__(self, spark: SparkSession, schema: str, directory: Path) -> None:
-        self.spark, self.schema, self.directory = spark, schema, directory
-        self.spark.sql(f"CREATE SCHEMA {schema}")
-
-    def run(self, *statements: str) -> None:
-        for text in statements:
-            self.spark.sql(text.replace("{s}", self.schema))
-
-    def orders(self, shards: int = 1) -> None:
-        self.run(
-            "CREATE TABLE {s}.orders (id INT, city STRING, amount DECIMAL(10, 2)) USING delta TBLPROPERTIES "
-            "('delta.enableRowTracking' = 'true', 'delta.enableInCommitTimestamps' = 'true', 'tablestore.primary_key' = 'id', "
-            f"'tablestore.shard_count' = '{shards}')",
-        )
-
-    def time_ms(self, version: int) -> int:
-        stream = open_stream(self.spark, f"{self.schema}.orders")
-        return stream.commits(version - 1, version)[0].time_ms
-
-    def job(self, start: int = 0, end: int = TIME_MAX_MS, **more: Any) -> Exported:
-        """Runs a job. `writer`: its name; `parameter`: what it has besides a path; others are parameters of the reader."""
-        name = more.pop("writer", "jsonl")
-        target = {"path": str(self.directory / f"{start}-{end}.{name}"), **more.pop("parameter", {})}
-        reader = {
-            "dataTable": f"{self.schema}.orders",
-            "statusTable": f"{self.schema}.status",
-            "startTimestampMillis": start,
-            "endTimestampMillis": end,
-            **more,
-        }
-        text = {
-            "reader": {"name": "otsstreamreader", "parameter": reader},
-            "writer": {"name": name, "parameter": {k: v for k, v in target.items() if v is not None}},
-        }
-        self.said: list[str] = []
-        return export(self.spark, parse_job(json.dumps(text)), self.said.append)
-
-    def lines(self, start: int = 0, end: int = TIME_MAX_MS) -> list[Tuple]:
-        return [json.loads(line) for line in (self.directory / f"{start}-{end}.jsonl").read_text().splitlines()]
-
-
-@pytest.fixture
-def shop(spark: SparkSession, tmp_path: Path) -> Iterator[Shop]:
-    schema = f"shop_{abs(hash(str(tmp_path))) % 10**9}"
-    directory = tmp_path / "a place, 100%25 odd"
-    directory.mkdir()
-    yield Shop(spark, schema, directory)
-    spark.sql(f"DROP SCHEMA {schema} CASCADE")
+from tests.tablestore.shop import Shop, Tuple
 
 
 def short(tuples: list[Tuple]) -> list[tuple[Any, ...]]:

@@ -13,13 +13,16 @@ _LASTING = re.compile(
     r"No space left|Permission denied|AccessDenied|Forbidden|OutOfMemoryError|\[[A-Z_]+\] |FileNotFound"
 )
 _TRANSIENT = re.compile(
-    r"IOException|SocketTimeout|SocketException|Connection (?:reset|refused|closed)|[Tt]imed out|TimeoutException|ExecutorLost|FetchFailed"
+    r"ConcurrentTransaction|IOException|SocketTimeout|SocketException|Connection (?:reset|refused|closed)|[Tt]imed out|TimeoutException|ExecutorLost|FetchFailed"
     r"|SlowDown|Service ?Unavailable|Internal ?Error|status code:? 5\d\d|UnknownHost|Throttl"
 )
 
 
 def is_transient(error: Exception) -> bool:
-    """Whether storage or the network failed for a moment, by what the error says. Bad input, missing files and full disks are not that."""
+    """Whether storage or the network failed for a moment, by what the error says. Bad input, missing files and full disks are not that.
+
+    A concurrent transaction is what Spark's process of a killed run commits to a Delta table; the next look finds the rows there.
+    """
     if isinstance(error, StreamqlError | AnalysisException) or explained(error) is not None:
         return False
     text = str(error)

@@ -6,8 +6,10 @@ Tasks write the rows; none passes through the driver. A file is joined from part
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import shutil
+import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,8 +107,7 @@ def _write_file(records: Records, output: Output) -> Counts:
     if records.rows is None:
         join_files([], names, writer, output.digest)
         return {}
-    directory = parts_path(target.absolute(), output.digest)
-    with _removed_after(directory):
+    with _own_directory(parts_path(target.absolute(), output.digest)) as directory:
         counted, observation = _counted(records.rows)
         lines = f"array_join(transform({ops_sql()}, (x, i) -> {line_sql(records, output)}), '\\n') AS value"
         ordered = counted.sortWithinPartitions(SHARD, SLICE, VERSION, ROW)
@@ -120,12 +121,19 @@ def _write_file(records: Records, output: Output) -> Counts:
 
 
 @contextlib.contextmanager
-def _removed_after(directory: Path) -> Iterator[None]:
-    shutil.rmtree(directory, ignore_errors=True)
+def _own_directory(path: Path) -> Iterator[Path]:
+    """A name for a directory of this run, whose files are removed at the end. Those of earlier runs are removed before: Spark's process
+    outlives a Python process that was killed, and may write into its own directory for a moment."""
+
+    def remove() -> None:
+        for directory in path.parent.glob(f"{glob.escape(path.name)}.*"):
+            shutil.rmtree(directory, ignore_errors=True)
+
+    remove()
     try:
-        yield
+        yield path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}")
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        remove()
 
 
 def _in_order(directory: Path) -> list[Path]:
@@ -198,8 +206,7 @@ def _write_parquet(records: Records, output: Output) -> Counts:
         )
     if target.exists():
         return _same_or_refused(target, output.digest)
-    staged = staged_path(target.absolute(), output.digest)
-    with _removed_after(staged), _own_errors(output.writer):
+    with _own_directory(staged_path(target.absolute(), output.digest)) as staged, _own_errors(output.writer):
         rows, observation = _sorted(records, output)
         rows.write.parquet(f"file://{staged}")
         counts = {} if observation is None else _counts(observation)

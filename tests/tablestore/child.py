@@ -1,0 +1,39 @@
+"""A second process that exports, and dies where it is told: `python -m tests.tablestore.child DATA POINT JOB`.
+
+POINT is `before:NAME:N` or `after:NAME:N`: the process kills itself with SIGKILL at the N-th call of one of POINTS.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from streamql.engine.tablestore import export as export_module
+from streamql.engine.tablestore import write
+from streamql.engine.tablestore.status_table import StatusTable
+from streamql.tablestore import outputs
+from streamql.tablestore.job import parse_job
+from tests.consume.child import dying
+from tests.small import INTERPRETED, SHORT_LIVED
+
+POINTS: dict[str, tuple[Any, str]] = {
+    "append": (StatusTable, "append"),
+    "records": (export_module, "records_of_commits"),
+    "join": (write, "join_files"),
+    "publish": (outputs, "publish"),
+}
+
+
+def main(data: str, point: str, job: str) -> None:
+    """Runs one job."""
+    from streamql import session
+
+    when, name, count = point.split(":")
+    owner, attribute = POINTS[name]
+    setattr(owner, attribute, dying(getattr(owner, attribute), when, [int(count)]))
+    conf = {"spark.master": "local[1]", **SHORT_LIVED, **dict(INTERPRETED), "spark.sql.session.timeZone": "UTC"}
+    export_module.export(session(data, conf), parse_job(job))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
