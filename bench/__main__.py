@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 
 import streamql
-from bench import changes, consuming, databend, dynamic, kafka, ledger, memory, planning, statements
+from bench import changes, consuming, databend, dynamic, kafka, ledger, memory, planning, statements, tablestore
 from bench.context import Context
 from bench.measuring import Benchmark, measure
 from bench.report import machine, table, write
 
-MODULES = (changes, planning, statements, consuming, kafka, dynamic, ledger, memory, databend)
+MODULES = (changes, planning, statements, consuming, kafka, dynamic, ledger, memory, tablestore, databend)
 BENCHMARKS: dict[str, Benchmark] = {b.name: b for m in MODULES for b in m.BENCHMARKS}
 RESULTS = Path(__file__).parent / "results"
 SETTINGS = {

@@ -36,6 +36,7 @@ from streamql.engine.reads import (
 )
 from streamql.engine.retention import check_vacuum
 from streamql.engine.suggestions import hint_for
+from streamql.engine.tablestore.relation import records_relation
 from streamql.errors import StreamqlError
 from streamql.extension.settings import EXTENSIONS, not_installed
 from streamql.model import Interval
@@ -221,12 +222,15 @@ class Handler:
 
     @guarded
     def function(self, jsession: JavaObject, name: str, arguments: Sequence[Any]) -> JavaObject:
-        """stream_has_data, stream_table_timestamp: a value; streamql_changes, stream_backlog, stream_status: a relation."""
+        """stream_has_data, stream_table_timestamp: a value; the others are relations."""
         spark = self._session(jsession)
         values = list(arguments)
         if name == _FUNCTIONS["changes"]:
             changes = changes_of(spark, values)
             return scala(spark).Plans.streamRead(analyzed(changes), NO_STREAM, visible_columns(changes))
+        if name == _FUNCTIONS["records"]:
+            records = records_relation(spark, values)
+            return scala(spark).Plans.streamRead(analyzed(records), NO_STREAM, len(records.columns))
         if name == _FUNCTIONS["refresh"]:
             reading = refresh_reading(spark, values)
             return scala(spark).Plans.refresh(analyzed(reading.frame), reading.token, reading.visible)

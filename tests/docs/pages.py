@@ -12,7 +12,7 @@ from tests.transcripts.masks import match
 from tests.transcripts.script import Fence, fences
 
 ROOT = Path(__file__).resolve().parents[2]
-RUN = frozenset({"doctor", "has-data", "report", "run", "streams", "watch"})
+RUN = frozenset({"doctor", "export", "has-data", "report", "run", "streams", "watch"})
 """The commands of `streamql` that a page's are run of; of others (servers, shells) the arguments are parsed."""
 
 _EXIT = re.compile(r"\s+# exit code (\d+).*\Z")
@@ -43,7 +43,8 @@ def others(text: str) -> Iterator[Fence]:
     """The blocks of a page that are run beside its SQL: python, console, and files, whose name stands behind `sql`."""
     for fence in fences(text):
         words = fence.info.split()
-        if words[:1] in (["python"], ["console"]) or (words[:1] == ["sql"] and len(words) == 2):
+        is_file = len(words) == 2 and (words[0] == "sql" or (words[0] == "json" and words[1].endswith(".json")))
+        if words[:1] in (["python"], ["console"]) or is_file:
             yield fence
 
 

@@ -54,7 +54,7 @@ class Reader:
     def do(self, fence: Fence) -> None:
         """Runs a block that is no SQL of the page's own."""
         language, *rest = fence.info.split()
-        if language == "sql":
+        if language in ("sql", "json"):
             (self.directory / rest[0]).write_text("\n".join(fence.lines) + "\n", encoding="utf-8")
         elif language == "python":
             self._python(fence)

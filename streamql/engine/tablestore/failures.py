@@ -13,7 +13,8 @@ _LASTING = re.compile(
     r"No space left|Permission denied|AccessDenied|Forbidden|OutOfMemoryError|\[[A-Z_]+\] |FileNotFound"
 )
 _TRANSIENT = re.compile(
-    r"ConcurrentTransaction|IOException|SocketTimeout|SocketException|Connection (?:reset|refused|closed)|[Tt]imed out|TimeoutException|ExecutorLost|FetchFailed"
+    r"ConcurrentTransaction|IOException"
+    r"|SocketTimeout|SocketException|Connection (?:reset|refused|closed)|[Tt]imed out|TimeoutException|ExecutorLost|FetchFailed"
     r"|SlowDown|Service ?Unavailable|Internal ?Error|status code:? 5\d\d|UnknownHost|Throttl"
 )
 

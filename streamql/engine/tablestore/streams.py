@@ -104,18 +104,20 @@ class TableStream:
             raise self.table.stale(e.version) from e
 
 
-def open_stream(spark: SparkSession, text: str) -> TableStream:
+def open_stream(spark: SparkSession, text: str, *, is_only_read: bool = False) -> TableStream:
     """Returns the stream of a table, which is named as SQL names it. Writes the property of shards if that is missing or outdated.
 
-    Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE, SYNTAX_ERROR, CHANGE_TRACKING_DISABLED, PRIMARY_KEY_NOT_DECLARED and
-    INVALID_PROPERTY.
+    `is_only_read`: the property is not written; the shards are computed from what is left of the log.
+
+    Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE, SYNTAX_ERROR, CHANGE_TRACKING_DISABLED, PRIMARY_KEY_NOT_DECLARED,
+    INVALID_PROPERTY, and STREAM_BUSY if other processes keep changing the table's metadata.
     """
     name = qualify(spark, parse_name(text))
     table = DeltaTable(spark, named_table(spark, name).path)
     for _ in range(ATTEMPTS_MAX):
         latest = table.latest()
         tree = find_tree(table, latest, str(name))
-        if not needs_writing(tree, latest.metadata, str(name)):
+        if is_only_read or not needs_writing(tree, latest.metadata, str(name)):
             return TableStream(spark, name, table, latest, tree)
         version = latest.version + 1
         set_property(spark, table, latest, SHARDS, replace(tree, written=version).to_text(version))

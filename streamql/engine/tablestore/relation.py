@@ -1,0 +1,66 @@
+"""`tablestore_records('table', after, through)`: the 6-tuples of a table and an interval, as a relation. It moves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from streamql.delta.neutral import neutral
+from streamql.dialect import parse_name
+from streamql.engine.points import offset_at
+from streamql.engine.reads import find_stream, named_table, read_point
+from streamql.engine.tablestore.record_rows import columns_ddl, no_records, records_of_commits, tuples
+from streamql.engine.tablestore.streams import TableStream, open_stream, slices
+from streamql.errors import StreamqlError
+from streamql.model import version_of
+from streamql.shared import constants
+from streamql.sources.table import open_table
+
+_NAME = constants("functions")["records"]
+_HINT = f"{_NAME}('db.t'), or {_NAME}('db.t', 3, 7) for versions 4 to 7; texts are times"
+
+
+def records_relation(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
+    """Returns the 6-tuples of a table's changes after a point, up to another one: the key, columnName, timestamp, columnValue, opType and
+    sequenceInfo. Lazy.
+
+    `arguments`: the table's name; then maybe `after` and `through`, which are versions (integers) or times (texts, as AT and END take
+    them). Without them, all that can be read. Raises INVALID_ARGUMENT, INVALID_POINT_IN_TIME, TABLE_NOT_FOUND, CHANGE_TRACKING_DISABLED,
+    PRIMARY_KEY_NOT_DECLARED, STREAM_STALE, and what reading changes raises.
+    """
+    name, *points = arguments
+    if not isinstance(name, str) or len(points) > 2:
+        raise StreamqlError("INVALID_ARGUMENT", f"{_NAME} takes a table, and up to two points", hint=_HINT)
+    if find_stream(spark, parse_name(name)) is not None:
+        raise StreamqlError(
+            "INVALID_ARGUMENT",
+            f"{_NAME} takes a table, and {name} is a stream",
+            hint="name its table, and the versions to read: stream_backlog shows those of a stream",
+        )
+    stream = open_stream(spark, name, is_only_read=True)
+    history = stream.history
+    after = _version(spark, stream, points[0]) if points else history.beginning
+    through = _version(spark, stream, points[1]) if len(points) == 2 else stream.latest.version
+    if after > through:
+        raise StreamqlError(
+            "INVALID_POINT_IN_TIME", f"version {through} lies before the start, version {after}", hint=_HINT
+        )
+    after = max(after, history.began)
+    if after >= through:
+        generation, metadata = stream.tree.generations[-1], stream.latest.metadata
+        key = no_records(spark, generation, metadata, str(stream.name)).key
+        return neutral(spark).createDataFrame([], columns_ddl(key, sequence_info=True))
+    section = stream.section(after + 1, through)
+    records = records_of_commits(spark, section, stream.tree, str(stream.name), slices(section.commits))
+    found = tuples(records, sequence_info=True)
+    if found is None:
+        return neutral(spark).createDataFrame([], columns_ddl(records.key, sequence_info=True))
+    return found
+
+
+def _version(spark: SparkSession, stream: TableStream, point: object) -> int:
+    """The version that a number or a time names. Raises INVALID_POINT_IN_TIME."""
+    point_type = "VERSION" if isinstance(point, int) else "TIMESTAMP"
+    source = open_table(spark, named_table(spark, stream.name))
+    return version_of(offset_at(spark, source, read_point(point_type, point, False)).position)
