@@ -8,9 +8,10 @@ import shutil
 from bench.context import Context
 from bench.measuring import Benchmark, Case, Target
 from bench.tables import Built
+from streamql.changes.record_rows import records_of_commits, tuples
 from streamql.engine.tablestore.export import export
-from streamql.engine.tablestore.record_rows import records_of_commits, tuples
-from streamql.engine.tablestore.streams import open_stream, slices
+from streamql.engine.tablestore.streams import open_stream
+from streamql.sources.table_stream import slices
 from streamql.tablestore.job import parse_job
 from streamql.tablestore.windows import TIME_MAX_MS
 

@@ -9,16 +9,19 @@ from dataclasses import dataclass
 from enum import Enum
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from streamql.catalog.states import StreamState, interval_json, read_interval
 from streamql.catalog.store import catalog_of
 from streamql.changes import HIDDEN_COLUMNS
 from streamql.errors import StreamqlError
-from streamql.model import Interval, SourceRef, TableSource, offset_form
+from streamql.model import Interval, SourceRef, StreamMode, TableSource, offset_form
+from streamql.shared import constants
 from streamql.sources.protocol import Backlog, OpenSource
 from streamql.sources.registry import open_source, read_source, source_json
-from streamql.sources.table import open_table
+from streamql.sources.table import OpenTable, open_table
 from streamql.sources.table_image import check_files_exist, image
+from streamql.sources.table_stream import stream_at, tuples_between
 
 PINNED_MAX = 4096
 
@@ -29,9 +32,11 @@ def visible_columns(changes: DataFrame) -> int:
 
 
 class ReadForm(Enum):
-    """What a read of a stream shows: its changes, or a table of its source as of the begin or the end of the interval."""
+    """What a read of a stream shows: its changes, the 6-tuples of its commits, or a table of its source as of the begin or the end of the
+    interval."""
 
     CHANGES = "changes"
+    RECORDS = "records"
     BEGIN = "begin"
     END = "end"
 
@@ -46,17 +51,20 @@ class StreamReading:
     frame: DataFrame
     rows_max: int | None = None
     details: str | None = None
+    form: ReadForm = ReadForm.CHANGES
 
     @property
     def token(self) -> str:
         """What the node in the plan says of itself: JSON of the stream, its interval, and where its source is now."""
-        details = {} if self.details is None else {"details": self.details}
-        return json.dumps({**_token_of(self.state, self.interval, self.source, self.rows_max), **details})
+        more = {} if self.details is None else {"details": self.details}
+        if self.form is not ReadForm.CHANGES:
+            more["form"] = self.form.value
+        return json.dumps({**_token_of(self.state, self.interval, self.source, self.rows_max), **more})
 
     @property
     def visible(self) -> int:
         """How many of the frame's columns SELECT * shows."""
-        return visible_columns(self.frame)
+        return visible_columns(self.frame) if self.form is ReadForm.CHANGES else len(self.frame.columns) - 1
 
 
 def _token_of(state: StreamState, interval: Interval, source: SourceRef, rows_max: int | None) -> dict[str, object]:
@@ -179,9 +187,16 @@ def check_history(state: StreamState, source: OpenSource) -> None:
 
 
 def read_stream(
-    spark: SparkSession, state: StreamState, pinned: Interval | None = None, rows_max: int | None = None
+    spark: SparkSession,
+    state: StreamState,
+    pinned: Interval | None = None,
+    rows_max: int | None = None,
+    form: ReadForm = ReadForm.CHANGES,
 ) -> StreamReading:
-    """A stream's change set, for an interval or for what there is now. Raises what reading it raises, before any job."""
+    """A stream's change set, for an interval or for what there is now. Raises what reading it raises, before any job.
+
+    `form` RECORDS: the 6-tuples of its commits instead, and a hidden change type by which consumed rows are counted.
+    """
     source = open_source(spark, state.stream.source)
     if pinned is not None:
         check_history(state, source)
@@ -192,7 +207,26 @@ def read_stream(
             end = source.batch_end(interval, state.stream.mode, rows_max)
             interval = Interval(interval.after, end, interval.initial)
     seen = source.seen_at(interval.through)
+    if form is ReadForm.RECORDS:
+        return StreamReading(state, interval, seen, _tuples(spark, state, source, interval), rows_max, form=form)
     return StreamReading(state, interval, seen, source.changes(interval, state.stream.mode), rows_max)
+
+
+_CHANGE_TYPE = constants("columns")["changeType"]
+
+
+def _tuples(spark: SparkSession, state: StreamState, source: OpenSource, interval: Interval) -> DataFrame:
+    """The 6-tuples of a stream's interval. Raises UNSUPPORTED_SOURCE if the stream shows something else than the commits of a table."""
+    if not isinstance(source, OpenTable) or state.stream.mode is not StreamMode.STANDARD or interval.initial:
+        shown = "its table's rows first" if interval.initial else "other changes"
+        raise StreamqlError(
+            "UNSUPPORTED_SOURCE",
+            f"the records of stream {state.name} cannot be read: they are of all commits of a Delta table, and the stream shows {shown}",
+            hint="consume it once if it shows initial rows; else CREATE STREAM … ON TABLE …, in the mode STANDARD",
+        )
+    versions = interval.versions
+    stream = stream_at(spark, source.ref.name, source.table, source.snapshot, is_only_read=True)
+    return tuples_between(stream, versions.after, versions.through).withColumn(_CHANGE_TYPE, F.lit("INSERT"))
 
 
 def read_image(

@@ -36,11 +36,20 @@ from streamql.engine.reads import (
 )
 from streamql.engine.retention import check_vacuum
 from streamql.engine.suggestions import hint_for
-from streamql.engine.tablestore.relation import records_relation
+from streamql.engine.tablestore.relation import records_relation, stream_named
 from streamql.errors import StreamqlError
 from streamql.extension.settings import EXTENSIONS, not_installed
 from streamql.model import Interval
-from streamql.reading import Pin, PinnedIntervals, has_data, read_image, read_stream, read_token, visible_columns
+from streamql.reading import (
+    Pin,
+    PinnedIntervals,
+    ReadForm,
+    has_data,
+    read_image,
+    read_stream,
+    read_token,
+    visible_columns,
+)
 from streamql.shared import constants
 from streamql.sources.registry import open_source
 
@@ -50,6 +59,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 NO_STREAM = ""
 """The token of what reads no stream and moves none: a change query, or a stream that is asked for its columns."""
+
+NO_STATEMENT = ""
+"""Stands for the statement of a function's call, which is not known."""
 
 _ACCESS = constants("access")
 _FUNCTIONS = constants("functions")
@@ -229,8 +241,7 @@ class Handler:
             changes = changes_of(spark, values)
             return scala(spark).Plans.streamRead(analyzed(changes), NO_STREAM, visible_columns(changes))
         if name == _FUNCTIONS["records"]:
-            records = records_relation(spark, values)
-            return scala(spark).Plans.streamRead(analyzed(records), NO_STREAM, len(records.columns))
+            return self._records(spark, values)
         if name == _FUNCTIONS["refresh"]:
             reading = refresh_reading(spark, values)
             return scala(spark).Plans.refresh(analyzed(reading.frame), reading.token, reading.visible)
@@ -245,6 +256,18 @@ class Handler:
             return table_time_micros(spark, state)
         frame = backlog_frame(spark, state)
         return analyzed(frame if name == _FUNCTIONS["backlog"] else frame.select("has_data"))
+
+    def _records(self, spark: SparkSession, arguments: Sequence[Any]) -> JavaObject:
+        """The node for the 6-tuples of a stream, which moves it, or of a table."""
+        state = stream_named(spark, arguments)
+        if state is None:
+            records = records_relation(spark, arguments)
+            return scala(spark).Plans.streamRead(analyzed(records), NO_STREAM, len(records.columns))
+        reading = read_stream(spark, state, self._seen(spark, state, NO_STATEMENT), form=ReadForm.RECORDS)
+        block = transactions.current(spark)
+        if block is not None:
+            block.pin(state.stream.uuid, reading.interval, NO_STATEMENT, False)
+        return scala(spark).Plans.streamRead(analyzed(reading.frame), reading.token, reading.visible)
 
     @guarded
     def run(self, jsession: JavaObject, sql: str) -> JavaObject:

@@ -13,7 +13,7 @@ from streamql.consume.claims.errors import gone
 from streamql.delta.command import Command
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, SourceRef, is_ordered
-from streamql.reading import Token, read_image, read_stream, read_token
+from streamql.reading import ReadForm, Token, read_image, read_stream, read_token
 from streamql.sources.protocol import HIDDEN_TYPE
 from streamql.sources.registry import open_source
 
@@ -87,9 +87,13 @@ def _rebind(
     rows_max = min((t.rows_max for t in tokens if t.rows_max is not None), default=None)
     now = wanted
     for old in tokens:
-        reading = read_stream(spark, state, now, rows_max)
+        reading = read_stream(spark, state, now, rows_max, old.form)
         now, frame = reading.interval, reading.frame
-        if now.through != old.interval.through and is_ordered(now.through, old.interval.through):
+        if (
+            old.form is ReadForm.CHANGES
+            and now.through != old.interval.through
+            and is_ordered(now.through, old.interval.through)
+        ):
             frame = open_source(spark, reading.source).as_at(old.interval.through, frame, now.through)
         command.rebind(old.text, frame, reading.token)
     assert now is not None

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from streamql.changes import read_commits
+from streamql.changes import read_commits, record_rows
 from streamql.changes.commit_rows import AFTER, BEFORE, History, changes_by_commit
+from streamql.changes.record_rows import records_of_commits
 from streamql.delta.table import DeltaTable
 from streamql.delta.uses import TIME, VERSION
-from streamql.engine.tablestore import record_rows
-from streamql.engine.tablestore.record_rows import records_of_commits
 from streamql.errors import StreamqlError
 from streamql.model import Versions
 from streamql.tablestore import records as definition

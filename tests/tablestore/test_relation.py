@@ -34,10 +34,17 @@ def test_the_relation_holds_what_an_export_writes(shop: Shop) -> None:
 
 def test_what_the_relation_refuses(shop: Shop) -> None:
     shop.orders()
-    shop.run("INSERT INTO {s}.orders VALUES (1, 'a', 1), (1, 'b', 1)", "CREATE STREAM {s}.changes ON TABLE {s}.orders")
+    shop.run(
+        "INSERT INTO {s}.orders VALUES (1, 'a', 1), (1, 'b', 1)",
+        "CREATE STREAM {s}.changes ON TABLE {s}.orders",
+        "CREATE STREAM {s}.initial ON TABLE {s}.orders SHOW_INITIAL_ROWS = TRUE",
+        "CREATE STREAM {s}.appended ON TABLE {s}.orders APPEND_ONLY = TRUE",
+    )
     for arguments, code in (
         ("7", "INVALID_ARGUMENT"),
-        ("'{s}.changes'", "INVALID_ARGUMENT"),
+        ("'{s}.changes', 1", "INVALID_ARGUMENT"),
+        ("'{s}.initial'", "UNSUPPORTED_SOURCE"),
+        ("'{s}.appended'", "UNSUPPORTED_SOURCE"),
         ("'{s}.none'", "TABLE_NOT_FOUND"),
         ("'{s}.orders', 1, 0", "INVALID_POINT_IN_TIME"),
         ("'{s}.orders', 9", "INVALID_POINT_IN_TIME"),
@@ -46,4 +53,54 @@ def test_what_the_relation_refuses(shop: Shop) -> None:
     ):
         with pytest.raises(Exception, match=code):
             shop.spark.sql(f"SELECT * FROM tablestore_records({arguments.replace('{s}', shop.schema)})").collect()
+    shop.run(*(f"DROP STREAM {{s}}.{name}" for name in ("changes", "initial", "appended")))
+
+
+def test_a_statement_that_reads_the_records_of_a_stream_moves_it_once(shop: Shop) -> None:
+    shop.orders(shards=2)
+    shop.run("INSERT INTO {s}.orders VALUES (7, 'old', 1)", "CREATE STREAM {s}.changes ON TABLE {s}.orders")
+    shop.run("INSERT INTO {s}.orders VALUES (1, 'a', 1)", "UPDATE {s}.orders SET city = 'b' WHERE id = 1")
+    relation = f"tablestore_records('{shop.schema}.changes')"
+
+    def shown() -> list[tuple[object, ...]]:
+        rows = shop.spark.sql(f"SELECT * FROM {relation} ORDER BY sequenceInfo").collect()
+        return [(r.id, r.columnName, r.columnValue, r.opType) for r in rows]
+
+    expected = [(1, None, None, "DR"), (1, "city", "a", "U"), (1, "amount", "1.00", "U"), (1, "city", "b", "U")]
+    assert shown() == shown() == expected, "a query moves nothing"
+    shop.run(f"CREATE TABLE {{s}}.log AS SELECT * FROM {relation}")
+    assert shown() == []
+    assert shop.spark.table(f"{shop.schema}.log").count() == 4
+    shop.run(
+        "DELETE FROM {s}.orders WHERE id = 7",
+        f"INSERT INTO {{s}}.log SELECT * FROM {relation}",
+        f"INSERT INTO {{s}}.log SELECT * FROM {relation}",
+    )
+    assert shop.spark.table(f"{shop.schema}.log").where("opType = 'DR' AND id = 7").count() == 1
+    assert shop.spark.table(f"{shop.schema}.log").count() == 5
+    assert shop.spark.table(f"{shop.schema}.changes").count() == 0, "the offset has moved"
+    with pytest.raises(Exception, match="boom"):
+        shop.run(
+            "INSERT INTO {s}.orders VALUES (2, 'c', 2)",
+            f"INSERT INTO {{s}}.log SELECT id, raise_error('boom'), 1, '', '', '' FROM {relation}",
+        )
+    assert [t[-1] for t in shown()] == ["DR", "U", "U"], "a statement that fails moves nothing"
+    late = shop.spark.sql(f"SELECT * FROM {relation}")
+    shop.run(f"INSERT INTO {{s}}.log SELECT * FROM {relation}", "INSERT INTO {s}.orders VALUES (3, 'd', NULL)")
+    late.writeTo(f"{shop.schema}.log").append()  # another statement was first: this one takes what is left
+    assert shop.spark.table(f"{shop.schema}.log").count() == 10
+    both = f"SELECT (SELECT count(*) FROM {relation}), (SELECT count(*) FROM {shop.schema}.changes)"
+    shop.run(
+        "INSERT INTO {s}.orders VALUES (4, 'e', 1)",
+        f"CREATE TABLE {{s}}.counts AS {both.replace('), (', ') AS a, (')} AS b",
+    )
+    assert tuple(shop.spark.table(f"{shop.schema}.counts").first() or ()) == (3, 1)
+    assert shown() == []
+    shop.run(
+        "INSERT INTO {s}.orders VALUES (5, 'f', 1)",
+        "BEGIN TRANSACTION",
+        f"INSERT INTO {{s}}.log SELECT * FROM {relation}",
+        "COMMIT",
+    )
+    assert (shop.spark.table(f"{shop.schema}.log").count(), shown()) == (13, [])
     shop.run("DROP STREAM {s}.changes")

@@ -15,14 +15,15 @@ from json import dumps, loads
 from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Owner
+from streamql.changes.record_rows import Records, no_records, records_of_commits
 from streamql.consume.claims.owner import is_dead, is_of_this_host, is_this_process, this_owner
 from streamql.engine.tablestore.failures import is_transient, translated
-from streamql.engine.tablestore.record_rows import Records, no_records, records_of_commits
 from streamql.engine.tablestore.status_table import StatusRows, StatusTable, open_status_table
-from streamql.engine.tablestore.streams import TableStream, open_stream, slices
+from streamql.engine.tablestore.streams import open_stream
 from streamql.engine.tablestore.write import Counts, Output, write
 from streamql.errors import StreamqlError, counted
 from streamql.settings import LEASE, seconds
+from streamql.sources.table_stream import TableStream, slices
 from streamql.tablestore import retries
 from streamql.tablestore.job import Job
 from streamql.tablestore.outputs import check_target, digest, summary

@@ -6,7 +6,7 @@ import re
 
 from pyspark.errors import AnalysisException
 
-from streamql.engine.tablestore.record_rows import explained
+from streamql.changes.record_rows import explained
 from streamql.errors import StreamqlError
 
 _LASTING = re.compile(

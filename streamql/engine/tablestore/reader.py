@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from streamql.changes.record_rows import CELLS, KIND, ROW, SHARD, Key, records_of_commits, shard_number
 from streamql.delta.uses import TIME, VERSION
 from streamql.engine.tablestore.failures import translated
-from streamql.engine.tablestore.record_rows import CELLS, KIND, ROW, SHARD, Key, records_of_commits, shard_number
-from streamql.engine.tablestore.streams import TableStream, open_stream, rows_of
+from streamql.engine.tablestore.streams import open_stream
 from streamql.errors import StreamqlError
 from streamql.sources.retention import file_retention_ms, log_retention_ms
+from streamql.sources.table_stream import TableStream, rows_of
 from streamql.tablestore.iterators import (
     ShardIterator,
     advance,

@@ -1,201 +1,21 @@
-"""The TableStore stream of a Delta table: its shards, what of its history is left, and its commits."""
+"""The TableStore stream of a table by its name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-
 from pyspark.sql import SparkSession
 
-from streamql.changes import commit_rows
-from streamql.changes.by_commit import changed_files, first_commit
-from streamql.changes.schema import fields
-from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.names import qualify
-from streamql.delta.table import DeltaTable, Snapshot
-from streamql.delta.txns import set_property
+from streamql.delta.table import DeltaTable
 from streamql.dialect import parse_name
 from streamql.engine.reads import named_table
-from streamql.errors import StreamqlError
-from streamql.names import Name
-from streamql.sources.table import TRACKING_LINE
-from streamql.tablestore.keys import declared
-from streamql.tablestore.shards import SHARDS, Metadata, ShardTree, follow, needs_writing, recorded
-from streamql.tablestore.windows import History
-
-ATTEMPTS_MAX = 20
-"""How often the property of shards is written again after other processes changed the table's metadata."""
-
-COMMITS_AT_ONCE = 1000
-"""How many commits are read at once, to find those of a window."""
-
-SLICE_ROWS = 250_000
-"""How many changed rows a slice has about. A slice of a shard is one task and one file."""
-
-
-@dataclass(frozen=True)
-class TableStream:
-    """The stream of a table, as of the table's version `latest`."""
-
-    spark: SparkSession
-    name: Name
-    table: DeltaTable
-    latest: Snapshot
-    tree: ShardTree
-
-    @property
-    def stream_id(self) -> str:
-        """Names the stream: another one after tracking was switched off and on, or after the table was replaced."""
-        return self.tree.stream_id
-
-    @cached_property
-    def history(self) -> History:
-        """Which changes can be read."""
-        earliest, _ = self.table.earliest()
-        first = max(earliest, self.tree.first)
-        commits = [] if first > self.latest.version else self.commits(first - 1, first)
-        time_ms = commits[0].time_ms if commits else None
-        return History(self.tree.first - 1, earliest - 1, time_ms)
-
-    def commits(self, after: int, through: int) -> list[Commit]:
-        """Returns the commits of (after, through], without their files. Raises STREAM_STALE if one is gone."""
-        return self._read(after, through, files=False)
-
-    def commits_after(self, after: int) -> Iterator[Commit]:
-        """Returns the commits after a version, without their files; reads no more of them than are taken, about."""
-        while after < self.latest.version:
-            through = min(after + COMMITS_AT_ONCE, self.latest.version)
-            yield from self.commits(after, through)
-            after = through
-
-    def section(self, first: int, last: int) -> commit_rows.History:
-        """Returns the commits `first` to `last` for reading their changes. Raises STREAM_STALE if one is gone."""
-        commits = self._read(first - 1, last, files=True)
-        before = self._before(first, commits[0])
-        if before is None:
-            commits[0] = first_commit(commits[0])
-        return commit_rows.History(self.table, self.latest, commits, before)
-
-    def _before(self, first: int, commit: Commit) -> Metadata | None:
-        """The metadata before a version. None: the version made the table, or replaced another one."""
-        if first == 0:
-            return None
-        if commit.metadata is None:
-            try:
-                return self.table.at(first - 1).metadata
-            except (
-                StreamqlError
-            ):  # log cleanup may have taken it a moment ago; the version behind the commit has the same
-                return self.table.at(first).metadata
-        before = self.table.at(first - 1).metadata if first > self.tree.first else self._metadata_or_none(first - 1)
-        return before if before is not None and before["id"] == self.tree.table_id else None
-
-    def _metadata_or_none(self, version: int) -> Metadata | None:
-        try:
-            return self.table.at(version).metadata
-        except StreamqlError:
-            return None
-
-    def _read(self, after: int, through: int, *, files: bool) -> list[Commit]:
-        try:
-            return self.table.commits(self.latest, after, through, files=files)
-        except CommitMissing as e:
-            raise self.table.stale(e.version) from e
+from streamql.sources.table_stream import TableStream, stream_at
 
 
 def open_stream(spark: SparkSession, text: str, *, is_only_read: bool = False) -> TableStream:
-    """Returns the stream of a table, which is named as SQL names it. Writes the property of shards if that is missing or outdated.
+    """Returns the stream of a table, which is named as SQL names it. `is_only_read`: as `stream_at` takes it.
 
-    `is_only_read`: the property is not written; the shards are computed from what is left of the log.
-
-    Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE, SYNTAX_ERROR, CHANGE_TRACKING_DISABLED, PRIMARY_KEY_NOT_DECLARED,
-    INVALID_PROPERTY, and STREAM_BUSY if other processes keep changing the table's metadata.
+    Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE, SYNTAX_ERROR, and what `stream_at` raises.
     """
     name = qualify(spark, parse_name(text))
     table = DeltaTable(spark, named_table(spark, name).path)
-    for _ in range(ATTEMPTS_MAX):
-        latest = table.latest()
-        tree = find_tree(table, latest, str(name))
-        if is_only_read or not needs_writing(tree, latest.metadata, str(name)):
-            return TableStream(spark, name, table, latest, tree)
-        version = latest.version + 1
-        set_property(spark, table, latest, SHARDS, replace(tree, written=version).to_text(version))
-    raise StreamqlError(
-        "STREAM_BUSY",
-        f"the property {SHARDS} of {name} could not be written: other processes changed the table's metadata {ATTEMPTS_MAX} times",
-        hint="try again",
-    )
-
-
-def find_tree(table: DeltaTable, latest: Snapshot, name: str) -> ShardTree:
-    """Returns the shards of a table, by its property and the changes of its metadata since. Raises CHANGE_TRACKING_DISABLED,
-    PRIMARY_KEY_NOT_DECLARED and INVALID_PROPERTY."""
-    start, metadata, changes = _metadata_changes(table, latest, name)
-    tree = follow(start, metadata, changes, name)
-    if tree is None:
-        raise StreamqlError(
-            "CHANGE_TRACKING_DISABLED", f"{name} does not track changes", hint=TRACKING_LINE.format(name), table=name
-        )
-    declared(latest.configuration, fields(latest.metadata), name)
-    return tree
-
-
-def _metadata_changes(
-    table: DeltaTable, latest: Snapshot, name: str
-) -> tuple[int, Metadata, list[tuple[int, Metadata]]]:
-    """The first version that is known, its metadata, and the later versions that have other metadata.
-
-    A property tells from where on: the commit that wrote it. If that is gone, or there is no property, the log's first version.
-    """
-    tree = recorded(latest.metadata, name)
-    text = latest.configuration.get(SHARDS)
-    earliest, _ = table.earliest()
-    if tree is not None and tree.written is not None and tree.written >= earliest:
-        found = _with_metadata(table, latest, tree.written)
-        for i, (version, metadata) in enumerate(found):
-            if (metadata.get("configuration") or {}).get(SHARDS) == text:
-                return version, metadata, found[i + 1 :]
-    found = _with_metadata(table, latest, earliest)
-    if not found:
-        return earliest, latest.metadata, []
-    if found[0][0] > earliest:
-        try:
-            return earliest, table.at(earliest).metadata, found
-        except StreamqlError:  # no checkpoint is left from which that version could be made
-            pass
-    return found[0][0], found[0][1], found[1:]
-
-
-def _with_metadata(table: DeltaTable, latest: Snapshot, first: int) -> list[tuple[int, Metadata]]:
-    """The versions from one on whose commits have metadata."""
-    try:
-        commits = table.commits(latest, first - 1, latest.version, files=False)
-    except CommitMissing as e:
-        raise table.stale(e.version) from e
-    return [(c.version, c.metadata) for c in commits if c.metadata is not None]
-
-
-def slices(commits: Sequence[Commit]) -> dict[int, int]:
-    """Returns the slice of each version. A slice has about SLICE_ROWS rows, or is one commit. Files without statistics count by size."""
-    found: dict[int, int] = {}
-    number = rows = 0
-    for commit in commits:
-        of_commit = rows_of(commit)
-        if rows and rows + of_commit > SLICE_ROWS:
-            number, rows = number + 1, 0
-        rows += of_commit
-        found[commit.version] = number
-    return found
-
-
-def rows_of(commit: Commit) -> int:
-    """Returns about how many row images a commit added and removed: by the statistics of its files, or by their size."""
-    rows = 0
-    for _, change in changed_files([commit]):
-        states = [s for s in (change.before, change.after) if s is not None]
-        deleted = [s.deleted_rows for s in states]
-        known = states[-1].rows
-        size = int(states[-1].action.get("size") or 0) // 100
-        rows += max(deleted) - min(deleted) if len(states) > 1 else size if known is None else known
-    return rows
+    return stream_at(spark, name, table, is_only_read=is_only_read)

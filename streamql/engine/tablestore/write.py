@@ -18,15 +18,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from streamql.delta.images import select
-from streamql.delta.jvm import sentence
-from streamql.delta.names import look_up, qualify
-from streamql.delta.neutral import neutral
-from streamql.delta.table import DeltaTable
-from streamql.delta.txns import find_txn
-from streamql.delta.uses import SLICE, TIME, VERSION
-from streamql.dialect import parse_name, quote_string
-from streamql.engine.tablestore.record_rows import (
+from streamql.changes.record_rows import (
     NUMBER,
     ROW,
     SHARD,
@@ -37,6 +29,14 @@ from streamql.engine.tablestore.record_rows import (
     ops_sql,
     tuples,
 )
+from streamql.delta.images import select
+from streamql.delta.jvm import sentence
+from streamql.delta.names import look_up, qualify
+from streamql.delta.neutral import neutral
+from streamql.delta.table import DeltaTable
+from streamql.delta.txns import find_txn
+from streamql.delta.uses import SLICE, TIME, VERSION
+from streamql.dialect import parse_name, quote_string
 from streamql.errors import StreamqlError
 from streamql.tablestore.expressions import sequence_sql
 from streamql.tablestore.outputs import (
