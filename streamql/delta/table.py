@@ -182,7 +182,7 @@ class DeltaTable:
 
     def is_empty(self, snapshot: Snapshot) -> bool:
         """Whether a version has no file."""
-        return bool(self._reader.isEmpty(snapshot.handle))
+        return bool(self.reader.isEmpty(snapshot.handle))
 
     def files(self, snapshot: Snapshot) -> list[FileState]:
         """All files of a version: costs what the table's size costs."""
