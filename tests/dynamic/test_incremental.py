@@ -72,7 +72,7 @@ def filled(place: DynamicPlace) -> None:
 
 def test_which_queries_are_followed(place: DynamicPlace) -> None:
     filled(place)
-    names = {f"d{i}": query for i, query in enumerate(QUERIES)}
+    names = {f"d{i}": query for i, query in enumerate(sample("modes of refreshes", list(QUERIES), 6))}
     for name, query in names.items():
         place.create(query, name)
     assert explained(place, "d0") == (None, None)
@@ -211,7 +211,7 @@ KEYS = (
 )
 
 
-@pytest.mark.parametrize("keys", [KEYS[:4], KEYS[4:]])
+@pytest.mark.parametrize("keys", sample("types of keys", [KEYS[:4], KEYS[4:]], 1))
 def test_keys_of_many_types_find_their_rows(place: DynamicPlace, keys: tuple[str, ...]) -> None:
     """Rows that are written are found in the table by their keys, whatever types those are of."""
     place.run("INSERT INTO t SELECT id, id % 7 FROM range(200)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.dynamic.support import DynamicPlace
+from tests.sample import sample
 
 CASES = [
     ("SELECT id, v FROM t", ["__dynamic_key_1"]),
@@ -31,7 +32,7 @@ TIES = [
 ]
 
 
-@pytest.mark.parametrize("group", [CASES[:5], CASES[5:]])
+@pytest.mark.parametrize("group", sample("keys of queries", [CASES[:5], CASES[5:]], 1))
 def test_keys(place: DynamicPlace, group: list[tuple[str, list[str]]]) -> None:
     place.run("INSERT INTO t VALUES (1, 10), (2, 10), (3, NULL), (4, 30)")
     for i, (query, keys) in enumerate(group):
@@ -43,7 +44,7 @@ def test_keys(place: DynamicPlace, group: list[tuple[str, list[str]]]) -> None:
         assert place.verify(f"d{i}")[0] == "EQUAL", query
 
 
-@pytest.mark.parametrize("group", [TIES[:5], TIES[5:]])
+@pytest.mark.parametrize("group", sample("ties in queries", [TIES[:5], TIES[5:]], 1))
 def test_rows_that_are_equal_in_an_order(place: DynamicPlace, group: list[str]) -> None:
     """Which of them a query takes does not change from run to run, although files and plans do."""
     place.run(*[f"INSERT INTO t VALUES ({i}, 7), ({i + 100}, 7)" for i in (5, 3, 8, 1)])
