@@ -32,7 +32,7 @@ from tests.views.bases import Base, history
 HISTORIES = amount(1, 1)
 STEPS = 16
 POINTS = 3
-FORMS_SAMPLED = 8
+FORMS_SAMPLED = 5
 TRIES = 10
 """How many queries of a form are made until the rows of one change."""
 CASES = [
