@@ -17,6 +17,9 @@ from streamql.times import DAY_MS, now_ms
 HIDDEN_TYPE = "refresh"
 """The type of source of hidden streams: the query of a dynamic table. Only a refresh reads and consumes such a stream."""
 
+HIDDEN_SUFFIX = "$refresh"
+"""What the name of a hidden stream has after that of its dynamic table."""
+
 
 @dataclass(frozen=True)
 class Backlog:

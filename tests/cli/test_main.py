@@ -121,6 +121,15 @@ def test_streams(run: Run, database: str) -> None:
     assert err == "MERGE: 1 row into copy (0 updated, 0 deleted, 1 inserted); st 2 → 3\n"
 
 
+def test_what_refreshes_did(run: Run, database: str) -> None:
+    """The hidden stream and the table that stores the rows are not named."""
+    setup = """CREATE TABLE src (id INT); ALTER TABLE src SET PROPERTIES ('change_tracking' = 'true'); INSERT INTO src VALUES (0), (1);
+        CREATE DYNAMIC TABLE d AS SELECT id FROM src; INSERT INTO src VALUES (2); REFRESH DYNAMIC TABLE d; DROP DYNAMIC TABLE d"""
+    code, _, err = run("--database", database, "-e", setup)
+    assert code == 0, err
+    assert err.splitlines()[1:] == ["CREATE: 2 rows into d", "INSERT: 1 row inserted", "REFRESH: 1 row into d"]
+
+
 def test_what_consumptions_did(run: Run, database: str, spark: SparkSession) -> None:
     setup = """CREATE TABLE src (id INT); ALTER TABLE src SET PROPERTIES ('change_tracking' = 'true');
         INSERT INTO src VALUES (0); CREATE STREAM st ON TABLE src; CREATE STREAM all_of_it ON TABLE src SHOW_INITIAL_ROWS = TRUE;

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from streamql.cli.render.formats import text_of
 from streamql.cli.sql.result_types import ResultType
 from streamql.errors import counted
+from streamql.sources.protocol import HIDDEN_SUFFIX
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,23 +35,38 @@ def summarize(verb: str, result_type: ResultType, frame: DataFrame, done: Done, 
 
 
 def moved(effects: Sequence[Effect], database: str) -> str:
-    """The streams that moved, as "orders_stream 4 → 7"; empty if none was read."""
-    return ", ".join(_move(move, effect.is_open, database) for effect in effects for move in effect.moves)
+    """The streams that moved, as "orders_stream 4 → 7"; empty if none was read. Hidden streams of dynamic tables are left out."""
+    return ", ".join(
+        _move(move, effect.is_open, database)
+        for effect in effects
+        for move in effect.moves
+        if _refreshed(move.stream) is None
+    )
+
+
+def _refreshed(stream: str) -> str | None:
+    """The dynamic table that a hidden stream refreshes. None: the stream is none of those."""
+    schema, _, name = stream.rpartition(".")
+    table = name.strip("`").removesuffix(HIDDEN_SUFFIX)
+    return None if table == name.strip("`") else f"{schema}.{table}"
 
 
 def _consumed(effect: Effect, verb: str, parts: str, database: str) -> str:
     """INSERT: 3 rows into orders_copy; orders_stream 4 → 7. `verb`: of the statement; a script's statements have their own."""
     if effect.is_skipped:
         return f"{verb}: skipped, since an earlier run of the transaction did it"
-    writes = ", ".join(_write(write, database) for write in effect.writes) + parts
+    tables = [table for move in effect.moves if (table := _refreshed(move.stream)) is not None]
+    writes = (
+        ", ".join(_write(write, tables[0] if tables else write.target, database) for write in effect.writes) + parts
+    )
     if verb in _SCRIPTS and effect.writes:
         verb = _OPERATIONS.get(effect.writes[0].operation, effect.writes[0].operation)
     return f"{verb}: " + "; ".join(part for part in (writes, moved([effect], database)) if part)
 
 
-def _write(write: Write, database: str) -> str:
+def _write(write: Write, target: str, database: str) -> str:
     rows = "rows" if write.rows is None else counted(write.rows, "row")
-    return f"{rows} into {_short(write.target, database)}"
+    return f"{rows} into {_short(target, database)}"
 
 
 def _move(move: Move, is_open: bool, database: str) -> str:

@@ -18,6 +18,7 @@ from streamql.model import TableSource
 from streamql.names import Name, quote
 from streamql.shared import constants
 from streamql.sources.dynamic import DynamicTable, all_dynamic, find_dynamic
+from streamql.sources.protocol import HIDDEN_SUFFIX
 from streamql.sources.refresh import analysed, part_of
 
 MARK = constants("properties")["dynamicTable"]
@@ -137,7 +138,7 @@ def drop_left_over(spark: SparkSession, name: Name) -> None:
 
 def hidden_name(name: Name) -> Name:
     """What the ledger calls the refreshes of a dynamic table."""
-    return Name(name.catalog, name.schema, f"{name.object}$refresh")
+    return Name(name.catalog, name.schema, f"{name.object}{HIDDEN_SUFFIX}")
 
 
 def with_names(schema: Mapping[str, object], names: Sequence[str]) -> str:
