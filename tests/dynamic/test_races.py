@@ -27,15 +27,17 @@ RACE_SECONDS = amount(25, 120)
 
 GROUPED = "SELECT v % 7 AS k, count(*) AS n, sum(id) AS s FROM t GROUP BY v % 7"
 JOINED = "SELECT d.k, d.n, t.id, t.v FROM d JOIN t ON t.v % 7 = d.k WHERE t.id % 3 = 0"
-NAMES = ("d", "d2")
+FOLLOWED = "SELECT id, v * 2 AS w FROM t WHERE v % 5 <> 0"
+NAMES = ("d", "d2", "d3")
 
 
 @pytest.fixture
 def loaded(spark: SparkSession, place: DynamicPlace) -> Iterator[DynamicPlace]:
-    """d groups t, and d2 joins the two; a stream on each has seen nothing yet."""
+    """d groups t, d2 joins the two, and d3 filters t, by incremental refreshes; a stream on each has seen nothing yet."""
     place.run("INSERT INTO t SELECT id, id * 3 FROM range(100)")
     place.create(GROUPED)
     place.create(JOINED, name="d2")
+    place.create(FOLLOWED, name="d3")
     for name in NAMES:
         place.run(f"CREATE STREAM {name}_s ON DYNAMIC TABLE {name}")
     spark.conf.set("spark.streamql.lease", "5s")  # the JVM of a dead process goes on for a moment
@@ -58,12 +60,13 @@ def changes(schema: str) -> list[str]:
 
 
 def refreshes(schema: str) -> list[str]:
-    return [f"REFRESH DYNAMIC TABLE {schema}.d2", f"REFRESH DYNAMIC TABLE {schema}.d"]
+    return [f"REFRESH DYNAMIC TABLE {schema}.{name}" for name in ("d2", "d", "d3")]
 
 
 def check(place: DynamicPlace, firsts: dict[str, Image]) -> None:
     """At the end all is as if one process had done it."""
     place.refresh("d2")
+    place.refresh("d3")
     for name in NAMES:
         last = image(place.spark, f"{place.schema}.{name}")
         assert place.verify(name) == ("EQUAL", len(last.rows), 0, 0)
@@ -74,6 +77,7 @@ def check(place: DynamicPlace, firsts: dict[str, Image]) -> None:
     assert findings(place.spark, f"{place.schema}.") == []
     outcomes = Counter(r["outcome"] for name in NAMES for r in place.history(name))
     assert outcomes["REFRESHED"] > len(NAMES)
+    assert Counter(r["mode"] for r in place.history("d3"))["INCREMENTAL"] > 0
 
 
 def test_killed_at_any_instant(spark: SparkSession, loaded: DynamicPlace) -> None:
@@ -81,8 +85,8 @@ def test_killed_at_any_instant(spark: SparkSession, loaded: DynamicPlace) -> Non
     place = loaded
     firsts = {name: image(spark, f"{place.schema}.{name}") for name in NAMES}
     insert, update, delete = changes(place.schema)
-    fill, again = refreshes(place.schema)
-    statements = [insert, fill, update, again, delete, fill]
+    fill, again, follow = refreshes(place.schema)
+    statements = [insert, follow, fill, update, again, follow, delete, fill, follow]
     for _ in range(KILLS):
         with start_child(spark, "loop", *statements) as child:
             assert child.stdout is not None
@@ -99,8 +103,8 @@ def test_killed_at_any_instant(spark: SparkSession, loaded: DynamicPlace) -> Non
 def test_two_refreshers_and_a_writer(spark: SparkSession, loaded: DynamicPlace) -> None:
     place = loaded
     firsts = {name: image(spark, f"{place.schema}.{name}") for name in NAMES}
-    fill, again = refreshes(place.schema)
-    programs = [[fill], [again, fill], changes(place.schema)]
+    fill, again, follow = refreshes(place.schema)
+    programs = [[fill, follow], [again, follow, fill], changes(place.schema)]
     children = [start_child(spark, "loop", *program) for program in programs]
     said = []
     try:
