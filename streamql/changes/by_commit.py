@@ -133,13 +133,14 @@ def _perishable(commits: Sequence[Commit], files: Sequence[FileUses]) -> tuple[F
     return tuple(dict.fromkeys(s for s in states if s.path in gone or s.vector is not None))
 
 
-def in_batches(commits: Sequence[Commit], uses_max: int = USES_MAX) -> list[list[Commit]]:
-    """Splits commits into runs, each of which is planned by itself. A run has at most `uses_max` changed files, or is one commit."""
+def in_batches(commits: Sequence[Commit], uses_max: int = USES_MAX, begins: Collection[int] = ()) -> list[list[Commit]]:
+    """Splits commits into runs, each of which is planned by itself. A run has at most `uses_max` changed files, or is one commit. `begins`:
+    versions at which a run begins in any case."""
     batches: list[list[Commit]] = []
     size = 0
     for commit in commits:
         changes = sum(1 for _ in changed_files([commit]))
-        if not batches or size + changes > uses_max:
+        if not batches or commit.version in begins or size + changes > uses_max:
             batches.append([])
             size = 0
         batches[-1].append(commit)

@@ -9,12 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamql.changes import schema
-from streamql.changes.by_commit import USES_MAX, CommitsPlan, FileUses, changed_files, plan_commits, without_uses
+from streamql.changes.by_commit import (
+    USES_MAX,
+    CommitsPlan,
+    FileUses,
+    changed_files,
+    in_batches,
+    plan_commits,
+    without_uses,
+)
 from streamql.changes.plan import Piece
 from streamql.changes.scan import Reading, by_partitioning, descriptor, in_final_columns, loose_columns
 from streamql.delta.images import select
@@ -104,24 +113,21 @@ def changes_by_commit(
 def _runs(
     commits: Sequence[Commit], epochs: Sequence[schema.Epoch], cuts: frozenset[int], uses_max: int
 ) -> Iterator[tuple[list[Commit], schema.Epoch]]:
-    """The commits that are read together, and the epoch that they end in. Commits that changed no rows are left out."""
-    run: list[Commit] = []
-    index, size, epoch_of_run = 0, 0, None
+    """The commits that are read together, and the epoch that they end in. Runs that changed no rows are left out."""
+    epoch_of: dict[int, schema.Epoch] = {}
+    index = 0
     for commit in commits:
         while index + 1 < len(epochs) and epochs[index + 1].version <= commit.version:
             index += 1
-        uses = sum(1 for _ in changed_files([commit]))
-        is_new = epoch_of_run is not None and not _is_alike(epoch_of_run.metadata, epochs[index].metadata)
-        if run and (is_new or commit.version in cuts or size + uses > uses_max):
-            assert epoch_of_run is not None
-            if size:
-                yield run, epoch_of_run
-            run, size = [], 0
-        run.append(commit)
-        size += uses
-        epoch_of_run = epochs[index]
-    if size and epoch_of_run is not None:
-        yield run, epoch_of_run
+        epoch_of[commit.version] = epochs[index]
+    begins = cuts | {
+        later.version
+        for earlier, later in pairwise(commits)
+        if not _is_alike(epoch_of[earlier.version].metadata, epoch_of[later.version].metadata)
+    }
+    for run in in_batches(commits, uses_max, begins):
+        if any(changed_files(run)):
+            yield run, epoch_of[run[-1].version]
 
 
 def _is_alike(one: Json, other: Json) -> bool:
