@@ -27,6 +27,7 @@ import streamql.engine.ddl as ddl
 import streamql.engine.reads as reads
 import streamql.sources.registry as registry
 import streamql.sources.table as sources
+import streamql.times as times
 from streamql.model import Interval, Versions
 from tests.protocol.jvm import Node
 from tests.protocol.pair import PAIR
@@ -37,12 +38,16 @@ from tests.protocol.world import World
 GARBAGE_MAX = 20_000
 """Runs leave garbage by the thousand, none of it old: looking for it less often takes a fifth off their time."""
 
+BEGIN_SECONDS = 1_700_000_000
+"""When each run begins, in seconds since 1970."""
+
 
 class Stage:
     """The world that is on; the patches look here, so that they are made once for many runs."""
 
     def __init__(self) -> None:
         self._world: World | None = None
+        self._readings = 0
 
     @property
     def world(self) -> World:
@@ -53,6 +58,7 @@ class Stage:
     def show(self, world: World) -> None:
         """From now on."""
         self._world = world
+        self._readings = 0
         store._catalogs.clear()
         jvm._packages.clear()  # its values hold the worlds that are over
 
@@ -60,6 +66,12 @@ class Stage:
     def process(self) -> Process:
         """The process of the actor that runs."""
         return self.world.scheduler.current.process
+
+    def wall_clock(self) -> int:
+        """Seconds since 1970. The same in each run: whether two events carry the same time decides whether they are equal. Two readings that
+        follow one another are often equal, as they are on a machine."""
+        self._readings += 1
+        return BEGIN_SECONDS + self._readings // 2
 
 
 class OwnDict(MutableMapping[str, Any]):
@@ -212,6 +224,7 @@ def _patch_clocks(on: Stage, patch: pytest.MonkeyPatch) -> None:
     )
     for module in (blocks, claims, liveness, waiting, targets, store):
         patch.setattr(module, "time", clock)
+    patch.setattr(times, "time", Node(time=on.wall_clock))
     beating = Node(
         Thread=lambda target, name, daemon: Thread(on, target, name, daemon),
         Event=lambda: Event(on),
