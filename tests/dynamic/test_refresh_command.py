@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 from streamql.cli.main import main
 from streamql.engine.dynamic import run as runs
 from streamql.engine.dynamic.facts import DynamicFacts, Tried, dynamic_facts
-from streamql.engine.dynamic.refresh import Overtaken, Result, refresh_table
+from streamql.engine.dynamic.refresh import Overtaken, Result, pinned_versions, refresh_table
+from streamql.errors import StreamqlError
 from streamql.sources.dynamic import DynamicTable, all_dynamic
 from tests.consume.support import TRACKED, data_of, fresh_schema, in_threads, run
 
@@ -200,6 +201,16 @@ def test_a_run_that_is_overtaken_begins_anew(spark: SparkSession, schema: str, m
     result = found["d1"].result
     assert result is not None
     assert result.rows["inserted"] == 2  # of the first attempt
+
+
+def test_a_table_that_another_process_drops(spark: SparkSession, schema: str) -> None:
+    """A run has listed its tables when it looks at their sources."""
+    run(spark, f"CREATE DYNAMIC TABLE {schema}.gone AS SELECT id FROM {schema}.d1")
+    listed = [t for t in all_dynamic(spark) if t.name.schema == schema]
+    run(spark, f"DROP DYNAMIC TABLE {schema}.gone")
+    with pytest.raises(StreamqlError, match="another process dropped") as refused:
+        pinned_versions(spark, listed, listed)
+    assert refused.value.code == "DYNAMIC_TABLE_NOT_FOUND"
 
 
 def test_what_this_process_has_tried_counts(spark: SparkSession, schema: str, call: Call) -> None:

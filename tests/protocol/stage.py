@@ -68,8 +68,8 @@ class Stage:
         return self.world.scheduler.current.process
 
     def wall_clock(self) -> int:
-        """Seconds since 1970. The same in each run: whether two events carry the same time decides whether they are equal. Two readings that
-        follow one another are often equal, as they are on a machine."""
+        """Seconds since 1970, the same in each run: whether two events have the same time decides whether they are equal. Two readings in
+        succession are often equal, as on a machine."""
         self._readings += 1
         return BEGIN_SECONDS + self._readings // 2
 

@@ -28,8 +28,10 @@ from streamql.engine.dynamic.tables import (
     drop_left_over,
     drop_parts,
     hidden_name,
+    hidden_stream,
     make_backing,
     make_view,
+    query_of,
     show_rows,
     with_names,
 )
@@ -102,9 +104,7 @@ def _replace(
 ) -> None:
     """Puts one table in the place of another. The view shows the rows of the old one until the new one is filled. If that fails, the old
     definition comes back."""
-    was = catalog_of(spark).by_uuid(spark, old.stream_id)
-    assert was is not None
-    last, gone = dropped(spark, was, text)
+    last, gone = dropped(spark, hidden_stream(spark, old), text)
     events = [stream_event("created", state, now_ms(), user_of(spark), text), *last.events]
     try:
         _register(spark, made, state, events, before=[old.definition, *last.before])
@@ -199,8 +199,7 @@ def _check_cycle(spark: SparkSession, old: DynamicTable, state: StreamState, sta
     """Refuses a query that reads the table in whose place it comes."""
     known = {t.definition.uuid: t for t in all_dynamic(spark)}
     reads = reads_of(spark, known.values())
-    assert isinstance(state.stream.source, QuerySource)
-    ids = {t.table_id for _, t in state.stream.source.tables}
+    ids = {t.table_id for _, t in query_of(state).tables}
     read = [uid for uid, t in known.items() if t.backing.table_id in ids]
     if old.definition.uuid in in_order(read, reads):
         by = ", ".join(str(known[uid].name) for uid in read if uid != old.definition.uuid)

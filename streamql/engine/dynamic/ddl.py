@@ -31,14 +31,15 @@ from streamql.engine.dynamic.tables import (
     drop_left_over,
     drop_parts,
     hidden_name,
+    hidden_stream,
     make_view,
     mark_of,
     need_dynamic,
+    query_of,
 )
 from streamql.engine.points import time_of
 from streamql.errors import StreamqlError
 from streamql.sources.dynamic import DynamicTable, Schedule, find_dynamic
-from streamql.sources.query import QuerySource
 from streamql.sources.refresh import INCREMENTAL, not_incremental, open_refresh
 from streamql.times import now_ms
 
@@ -109,10 +110,7 @@ def _altered(spark: SparkSession, found: DynamicTable, statement: AlterDynamicTa
         return replace(found, schedule=schedule_of(spark, action.schedule, now_ms()))
     if isinstance(action, SetRefreshMode):
         if action.mode == INCREMENTAL:
-            state = catalog_of(spark).by_uuid(spark, found.stream_id)
-            assert state is not None
-            assert isinstance(state.stream.source, QuerySource)
-            check_incremental(open_refresh(spark, state.stream.source).whole)
+            check_incremental(open_refresh(spark, query_of(hidden_stream(spark, found))).whole)
         return replace(found, refresh_mode=action.mode)
     assert isinstance(action, SetComment)
     return replace(found, definition=replace(found.definition, comment=action.comment))
@@ -132,8 +130,7 @@ def _rename(spark: SparkSession, found: DynamicTable, action: RenameTo) -> bool:
     check_free(spark, name, None)
     catalog = catalog_of(spark)
     check_free_of_streams(spark, name, {})
-    state = catalog.by_uuid(spark, found.stream_id)
-    assert state is not None
+    state = hidden_stream(spark, found)
     definition = replace(found.definition, name=name, sequence=found.definition.sequence + 1)
     renamed = replace(found, definition=definition, former=(*found.former, (found.name, now_ms())))
     make_view(spark, renamed, comments_of(spark, found), replace=False)

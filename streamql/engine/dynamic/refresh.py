@@ -20,7 +20,7 @@ from streamql.delta.jvm import sentence
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
 from streamql.dialect import quote_string
-from streamql.engine.dynamic.tables import show_rows, shown_names
+from streamql.engine.dynamic.tables import hidden_stream, query_of, show_rows, shown_names
 from streamql.engine.dynamic.written import drop_duplicates, note, refresh_after, written_by_others
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, StreamMode, is_ordered
@@ -67,10 +67,8 @@ def pinned_versions(
     backing = {t.backing.table_id for t in known}
     paths: dict[str, str] = {}
     for table in tables:
-        state = catalog_of(spark).by_uuid(spark, table.stream_id)
-        assert state is not None
-        assert isinstance(state.stream.source, QuerySource)
-        paths |= {t.table_id: t.path for _, t in state.stream.source.tables if t.table_id not in backing}
+        source = query_of(hidden_stream(spark, table))
+        paths |= {t.table_id: t.path for _, t in source.tables if t.table_id not in backing}
     now = latest_versions(spark, sorted(set(paths.values())))
     return {uid: now[path].version for uid, path in paths.items() if now[path].table_id == uid}
 
@@ -141,22 +139,14 @@ def code_of(e: BaseException) -> str | None:
 
 def _free(spark: SparkSession, table: DynamicTable) -> StreamState:
     """The hidden stream, once no refresh is under way: one whose process died is resolved by the table's log."""
-    state = catalog_of(spark).by_uuid(spark, table.stream_id)
-    if state is None:
-        raise StreamqlError(
-            "DYNAMIC_TABLE_NOT_FOUND",
-            f"another process dropped {table.name} during this refresh",
-            hint="SHOW DYNAMIC TABLES lists those there are",
-        )
-    return wait_until_free(spark, state)
+    return wait_until_free(spark, hidden_stream(spark, table))
 
 
 def _due(
     spark: SparkSession, table: DynamicTable, state: StreamState, pinned: Mapping[str, int]
 ) -> tuple[str | None, OpenRefresh | None, Parts]:
     """Why a table must be written, its query, and the versions to compute it at. No reason: it is as it should be."""
-    source = state.stream.source
-    assert isinstance(source, QuerySource)
+    source = query_of(state)
     assert isinstance(state.offset.position, Parts)
     written = written_by_others(spark, table)
     # Views and functions have no versions: their texts must be looked at.
@@ -213,8 +203,11 @@ def _has_changes(opened: OpenRefresh, interval: Interval) -> bool:
 
 def _is_at(state: StreamState, opened: OpenRefresh, through: Parts) -> bool:
     """Whether a claim can begin as the hidden stream stands: it has the tables, and shows all rows."""
-    same = isinstance(state.stream.source, QuerySource) and state.stream.source.tables == opened.ref.tables
-    return same and state.offset.initial and is_ordered(state.offset.position, through)
+    return (
+        query_of(state).tables == opened.ref.tables
+        and state.offset.initial
+        and is_ordered(state.offset.position, through)
+    )
 
 
 def _reset(

@@ -21,9 +21,9 @@ from streamql.engine.dynamic.refresh import (
     pinned_versions,
     refresh_table,
 )
+from streamql.engine.dynamic.tables import query_of
 from streamql.errors import StreamqlError
 from streamql.sources.dynamic import DynamicTable, all_dynamic
-from streamql.sources.query import QuerySource
 
 ATTEMPTS_MAX = 10
 """How often a run begins anew after another refresher was ahead of it."""
@@ -102,8 +102,7 @@ def reads_of(spark: SparkSession, tables: Iterable[DynamicTable]) -> dict[str, l
 
 def _ids(spark: SparkSession, table: DynamicTable) -> frozenset[str]:
     state = catalog_of(spark).by_uuid(spark, table.stream_id)
-    source = None if state is None else state.stream.source
-    return frozenset(t.table_id for _, t in source.tables) if isinstance(source, QuerySource) else frozenset()
+    return frozenset() if state is None else frozenset(t.table_id for _, t in query_of(state).tables)
 
 
 def _run(

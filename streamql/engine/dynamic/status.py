@@ -14,10 +14,11 @@ from streamql.catalog.store import catalog_of
 from streamql.delta.log import CommitMissing
 from streamql.delta.table import DeltaTable, LatestVersion, latest_versions
 from streamql.engine.dynamic.graph import in_order, readers, upstream
+from streamql.engine.dynamic.tables import query_of
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode
 from streamql.sources.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic
-from streamql.sources.query import QuerySource, parts_of
+from streamql.sources.query import parts_of
 from streamql.sources.table import OpenTable, open_table
 from streamql.times import now_ms
 
@@ -59,14 +60,10 @@ def statuses(spark: SparkSession, tables: Sequence[DynamicTable] | None = None) 
     """How tables stand; None: all of them. The tables that they read are looked at together, without a job."""
     known = all_dynamic(spark)
     states = {t.definition.uuid: catalog_of(spark).by_uuid(spark, t.stream_id) for t in known}
-    sources = {uid: s.stream.source for uid, s in states.items() if s is not None}
-    ids = {
-        uid: frozenset(t.table_id for _, t in source.tables)
-        for uid, source in sources.items()
-        if isinstance(source, QuerySource)
-    }
+    sources = {uid: query_of(s) for uid, s in states.items() if s is not None}
+    ids = {uid: frozenset(t.table_id for _, t in source.tables) for uid, source in sources.items()}
     reads = upstream(known, ids)
-    paths = {t.path for source in sources.values() if isinstance(source, QuerySource) for _, t in source.tables}
+    paths = {t.path for source in sources.values() for _, t in source.tables}
     now = latest_versions(spark, sorted(paths)) if paths else {}
     targets = target_of(known, reads)
     chosen = known if tables is None else tables
@@ -89,12 +86,12 @@ def _status(
     target: int | None,
     reads: Sequence[str],
 ) -> DynamicStatus:
-    if state is None or not isinstance(state.stream.source, QuerySource):
+    if state is None:
         return DynamicStatus(table, None, None, target, False, tuple(reads))
     at = parts_of(state.offset.position)
     since: list[int] = []
     missing: StreamqlError | None = None
-    for part, source in state.stream.source.tables:
+    for part, source in query_of(state).tables:
         latest = now[source.path]
         if latest.table_id == source.table_id and latest.version <= at[part]:
             continue
@@ -105,7 +102,7 @@ def _status(
         since += [] if first is None else [first]
     positions = None if state.offset.initial else at
     behind = table.definition.created_at_ms if positions is None else min(since, default=None)
-    sources = tuple(str(t.name) for _, t in state.stream.source.tables if not t.name.object.startswith(BACKING_PREFIX))
+    sources = tuple(str(t.name) for _, t in query_of(state).tables if not t.name.object.startswith(BACKING_PREFIX))
     return DynamicStatus(table, positions, behind, target, state.claim is not None, tuple(reads), sources, missing)
 
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
+from streamql.catalog.states import StreamState
+from streamql.catalog.store import catalog_of
 from streamql.delta.names import look_up, qualify
 from streamql.delta.neutral import dynamic_session
 from streamql.dialect import quote_string
@@ -19,6 +21,7 @@ from streamql.names import Name, quote
 from streamql.shared import constants
 from streamql.sources.dynamic import DynamicTable, all_dynamic, find_dynamic
 from streamql.sources.protocol import HIDDEN_SUFFIX
+from streamql.sources.query import QuerySource
 from streamql.sources.refresh import analysed, part_of
 
 MARK = constants("properties")["dynamicTable"]
@@ -50,6 +53,25 @@ def need_dynamic(
             **where,
         )
     return found
+
+
+def hidden_stream(spark: SparkSession, dynamic: DynamicTable) -> StreamState:
+    """The stream whose consumptions are the refreshes of a table, as of now. Raises DYNAMIC_TABLE_NOT_FOUND if it was dropped meanwhile."""
+    state = catalog_of(spark).by_uuid(spark, dynamic.stream_id)
+    if state is None:
+        raise StreamqlError(
+            "DYNAMIC_TABLE_NOT_FOUND",
+            f"another process dropped {dynamic.name} during this statement",
+            hint="SHOW DYNAMIC TABLES lists those there are",
+        )
+    return state
+
+
+def query_of(state: StreamState) -> QuerySource:
+    """The query that a hidden stream is on."""
+    source = state.stream.source
+    assert isinstance(source, QuerySource)
+    return source
 
 
 def make_backing(spark: SparkSession, dynamic: DynamicTable, statement: CreateDynamicTable) -> TableSource:

@@ -10,13 +10,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
 
 from streamql.catalog.states import StreamState
-from streamql.catalog.store import catalog_of
 from streamql.consume import wait_until_free
 from streamql.delta.table import DeltaTable
+from streamql.engine.dynamic.tables import hidden_stream, query_of
 from streamql.errors import StreamqlError
 from streamql.names import quote
 from streamql.sources.dynamic import DynamicTable
-from streamql.sources.query import QuerySource, parts_of
+from streamql.sources.query import parts_of
 from streamql.sources.query_texts import REFUSED
 from streamql.sources.refresh import REPLACED, open_refresh
 
@@ -38,26 +38,21 @@ class Verified:
 def verify(spark: SparkSession, table: DynamicTable) -> Verified:
     """Computes the query again. Raises DYNAMIC_TABLE_NOT_VERIFIABLE if the table was never filled, its rows differ from run to run, or a
     table that it reads was replaced; STREAM_BUSY; and what Spark raises if VACUUM has taken files of those versions."""
-    catalog = catalog_of(spark)
     backing = DeltaTable(spark, table.backing.path)
     for _ in range(ATTEMPTS_MAX):
         latest = backing.latest()
-        state = catalog.by_uuid(spark, table.stream_id)
-        if state is None:
-            break
-        state = wait_until_free(spark, state)
+        state = wait_until_free(spark, hidden_stream(spark, table))
         if backing.latest().version == latest.version:  # else a refresh has committed in between
             return _compared(spark, table, state, backing.rows(latest))
     raise StreamqlError("STREAM_BUSY", f"other processes keep refreshing {table.name}", hint="run the statement again")
 
 
 def _compared(spark: SparkSession, table: DynamicTable, state: StreamState, rows: DataFrame) -> Verified:
-    assert isinstance(state.stream.source, QuerySource)
     if state.offset.initial:
         raise _not_verifiable(
             table, "it has not been refreshed since it was created, or since a table that it reads was replaced"
         )
-    opened = open_refresh(spark, state.stream.source)
+    opened = open_refresh(spark, query_of(state))
     if opened.whole.varies is not None:
         why = f"its query {REFUSED[opened.whole.varies]}, so its rows differ from run to run"
         raise _not_verifiable(
