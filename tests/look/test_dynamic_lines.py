@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 
 import pytest
 from rich.console import Console
 
-from streamql.cli.html.dag import dag, levels, rows_of
+from streamql.cli.html.dag import BEND, dag, levels, rows_of
 from streamql.cli.html.model import Report, Window
 from streamql.cli.html.page import render
 from streamql.cli.render import dynamic_lines
@@ -108,6 +109,29 @@ def test_levels() -> None:
     assert [found[f"dwh.{n}"] for n in names] == [1, 2, 3, 3, 4, 2]
     rows = rows_of(DYNAMIC, found)
     assert len({(found[n], rows[n]) for n in found}) == len(found)
+
+
+def test_no_edge_passes_behind_a_box() -> None:
+    """Else it looks like one edge to that table and another one from it."""
+    tables = [
+        dynamic("a", sources=("t", "u")),
+        dynamic("b", reads=("a",), sources=("t",)),
+        dynamic("c", reads=("a",)),
+        dynamic("d", reads=("b", "a"), sources=("t", "u")),
+        dynamic("e", reads=("d", "c")),
+    ]
+    columns = levels(tables)
+    rows = rows_of(tables, columns)
+    assert {node[:2] for node in rows if not isinstance(node, str)} == {
+        ("t", "b"), ("a", "d"), ("t", "d"), ("u", "d"), ("c", "e")
+    }  # fmt: skip
+    for column in range(max(columns.values()) + 1):
+        spans = sorted(
+            (row, row + 1) if isinstance(node, str) else (row + (1 - BEND) / 2, row + (1 + BEND) / 2)
+            for node, row in rows.items()
+            if (columns[node] if isinstance(node, str) else node[2]) == column
+        )
+        assert all(below <= above + 1e-9 for (_, below), (above, _) in pairwise(spans)), column
 
 
 def test_the_picture() -> None:

@@ -8,7 +8,9 @@ from streamql.cli.html.markup import Content, Markup, element, joined, title
 from streamql.cli.render import dynamic_lines, quantities
 from streamql.engine.dynamic.facts import DynamicFacts
 
-ROW, BOX_WIDTH, BOX_HEIGHT, GAP = 54, 220, 42, 90
+ROW, BOX_WIDTH, BOX_HEIGHT, GAP = 54, 220, 42, 70
+BEND = 0.4
+"""Rows that an edge takes where it passes a column."""
 HEAD = 24
 LETTERS_MAX = 29
 
@@ -25,21 +27,18 @@ CSS = {
 """The colours of states are those of streams."""
 
 
+Bend = tuple[str, str, int]
+"""A column that an edge passes between its start and its end: both names, and the column."""
+
+
 def dag(tables: Sequence[DynamicFacts], now_ms: int) -> Markup:
     """The whole picture. Columns: how many tables lie between a table and its farthest source."""
     by_name = {t.name: t for t in tables}
     columns = levels(tables)
     rows = rows_of(tables, columns)
     left = {name: (BOX_WIDTH + GAP) * column for name, column in columns.items()}
-    curves = [
-        _curve(
-            left[other] + BOX_WIDTH,
-            rows[other],
-            left[t.name],
-            rows[t.name],
-            f"{other} → {t.name}",
-            _edge_css(by_name, other, t),
-        )
+    edges = [
+        _edge(_points(other, t.name, columns, rows), f"{other} → {t.name}", _edge_css(by_name, other, t))
         for t in tables
         for other in (*t.reads, *t.sources)
     ]
@@ -50,10 +49,10 @@ def dag(tables: Sequence[DynamicFacts], now_ms: int) -> Markup:
         for name in columns
     ]
     width = max(left.values()) + BOX_WIDTH
-    height = HEAD + ROW * (1 + max(rows.values()))
+    height = HEAD + ROW * (1 + max(rows.values(), default=0))
     heads = [element("text", "source", x=0, y=14, class_="head")]
     heads += [element("text", "dynamic tables", x=BOX_WIDTH + GAP, y=14, class_="head")]
-    content: Sequence[Content] = [*heads, *curves, *boxes]
+    content: Sequence[Content] = [*heads, *edges, *boxes]
     return element(
         "svg",
         *content,
@@ -82,20 +81,49 @@ def levels(tables: Sequence[DynamicFacts]) -> dict[str, int]:
     return found
 
 
-def rows_of(tables: Sequence[DynamicFacts], columns: Mapping[str, int]) -> dict[str, float]:
-    """The row of each name: near the mean of what it reads, in a column at least one apart; sources in the order of their readers."""
+def rows_of(tables: Sequence[DynamicFacts], columns: Mapping[str, int]) -> dict[str | Bend, float]:
+    """The row of each name, and of each bend: near the mean of what is left of it, apart from the others of its column; sources in the
+    order of their names."""
     by_name = {t.name: t for t in tables}
-    rows: dict[str, float] = {}
+    edges = [(other, t.name) for t in tables for other in (*t.reads, *t.sources)]
+    bends = [(start, end, c) for start, end in edges for c in range(columns[start] + 1, columns[end])]
+    rows: dict[str | Bend, float] = {}
+
+    def before(node: str | Bend) -> list[float]:
+        """The rows of what the edges to a node come from, in the column left of it."""
+        if isinstance(node, str):
+            table = by_name.get(node)
+            starts = () if table is None else (*table.reads, *table.sources)
+            return [rows[_passes(other, node, columns[node] - 1, columns)] for other in starts]
+        return [rows[_passes(node[0], node[1], node[2] - 1, columns)]]
+
     for column in range(max(columns.values(), default=0) + 1):
-        wanted: dict[str, float] = {}
-        for name in sorted(n for n, c in columns.items() if c == column):
-            table = by_name.get(name)
-            below = [] if table is None else [rows[other] for other in (*table.reads, *table.sources)]
-            wanted[name] = sum(below) / len(below) if below else float(len(wanted))
-        last = -1.0
-        for name in sorted(wanted, key=lambda n: (wanted[n], n)):
-            last = rows[name] = max(wanted[name], last + 1)
+        nodes: list[str | Bend] = [*sorted(n for n, c in columns.items() if c == column)]
+        nodes += sorted({b for b in bends if b[2] == column})
+        wanted = {n: sum(r) / len(r) if (r := before(n)) else float(i) for i, n in enumerate(nodes)}
+        top = 0.0
+        for node in sorted(nodes, key=lambda n: (wanted[n], str(n))):
+            height = 1.0 if isinstance(node, str) else BEND
+            rows[node] = max(wanted[node], top + (height - 1) / 2)
+            top = rows[node] + (1 + height) / 2
     return rows
+
+
+def _passes(start: str, end: str, column: int, columns: Mapping[str, int]) -> str | Bend:
+    """Where an edge is in a column: at its start, or at a bend."""
+    return start if columns[start] == column else (start, end, column)
+
+
+def _points(
+    start: str, end: str, columns: Mapping[str, int], rows: Mapping[str | Bend, float]
+) -> list[tuple[float, float]]:
+    """The points of an edge, in pixels: it is level within a column, and a curve between two."""
+    points = []
+    for column in range(columns[start], columns[end] + 1):
+        node = end if column == columns[end] else _passes(start, end, column, columns)
+        left, middle = (BOX_WIDTH + GAP) * column, HEAD + rows[node] * ROW + BOX_HEIGHT / 2
+        points += [(float(left), middle), (float(left + BOX_WIDTH), middle)]
+    return points[1:-1]
 
 
 def _edge_css(by_name: Mapping[str, DynamicFacts], start: str, end: DynamicFacts) -> str:
@@ -132,7 +160,11 @@ def _box(left: float, row: float, name: str, lag: str, css: str, said: str) -> M
     )
 
 
-def _curve(start: float, row: float, end: float, end_row: float, said: str, css: str) -> Markup:
-    top, bottom, middle = HEAD + row * ROW + BOX_HEIGHT / 2, HEAD + end_row * ROW + BOX_HEIGHT / 2, (start + end) / 2
-    path = f"M{start:.0f},{top:.1f} C{middle:.1f},{top:.1f} {middle:.1f},{bottom:.1f} {end:.0f},{bottom:.1f}"
-    return joined(element("path", title(said), d=path, stroke_width=1.5, class_=f"edge {css}".strip()))
+def _edge(points: Sequence[tuple[float, float]], said: str, css: str) -> Markup:
+    """`points`: by twos the ends of the curves, which level lines join."""
+    path = ""
+    for (start, top), (end, bottom) in zip(points[::2], points[1::2], strict=True):
+        middle = (start + end) / 2
+        path += f"{'L' if path else 'M'}{start:.0f},{top:.1f} "
+        path += f"C{middle:.1f},{top:.1f} {middle:.1f},{bottom:.1f} {end:.0f},{bottom:.1f} "
+    return joined(element("path", title(said), d=path.strip(), stroke_width=1.5, class_=f"edge {css}".strip()))
