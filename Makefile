@@ -42,7 +42,7 @@ format: $(STAMP) ## Let ruff format the code and fix what it can
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-test: $(STAMP) ## All tests; one Spark session (2 GB) for each of the WORKERS
+test: $(STAMP) ## All tests; one Spark session (3 GB) for each of the WORKERS
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 test-all: $(STAMP) ## All tests, with every case of what make test samples: hours

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from tests.kafka.broker import Broker
 from tests.sample import IS_LONG, SEED
-from tests.small import FEW_TASKS, INTERPRETED, QUICK_JAVA
+from tests.small import FEW_TASKS, INTERPRETED, QUICK_JAVA, ROOM
 
 LONGEST_FIRST = (
     "histories/test_histories",
@@ -53,13 +53,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The embedded session over a directory of its own, small enough that two fit beside each other."""
     from streamql.sessions import session
 
+    memory = os.environ.get("STREAMQL_TEST_MEMORY", "3g")
     conf = {
         "spark.master": "local[2]",
-        "spark.driver.memory": os.environ.get("STREAMQL_TEST_MEMORY", "2g"),
-        "spark.driver.extraJavaOptions": QUICK_JAVA,
+        "spark.driver.memory": memory,
+        "spark.driver.extraJavaOptions": f"{QUICK_JAVA} -Xms{memory} {ROOM}",
         **FEW_TASKS,
         **dict(INTERPRETED),
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.adaptive.enabled": "false",  # planning anew for each shuffle takes a seventh of the time; tests/histories has it
         "spark.streamql.connectors": "kafka",  # a worker has one JVM: what happens without the jars is tested in processes of their own
         "spark.sql.codegen.cache.maxEntries": "5000",  # of 100, as for one job, Delta's own plans are forgotten all the time
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM makes as many tasks, thousands else

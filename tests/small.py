@@ -14,6 +14,9 @@ QUICK_JAVA = " ".join([*QUICK_JVM, CODE_CACHE])
 """Options of every Java that tests start: as JDK_JAVA_OPTIONS where it takes none of Spark's settings (a demo, a launcher, an executor).
 Compiling by C2 pays off only after minutes, and takes a core meanwhile."""
 
+ROOM = "-XX:NewRatio=1 -XX:MetaspaceSize=512m"
+"""Options of a Java that runs for an hour: it collects garbage less often, and does not collect classes."""
+
 SHORT_LIVED = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": QUICK_JAVA,
@@ -24,7 +27,11 @@ SHORT_LIVED = {
 INTERPRETED = (("spark.sql.codegen.wholeStage", "false"), ("spark.sql.codegen.factoryMode", "NO_CODEGEN"))
 """Compiling a plan takes longer than running it on a few thousand rows."""
 
-COMPILED = (("spark.sql.codegen.wholeStage", "true"), ("spark.sql.codegen.factoryMode", "FALLBACK"))
+COMPILED = (
+    ("spark.sql.codegen.wholeStage", "true"),
+    ("spark.sql.codegen.factoryMode", "FALLBACK"),
+    ("spark.sql.adaptive.enabled", "true"),
+)
 """Spark's own defaults, as in production."""
 
 SHORT_LIVED_ARGUMENTS = [word for key, value in SHORT_LIVED.items() for word in ("--conf", f"{key}={value}")]

@@ -42,7 +42,10 @@ object RefreshMerge {
   private def filtered(session: ClassicSession, merge: MergeIntoCommand, rows: Long): MergeIntoCommand = {
     // The rows are there, and are the same each time: Delta need not keep them as well.
     session.conf.set(DeltaSQLConf.MERGE_MATERIALIZE_SOURCE.key, DeltaSQLConf.MergeMaterializeSource.NONE)
-    val filter = if (rows <= FILTERED_ROWS_MAX) filterOf(session, merge, rows) else None
+    val filter =
+      if (rows == 0) Some(Literal.FalseLiteral) // no clause can act on a row
+      else if (rows <= FILTERED_ROWS_MAX) filterOf(session, merge, rows)
+      else None
     // Spark takes the size of a table's files for that of its rows, and would broadcast a table of ten million keys.
     if (filter.isEmpty) Seq(SQLConf.AUTO_BROADCASTJOIN_THRESHOLD, SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD).foreach(c => session.conf.set(c.key, "-1"))
     filter.fold(merge)(f => CurrentOrigin.withOrigin(merge.origin) { merge.copy(condition = And(f, merge.condition)) })
@@ -64,12 +67,9 @@ object RefreshMerge {
     }
     if (keys.isEmpty) None else session.withActive {
       val hashes = Dataset.ofRows(session, Project(Seq(Alias(new XxHash64(keys.map(_._2)), "hash")()), merge.source))
-      if (hashes.isEmpty) Some(Literal.FalseLiteral) // no clause can act on a row
-      else {
-        val bytes = new ByteArrayOutputStream()
-        hashes.stat.bloomFilter(col("hash"), rows, FALSE_POSITIVES).writeTo(bytes)
-        Some(BloomFilterMightContain(Literal(bytes.toByteArray), new XxHash64(keys.map(_._1))))
-      }
+      val bytes = new ByteArrayOutputStream()
+      hashes.stat.bloomFilter(col("hash"), rows, FALSE_POSITIVES).writeTo(bytes)
+      Some(BloomFilterMightContain(Literal(bytes.toByteArray), new XxHash64(keys.map(_._1))))
     }
   }
 
