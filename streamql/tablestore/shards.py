@@ -178,6 +178,14 @@ class ShardTree:
         return json.dumps(tree, separators=(",", ":"), ensure_ascii=False)
 
 
+@dataclass(frozen=True)
+class Followed:
+    """What was learnt of a table by following its metadata: its tree as of a version."""
+
+    version: int
+    tree: ShardTree
+
+
 def _shard(generation: Generation, number: int, last: int | None, earlier: Generation | None) -> Shard:
     parents = siblings = tuple[str, ...]()
     if earlier is not None:
@@ -251,6 +259,22 @@ def follow(start: int, metadata: Metadata, changes: Iterable[tuple[int, Metadata
     tree: ShardTree | None = None
     before: Metadata | None = None
     for version, now in versions:
+        tree = _step(tree, before, version, now, table)
+        before = now
+    return tree
+
+
+def follow_on(
+    known: Followed, changes: Sequence[tuple[int, Metadata]], latest: Metadata, table: str
+) -> ShardTree | None:
+    """Returns the shard tree at the end of a table's history, from one that is known. None, and raises: as `follow`.
+
+    `changes`: the versions after the known one that have other metadata, in their order. `latest`: the newest metadata.
+    """
+    check_readable(latest, table)
+    tree: ShardTree | None = known.tree
+    before: Metadata = {"id": known.tree.table_id}
+    for version, now in changes:
         tree = _step(tree, before, version, now, table)
         before = now
     return tree

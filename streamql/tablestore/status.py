@@ -10,11 +10,13 @@ the job, after a crash or not, exports the same versions: the same records in th
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from streamql.errors import StreamqlError
+from streamql.tablestore.shards import Followed, parse_tree
 from streamql.tablestore.windows import History, Slice, Window, check_retained, trimmed
 from streamql.times import DAY_MS, iso
 
@@ -33,7 +35,20 @@ JOB_TYPE = "DataxJobDesc"
 TTL_MS = 30 * DAY_MS
 """How long after its last change a row is valid, in milliseconds. DataX makes its status table with the same time to live."""
 
+TREE_TYPE = "ShardTree"
+"""The StatusType of shard trees, of which a stream has one. Its StatusValue is empty. It spares an export to follow the table's metadata
+from the beginning."""
+
+STATUS_TABLE = "tablestore.status_table."
+"""The property of a data table that names the id of a status table, which exports of it use. The status table's name follows."""
+
 FORMAT_VERSION = 1
+
+FILES_MAX = 16
+"""With more small files than this, a commit to the status table joins them."""
+
+SMALL_FILE_ROWS = 1000
+"""A file of the status table with up to so many rows is written anew if one of them is outdated. Of a larger one, half of them must be."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +65,14 @@ class StatusRow:
     def key(self) -> tuple[str, str, str]:
         """What a later row replaces this one by."""
         return (self.stream_id, self.status_type, self.status_value)
+
+
+@dataclass(frozen=True)
+class StatusFile:
+    """A data file of the status table. `path`: as the table's log has it."""
+
+    path: str
+    rows: tuple[StatusRow, ...]
 
 
 @dataclass(frozen=True)
@@ -135,6 +158,70 @@ def jobs_of(rows: Iterable[StatusRow], stream_id: str, now_ms: int, table: str) 
         if is_job and not is_expired(row, now_ms) and row.updated_ms >= newest.get(row.key, row).updated_ms:
             newest[row.key] = row
     return [_from_row(row, table) for row in newest.values()]
+
+
+def replaced(files: Sequence[StatusFile], added: Sequence[StatusRow], now_ms: int) -> tuple[list[str], list[StatusRow]]:
+    """Returns the paths of the files that a commit of rows to the status table removes, and the rows of the file that it adds.
+
+    Rows are outdated if they have expired, or if there is a newer one with their key. Outdated rows are left out of the file that is
+    added; all others of the removed files are in it. `added`: the newest rows of their keys.
+    """
+    newest: dict[tuple[str, str, str], StatusRow] = {}
+    for row in (*(row for file in files for row in file.rows), *added):
+        if row.updated_ms >= newest.get(row.key, row).updated_ms:
+            newest[row.key] = row
+    kept = {id(row) for row in newest.values() if not is_expired(row, now_ms)}
+    live = [[row for row in file.rows if id(row) in kept] for file in files]
+
+    def is_worth_it(file: StatusFile, rows: list[StatusRow]) -> bool:
+        outdated = len(file.rows) - len(rows)
+        return outdated > 0 and (len(file.rows) <= SMALL_FILE_ROWS or outdated * 2 >= len(file.rows))
+
+    chosen = {i for i, file in enumerate(files) if is_worth_it(file, live[i])}
+    small = {i for i, file in enumerate(files) if len(file.rows) <= SMALL_FILE_ROWS}
+    if len(small - chosen) > FILES_MAX:
+        chosen |= small
+    paths = [files[i].path for i in sorted(chosen)]
+    return paths, [*(row for i in sorted(chosen) for row in live[i]), *added]
+
+
+def tree_row(stream_id: str, followed: Followed, now_ms: int) -> StatusRow:
+    """Returns the row that keeps a stream's shard tree."""
+    return StatusRow(stream_id, TREE_TYPE, "", followed.tree.to_text(followed.version), now_ms)
+
+
+def followed_trees(rows: Iterable[StatusRow], table: str) -> list[Followed]:
+    """Returns the shard trees of all streams in the rows. A row that cannot be read is left out: it only spares work."""
+    found = []
+    for row in rows:
+        if row.status_type == TREE_TYPE:
+            with contextlib.suppress(StreamqlError):
+                tree = parse_tree(row.status, table)
+                if tree.written is not None:
+                    found.append(Followed(tree.written, replace(tree, written=None)))
+    return found
+
+
+def check_recorded(configuration: Mapping[str, str], status_table: str, status_id: str | None, table: str) -> None:
+    """Checks that the status table is the one that earlier exports of a table used. Raises STATUS_TABLE_INVALID.
+
+    `configuration`: the properties of the data table. `status_id`: the id of the status table. None: there is no such table.
+    """
+    key = recorded_key(status_table)
+    known = configuration.get(key)
+    if known is None or known == status_id:
+        return
+    what = "was dropped" if status_id is None else "was dropped and made anew"
+    raise StreamqlError(
+        "STATUS_TABLE_INVALID",
+        f"the status table {status_table} {what}: it knew where the exports of {table} ended, so a job might repeat or miss commits",
+        hint=f"ALTER TABLE {table} UNSET TBLPROPERTIES ('{key}') lets exports begin anew; or name another statusTable",
+    )
+
+
+def recorded_key(status_table: str) -> str:
+    """Returns the property of a data table that holds the id of a status table."""
+    return STATUS_TABLE + status_table.lower()
 
 
 def is_expired(row: StatusRow, now_ms: int) -> bool:

@@ -17,7 +17,7 @@ from tests.consume.child import dying
 from tests.small import INTERPRETED, SHORT_LIVED
 
 POINTS: dict[str, tuple[Any, str]] = {
-    "append": (StatusTable, "append"),
+    "append": (StatusTable, "write"),
     "records": (export_module, "records_of_commits"),
     "join": (write, "join_files"),
     "publish": (outputs, "publish"),

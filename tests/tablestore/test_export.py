@@ -89,18 +89,18 @@ def test_other_writers_write_the_same(shop: Shop, writer: str) -> None:
     )
     shop.job(isExportSequenceInfo=True)
     expected = shop.lines()
-    shop.run("DROP TABLE {s}.status")
+    other = {"statusTable": f"{shop.schema}.other_status", "isExportSequenceInfo": True}
     parameter = {"path": None, "table": f"{shop.schema}.out"} if writer == "delta" else {}
-    done = shop.job(writer=writer, parameter=parameter, isExportSequenceInfo=True)
+    done = shop.job(writer=writer, parameter=parameter, **other)
     assert sum(done.counts.values()) == len(expected)
     path = shop.directory / f"0-{TIME_MAX_MS}.{writer}"
     if writer == "csv":
         with path.open(newline="") as file:
             found: list[Any] = list(csv.DictReader(file))
         assert found == [{k: "" if v is None else str(v) for k, v in t.items()} for t in expected]
-        shop.job(writer=writer, isExportSequenceInfo=True)
+        shop.job(writer=writer, **other)
         return
-    again = shop.job(writer=writer, parameter=parameter, isExportSequenceInfo=True)
+    again = shop.job(writer=writer, parameter=parameter, **other)
     assert again.counts == done.counts
     frame = shop.spark.table(f"{shop.schema}.out") if writer == "delta" else shop.spark.read.parquet(str(path))
     rows = [row.asDict() for row in frame.orderBy("sequenceInfo").collect()]
@@ -108,7 +108,7 @@ def test_other_writers_write_the_same(shop: Shop, writer: str) -> None:
     if writer == "parquet":
         (path / "_streamql_export.json").write_text("{}")
         with pytest.raises(StreamqlError, match="is not the output of this job"):
-            shop.job(writer=writer, isExportSequenceInfo=True)
+            shop.job(writer=writer, **other)
 
 
 def test_nothing_is_written_of_no_commits(shop: Shop) -> None:
@@ -178,10 +178,10 @@ def test_the_command_runs_a_job_of_datax(shop: Shop, call: Call) -> None:
     try:
         code, out, err = call("--database", shop.schema, "export", str(file))
         assert code == 0, err
-        assert out.startswith("3 tuples (2 U, 1 DR) of versions 0 to 2 in 1 shard, from ")
+        assert out.startswith("3 tuples (2 U, 1 DR) of versions 0 to 3 in 1 shard, from ")
         assert err.startswith("not used: accessId, accessKey.")
         assert "secret" not in out + err
-        assert "exporting 3 commits (versions 0 to 2) of " in err
+        assert "exporting 4 commits (versions 0 to 3) of " in err
         assert len(target.read_text().splitlines()) == 3
         code, out, _ = call("--database", shop.schema, "-S", "export", str(file), "--output", "json")
         assert (code, json.loads(out)["U"], json.loads(out)["target"]) == (0, 2, str(target))

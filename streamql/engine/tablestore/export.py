@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from json import dumps, loads
@@ -18,18 +18,38 @@ from streamql.catalog.states import Owner
 from streamql.changes.record_rows import Records, no_records, records_of_commits
 from streamql.consume.claims.owner import is_dead, is_of_this_host, is_this_process, this_owner
 from streamql.engine.tablestore.failures import is_transient, translated
-from streamql.engine.tablestore.status_table import StatusRows, StatusTable, open_status_table
+from streamql.engine.tablestore.status_table import (
+    StatusRows,
+    StatusTable,
+    create_status_table,
+    find_status_table,
+    status_table_name,
+)
 from streamql.engine.tablestore.streams import open_stream
 from streamql.engine.tablestore.write import Counts, Output, write
 from streamql.errors import StreamqlError, counted
 from streamql.settings import LEASE, seconds
-from streamql.sources.table_stream import TableStream, slices
+from streamql.sources.table_stream import TableStream, recorded_stream, slices
 from streamql.tablestore import retries
 from streamql.tablestore.job import Job
 from streamql.tablestore.outputs import check_target, digest, summary
 from streamql.tablestore.records import tuple_columns
-from streamql.tablestore.status import JobStatus, begun, check_free, find_job, find_start, jobs_of
-from streamql.tablestore.windows import select
+from streamql.tablestore.shards import Followed
+from streamql.tablestore.status import (
+    JobStatus,
+    Start,
+    StatusRow,
+    begun,
+    check_free,
+    check_recorded,
+    find_job,
+    find_start,
+    followed_trees,
+    jobs_of,
+    recorded_key,
+    tree_row,
+)
+from streamql.tablestore.windows import Slice, select
 from streamql.times import now_ms
 
 ATTEMPTS_MAX = 100
@@ -103,16 +123,33 @@ class _Run:
         self.owner = dumps({"run": self.id, **asdict(this_owner(spark))}, sort_keys=True)
         self.lease_ms = int(seconds(spark, LEASE) * 1000)
         self.window = job.reader.window(str(spark.conf.get("spark.sql.session.timeZone")))
-        self.stream: TableStream = open_stream(spark, job.reader.data_table)
-        tuple_columns(
-            self.stream.tree.generations[-1].key, sequence_info=job.reader.sequence_info, table=str(self.stream.name)
+        status, rows = self._open_status()
+        self.stream: TableStream = open_stream(
+            spark, job.reader.data_table, followed_trees(rows, job.reader.data_table), is_only_read=True
         )
-        self.status: StatusTable = open_status_table(spark, job.reader.status_table)
+        self._check(status, rows)
+        self.status: StatusTable = status or create_status_table(spark, job.reader.status_table)
+        self.stream = recorded_stream(self.stream, {recorded_key(str(self.status.name)): self.status.table_id})
+
+    def _open_status(self) -> tuple[StatusTable | None, list[StatusRow]]:
+        """The status table and its rows. None: it does not exist yet."""
+        status = find_status_table(self.spark, self.job.reader.status_table)
+        return status, [] if status is None else status.read().rows
+
+    def _check(self, status: StatusTable | None, rows: Sequence[StatusRow]) -> None:
+        """Raises what is wrong with the job, before anything is written."""
+        reader, table = self.job.reader, str(self.stream.name)
+        tuple_columns(self.stream.tree.generations[-1].key, sequence_info=reader.sequence_info, table=table)
+        name = str(status_table_name(self.spark, reader.status_table))
+        check_recorded(self.stream.latest.configuration, name, None if status is None else status.table_id, table)
+        jobs = jobs_of(rows, self.stream.stream_id, now_ms(), name)
+        check_target(self.job.writer, ran_before=find_job(jobs, self.window) is not None)
+        find_start(jobs, self.window, self.stream.history, table)
 
     def begin(self) -> JobStatus:
         """Claims the job: chooses its commits, or those that an earlier run chose. Raises JOB_BUSY."""
         for _ in range(ATTEMPTS_MAX):
-            known = self.status.read(self.stream.stream_id)
+            known = self.status.read()
             jobs = jobs_of(known.rows, self.stream.stream_id, now_ms(), str(self.status.name))
             earlier = find_job(jobs, self.window)
             check_free(earlier, self.owner, _is_dead, now_ms(), self.lease_ms)
@@ -120,15 +157,20 @@ class _Run:
             start = find_start(jobs, self.window, self.stream.history, str(self.stream.name))
             versions = start.versions
             if versions is None:
-                versions = select(
-                    self.stream.commits_after(start.after), self.window, start.after, resumed=start.resumed
-                )
+                versions = self._select(start)
             row = begun(self.stream.stream_id, self.window, start, versions, self.owner, now_ms(), earlier)
-            if self.status.append(known, row.to_row()):
+            if self._write(known, row, begins=True):
                 again = "again " if earlier is not None and earlier.done_ms is not None else ""
                 self.tell(f"exporting {again}{_commits_text(row)} of {self.stream.name}, {self.window}")
                 return row
         raise self._contended()
+
+    def _select(self, start: Start) -> Slice:
+        """The commits of the window."""
+        after = start.after
+        if not start.resumed:
+            after = self.stream.version_at(self.window.start_ms, after) - 1
+        return select(self.stream.commits_after(after), self.window, after, resumed=start.resumed)
 
     def write(self, started: JobStatus) -> Counts:
         """Reads the records and writes the output."""
@@ -159,18 +201,23 @@ class _Run:
     def _update(self, started: JobStatus, change: Callable[[JobStatus], JobStatus]) -> JobStatus:
         """Changes the row of the job, which this process has claimed. Raises JOB_BUSY if another one has taken it over."""
         for _ in range(ATTEMPTS_MAX):
-            known = self.status.read(self.stream.stream_id)
+            known = self.status.read()
             found = find_job(jobs_of(known.rows, self.stream.stream_id, now_ms(), str(self.status.name)), self.window)
             check_free(found, self.owner, lambda _: False, now_ms(), self.lease_ms)
             made = change(found or started)
-            if self._append(known, made):
+            if self._write(known, made):
                 return made
         raise self._contended()
 
-    def _append(self, known: StatusRows, job: JobStatus) -> bool:
-        """A row that is not older than those before it, so that it counts."""
-        newest = max((row.updated_ms for row in known.rows if row.key == job.to_row().key), default=0)
-        return self.status.append(known, replace(job, updated_ms=max(job.updated_ms, newest)).to_row())
+    def _write(self, known: StatusRows, job: JobStatus, *, begins: bool = False) -> bool:
+        """Writes the row of the job, newer than the one before. `begins`: also the shards, from which later runs follow the table."""
+        key, now = job.to_row().key, now_ms()
+        newest = max((row.updated_ms for row in known.rows if row.key == key), default=-1)
+        rows = [replace(job, updated_ms=max(job.updated_ms, newest + 1)).to_row()]
+        if begins:
+            followed = Followed(self.stream.latest.version, self.stream.tree)
+            rows.append(tree_row(self.stream.stream_id, followed, now))
+        return self.status.write(known, rows, now)
 
     def _contended(self) -> StreamqlError:
         return StreamqlError(
