@@ -90,7 +90,7 @@ class ShardTree:
     """The generations of a stream. `first`: the first version whose changes are recorded.
 
     `generations` is empty until the table declares a primary key. `written`: the version that the property was read from, or is to be
-    written as. None: it was computed. `is_guess`: `first` is where the log begins now; an earlier process may have known better.
+    written as. None: it was computed. `is_guess`: `first` is where the log begins now; an earlier process may have seen more of the log.
     """
 
     table_id: str
@@ -180,7 +180,7 @@ class ShardTree:
 
 @dataclass(frozen=True)
 class Followed:
-    """What was learnt of a table by following its metadata: its tree as of a version."""
+    """The shard tree of a table as of a version, computed from the metadata of the versions before."""
 
     version: int
     tree: ShardTree
@@ -240,7 +240,7 @@ def shard_count(configuration: Mapping[str, str], table: str) -> int:
 def recorded(metadata: Metadata, table: str) -> ShardTree | None:
     """Returns the tree that a version's property holds. None: it has none, or that of another table, of which this one is a copy.
 
-    Raises INVALID_PROPERTY. `written` tells from which version on `follow` is to be given the metadata.
+    Raises INVALID_PROPERTY. `follow` needs the metadata of the versions from `written` on.
     """
     text = _configuration(metadata).get(SHARDS)
     tree = None if text is None else parse_tree(text, table)

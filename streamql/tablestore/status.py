@@ -36,8 +36,8 @@ TTL_MS = 30 * DAY_MS
 """How long after its last change a row is valid, in milliseconds. DataX makes its status table with the same time to live."""
 
 TREE_TYPE = "ShardTree"
-"""The StatusType of shard trees, of which a stream has one. Its StatusValue is empty. It spares an export to follow the table's metadata
-from the beginning."""
+"""The StatusType of shard trees. A stream has one such row, whose StatusValue is empty. With it, an export need not follow the table's
+metadata from the beginning."""
 
 STATUS_TABLE = "tablestore.status_table."
 """The property of a data table that names the id of a status table, which exports of it use. The status table's name follows."""
@@ -80,9 +80,9 @@ class JobStatus:
     """A job: the export of a window of a stream.
 
     `versions`: the commits that it exports, in every run. `resumed`: it continues a finished job, so it skips no commit. `owner`: the
-    process that runs it. None: none does. `done_ms`: when a run finished first. None: none has. `updated_ms`: the last sign of life.
-    `is_early`: it ran before the start of its window and found nothing. Then its end is no position to continue at, and its next run
-    looks again. `counts`: how many tuples of each opType the last finished run wrote.
+    process that runs it. None: no process does. `done_ms`: when a run finished first. None: no run has. `updated_ms`: the last heartbeat.
+    `is_early`: it ran before the start of its window and found no commit. No job continues at its end, and its next run looks for commits
+    again. `counts`: how many tuples of each opType the last finished run wrote.
     """
 
     stream_id: str
@@ -101,7 +101,7 @@ class JobStatus:
         return replace(self, owner=None, done_ms=done_ms, updated_ms=now_ms, counts=dict(counts))
 
     def alive(self, now_ms: int) -> JobStatus:
-        """Returns the status with a new sign of life of its owner."""
+        """Returns the status with a new heartbeat of its owner."""
         return replace(self, updated_ms=now_ms)
 
     def to_row(self) -> StatusRow:
@@ -124,7 +124,7 @@ class JobStatus:
 
 @dataclass(frozen=True)
 class Start:
-    """Where a job begins. `after`: the version before the first one to look at. `resumed`: skip none of them (`windows.select`).
+    """Where a job begins. `after`: the version before the first one to read. `resumed`: the job skips no commit (`windows.select`).
 
     `versions`: what an earlier run of the job exports, so that this one exports the same. None: this is its first run.
     """
@@ -225,7 +225,7 @@ def recorded_key(status_table: str) -> str:
 
 
 def is_expired(row: StatusRow, now_ms: int) -> bool:
-    """Whether a row may be deleted, and is ignored until it is."""
+    """Whether a row has expired: it is ignored, and may be deleted."""
     return row.updated_ms + TTL_MS <= now_ms
 
 
@@ -262,9 +262,10 @@ def find_job(jobs: Iterable[JobStatus], window: Window) -> JobStatus | None:
 def find_start(jobs: Sequence[JobStatus], window: Window, history: History, table: str) -> Start:
     """Returns where the job of a window begins.
 
-    An earlier run of it tells. Else a finished job tells that ended at the start of the window; of several, the one that read least, so
-    that no record is left out. Else the job begins with the first record that is there and skips older ones; finished jobs of earlier
-    times tell which commits need not be looked at. Raises STREAM_STALE, which names the earliest time, if records of it are gone.
+    A job that ran before begins where it began then. Otherwise it continues where a finished job ended whose window ends at the start of
+    this one. If there are several, it takes the one that read least, so that no record is left out. Otherwise it begins with the first
+    record that is there and skips older ones; it need not look at commits that finished jobs of earlier windows exported. Raises
+    STREAM_STALE, which names the earliest time, if records of the window are gone.
     """
     earlier = find_job(jobs, window)
     if earlier is not None and not earlier.is_early:
@@ -291,8 +292,8 @@ def check_free(
 ) -> None:
     """Checks that no other process runs a job. Raises JOB_BUSY.
 
-    `is_dead`: whether a process has ended. None: that cannot be told here, and it counts as dead when it gave no sign of life for
-    `lease_ms`. Times are in milliseconds.
+    `is_dead`: whether a process has ended. None: it is unknown, and the process counts as dead after `lease_ms` without a heartbeat. Times
+    are in milliseconds.
     """
     if job is None or job.owner is None or job.owner == owner:
         return
@@ -312,7 +313,7 @@ def begun(
 ) -> JobStatus:
     """Returns the status to write before the first record is read. `earlier`: the job's status. None: it has none.
 
-    `versions`: what `windows.select` chose. If `start` has versions, they count.
+    `versions`: what `windows.select` chose. It is not used if `start` has versions.
     """
     if start.versions is not None and earlier is not None:
         return replace(earlier, owner=owner, updated_ms=now_ms)

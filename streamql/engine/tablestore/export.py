@@ -5,6 +5,7 @@ Each step can be repeated. A run that was killed leaves a status row and maybe h
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -55,6 +56,9 @@ from streamql.times import now_ms
 ATTEMPTS_MAX = 100
 """How often a row of the status table is written again after other processes wrote theirs."""
 
+_VERSION = re.compile(r"^version (\d+) has ")
+"""The version that violates the primary key, in the message of PRIMARY_KEY_VIOLATED."""
+
 Tell = Callable[[str], None]
 
 
@@ -72,9 +76,10 @@ class Exported:
 def export(spark: SparkSession, job: Job, tell: Tell | None = None) -> Exported:
     """Runs a job: exports the commits of its window. Run again, it exports the same commits to the same output.
 
-    `tell`: is called with a line of text at each step, and before a retry. None: nothing is called. Raises INVALID_JOB, TABLE_NOT_FOUND,
-    CHANGE_TRACKING_DISABLED, PRIMARY_KEY_NOT_DECLARED, PRIMARY_KEY_VIOLATED, STATUS_TABLE_INVALID, JOB_BUSY, STREAM_STALE, OUTPUT_EXISTS,
-    OUTPUT_NOT_WRITABLE, and others; then nothing is at the target that was not there before.
+    `tell`: is called with a line of text at each step, and before a retry. None: no progress is reported.
+
+    Raises INVALID_JOB, TABLE_NOT_FOUND, CHANGE_TRACKING_DISABLED, PRIMARY_KEY_NOT_DECLARED, PRIMARY_KEY_VIOLATED, STATUS_TABLE_INVALID,
+    JOB_BUSY, STREAM_STALE, OUTPUT_EXISTS, OUTPUT_NOT_WRITABLE, and others. If it raises, the target is as it was before.
     """
     say = tell or (lambda _: None)
     run = _Run(spark, job, say)
@@ -100,7 +105,7 @@ def _exported(run: _Run, job: Job, say: Tell) -> Exported:
         known = translated(e, str(run.stream.name)) if isinstance(e, Exception) else None
         if known is None:
             raise
-        raise known from e
+        raise run.with_hint(known) from e
     done = run.finish(started, counts)
     shards = run.shards_of(done)
     return Exported(done, counts, shards, job.writer.target, summary(done, counts, shards, job.writer))
@@ -192,7 +197,7 @@ class _Run:
         return self._update(started, lambda known: known.finished(counts, now_ms()))
 
     def release(self, started: JobStatus) -> None:
-        """Notes that no process runs the job, after a failure. A failure of this is not told: the lease expires."""
+        """Notes that no process runs the job, after a failure. If this fails too, the lease expires."""
         try:
             self._update(started, lambda known: replace(known, owner=None, updated_ms=now_ms()))
         except Exception:
@@ -228,14 +233,14 @@ class _Run:
 
     @contextmanager
     def heartbeat(self, started: JobStatus) -> Iterator[None]:
-        """While it lasts, the status table shows that this process is alive, four times a lease."""
+        """Writes a heartbeat to the status table four times a lease, until the block ends."""
         stop = threading.Event()
 
         def beat() -> None:
             while not stop.wait(max(0.2, self.lease_ms / 4000)):
                 try:
                     self._update(started, lambda known: known.alive(now_ms()))
-                except Exception:  # a missed beat does no harm: the lease says only when others may run the job
+                except Exception:  # the lease lasts for four beats
                     continue
 
         thread = threading.Thread(target=beat, name="streamql-export", daemon=True)
@@ -245,6 +250,22 @@ class _Run:
         finally:
             stop.set()
             thread.join()
+
+    def with_hint(self, error: StreamqlError) -> StreamqlError:
+        """Returns the error; if a commit violates the primary key, with the times of jobs that leave the commit out. A job that is run
+        again exports the same commits, so it would fail again."""
+        found = _VERSION.search(error.message)
+        if error.code != "PRIMARY_KEY_VIOLATED" or found is None:
+            return error
+        version = int(found.group(1))
+        time_ms = self.stream.commits(version - 1, version)[0].time_ms
+        return StreamqlError(
+            error.code,
+            error.message,
+            hint=f'correct the table, and write two jobs that leave version {version} out: one with "endTimestampMillis": {time_ms}, '
+            f"and one with a startTimestampMillis after the correction",
+            version=version,
+        )
 
     def shards_of(self, done: JobStatus) -> int:
         """How many shards the commits of a job have."""

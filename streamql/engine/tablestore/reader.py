@@ -72,7 +72,7 @@ class StreamDescription:
 @dataclass(frozen=True)
 class Page:
     """Records of a shard in their order, and the iterator behind them. No records, and an iterator: all records so far were read.
-    `next_iterator` None: the shard is closed, and was read to its end. `key_names`: the columns of the records' keys."""
+    `next_iterator` None: the shard is closed and was read to its end. `key_names`: the columns of the records' keys."""
 
     records: tuple[Record, ...]
     next_iterator: str | None
