@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,6 +101,21 @@ def test_expired_rows_are_deleted_and_those_of_others_stay(ready: Shop) -> None:
     ]
     assert sorted(found) == [("one", now), ("other", now), ("two", now)]
     assert len(rows_of(ready)) == 5, "the job's row and its stream's are there"
+
+
+def test_a_status_table_whose_directory_is_taken(ready: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process that makes the table has its directory first, and its name later; or it was killed in between."""
+    ready.run("CREATE TABLE {s}.model (a INT) USING delta")
+    location = ready.spark.sql(f"DESCRIBE DETAIL {ready.schema}.model").collect()[0]["location"]
+    taken = Path(location.removeprefix("file:")).with_name("status") / "part"
+    taken.parent.mkdir()
+    taken.touch()
+    monkeypatch.setattr(module, "CREATION_PAUSE_SECONDS", 0.01)
+    with pytest.raises(StreamqlError, match="cannot be made: ") as e:
+        ready.job()
+    assert e.value.code == "STATUS_TABLE_INVALID"
+    monkeypatch.setattr(module.time, "sleep", lambda _: taken.unlink(missing_ok=True))
+    assert sum(ready.job().counts.values()) == 4
 
 
 @pytest.mark.parametrize("what", ["DROP TABLE {s}.status", "CREATE OR REPLACE"])

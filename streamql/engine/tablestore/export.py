@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from streamql.catalog.states import Owner
 from streamql.changes.record_rows import Records, no_records, records_of_commits
 from streamql.consume.claims.owner import is_dead, is_of_this_host, is_this_process, this_owner
+from streamql.delta.jvm import activate
 from streamql.engine.tablestore.failures import is_transient, translated
 from streamql.engine.tablestore.status_table import (
     StatusRows,
@@ -81,6 +82,7 @@ def export(spark: SparkSession, job: Job, tell: Tell | None = None) -> Exported:
     Raises INVALID_JOB, TABLE_NOT_FOUND, CHANGE_TRACKING_DISABLED, PRIMARY_KEY_NOT_DECLARED, PRIMARY_KEY_VIOLATED, STATUS_TABLE_INVALID,
     JOB_BUSY, STREAM_STALE, OUTPUT_EXISTS, OUTPUT_NOT_WRITABLE, and others. If it raises, the target is as it was before.
     """
+    activate(spark)  # a thread that a user started has no session, without which Spark cannot plan CREATE TABLE AS
     say = tell or (lambda _: None)
     run = _Run(spark, job, say)
     _running.add(run.id)

@@ -6,12 +6,15 @@ A change of a row is one small commit, which removes the file with the row befor
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from streamql.delta import neutral
+from streamql.delta.jvm import sentence
 from streamql.delta.log import Json
 from streamql.delta.names import look_up, qualify, schema_exists
 from streamql.delta.table import DeltaTable, Snapshot
@@ -22,6 +25,9 @@ from streamql.names import Name
 from streamql.tablestore.status import COLUMNS, StatusFile, StatusRow, check_columns, replaced
 
 _TYPES = {"long": "bigint"}
+
+CREATIONS_MAX, CREATION_PAUSE_SECONDS = 20, 0.25
+"""How often a status table is looked for, and made again, if making it fails."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,8 @@ def status_table_name(spark: SparkSession, text: str) -> Name:
 
 
 def create_status_table(spark: SparkSession, text: str) -> StatusTable:
-    """Makes a status table, if no other process has made it, and returns it. Raises SCHEMA_NOT_FOUND, and what `find_status_table` does."""
+    """Makes a status table, unless another process makes it, and returns it. Raises SCHEMA_NOT_FOUND, STATUS_TABLE_INVALID if it cannot be
+    made, and SYNTAX_ERROR."""
     name = status_table_name(spark, text)
     if not schema_exists(spark, name.catalog, name.schema):
         raise StreamqlError(
@@ -116,13 +123,23 @@ def create_status_table(spark: SparkSession, text: str) -> StatusTable:
             hint=f"CREATE SCHEMA {name.schema}",
         )
     columns = ", ".join(f"{column} {data_type.upper()}" for column, data_type in COLUMNS)
-    neutral.run(spark, f"CREATE TABLE IF NOT EXISTS {name.sql} ({columns}) USING delta")
-    made = find_status_table(spark, text)
-    if made is None:
-        raise StreamqlError(
-            "STATUS_TABLE_INVALID", f"the status table {name} was dropped after it was made", hint="run the job again"
-        )
-    return made
+    refused: AnalysisException | None = None
+    for _ in range(CREATIONS_MAX):
+        try:
+            neutral.run(spark, f"CREATE TABLE IF NOT EXISTS {name.sql} ({columns}) USING delta")
+        except (
+            AnalysisException
+        ) as e:  # another process makes the table: its directory is there, and its name is not yet
+            refused = e
+            time.sleep(CREATION_PAUSE_SECONDS)
+        made = find_status_table(spark, text)
+        if made is not None:
+            return made
+    raise StreamqlError(
+        "STATUS_TABLE_INVALID",
+        f"the status table {name} cannot be made: {'it was dropped' if refused is None else sentence(refused)}",
+        hint="name another statusTable",
+    ) from refused
 
 
 def check(snapshot: Snapshot, name: Name) -> None:
