@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -241,6 +242,45 @@ def test_what_is_refused(shop: Shop) -> None:
     assert text == refused(shop, "PRIMARY_KEY_VIOLATED"), "the job is free again"
     (shop.directory / "there").write_text("x")
     refused(shop, "OUTPUT_EXISTS", 5, parameter={"path": str(shop.directory / "there")})
+
+
+def test_a_commit_that_violates_the_key_is_left_out_by_two_jobs(shop: Shop) -> None:
+    shop.orders()
+    shop.run("INSERT INTO {s}.orders VALUES (1, 'a', 1)", "INSERT INTO {s}.orders VALUES (2, 'b', 1), (2, 'c', 1)")
+    hint = refused(shop, "PRIMARY_KEY_VIOLATED")
+    shop.run("DELETE FROM {s}.orders WHERE city = 'c'")
+    assert refused(shop, "PRIMARY_KEY_VIOLATED") == hint, "the job exports the same versions"
+    version = open_stream(shop.spark, f"{shop.schema}.orders").latest.version
+    corrected = shop.time_ms(version) + 1
+    shop.run("UPDATE {s}.orders SET city = 'd'")
+    found = re.search(r'"endTimestampMillis": (\d+)', hint)
+    assert found is not None
+    end = int(found.group(1))
+    shop.job(0, end)
+    assert [t[:1] for t in short(shop.lines(0, end))] == [(1,)] * 3
+    shop.job(corrected)
+    assert [t[:3] for t in short(shop.lines(corrected))] == [(1, "city", "d"), (2, "city", "d")]
+
+
+def test_a_key_that_is_renamed_is_exported_by_two_jobs(shop: Shop) -> None:
+    shop.orders()
+    shop.run(
+        "ALTER TABLE {s}.orders SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+        "INSERT INTO {s}.orders VALUES (1, 'a', 1)",
+        "ALTER TABLE {s}.orders RENAME COLUMN id TO nr",
+    )
+    assert "SET TBLPROPERTIES ('tablestore.primary_key' = '…')" in refused(shop, "INVALID_PROPERTY")
+    shop.run(
+        "ALTER TABLE {s}.orders SET TBLPROPERTIES ('tablestore.primary_key' = 'nr')",
+        "INSERT INTO {s}.orders VALUES (2, 'b', 2)",
+    )
+    found = re.search(r'"endTimestampMillis": (\d+).*"startTimestampMillis": \1$', refused(shop, "INVALID_PROPERTY"))
+    assert found is not None
+    cut = int(found.group(1))
+    shop.job(0, cut)
+    assert {t["id"] for t in shop.lines(0, cut)} == {1}
+    shop.job(cut)
+    assert {t["nr"] for t in shop.lines(cut)} == {2}
 
 
 def test_a_window_before_the_history_is_named(shop: Shop, spark: SparkSession) -> None:

@@ -104,13 +104,20 @@ def _exported(run: _Run, job: Job, say: Tell) -> Exported:
             )
     except BaseException as e:
         run.release(started)
-        known = translated(e, str(run.stream.name)) if isinstance(e, Exception) else None
+        known = _known(e, str(run.stream.name))
         if known is None:
             raise
-        raise run.with_hint(known) from e
+        raise run.with_hint(known) from (None if known is e else e)
     done = run.finish(started, counts)
     shards = run.shards_of(done)
     return Exported(done, counts, shards, job.writer.target, summary(done, counts, shards, job.writer))
+
+
+def _known(error: BaseException, table: str) -> StreamqlError | None:
+    """The error as one of streamql. None: it is not one."""
+    if isinstance(error, StreamqlError):
+        return error
+    return translated(error, table) if isinstance(error, Exception) else None
 
 
 _running: set[str] = set()
@@ -254,20 +261,20 @@ class _Run:
             thread.join()
 
     def with_hint(self, error: StreamqlError) -> StreamqlError:
-        """Returns the error; if a commit violates the primary key, with the times of jobs that leave the commit out. A job that is run
-        again exports the same commits, so it would fail again."""
-        found = _VERSION.search(error.message)
-        if error.code != "PRIMARY_KEY_VIOLATED" or found is None:
+        """Returns the error. If a commit violates the primary key or the key changes, the hint has the times of two jobs that can be run: a
+        job that is run again exports the same commits, so it would fail again."""
+        found = _VERSION.search(error.message) if error.code == "PRIMARY_KEY_VIOLATED" else None
+        version = int(found.group(1)) if found is not None else error.facts.get("version")
+        if error.code not in ("PRIMARY_KEY_VIOLATED", "INVALID_PROPERTY") or not isinstance(version, int):
             return error
-        version = int(found.group(1))
         time_ms = self.stream.commits(version - 1, version)[0].time_ms
-        return StreamqlError(
-            error.code,
-            error.message,
-            hint=f'correct the table, and write two jobs that leave version {version} out: one with "endTimestampMillis": {time_ms}, '
-            f"and one with a startTimestampMillis after the correction",
-            version=version,
+        first = f'write two jobs: one with "endTimestampMillis": {time_ms}, and one with '
+        hint = (
+            f'{first}"startTimestampMillis": {time_ms}'
+            if found is None
+            else f"correct the table, and {first}a startTimestampMillis after the correction; they leave version {version} out"
         )
+        return StreamqlError(error.code, error.message, hint=hint, version=version)
 
     def shards_of(self, done: JobStatus) -> int:
         """How many shards the commits of a job have."""
