@@ -225,7 +225,7 @@ def _tuples(spark: SparkSession, state: StreamState, source: OpenSource, interva
             hint="consume it once if it shows initial rows; else CREATE STREAM … ON TABLE …, in the mode STANDARD",
         )
     versions = interval.versions
-    stream = stream_at(spark, source.ref.name, source.table, source.snapshot, is_only_read=True)
+    stream = stream_at(spark, source.ref.name, source.table, source.snapshot)
     return tuples_between(stream, versions.after, versions.through).withColumn(_CHANGE_TYPE, F.lit("INSERT"))
 
 

@@ -60,9 +60,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 NO_STREAM = ""
 """The token of what reads no stream and moves none: a change query, or a stream that is asked for its columns."""
 
-NO_STATEMENT = ""
-"""Stands for the statement of a function's call, which is not known."""
-
 _ACCESS = constants("access")
 _FUNCTIONS = constants("functions")
 
@@ -233,7 +230,7 @@ class Handler:
         return scala(spark).Plans.follower(analyzed(reading.frame), reading.token)
 
     @guarded
-    def function(self, jsession: JavaObject, name: str, arguments: Sequence[Any]) -> JavaObject:
+    def function(self, jsession: JavaObject, name: str, arguments: Sequence[Any], pin: str) -> JavaObject:
         """stream_has_data, stream_table_timestamp: a value; the others are relations."""
         spark = self._session(jsession)
         values = list(arguments)
@@ -241,7 +238,7 @@ class Handler:
             changes = changes_of(spark, values)
             return scala(spark).Plans.streamRead(analyzed(changes), NO_STREAM, visible_columns(changes))
         if name == _FUNCTIONS["records"]:
-            return self._records(spark, values)
+            return self._records(spark, values, pin)
         if name == _FUNCTIONS["refresh"]:
             reading = refresh_reading(spark, values)
             return scala(spark).Plans.refresh(analyzed(reading.frame), reading.token, reading.visible)
@@ -257,16 +254,16 @@ class Handler:
         frame = backlog_frame(spark, state)
         return analyzed(frame if name == _FUNCTIONS["backlog"] else frame.select("has_data"))
 
-    def _records(self, spark: SparkSession, arguments: Sequence[Any]) -> JavaObject:
+    def _records(self, spark: SparkSession, arguments: Sequence[Any], pin: str) -> JavaObject:
         """The node for the 6-tuples of a stream, which moves it, or of a table."""
         state = stream_named(spark, arguments)
         if state is None:
             records = records_relation(spark, arguments)
             return scala(spark).Plans.streamRead(analyzed(records), NO_STREAM, len(records.columns))
-        reading = read_stream(spark, state, self._seen(spark, state, NO_STATEMENT), form=ReadForm.RECORDS)
-        block = transactions.current(spark)
-        if block is not None:
-            block.pin(state.stream.uuid, reading.interval, NO_STATEMENT, False)
+        reading = read_stream(spark, state, self._seen(spark, state, pin), form=ReadForm.RECORDS)
+        pinned = self._pin(spark, state, Pin(reading.interval, pin))
+        if pinned != reading.interval:
+            reading = read_stream(spark, state, pinned, form=ReadForm.RECORDS)
         return scala(spark).Plans.streamRead(analyzed(reading.frame), reading.token, reading.visible)
 
     @guarded

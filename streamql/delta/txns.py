@@ -63,10 +63,10 @@ def fence(spark: SparkSession, path: str, app_id: str, number: int, at_least: in
     return None if answer is None else int(answer)
 
 
-def set_property(spark: SparkSession, table: DeltaTable, base: Snapshot, key: str, value: str) -> int | None:
-    """Sets a table property on top of a version. Returns the version that it made. None: another process changed the metadata since, or
+def set_properties(spark: SparkSession, table: DeltaTable, base: Snapshot, properties: Mapping[str, str]) -> int | None:
+    """Sets table properties on top of a version. Returns the version that it made. None: another process changed the metadata since, or
     committed what conflicts: read again."""
-    version = scala(spark).Properties.set(base.handle, table.reader.log(), key, value)
+    version = scala(spark).Properties.set(base.handle, table.reader.log(), json.dumps(dict(properties)))
     return None if version is None else int(version)
 
 
@@ -126,9 +126,15 @@ class EventLog:
         version = self._log.commit(base, event)
         return None if version is None else int(version)
 
-    def append(self, base: JavaObject, rows: Sequence[Mapping[str, Any]]) -> bool:
-        """Appends rows on top of `base`: a compare-and-set on the whole table. False: another process appended since."""
-        return self._log.append(base, json.dumps(list(rows))) is not None
+    def rows(self, snapshot: JavaObject) -> list[tuple[str, list[Json]]]:
+        """Returns the rows of each file of a snapshot, by the file's path. For tables of few rows of text and integers: the driver reads
+        them, without a Spark job if the files are few. A NULL is a column that is absent."""
+        return [(file["path"], file["rows"]) for file in json.loads(self._log.rows(snapshot))]
+
+    def replace(self, base: JavaObject, paths: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bool:
+        """Removes files and adds rows on top of `base`: a compare-and-set on the whole table. False: another process committed since;
+        nothing was changed."""
+        return self._log.replace(base, json.dumps(list(paths)), json.dumps(list(rows))) is not None
 
     def replace_columns(self, base: JavaObject, ddl: str) -> bool:
         """Gives the table other columns, on top of `base`; its rows stay. False: a commit came in between, nothing was changed."""

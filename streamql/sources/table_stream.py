@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,12 +17,12 @@ from streamql.changes.schema import fields
 from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.neutral import neutral
 from streamql.delta.table import DeltaTable, Snapshot
-from streamql.delta.txns import set_property
+from streamql.delta.txns import set_properties
 from streamql.errors import StreamqlError
 from streamql.names import Name
 from streamql.sources.table import TRACKING_LINE
 from streamql.tablestore.keys import declared
-from streamql.tablestore.shards import SHARDS, Metadata, ShardTree, follow, needs_writing, recorded
+from streamql.tablestore.shards import SHARDS, Followed, Metadata, ShardTree, follow, follow_on, needs_writing, recorded
 from streamql.tablestore.windows import History
 
 ATTEMPTS_MAX = 20
@@ -33,15 +35,35 @@ SLICE_ROWS = 250_000
 """How many changed rows a slice has about. A slice of a shard is one task and one file."""
 
 
+METADATA_COMMITS_MAX = 1000
+"""How many commits are read at most to learn a version's metadata, before Delta is asked to reconstruct the version."""
+
+
+@dataclass(frozen=True)
+class MetadataLog:
+    """The metadata of a table's versions from `start` on. `metadata`: that of `start`. None: it is unknown. `changes`: the later versions
+    that have other metadata, in their order."""
+
+    start: int
+    metadata: Metadata | None
+    changes: Sequence[tuple[int, Metadata]]
+
+    def at(self, version: int) -> Metadata | None:
+        """Returns the metadata of a version. None: it is unknown."""
+        earlier = [metadata for changed, metadata in self.changes if changed <= version]
+        return earlier[-1] if earlier else self.metadata if version >= self.start else None
+
+
 @dataclass(frozen=True)
 class TableStream:
-    """The stream of a table, as of the table's version `latest`."""
+    """The stream of a table, as of the table's version `latest`. `metadata`: what is known of the metadata of versions."""
 
     spark: SparkSession
     name: Name
     table: DeltaTable
     latest: Snapshot
     tree: ShardTree
+    metadata: MetadataLog
 
     @property
     def stream_id(self) -> str:
@@ -68,6 +90,20 @@ class TableStream:
             yield from self.commits(after, through)
             after = through
 
+    def version_at(self, time_ms: int, after: int) -> int:
+        """Returns the first version after `after` that was committed at or after a time, in milliseconds since 1970. The version behind
+        `latest`: none was.
+
+        If the table has in-commit timestamps, which always grow, it reads a few commits; else those up to the version.
+        """
+        configuration = self.latest.configuration
+        began = int(configuration.get("delta.inCommitTimestampEnablementVersion", 0))
+        if configuration.get("delta.enableInCommitTimestamps") != "true" or after + 1 < began:
+            return next((c.version for c in self.commits_after(after) if c.time_ms >= time_ms), self.latest.version + 1)
+        return bisect_left(
+            range(self.latest.version + 1), time_ms, lo=after + 1, key=lambda v: self.commits(v - 1, v)[0].time_ms
+        )
+
     def section(self, first: int, last: int) -> commit_rows.History:
         """Returns the commits `first` to `last` for reading their changes. Raises STREAM_STALE if one is gone."""
         commits = self._read(first - 1, last, files=True)
@@ -80,15 +116,26 @@ class TableStream:
         """The metadata before a version. None: the version made the table, or replaced another one."""
         if first == 0:
             return None
-        if commit.metadata is None:
-            try:
-                return self.table.at(first - 1).metadata
-            except (
-                StreamqlError
-            ):  # log cleanup may have taken it a moment ago; the version behind the commit has the same
-                return self.table.at(first).metadata
-        before = self.table.at(first - 1).metadata if first > self.tree.first else self._metadata_or_none(first - 1)
+        before = self._metadata_at(first - 1)
+        if (
+            commit.metadata is None
+        ):  # log cleanup may have taken the version a moment ago; the one behind the commit has the same
+            return before if before is not None else self.table.at(first).metadata
+        if before is None and first > self.tree.first:
+            raise self.table.stale(first - 1)
         return before if before is not None and before["id"] == self.tree.table_id else None
+
+    def _metadata_at(self, version: int) -> Metadata | None:
+        """The metadata of a version. None: its log is gone."""
+        known = self.metadata.at(version)
+        if known is not None:
+            return known
+        start = self.metadata.start
+        if self.metadata.metadata is not None and version < start <= version + METADATA_COMMITS_MAX:
+            with contextlib.suppress(StreamqlError):
+                if all(commit.metadata is None for commit in self.commits(version, start)):
+                    return self.metadata.metadata
+        return self._metadata_or_none(version)
 
     def _metadata_or_none(self, version: int) -> Metadata | None:
         try:
@@ -104,40 +151,59 @@ class TableStream:
 
 
 def stream_at(
-    spark: SparkSession, name: Name, table: DeltaTable, latest: Snapshot | None = None, *, is_only_read: bool
+    spark: SparkSession,
+    name: Name,
+    table: DeltaTable,
+    latest: Snapshot | None = None,
+    known: Sequence[Followed] = (),
 ) -> TableStream:
-    """Returns the stream of a table. Writes the property of shards if that is missing or outdated, unless `is_only_read`: then the shards
-    are computed from what is left of the log. `latest`: the table's newest version. None: it is looked for.
+    """Returns the stream of a table, whose shards are computed from its properties and what is left of its log.
 
-    Raises CHANGE_TRACKING_DISABLED, PRIMARY_KEY_NOT_DECLARED, INVALID_PROPERTY, and STREAM_BUSY if other processes keep changing the
-    table's metadata.
+    `latest`: the table's newest version. None: it is looked for. `known`: shard trees of this table and others, from which its metadata
+    need only be followed further. Raises CHANGE_TRACKING_DISABLED, PRIMARY_KEY_NOT_DECLARED and INVALID_PROPERTY.
     """
-    for _ in range(ATTEMPTS_MAX):
-        newest = latest or table.latest()
-        tree = find_tree(table, newest, str(name))
-        if is_only_read or not needs_writing(tree, newest.metadata, str(name)):
-            return TableStream(spark, name, table, newest, tree)
-        version = newest.version + 1
-        set_property(spark, table, newest, SHARDS, replace(tree, written=version).to_text(version))
-        latest = None
-    raise StreamqlError(
-        "STREAM_BUSY",
-        f"the property {SHARDS} of {name} could not be written: other processes changed the table's metadata {ATTEMPTS_MAX} times",
-        hint="try again",
-    )
-
-
-def find_tree(table: DeltaTable, latest: Snapshot, name: str) -> ShardTree:
-    """Returns the shards of a table, by its property and the changes of its metadata since. Raises CHANGE_TRACKING_DISABLED,
-    PRIMARY_KEY_NOT_DECLARED and INVALID_PROPERTY."""
-    start, metadata, changes = _metadata_changes(table, latest, name)
-    tree = follow(start, metadata, changes, name)
+    newest = latest or table.latest()
+    own = [f for f in known if f.tree.table_id == newest.table_id and f.version <= newest.version]
+    tree, metadata = _followed(table, newest, str(name), max(own, key=lambda f: f.version, default=None))
     if tree is None:
         raise StreamqlError(
             "CHANGE_TRACKING_DISABLED", f"{name} does not track changes", hint=TRACKING_LINE.format(name), table=name
         )
-    declared(latest.configuration, fields(latest.metadata), name)
-    return tree
+    declared(newest.configuration, fields(newest.metadata), str(name))
+    return TableStream(spark, name, table, newest, tree, metadata)
+
+
+def recorded_stream(stream: TableStream, properties: Mapping[str, str]) -> TableStream:
+    """Writes the property of shards, if that is missing or outdated, and other properties, if the table does not have them so, in one
+    commit. Returns the stream as it is then. Raises what `stream_at` raises, and STREAM_BUSY if other processes keep changing the table's
+    metadata."""
+    for _ in range(ATTEMPTS_MAX):
+        latest, tree = stream.latest, stream.tree
+        version = latest.version + 1
+        missing = {key: value for key, value in properties.items() if latest.configuration.get(key) != value}
+        if needs_writing(tree, latest.metadata, str(stream.name)):
+            missing[SHARDS] = replace(tree, written=version).to_text(version)
+        if not missing:
+            return stream
+        set_properties(stream.spark, stream.table, latest, missing)
+        stream = stream_at(stream.spark, stream.name, stream.table, known=[Followed(latest.version, tree)])
+    raise StreamqlError(
+        "STREAM_BUSY",
+        f"the property {SHARDS} of {stream.name} could not be written: other processes changed the table's metadata {ATTEMPTS_MAX} times",
+        hint="try again",
+    )
+
+
+def _followed(
+    table: DeltaTable, latest: Snapshot, name: str, known: Followed | None
+) -> tuple[ShardTree | None, MetadataLog]:
+    """The shard tree of a table, and the metadata from which it was computed. None: the table does not track changes."""
+    if known is not None:
+        changes = _with_metadata(table, latest, known.version + 1)
+        metadata = None if changes else latest.metadata
+        return follow_on(known, changes, latest.metadata, name), MetadataLog(known.version, metadata, changes)
+    start, metadata, changes = _metadata_changes(table, latest, name)
+    return follow(start, metadata, changes, name), MetadataLog(start, metadata, changes)
 
 
 def _metadata_changes(
@@ -145,7 +211,7 @@ def _metadata_changes(
 ) -> tuple[int, Metadata, list[tuple[int, Metadata]]]:
     """The first version that is known, its metadata, and the later versions that have other metadata.
 
-    A property tells from where on: the commit that wrote it. If that is gone, or there is no property, the log's first version.
+    The first version is the one that wrote the property of shards. If its commit is gone, or there is no property, it is the log's first.
     """
     tree = recorded(latest.metadata, name)
     text = latest.configuration.get(SHARDS)

@@ -1,4 +1,4 @@
-"""Iterators: texts that say where in a shard to read on. Pure.
+"""Iterators: places in shards, as texts. Pure.
 
 An iterator holds all that reading needs, so no process keeps state for it. Its text is opaque to callers: base64 of JSON, with a digest
 that finds texts that were cut or changed. It is not a secret, and no code is read from it.

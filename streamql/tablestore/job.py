@@ -81,7 +81,7 @@ class Job:
 
     @property
     def note(self) -> str | None:
-        """What to tell the user once about unused entries. None: nothing."""
+        """A sentence for the user about unused entries. None: there are none."""
         if not self.unused:
             return None
         return f"not used: {', '.join(self.unused)}. The session finds the tables, and Spark divides the work"
@@ -163,7 +163,7 @@ def _times(parameter: Entries) -> tuple[Window | None, date | None]:
     node = parameter.find("date")
     either = "set date, or startTimestampMillis and endTimestampMillis"
     if node is None and start is None and end is None:
-        raise error(parameter.node, "the job says no time: no date, and no start and end", either)
+        raise error(parameter.node, "the job has no window: neither date, nor a start and an end", either)
     if node is not None and (start is not None or end is not None):
         raise error(node, "date and a timestamp are both set", f"{either}; not both", at_key=True)
     if node is not None:

@@ -100,7 +100,10 @@ def declared(configuration: Mapping[str, str], fields: Sequence[Mapping[str, Any
         field = by_name.get(name.lower())
         if field is None:
             meant = nearest(name, [str(f["name"]) for f in fields])
-            hint = f"did you mean {meant}?" if meant else "SHOW COLUMNS lists the columns"
+            renamed = (
+                f"ALTER TABLE {table} SET TBLPROPERTIES ('{PRIMARY_KEY}' = '…'), with its new name if it was renamed"
+            )
+            hint = f"did you mean {meant}?" if meant else renamed
             raise _wrong(table, f"has no column {name}", hint)
         columns.append(KeyColumn(str(field["name"]), _key_type(field, table)))
     return PrimaryKey(tuple(columns))

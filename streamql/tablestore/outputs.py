@@ -35,7 +35,7 @@ COPY_BYTES = 1 << 20
 
 
 def digest(job: JobStatus, writer: Writer, columns: Sequence[str]) -> str:
-    """Returns what recognizes the output of a job: 32 hexadecimal digits, the same in each run of the job.
+    """Returns the digest of the output of a job: 32 hexadecimal digits, the same in each run of the job.
 
     `columns`: those of the tuples. The digest changes with the stream, the versions, the columns, the target and its format.
     """
@@ -81,11 +81,11 @@ def staged_path(target: Path, output_digest: str) -> Path:
 
 
 def check_target(writer: Writer, *, ran_before: bool) -> None:
-    """Checks, before anything is read, that a local file or directory can appear at the writer's path. Delta tables and paths of other
-    storage are not looked at.
+    """Checks, before anything is read, that a local file or directory can appear at the writer's path. It does not check Delta tables and
+    paths of other storage.
 
-    `ran_before`: the job has a status, so that what is there may be its output; that is compared later. Raises OUTPUT_NOT_WRITABLE, and
-    OUTPUT_EXISTS.
+    `ran_before`: the job has a status, so a file at the path may be its output; the writer compares them later. Raises
+    OUTPUT_NOT_WRITABLE and OUTPUT_EXISTS.
     """
     target = None if writer.path is None else local_path(writer.path)
     if target is None or writer.format is Format.DELTA:
@@ -196,7 +196,7 @@ def _publish_without_links(staged: Path, target: Path) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Makes a new name last. Some file systems cannot, and need not."""
+    """Writes a directory to the disk, so that a new name in it survives a crash. Some file systems do not support that."""
     with contextlib.suppress(OSError):
         handle = os.open(directory, os.O_RDONLY)
         try:
@@ -226,7 +226,7 @@ def _csv_field(text: str, delimiter: str) -> str:
 
 
 def summary(job: JobStatus, counts: Mapping[str, int], shards: int, writer: Writer) -> str:
-    """Returns what to tell at the end of an export: how many tuples, from how many shards and which commits, and where they are."""
+    """Returns the summary of an export: how many tuples, from how many shards and which commits, and where they are."""
     ops = [f"{counts[op.value]:,} {op.value}" for op in OpType if counts.get(op.value)]
     total = sum(counts.values())
     what = f"{counted(total, 'tuple')} ({', '.join(ops)})" if total else "no tuples"

@@ -1,6 +1,6 @@
 """How often a read that failed is repeated, and after which pauses.
 
-Source of the numbers: seed text of otsstreamreader: 30 retries, which take about 5 minutes together.
+Source of the numbers: the documentation of DataX's otsstreamreader. 30 retries take about 5 minutes together.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class SequenceInfo:
 
 
 def parse_sequence(text: str) -> SequenceInfo:
-    """Returns what a text says. Raises INVALID_ARGUMENT if it is not sequence info."""
+    """Returns the sequence info of a text. Raises INVALID_ARGUMENT if it is not sequence info."""
     found = _TEXT.match(text)
     if found is None:
         raise StreamqlError(

@@ -90,7 +90,7 @@ class ShardTree:
     """The generations of a stream. `first`: the first version whose changes are recorded.
 
     `generations` is empty until the table declares a primary key. `written`: the version that the property was read from, or is to be
-    written as. None: it was computed. `is_guess`: `first` is where the log begins now; an earlier process may have known better.
+    written as. None: it was computed. `is_guess`: `first` is where the log begins now; an earlier process may have seen more of the log.
     """
 
     table_id: str
@@ -178,6 +178,14 @@ class ShardTree:
         return json.dumps(tree, separators=(",", ":"), ensure_ascii=False)
 
 
+@dataclass(frozen=True)
+class Followed:
+    """The shard tree of a table as of a version, computed from the metadata of the versions before."""
+
+    version: int
+    tree: ShardTree
+
+
 def _shard(generation: Generation, number: int, last: int | None, earlier: Generation | None) -> Shard:
     parents = siblings = tuple[str, ...]()
     if earlier is not None:
@@ -232,7 +240,7 @@ def shard_count(configuration: Mapping[str, str], table: str) -> int:
 def recorded(metadata: Metadata, table: str) -> ShardTree | None:
     """Returns the tree that a version's property holds. None: it has none, or that of another table, of which this one is a copy.
 
-    Raises INVALID_PROPERTY. `written` tells from which version on `follow` is to be given the metadata.
+    Raises INVALID_PROPERTY. `follow` needs the metadata of the versions from `written` on.
     """
     text = _configuration(metadata).get(SHARDS)
     tree = None if text is None else parse_tree(text, table)
@@ -251,6 +259,22 @@ def follow(start: int, metadata: Metadata, changes: Iterable[tuple[int, Metadata
     tree: ShardTree | None = None
     before: Metadata | None = None
     for version, now in versions:
+        tree = _step(tree, before, version, now, table)
+        before = now
+    return tree
+
+
+def follow_on(
+    known: Followed, changes: Sequence[tuple[int, Metadata]], latest: Metadata, table: str
+) -> ShardTree | None:
+    """Returns the shard tree at the end of a table's history, from one that is known. None, and raises: as `follow`.
+
+    `changes`: the versions after the known one that have other metadata, in their order. `latest`: the newest metadata.
+    """
+    check_readable(latest, table)
+    tree: ShardTree | None = known.tree
+    before: Metadata = {"id": known.tree.table_id}
+    for version, now in changes:
         tree = _step(tree, before, version, now, table)
         before = now
     return tree

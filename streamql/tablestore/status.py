@@ -10,11 +10,13 @@ the job, after a crash or not, exports the same versions: the same records in th
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from streamql.errors import StreamqlError
+from streamql.tablestore.shards import Followed, parse_tree
 from streamql.tablestore.windows import History, Slice, Window, check_retained, trimmed
 from streamql.times import DAY_MS, iso
 
@@ -33,7 +35,20 @@ JOB_TYPE = "DataxJobDesc"
 TTL_MS = 30 * DAY_MS
 """How long after its last change a row is valid, in milliseconds. DataX makes its status table with the same time to live."""
 
+TREE_TYPE = "ShardTree"
+"""The StatusType of shard trees. A stream has one such row, whose StatusValue is empty. With it, an export need not follow the table's
+metadata from the beginning."""
+
+STATUS_TABLE = "tablestore.status_table."
+"""The property of a data table that names the id of a status table, which exports of it use. The status table's name follows."""
+
 FORMAT_VERSION = 1
+
+FILES_MAX = 16
+"""With more small files than this, a commit to the status table joins them."""
+
+SMALL_FILE_ROWS = 1000
+"""A file of the status table with up to so many rows is written anew if one of them is outdated. Of a larger one, half of them must be."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +68,21 @@ class StatusRow:
 
 
 @dataclass(frozen=True)
+class StatusFile:
+    """A data file of the status table. `path`: as the table's log has it."""
+
+    path: str
+    rows: tuple[StatusRow, ...]
+
+
+@dataclass(frozen=True)
 class JobStatus:
     """A job: the export of a window of a stream.
 
     `versions`: the commits that it exports, in every run. `resumed`: it continues a finished job, so it skips no commit. `owner`: the
-    process that runs it. None: none does. `done_ms`: when a run finished first. None: none has. `updated_ms`: the last sign of life.
-    `is_early`: it ran before the start of its window and found nothing. Then its end is no position to continue at, and its next run
-    looks again. `counts`: how many tuples of each opType the last finished run wrote.
+    process that runs it. None: no process does. `done_ms`: when a run finished first. None: no run has. `updated_ms`: the last heartbeat.
+    `is_early`: it ran before the start of its window and found no commit. No job continues at its end, and its next run looks for commits
+    again. `counts`: how many tuples of each opType the last finished run wrote.
     """
 
     stream_id: str
@@ -78,7 +101,7 @@ class JobStatus:
         return replace(self, owner=None, done_ms=done_ms, updated_ms=now_ms, counts=dict(counts))
 
     def alive(self, now_ms: int) -> JobStatus:
-        """Returns the status with a new sign of life of its owner."""
+        """Returns the status with a new heartbeat of its owner."""
         return replace(self, updated_ms=now_ms)
 
     def to_row(self) -> StatusRow:
@@ -101,7 +124,7 @@ class JobStatus:
 
 @dataclass(frozen=True)
 class Start:
-    """Where a job begins. `after`: the version before the first one to look at. `resumed`: skip none of them (`windows.select`).
+    """Where a job begins. `after`: the version before the first one to read. `resumed`: the job skips no commit (`windows.select`).
 
     `versions`: what an earlier run of the job exports, so that this one exports the same. None: this is its first run.
     """
@@ -137,8 +160,72 @@ def jobs_of(rows: Iterable[StatusRow], stream_id: str, now_ms: int, table: str) 
     return [_from_row(row, table) for row in newest.values()]
 
 
+def replaced(files: Sequence[StatusFile], added: Sequence[StatusRow], now_ms: int) -> tuple[list[str], list[StatusRow]]:
+    """Returns the paths of the files that a commit of rows to the status table removes, and the rows of the file that it adds.
+
+    Rows are outdated if they have expired, or if there is a newer one with their key. Outdated rows are left out of the file that is
+    added; all others of the removed files are in it. `added`: the newest rows of their keys.
+    """
+    newest: dict[tuple[str, str, str], StatusRow] = {}
+    for row in (*(row for file in files for row in file.rows), *added):
+        if row.updated_ms >= newest.get(row.key, row).updated_ms:
+            newest[row.key] = row
+    kept = {id(row) for row in newest.values() if not is_expired(row, now_ms)}
+    live = [[row for row in file.rows if id(row) in kept] for file in files]
+
+    def is_worth_it(file: StatusFile, rows: list[StatusRow]) -> bool:
+        outdated = len(file.rows) - len(rows)
+        return outdated > 0 and (len(file.rows) <= SMALL_FILE_ROWS or outdated * 2 >= len(file.rows))
+
+    chosen = {i for i, file in enumerate(files) if is_worth_it(file, live[i])}
+    small = {i for i, file in enumerate(files) if len(file.rows) <= SMALL_FILE_ROWS}
+    if len(small - chosen) > FILES_MAX:
+        chosen |= small
+    paths = [files[i].path for i in sorted(chosen)]
+    return paths, [*(row for i in sorted(chosen) for row in live[i]), *added]
+
+
+def tree_row(stream_id: str, followed: Followed, now_ms: int) -> StatusRow:
+    """Returns the row that keeps a stream's shard tree."""
+    return StatusRow(stream_id, TREE_TYPE, "", followed.tree.to_text(followed.version), now_ms)
+
+
+def followed_trees(rows: Iterable[StatusRow], table: str) -> list[Followed]:
+    """Returns the shard trees of all streams in the rows. A row that cannot be read is left out: it only spares work."""
+    found = []
+    for row in rows:
+        if row.status_type == TREE_TYPE:
+            with contextlib.suppress(StreamqlError):
+                tree = parse_tree(row.status, table)
+                if tree.written is not None:
+                    found.append(Followed(tree.written, replace(tree, written=None)))
+    return found
+
+
+def check_recorded(configuration: Mapping[str, str], status_table: str, status_id: str | None, table: str) -> None:
+    """Checks that the status table is the one that earlier exports of a table used. Raises STATUS_TABLE_INVALID.
+
+    `configuration`: the properties of the data table. `status_id`: the id of the status table. None: there is no such table.
+    """
+    key = recorded_key(status_table)
+    known = configuration.get(key)
+    if known is None or known == status_id:
+        return
+    what = "was dropped" if status_id is None else "was dropped and made anew"
+    raise StreamqlError(
+        "STATUS_TABLE_INVALID",
+        f"the status table {status_table} {what}: it knew where the exports of {table} ended, so a job might repeat or miss commits",
+        hint=f"ALTER TABLE {table} UNSET TBLPROPERTIES ('{key}') lets exports begin anew; or name another statusTable",
+    )
+
+
+def recorded_key(status_table: str) -> str:
+    """Returns the property of a data table that holds the id of a status table."""
+    return STATUS_TABLE + status_table.lower()
+
+
 def is_expired(row: StatusRow, now_ms: int) -> bool:
-    """Whether a row may be deleted, and is ignored until it is."""
+    """Whether a row has expired: it is ignored, and may be deleted."""
     return row.updated_ms + TTL_MS <= now_ms
 
 
@@ -175,9 +262,10 @@ def find_job(jobs: Iterable[JobStatus], window: Window) -> JobStatus | None:
 def find_start(jobs: Sequence[JobStatus], window: Window, history: History, table: str) -> Start:
     """Returns where the job of a window begins.
 
-    An earlier run of it tells. Else a finished job tells that ended at the start of the window; of several, the one that read least, so
-    that no record is left out. Else the job begins with the first record that is there and skips older ones; finished jobs of earlier
-    times tell which commits need not be looked at. Raises STREAM_STALE, which names the earliest time, if records of it are gone.
+    A job that ran before begins where it began then. Otherwise it continues where a finished job ended whose window ends at the start of
+    this one. If there are several, it takes the one that read least, so that no record is left out. Otherwise it begins with the first
+    record that is there and skips older ones; it need not look at commits that finished jobs of earlier windows exported. Raises
+    STREAM_STALE, which names the earliest time, if records of the window are gone.
     """
     earlier = find_job(jobs, window)
     if earlier is not None and not earlier.is_early:
@@ -204,8 +292,8 @@ def check_free(
 ) -> None:
     """Checks that no other process runs a job. Raises JOB_BUSY.
 
-    `is_dead`: whether a process has ended. None: that cannot be told here, and it counts as dead when it gave no sign of life for
-    `lease_ms`. Times are in milliseconds.
+    `is_dead`: whether a process has ended. None: it is unknown, and the process counts as dead after `lease_ms` without a heartbeat. Times
+    are in milliseconds.
     """
     if job is None or job.owner is None or job.owner == owner:
         return
@@ -225,7 +313,7 @@ def begun(
 ) -> JobStatus:
     """Returns the status to write before the first record is read. `earlier`: the job's status. None: it has none.
 
-    `versions`: what `windows.select` chose. If `start` has versions, they count.
+    `versions`: what `windows.select` chose. It is not used if `start` has versions.
     """
     if start.versions is not None and earlier is not None:
         return replace(earlier, owner=owner, updated_ms=now_ms)

@@ -1,6 +1,6 @@
 """The text of a cell's value in a 6-tuple: as an SQL expression for Spark, and as Python for keys in messages and for tests.
 
-The text is what Spark's CAST AS STRING makes, with these exceptions. Each says one value in one way, whatever the session's settings:
+The text is what Spark's CAST AS STRING makes, with these exceptions. Here each value has one text, whatever the session's settings:
 
 | type | CAST AS STRING | text here |
 |---|---|---|

@@ -26,7 +26,7 @@ class Format(Enum):
 
 @dataclass(frozen=True)
 class Writer:
-    """What a job says of its output. `path`: a file, a directory or the path of a Delta table. None: `table` names a Delta table.
+    """The output of a job. `path`: a file, a directory or the path of a Delta table. None: `table` names a Delta table.
 
     `header` and `delimiter` are those of csv; other formats do not use them.
     """

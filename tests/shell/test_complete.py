@@ -158,6 +158,8 @@ def test_relations(marked: str) -> None:
         ("SHOW CREATE STREAM |", ["orders_st", "default", "sales", "`audit log`"]),
         ("SELECT stream_has_data('|", ["'orders_st'"]),
         ("SELECT stream_has_data('o|')", ["'orders_st"]),
+        ("SELECT * FROM tablestore_records('ord|", ["'orders'", "'orders_st'"]),
+        ("SELECT * FROM tablestore_records('orders', '|", []),
         ("SELECT SYSTEM$STREAM_HAS_DATA('|", ["'orders_st'"]),
         ("CREATE STREAM s ON TABLE orders AT (STREAM => 'or|", ["'orders_st'"]),
         ("USE |", ["default", "sales", "`audit log`"]),

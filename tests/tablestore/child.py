@@ -17,7 +17,9 @@ from tests.consume.child import dying
 from tests.small import INTERPRETED, SHORT_LIVED
 
 POINTS: dict[str, tuple[Any, str]] = {
-    "append": (StatusTable, "append"),
+    "create": (export_module, "create_status_table"),
+    "record": (export_module, "recorded_stream"),
+    "append": (StatusTable, "write"),
     "records": (export_module, "records_of_commits"),
     "join": (write, "join_files"),
     "publish": (outputs, "publish"),

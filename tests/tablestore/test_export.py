@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -89,18 +90,18 @@ def test_other_writers_write_the_same(shop: Shop, writer: str) -> None:
     )
     shop.job(isExportSequenceInfo=True)
     expected = shop.lines()
-    shop.run("DROP TABLE {s}.status")
+    other = {"statusTable": f"{shop.schema}.other_status", "isExportSequenceInfo": True}
     parameter = {"path": None, "table": f"{shop.schema}.out"} if writer == "delta" else {}
-    done = shop.job(writer=writer, parameter=parameter, isExportSequenceInfo=True)
+    done = shop.job(writer=writer, parameter=parameter, **other)
     assert sum(done.counts.values()) == len(expected)
     path = shop.directory / f"0-{TIME_MAX_MS}.{writer}"
     if writer == "csv":
         with path.open(newline="") as file:
             found: list[Any] = list(csv.DictReader(file))
         assert found == [{k: "" if v is None else str(v) for k, v in t.items()} for t in expected]
-        shop.job(writer=writer, isExportSequenceInfo=True)
+        shop.job(writer=writer, **other)
         return
-    again = shop.job(writer=writer, parameter=parameter, isExportSequenceInfo=True)
+    again = shop.job(writer=writer, parameter=parameter, **other)
     assert again.counts == done.counts
     frame = shop.spark.table(f"{shop.schema}.out") if writer == "delta" else shop.spark.read.parquet(str(path))
     rows = [row.asDict() for row in frame.orderBy("sequenceInfo").collect()]
@@ -108,7 +109,7 @@ def test_other_writers_write_the_same(shop: Shop, writer: str) -> None:
     if writer == "parquet":
         (path / "_streamql_export.json").write_text("{}")
         with pytest.raises(StreamqlError, match="is not the output of this job"):
-            shop.job(writer=writer, isExportSequenceInfo=True)
+            shop.job(writer=writer, **other)
 
 
 def test_nothing_is_written_of_no_commits(shop: Shop) -> None:
@@ -178,10 +179,10 @@ def test_the_command_runs_a_job_of_datax(shop: Shop, call: Call) -> None:
     try:
         code, out, err = call("--database", shop.schema, "export", str(file))
         assert code == 0, err
-        assert out.startswith("3 tuples (2 U, 1 DR) of versions 0 to 2 in 1 shard, from ")
+        assert out.startswith("3 tuples (2 U, 1 DR) of versions 0 to 3 in 1 shard, from ")
         assert err.startswith("not used: accessId, accessKey.")
         assert "secret" not in out + err
-        assert "exporting 3 commits (versions 0 to 2) of " in err
+        assert "exporting 4 commits (versions 0 to 3) of " in err
         assert len(target.read_text().splitlines()) == 3
         code, out, _ = call("--database", shop.schema, "-S", "export", str(file), "--output", "json")
         assert (code, json.loads(out)["U"], json.loads(out)["target"]) == (0, 2, str(target))
@@ -241,6 +242,45 @@ def test_what_is_refused(shop: Shop) -> None:
     assert text == refused(shop, "PRIMARY_KEY_VIOLATED"), "the job is free again"
     (shop.directory / "there").write_text("x")
     refused(shop, "OUTPUT_EXISTS", 5, parameter={"path": str(shop.directory / "there")})
+
+
+def test_a_commit_that_violates_the_key_is_left_out_by_two_jobs(shop: Shop) -> None:
+    shop.orders()
+    shop.run("INSERT INTO {s}.orders VALUES (1, 'a', 1)", "INSERT INTO {s}.orders VALUES (2, 'b', 1), (2, 'c', 1)")
+    hint = refused(shop, "PRIMARY_KEY_VIOLATED")
+    shop.run("DELETE FROM {s}.orders WHERE city = 'c'")
+    assert refused(shop, "PRIMARY_KEY_VIOLATED") == hint, "the job exports the same versions"
+    version = open_stream(shop.spark, f"{shop.schema}.orders").latest.version
+    corrected = shop.time_ms(version) + 1
+    shop.run("UPDATE {s}.orders SET city = 'd'")
+    found = re.search(r'"endTimestampMillis": (\d+)', hint)
+    assert found is not None
+    end = int(found.group(1))
+    shop.job(0, end)
+    assert [t[:1] for t in short(shop.lines(0, end))] == [(1,)] * 3
+    shop.job(corrected)
+    assert [t[:3] for t in short(shop.lines(corrected))] == [(1, "city", "d"), (2, "city", "d")]
+
+
+def test_a_key_that_is_renamed_is_exported_by_two_jobs(shop: Shop) -> None:
+    shop.orders()
+    shop.run(
+        "ALTER TABLE {s}.orders SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
+        "INSERT INTO {s}.orders VALUES (1, 'a', 1)",
+        "ALTER TABLE {s}.orders RENAME COLUMN id TO nr",
+    )
+    assert "SET TBLPROPERTIES ('tablestore.primary_key' = '…')" in refused(shop, "INVALID_PROPERTY")
+    shop.run(
+        "ALTER TABLE {s}.orders SET TBLPROPERTIES ('tablestore.primary_key' = 'nr')",
+        "INSERT INTO {s}.orders VALUES (2, 'b', 2)",
+    )
+    found = re.search(r'"endTimestampMillis": (\d+).*"startTimestampMillis": \1$', refused(shop, "INVALID_PROPERTY"))
+    assert found is not None
+    cut = int(found.group(1))
+    shop.job(0, cut)
+    assert {t["id"] for t in shop.lines(0, cut)} == {1}
+    shop.job(cut)
+    assert {t["nr"] for t in shop.lines(cut)} == {2}
 
 
 def test_a_window_before_the_history_is_named(shop: Shop, spark: SparkSession) -> None:

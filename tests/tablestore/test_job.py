@@ -88,7 +88,7 @@ def test_numbers_and_booleans_may_be_texts() -> None:
     [
         ({"statusTable": ...}, 'does not set "statusTable"'),
         ({"statusTable": "T"}, "the status table is the table to export"),
-        ({"date": ...}, "says no time"),
+        ({"date": ...}, "has no window"),
         ({"startTimestampMillis": 1}, "date and a timestamp are both set"),
         ({"startTimestampMillis": 1, "endTimestampMillis": 2}, "date and a timestamp are both set"),
         ({"date": "", "startTimestampMillis": 1}, 'does not set "endTimestampMillis"'),

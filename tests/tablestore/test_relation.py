@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from streamql.bridge import handler
 from tests.tablestore.shop import Shop
 
 
@@ -54,6 +57,28 @@ def test_what_the_relation_refuses(shop: Shop) -> None:
         with pytest.raises(Exception, match=code):
             shop.spark.sql(f"SELECT * FROM tablestore_records({arguments.replace('{s}', shop.schema)})").collect()
     shop.run(*(f"DROP STREAM {{s}}.{name}" for name in ("changes", "initial", "appended")))
+
+
+@pytest.mark.parametrize("order", ["{s}.changes c JOIN {r} r", "{r} r JOIN {s}.changes c"])
+def test_a_query_sees_one_interval_of_a_stream_and_of_its_records(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    shop.orders()
+    shop.run("CREATE STREAM {s}.changes ON TABLE {s}.orders", "INSERT INTO {s}.orders VALUES (1, 'a', 1)")
+    read, reads = handler.read_stream, []
+
+    def reading(*arguments: Any, **more: Any) -> Any:
+        reads.append(read(*arguments, **more))
+        if len(reads) == 1:  # between the two references
+            shop.run("INSERT INTO {s}.orders VALUES (2, 'b', 2)")
+        return reads[-1]
+
+    monkeypatch.setattr(handler, "read_stream", reading)
+    source = order.replace("{s}", shop.schema).replace("{r}", f"tablestore_records('{shop.schema}.changes')")
+    found = shop.spark.sql(f"SELECT c.id AS net, r.id AS told FROM {source} ON c.id = c.id").collect()
+    assert {tuple(row) for row in found} == {(1, 1)}
+    assert len(reads) == 2
+    shop.run("DROP STREAM {s}.changes")
 
 
 def test_a_statement_that_reads_the_records_of_a_stream_moves_it_once(shop: Shop) -> None:

@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 from streamql.errors import StreamqlError
 from streamql.tablestore import shards
 from streamql.tablestore.keys import KeyColumn, PrimaryKey
-from streamql.tablestore.shards import Generation, ShardTree, follow, needs_writing, parse_tree, recorded, shard_count
+from streamql.tablestore.shards import (
+    Followed,
+    Generation,
+    ShardTree,
+    follow,
+    follow_on,
+    needs_writing,
+    parse_tree,
+    recorded,
+    shard_count,
+)
 
 ID = PrimaryKey((KeyColumn("id", "long"),))
 REGION = PrimaryKey((KeyColumn("region", "string"), KeyColumn("id", "long")))
@@ -173,8 +183,10 @@ class Table:
         return self.follow(start)
 
     def follow(self, start: int) -> ShardTree | None:
-        changes = [(v, m) for v, m in enumerate(self.versions) if v > start and m != self.versions[v - 1]]
-        return follow(start, self.versions[start], changes, "t")
+        return follow(start, self.versions[start], self.changes(start), "t")
+
+    def changes(self, after: int) -> list[tuple[int, dict[str, Any]]]:
+        return [(v, m) for v, m in enumerate(self.versions) if v > after and m != self.versions[v - 1]]
 
 
 STEPS = st.one_of(
@@ -218,6 +230,16 @@ def test_the_property_and_the_commits_since_tell_what_all_commits_tell(steps: li
     if whole.generations and configuration.get("tablestore.primary_key") in ("id", "region,id"):
         assert whole.generations[-1].count == int(configuration.get("tablestore.shard_count", 1))
         assert ",".join(whole.generations[-1].key) == configuration["tablestore.primary_key"]
+
+
+@given(st.lists(STEPS, max_size=14), st.integers(0, 30))
+def test_a_tree_that_is_known_is_followed_on_to_what_all_commits_tell(steps: list[tuple[str, Any]], at: int) -> None:
+    table = play(steps)
+    version = at % len(table.versions)
+    then = Table(table.versions[: version + 1]).follow(0)
+    if then is not None:
+        known = Followed(version, parse_tree(then.to_text(version), "t"))
+        assert follow_on(known, table.changes(version), table.versions[-1], "t") == table.follow(0)
 
 
 @given(st.lists(STEPS, max_size=14), st.integers(0, 30), st.integers(1, 4))

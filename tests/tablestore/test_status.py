@@ -12,18 +12,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamql.errors import StreamqlError
+from streamql.tablestore.shards import Followed, Generation, ShardTree
 from streamql.tablestore.status import (
     COLUMNS,
+    FILES_MAX,
+    SMALL_FILE_ROWS,
     TTL_MS,
     JobStatus,
     Start,
+    StatusFile,
     StatusRow,
     begun,
     check_columns,
     check_free,
+    check_recorded,
     find_job,
     find_start,
+    followed_trees,
     jobs_of,
+    recorded_key,
+    replaced,
+    tree_row,
 )
 from streamql.tablestore.windows import History, Slice, Window, select
 
@@ -157,6 +166,66 @@ def test_a_job_has_one_process() -> None:
     check(None, 160, running)
     with pytest.raises(StreamqlError):
         check(None, 160, running.alive(120))
+
+
+def row(key: str, updated_ms: int) -> StatusRow:
+    return StatusRow("s", "DataxJobDesc", key, "{}", updated_ms)
+
+
+def test_a_row_replaces_the_file_of_the_row_before() -> None:
+    files = [StatusFile("a", (row("1", 5),)), StatusFile("b", (row("2", 6), row("3", 7)))]
+    assert replaced(files, [row("1", 8)], 9) == (["a"], [row("1", 8)])
+    assert replaced(files, [row("3", 8)], 9) == (["b"], [row("2", 6), row("3", 8)])
+    assert replaced(files, [row("4", 8)], 9) == ([], [row("4", 8)])
+    assert replaced(files, [row("4", 8)], 6 + TTL_MS) == (["a", "b"], [row("3", 7), row("4", 8)])
+
+
+def test_many_files_become_one_and_large_ones_stay() -> None:
+    small = [StatusFile(f"f{i}", (row(f"{i}", 5),)) for i in range(FILES_MAX)]
+    large = StatusFile("large", tuple(row(f"l{i}", 5) for i in range(SMALL_FILE_ROWS + 1)))
+    assert replaced([*small, large], [row("new", 6)], 9)[0] == []
+    more = StatusFile("more", (row("more", 5),))
+    paths, rows = replaced([*small, large, more], [row("new", 6), row("l0", 6)], 9)
+    assert paths == [*(f.path for f in small), "more"]
+    assert len(rows) == FILES_MAX + 3
+    half = [row(f"l{i}", 6) for i in range(SMALL_FILE_ROWS // 2 + 1)]
+    assert replaced([large], half, 9)[0] == ["large"]
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 60)), max_size=4), max_size=2 * FILES_MAX),
+    st.integers(0, 5),
+)
+def test_no_commit_deletes_the_newest_row_of_another_key(rows: list[list[tuple[int, int]]], key: int) -> None:
+    now = 30 + TTL_MS  # rows up to 30 have expired
+    files = [StatusFile(str(i), tuple(row(str(k), t) for k, t in part)) for i, part in enumerate(rows)]
+    added = row(str(key), 61)
+    paths, written = replaced(files, [added], now)
+    left = [r for f in files if f.path not in paths for r in f.rows]
+    assert all(r.updated_ms > 30 for r in left)
+    before = [r for f in files for r in f.rows if r.updated_ms > 30 and r.key != added.key]
+    newest = {k: max(r.updated_ms for r in before if r.key == k) for k in {r.key for r in before}}
+    after = [*left, *written]
+    assert {r.key: r.updated_ms for r in after} == newest | {added.key: 61}
+
+
+def test_a_shard_tree_in_the_status_table() -> None:
+    tree = ShardTree("t1", 3, (Generation(0, 3, 2, ("id",), ("bigint",)),))
+    found = tree_row(tree.stream_id, Followed(7, tree), 10)
+    assert followed_trees([found, row("1", 5), replace(found, status="{")], "t") == [Followed(7, tree)]
+    assert jobs_of([found], tree.stream_id, 10, "t") == []
+
+
+def test_a_status_table_that_was_deleted_is_refused() -> None:
+    properties = {recorded_key("shop.Status"): "id"}
+    check_recorded(properties, "shop.status", "id", "t")
+    check_recorded(properties, "shop.other", None, "t")
+    check_recorded({}, "shop.status", None, "t")
+    for found, what in ((None, "was dropped: "), ("other", "was dropped and made anew: ")):
+        with pytest.raises(StreamqlError, match=what) as e:
+            check_recorded(properties, "shop.status", found, "t")
+        assert e.value.code == "STATUS_TABLE_INVALID"
+        assert "UNSET TBLPROPERTIES ('tablestore.status_table.shop.status')" in e.value.hint
 
 
 @dataclass(frozen=True)

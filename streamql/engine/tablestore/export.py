@@ -5,9 +5,10 @@ Each step can be repeated. A run that was killed leaves a status row and maybe h
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from json import dumps, loads
@@ -17,23 +18,47 @@ from pyspark.sql import SparkSession
 from streamql.catalog.states import Owner
 from streamql.changes.record_rows import Records, no_records, records_of_commits
 from streamql.consume.claims.owner import is_dead, is_of_this_host, is_this_process, this_owner
+from streamql.delta.jvm import activate
 from streamql.engine.tablestore.failures import is_transient, translated
-from streamql.engine.tablestore.status_table import StatusRows, StatusTable, open_status_table
+from streamql.engine.tablestore.status_table import (
+    StatusRows,
+    StatusTable,
+    create_status_table,
+    find_status_table,
+    status_table_name,
+)
 from streamql.engine.tablestore.streams import open_stream
 from streamql.engine.tablestore.write import Counts, Output, write
 from streamql.errors import StreamqlError, counted
 from streamql.settings import LEASE, seconds
-from streamql.sources.table_stream import TableStream, slices
+from streamql.sources.table_stream import TableStream, recorded_stream, slices
 from streamql.tablestore import retries
 from streamql.tablestore.job import Job
 from streamql.tablestore.outputs import check_target, digest, summary
 from streamql.tablestore.records import tuple_columns
-from streamql.tablestore.status import JobStatus, begun, check_free, find_job, find_start, jobs_of
-from streamql.tablestore.windows import select
+from streamql.tablestore.shards import Followed
+from streamql.tablestore.status import (
+    JobStatus,
+    Start,
+    StatusRow,
+    begun,
+    check_free,
+    check_recorded,
+    find_job,
+    find_start,
+    followed_trees,
+    jobs_of,
+    recorded_key,
+    tree_row,
+)
+from streamql.tablestore.windows import Slice, select
 from streamql.times import now_ms
 
 ATTEMPTS_MAX = 100
 """How often a row of the status table is written again after other processes wrote theirs."""
+
+_VERSION = re.compile(r"^version (\d+) has ")
+"""The version that violates the primary key, in the message of PRIMARY_KEY_VIOLATED."""
 
 Tell = Callable[[str], None]
 
@@ -52,10 +77,12 @@ class Exported:
 def export(spark: SparkSession, job: Job, tell: Tell | None = None) -> Exported:
     """Runs a job: exports the commits of its window. Run again, it exports the same commits to the same output.
 
-    `tell`: is called with a line of text at each step, and before a retry. None: nothing is called. Raises INVALID_JOB, TABLE_NOT_FOUND,
-    CHANGE_TRACKING_DISABLED, PRIMARY_KEY_NOT_DECLARED, PRIMARY_KEY_VIOLATED, STATUS_TABLE_INVALID, JOB_BUSY, STREAM_STALE, OUTPUT_EXISTS,
-    OUTPUT_NOT_WRITABLE, and others; then nothing is at the target that was not there before.
+    `tell`: is called with a line of text at each step, and before a retry. None: no progress is reported.
+
+    Raises INVALID_JOB, TABLE_NOT_FOUND, CHANGE_TRACKING_DISABLED, PRIMARY_KEY_NOT_DECLARED, PRIMARY_KEY_VIOLATED, STATUS_TABLE_INVALID,
+    JOB_BUSY, STREAM_STALE, OUTPUT_EXISTS, OUTPUT_NOT_WRITABLE, and others. If it raises, the target is as it was before.
     """
+    activate(spark)  # a thread that a user started has no session, without which Spark cannot plan CREATE TABLE AS
     say = tell or (lambda _: None)
     run = _Run(spark, job, say)
     _running.add(run.id)
@@ -77,13 +104,20 @@ def _exported(run: _Run, job: Job, say: Tell) -> Exported:
             )
     except BaseException as e:
         run.release(started)
-        known = translated(e, str(run.stream.name)) if isinstance(e, Exception) else None
+        known = _known(e, str(run.stream.name))
         if known is None:
             raise
-        raise known from e
+        raise run.with_hint(known) from (None if known is e else e)
     done = run.finish(started, counts)
     shards = run.shards_of(done)
     return Exported(done, counts, shards, job.writer.target, summary(done, counts, shards, job.writer))
+
+
+def _known(error: BaseException, table: str) -> StreamqlError | None:
+    """The error as one of streamql. None: it is not one."""
+    if isinstance(error, StreamqlError):
+        return error
+    return translated(error, table) if isinstance(error, Exception) else None
 
 
 _running: set[str] = set()
@@ -103,16 +137,33 @@ class _Run:
         self.owner = dumps({"run": self.id, **asdict(this_owner(spark))}, sort_keys=True)
         self.lease_ms = int(seconds(spark, LEASE) * 1000)
         self.window = job.reader.window(str(spark.conf.get("spark.sql.session.timeZone")))
-        self.stream: TableStream = open_stream(spark, job.reader.data_table)
-        tuple_columns(
-            self.stream.tree.generations[-1].key, sequence_info=job.reader.sequence_info, table=str(self.stream.name)
+        status, rows = self._open_status()
+        self.stream: TableStream = open_stream(
+            spark, job.reader.data_table, followed_trees(rows, job.reader.data_table), is_only_read=True
         )
-        self.status: StatusTable = open_status_table(spark, job.reader.status_table)
+        self._check(status, rows)
+        self.status: StatusTable = status or create_status_table(spark, job.reader.status_table)
+        self.stream = recorded_stream(self.stream, {recorded_key(str(self.status.name)): self.status.table_id})
+
+    def _open_status(self) -> tuple[StatusTable | None, list[StatusRow]]:
+        """The status table and its rows. None: it does not exist yet."""
+        status = find_status_table(self.spark, self.job.reader.status_table)
+        return status, [] if status is None else status.read().rows
+
+    def _check(self, status: StatusTable | None, rows: Sequence[StatusRow]) -> None:
+        """Raises what is wrong with the job, before anything is written."""
+        reader, table = self.job.reader, str(self.stream.name)
+        tuple_columns(self.stream.tree.generations[-1].key, sequence_info=reader.sequence_info, table=table)
+        name = str(status_table_name(self.spark, reader.status_table))
+        check_recorded(self.stream.latest.configuration, name, None if status is None else status.table_id, table)
+        jobs = jobs_of(rows, self.stream.stream_id, now_ms(), name)
+        check_target(self.job.writer, ran_before=find_job(jobs, self.window) is not None)
+        find_start(jobs, self.window, self.stream.history, table)
 
     def begin(self) -> JobStatus:
         """Claims the job: chooses its commits, or those that an earlier run chose. Raises JOB_BUSY."""
         for _ in range(ATTEMPTS_MAX):
-            known = self.status.read(self.stream.stream_id)
+            known = self.status.read()
             jobs = jobs_of(known.rows, self.stream.stream_id, now_ms(), str(self.status.name))
             earlier = find_job(jobs, self.window)
             check_free(earlier, self.owner, _is_dead, now_ms(), self.lease_ms)
@@ -120,15 +171,20 @@ class _Run:
             start = find_start(jobs, self.window, self.stream.history, str(self.stream.name))
             versions = start.versions
             if versions is None:
-                versions = select(
-                    self.stream.commits_after(start.after), self.window, start.after, resumed=start.resumed
-                )
+                versions = self._select(start)
             row = begun(self.stream.stream_id, self.window, start, versions, self.owner, now_ms(), earlier)
-            if self.status.append(known, row.to_row()):
+            if self._write(known, row, begins=True):
                 again = "again " if earlier is not None and earlier.done_ms is not None else ""
                 self.tell(f"exporting {again}{_commits_text(row)} of {self.stream.name}, {self.window}")
                 return row
         raise self._contended()
+
+    def _select(self, start: Start) -> Slice:
+        """The commits of the window."""
+        after = start.after
+        if not start.resumed:
+            after = self.stream.version_at(self.window.start_ms, after) - 1
+        return select(self.stream.commits_after(after), self.window, after, resumed=start.resumed)
 
     def write(self, started: JobStatus) -> Counts:
         """Reads the records and writes the output."""
@@ -150,7 +206,7 @@ class _Run:
         return self._update(started, lambda known: known.finished(counts, now_ms()))
 
     def release(self, started: JobStatus) -> None:
-        """Notes that no process runs the job, after a failure. A failure of this is not told: the lease expires."""
+        """Notes that no process runs the job, after a failure. If this fails too, the lease expires."""
         try:
             self._update(started, lambda known: replace(known, owner=None, updated_ms=now_ms()))
         except Exception:
@@ -159,18 +215,23 @@ class _Run:
     def _update(self, started: JobStatus, change: Callable[[JobStatus], JobStatus]) -> JobStatus:
         """Changes the row of the job, which this process has claimed. Raises JOB_BUSY if another one has taken it over."""
         for _ in range(ATTEMPTS_MAX):
-            known = self.status.read(self.stream.stream_id)
+            known = self.status.read()
             found = find_job(jobs_of(known.rows, self.stream.stream_id, now_ms(), str(self.status.name)), self.window)
             check_free(found, self.owner, lambda _: False, now_ms(), self.lease_ms)
             made = change(found or started)
-            if self._append(known, made):
+            if self._write(known, made):
                 return made
         raise self._contended()
 
-    def _append(self, known: StatusRows, job: JobStatus) -> bool:
-        """A row that is not older than those before it, so that it counts."""
-        newest = max((row.updated_ms for row in known.rows if row.key == job.to_row().key), default=0)
-        return self.status.append(known, replace(job, updated_ms=max(job.updated_ms, newest)).to_row())
+    def _write(self, known: StatusRows, job: JobStatus, *, begins: bool = False) -> bool:
+        """Writes the row of the job, newer than the one before. `begins`: also the shards, from which later runs follow the table."""
+        key, now = job.to_row().key, now_ms()
+        newest = max((row.updated_ms for row in known.rows if row.key == key), default=-1)
+        rows = [replace(job, updated_ms=max(job.updated_ms, newest + 1)).to_row()]
+        if begins:
+            followed = Followed(self.stream.latest.version, self.stream.tree)
+            rows.append(tree_row(self.stream.stream_id, followed, now))
+        return self.status.write(known, rows, now)
 
     def _contended(self) -> StreamqlError:
         return StreamqlError(
@@ -181,14 +242,14 @@ class _Run:
 
     @contextmanager
     def heartbeat(self, started: JobStatus) -> Iterator[None]:
-        """While it lasts, the status table shows that this process is alive, four times a lease."""
+        """Writes a heartbeat to the status table four times a lease, until the block ends."""
         stop = threading.Event()
 
         def beat() -> None:
             while not stop.wait(max(0.2, self.lease_ms / 4000)):
                 try:
                     self._update(started, lambda known: known.alive(now_ms()))
-                except Exception:  # a missed beat does no harm: the lease says only when others may run the job
+                except Exception:  # the lease lasts for four beats
                     continue
 
         thread = threading.Thread(target=beat, name="streamql-export", daemon=True)
@@ -198,6 +259,22 @@ class _Run:
         finally:
             stop.set()
             thread.join()
+
+    def with_hint(self, error: StreamqlError) -> StreamqlError:
+        """Returns the error. If a commit violates the primary key or the key changes, the hint has the times of two jobs that can be run: a
+        job that is run again exports the same commits, so it would fail again."""
+        found = _VERSION.search(error.message) if error.code == "PRIMARY_KEY_VIOLATED" else None
+        version = int(found.group(1)) if found is not None else error.facts.get("version")
+        if error.code not in ("PRIMARY_KEY_VIOLATED", "INVALID_PROPERTY") or not isinstance(version, int):
+            return error
+        time_ms = self.stream.commits(version - 1, version)[0].time_ms
+        first = f'write two jobs: one with "endTimestampMillis": {time_ms}, and one with '
+        hint = (
+            f'{first}"startTimestampMillis": {time_ms}'
+            if found is None
+            else f"correct the table, and {first}a startTimestampMillis after the correction; they leave version {version} out"
+        )
+        return StreamqlError(error.code, error.message, hint=hint, version=version)
 
     def shards_of(self, done: JobStatus) -> int:
         """How many shards the commits of a job have."""

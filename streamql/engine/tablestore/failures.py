@@ -1,4 +1,4 @@
-"""What errors of Spark mean for an export: whether the read is repeated, and which error of streamql they stand for."""
+"""Errors of Spark in an export: which ones a retry may cure, and which error of streamql the user gets for one."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ _TRANSIENT = re.compile(
 
 
 def is_transient(error: Exception) -> bool:
-    """Whether storage or the network failed for a moment, by what the error says. Bad input, missing files and full disks are not that.
+    """Returns whether storage or the network failed for a moment, by the text of the error. Bad input, missing files and full disks are
+    not transient.
 
-    A concurrent transaction is what Spark's process of a killed run commits to a Delta table; the next look finds the rows there.
+    After a run was killed, its Spark process may still commit the output to a Delta table. That is a concurrent transaction for the next
+    run, whose retry then finds the rows.
     """
     if isinstance(error, StreamqlError | AnalysisException) or explained(error) is not None:
         return False
@@ -31,7 +33,7 @@ def is_transient(error: Exception) -> bool:
 
 
 def translated(error: Exception, what: str) -> StreamqlError | None:
-    """Returns the error of streamql that one of Spark's stands for. None: there is none. `what`: what was read, for the message."""
+    """Returns the error of streamql for an error of Spark. None: there is none. `what`: what was read, for the message."""
     found = explained(error)
     if found is not None:
         return found

@@ -26,7 +26,7 @@ from streamql.tablestore.iterators import (
 )
 from streamql.tablestore.records import Cell, Record, RecordType
 from streamql.tablestore.sequence import Position
-from streamql.tablestore.shards import Shard
+from streamql.tablestore.shards import Followed, Shard
 from streamql.tablestore.windows import trimmed
 from streamql.times import iso
 
@@ -72,7 +72,7 @@ class StreamDescription:
 @dataclass(frozen=True)
 class Page:
     """Records of a shard in their order, and the iterator behind them. No records, and an iterator: all records so far were read.
-    `next_iterator` None: the shard is closed, and was read to its end. `key_names`: the columns of the records' keys."""
+    `next_iterator` None: the shard is closed and was read to its end. `key_names`: the columns of the records' keys."""
 
     records: tuple[Record, ...]
     next_iterator: str | None
@@ -97,6 +97,7 @@ class StreamReader:
     def __init__(self, engine: SparkSession) -> None:
         self._spark = engine
         self._finished: set[tuple[str, str]] = set()
+        self._known: dict[str, Followed] = {}
         self._ahead: dict[tuple[str, str], _Ahead] = {}
 
     def list_streams(self, table: str) -> list[StreamSummary]:
@@ -104,7 +105,7 @@ class StreamReader:
 
         `table`: as SQL names it. Raises TABLE_NOT_FOUND, CHANGE_TRACKING_DISABLED, PRIMARY_KEY_NOT_DECLARED and INVALID_PROPERTY.
         """
-        stream = open_stream(self._spark, table)
+        stream = self._followed(table)
         return [StreamSummary(_id_of(stream), str(stream.name))]
 
     def describe_stream(
@@ -156,10 +157,7 @@ class StreamReader:
         if history.is_trimmed and (history.earliest_ms is None or timestamp < history.earliest_ms):
             raise trimmed(history, f"the time {iso(timestamp)}", str(stream.name))
         after = history.beginning
-        version = next(
-            (c.version for c in stream.commits_after(after) if c.time_ms >= timestamp), stream.latest.version + 1
-        )
-        return begin(stream_id, shard, version).encode()
+        return begin(stream_id, shard, stream.version_at(timestamp, after)).encode()
 
     def get_stream_record(self, iterator: str, limit: int = LIMIT_DEFAULT) -> Page:
         """Returns the records of a shard from an iterator on, up to `limit`. An iterator can be used again, and gives the same records.
@@ -238,13 +236,19 @@ class StreamReader:
             raise StreamqlError(
                 "INVALID_ARGUMENT", f"{stream_id!r} is not the id of a stream", hint="list_streams returns ids"
             )
-        stream = open_stream(self._spark, table)
+        stream = self._followed(table)
         if stream.stream_id != own:
             raise StreamqlError(
                 "STREAM_NOT_FOUND",
                 f"the stream {stream_id} has ended: {stream.name} was replaced, or its change tracking was switched off and on",
                 hint=f"list_streams({str(stream.name)!r}) returns the stream that it has now",
             )
+        return stream
+
+    def _followed(self, table: str) -> TableStream:
+        """The stream of a table. Its metadata is followed from where this reader last looked."""
+        stream = open_stream(self._spark, table, list(self._known.values()))
+        self._known[stream.tree.table_id] = Followed(stream.latest.version, stream.tree)
         return stream
 
 

@@ -41,7 +41,7 @@ def records_relation(spark: SparkSession, arguments: Sequence[object]) -> DataFr
     """Returns the 6-tuples of a table's changes after a point, up to another one: the key, columnName, timestamp, columnValue, opType and
     sequenceInfo. Lazy.
 
-    `arguments`: the table's name, which is no stream's; then maybe `after` and `through`, which are versions (integers) or times (texts,
+    `arguments`: the table's name, which is not a stream's; then maybe `after` and `through`, which are versions (integers) or times (texts,
     as AT and END take them). Without them, all that can be read. Raises INVALID_ARGUMENT, INVALID_POINT_IN_TIME, TABLE_NOT_FOUND,
     CHANGE_TRACKING_DISABLED, PRIMARY_KEY_NOT_DECLARED, STREAM_STALE, and what reading changes raises.
     """

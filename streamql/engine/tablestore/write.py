@@ -122,8 +122,8 @@ def _write_file(records: Records, output: Output) -> Counts:
 
 @contextlib.contextmanager
 def _own_directory(path: Path) -> Iterator[Path]:
-    """A name for a directory of this run, whose files are removed at the end. Those of earlier runs are removed before: Spark's process
-    outlives a Python process that was killed, and may write into its own directory for a moment."""
+    """Yields a name for a directory of this run, and removes the directory at the end. Directories of earlier runs are removed first. Each
+    run has its own, because Spark's process outlives a Python process that was killed and may still write for a moment."""
 
     def remove() -> None:
         for directory in path.parent.glob(f"{glob.escape(path.name)}.*"):
@@ -297,7 +297,7 @@ def _is_appended(spark: SparkSession, path: str, digest: str) -> bool:
 
 @contextlib.contextmanager
 def _own_errors(writer: Writer) -> Iterator[None]:
-    """Raises what Spark's analysis, and the file system, say against a target as OUTPUT_NOT_WRITABLE."""
+    """Raises errors of Spark's analysis and of the file system as OUTPUT_NOT_WRITABLE."""
     try:
         yield
     except (AnalysisException, OSError) as e:

@@ -19,8 +19,8 @@ trait Handler {
   @throws[Throwable] def rejected(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan
   /** The change set of a stream, pinned for the statement `pin`; `request`: how it is read (JSON, of ResolveStreams); null: no stream has this name. */
   @throws[Throwable] def resolve(session: SparkSession, name: Array[String], request: String, pin: String): LogicalPlan
-  /** The value or the relation that one of our functions stands for. */
-  @throws[Throwable] def function(session: SparkSession, name: String, arguments: Array[Object]): Object
+  /** The value or the relation that one of our functions stands for in the statement `pin`. */
+  @throws[Throwable] def function(session: SparkSession, name: String, arguments: Array[Object], pin: String): Object
   /** A table at a point of its history or of a stream, by the arguments of streamql_as_of; `request`: of ResolveStreams (JSON). */
   @throws[Throwable] def asOf(session: SparkSession, arguments: Array[Object], request: String, pin: String): LogicalPlan
   /** The table of a `Plans.follower` over the interval that the statement `pin` sees by now; null: it is over that one. */

@@ -19,7 +19,7 @@ object Functions {
 
   private def call(name: String, arguments: Seq[Expression]): Object = {
     val session = SparkSession.active
-    Bridge.get.function(session, name, values(session, name, arguments).toArray)
+    Bridge.get.function(session, name, values(session, name, arguments).toArray, PinnedIntervals.scope)
   }
 
   private def values(session: SparkSession, name: String, arguments: Seq[Expression]): Seq[Object] = arguments.map(value(session, name, _))

@@ -223,7 +223,8 @@ object Sidecar {
     override def rejected(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan = ask(_.rejected(session, delegate, sql))
     override def resolve(session: SparkSession, name: Array[String], request: String, pin: String): LogicalPlan =
       ask(_.resolve(session, name, request, pin))
-    override def function(session: SparkSession, name: String, arguments: Array[Object]): Object = ask(_.function(session, name, arguments))
+    override def function(session: SparkSession, name: String, arguments: Array[Object], pin: String): Object =
+      ask(_.function(session, name, arguments, pin))
     override def asOf(session: SparkSession, arguments: Array[Object], request: String, pin: String): LogicalPlan =
       ask(_.asOf(session, arguments, request, pin))
     override def follow(session: SparkSession, token: String, pin: String): LogicalPlan = ask(_.follow(session, token, pin))

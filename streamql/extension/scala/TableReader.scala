@@ -206,6 +206,12 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
 
   /** The first version whose commit is still in the log, and its time; [-1, 0] where there is none. */
   def earliest(): Array[Long] = {
+    val whole = FileNames.unsafeDeltaFile(log.logPath, 0L)
+    try Array(0L, whole.getFileSystem(hadoopConf).getFileStatus(whole).getModificationTime)
+    catch { case _: FileNotFoundException => listedEarliest() }
+  }
+
+  private def listedEarliest(): Array[Long] = {
     val first = log.store.listFrom(FileNames.listingPrefix(log.logPath, 0L), hadoopConf)
       .filter(f => FileNames.isDeltaFile(f.getPath)).take(1).toSeq.headOption
     first.map(f => Array(FileNames.deltaVersion(f.getPath), f.getModificationTime)).getOrElse(Array(-1L, 0L))
@@ -222,7 +228,7 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
   }
 
   /** The files of a snapshot, one JSON add action a line. */
-  def filesOf(s: Snapshot): String = s.allFiles.collect().map(f => slim(f.json)).mkString("\n")
+  def filesOf(s: Snapshot): String = TableReader.filesOf(s).map(f => slim(f.json)).mkString("\n")
 
   /** Whether a snapshot has no file. Runs no job if its checksum says that it has some. */
   def isEmpty(s: Snapshot): Boolean = !s.checksumOpt.exists(_.numFiles > 0) && s.allFiles.isEmpty
@@ -281,6 +287,9 @@ object TableReader {
   private val confs = new java.util.WeakHashMap[ClassicSession, (Map[String, String], Broadcast[SerializableConfiguration])]()
   private val mapper = new ObjectMapper()
   private val numRecords = java.util.regex.Pattern.compile("\"numRecords\"\\s*:\\s*(\\d+)")
+
+  /** The files of a snapshot. Runs no job if its checksum names them, as it does if they are few. */
+  private[streamql] def filesOf(s: Snapshot): Seq[AddFile] = s.checksumOpt.flatMap(_.allFiles).getOrElse(s.allFiles.collect().toSeq)
 
   /** A duration as table properties have it, in milliseconds. */
   def milliseconds(duration: String): Long = DeltaConfigs.getMilliSeconds(DeltaConfigs.parseCalendarInterval(duration))

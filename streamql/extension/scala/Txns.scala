@@ -7,14 +7,17 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.fs.Path
+import org.apache.parquet.example.data.Group
 import org.apache.parquet.example.data.simple.SimpleGroupFactory
-import org.apache.parquet.hadoop.example.ExampleParquetWriter
+import org.apache.parquet.hadoop.ParquetReader
+import org.apache.parquet.hadoop.example.{ExampleParquetWriter, GroupReadSupport}
 import org.apache.parquet.hadoop.metadata.CompressionCodecName
 import org.apache.parquet.hadoop.util.HadoopOutputFile
 import org.apache.parquet.schema.{LogicalTypeAnnotation, MessageType, PrimitiveType, Type, Types}
 import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.delta.{DeltaConcurrentModificationException, DeltaLog, DeltaOperations, OptimisticTransaction, Snapshot, TransactionExecutionObserver}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, DomainMetadata, SetTransaction}
+import org.apache.spark.sql.delta.util.DeltaFileOperations
 import org.apache.spark.sql.types.{LongType, StringType, StructType, TimestampType}
 
 /** Delta's application transactions: by which claims are resolved (on targets) and events are ordered (in the catalog). */
@@ -67,14 +70,15 @@ object Txns {
 /** Properties that streamql keeps in a user's table. */
 object Properties {
   /**
-   * Sets a property on top of `base`. Answers the version that it made; null: another commit since changed the metadata, or conflicts
-   * otherwise: read again.
+   * Sets properties (a JSON object) on top of `base`. Answers the version that it made; null: another commit since changed the metadata,
+   * or conflicts otherwise: read again.
    */
-  def set(base: Snapshot, log: DeltaLog, key: String, value: String): java.lang.Long = {
+  def set(base: Snapshot, log: DeltaLog, properties: String): java.lang.Long = {
+    val named = new ObjectMapper().readTree(properties).properties().asScala.map(e => e.getKey -> e.getValue.asText).toMap
     val txn = log.startTransaction(None, Some(base))
     try {
-      txn.updateMetadata(base.metadata.copy(configuration = base.metadata.configuration + (key -> value)))
-      txn.commit(Nil, DeltaOperations.SetTableProperties(Map(key -> value)))
+      txn.updateMetadata(base.metadata.copy(configuration = base.metadata.configuration ++ named))
+      txn.commit(Nil, DeltaOperations.SetTableProperties(named))
     } catch { case _: DeltaConcurrentModificationException => null }
   }
 }
@@ -161,11 +165,32 @@ class EventLog(session: SparkSession, path: String) {
     }
   }
 
-  /** Appends rows on top of `base`, unless another writer that uses this method did so since (null): a compare-and-set on the whole table. */
-  def append(base: Snapshot, rows: String): java.lang.Long = {
+  /** The rows of a snapshot, file by file: a JSON array of {path, rows: [{column: value}]}. The driver reads them, by no Spark job if the
+   * snapshot's checksum names the files. For tables of a few rows, whose columns are text and integers. */
+  def rows(s: Snapshot): String = {
+    val conf = log.newDeltaHadoopConf()
+    val answer = mapper.createArrayNode()
+    TableReader.filesOf(s).foreach { file =>
+      val node = answer.addObject().put("path", file.path)
+      val deleted = Option(file.deletionVector).map(Positions.of(_, log.dataPath, conf))
+      val path = DeltaFileOperations.absolutePath(log.dataPath.toString, file.path)
+      val reader = ParquetReader.builder(new GroupReadSupport(), path).withConf(conf).build()
+      val rows = node.putArray("rows")
+      try Iterator.continually(reader.read()).takeWhile(_ != null).zipWithIndex.foreach { case (group, i) =>
+        if (!deleted.exists(_.contains(i))) rows.add(EventLog.row(group, mapper))
+      } finally reader.close()
+    }
+    answer.toString
+  }
+
+  /** Removes files (a JSON array of paths) and adds rows, in one commit on top of `base`, unless another writer that uses this method
+   * committed since (null): a compare-and-set on the whole table. */
+  def replace(base: Snapshot, paths: String, rows: String): java.lang.Long = {
     val txn = log.startTransaction(None, Some(base))
     txn.readWholeTable()
-    try txn.commit(Seq(write(base.metadata.schema, mapper.readTree(rows).elements().asScala.toSeq)), DeltaOperations.Write(SaveMode.Append))
+    val named = mapper.readTree(paths).elements().asScala.map(_.asText).toSet
+    val removed = if (named.isEmpty) Nil else TableReader.filesOf(base).filter(f => named(f.path)).map(_.remove)
+    try txn.commit(removed :+ write(base.metadata.schema, mapper.readTree(rows).elements().asScala.toSeq), DeltaOperations.Write(SaveMode.Append))
     catch { case _: DeltaConcurrentModificationException => null }
   }
 
@@ -205,6 +230,17 @@ class EventLog(session: SparkSession, path: String) {
 }
 
 object EventLog {
+  private def row(group: Group, mapper: ObjectMapper): JsonNode = {
+    val node = mapper.createObjectNode()
+    group.getType.getFields.asScala.zipWithIndex.filter { case (_, i) => group.getFieldRepetitionCount(i) > 0 }.foreach { case (field, i) =>
+      field.asPrimitiveType.getPrimitiveTypeName match {
+        case PrimitiveType.PrimitiveTypeName.INT64 => node.put(field.getName, group.getLong(i, 0))
+        case _ => node.put(field.getName, group.getString(i, 0))
+      }
+    }
+    node
+  }
+
   private def parquetSchema(schema: StructType): MessageType = {
     val fields: Seq[Type] = schema.fields.toSeq.map { f =>
       f.dataType match {

@@ -137,13 +137,15 @@ class _Offers:
 
 
 def _in_string(offers: _Offers) -> bool:
-    """The name of a stream: stream_has_data('…'), AT (STREAM => '…'). Nothing in other strings."""
+    """The name of a stream: stream_has_data('…'), AT (STREAM => '…'); or of any relation: tablestore_records('…'). Else nothing."""
     here = offers.here
     if here.quote != "'":
         return False
-    is_argument = here.key() == "(" and len(here.before) > 1 and here.before[-2].key in _STREAM_FUNCTIONS
-    if is_argument or here.keys(2) == ("STREAM", "=>"):
+    function = here.before[-2].key if here.key() == "(" and len(here.before) > 1 else ""
+    if function in _STREAM_FUNCTIONS or here.keys(2) == ("STREAM", "=>"):
         offers.relations("stream")
+    elif function == vocabulary.RECORDS_FUNCTION.upper():
+        offers.relations("stream", "table")
     return True
 
 
@@ -233,7 +235,7 @@ def _relations(offers: _Offers) -> bool:
     if here.key() in ("DESC", "DESCRIBE"):
         offers.keywords(("STREAM", "TABLE EXTENDED", "HISTORY", "DETAIL", "DATABASE", "FUNCTION"))
     if here.key() in ("FROM", "JOIN", ","):
-        offers.functions(("stream_backlog", "stream_status", "range", "explode"))
+        offers.functions(("stream_backlog", "stream_status", vocabulary.RECORDS_FUNCTION, "range", "explode"))
     return True
 
 

@@ -104,6 +104,9 @@ STREAM_FUNCTIONS = (
 )
 """Functions whose argument is the name of a stream, in quotes."""
 
+RECORDS_FUNCTION = "tablestore_records"
+"""A function in FROM, whose first argument is the name of a stream or a table, in quotes."""
+
 STREAM_COLUMNS = ("__change_type", "__commit_version", "__commit_timestamp")
 STREAM_HIDDEN_COLUMNS = ("METADATA$ACTION", "METADATA$ISUPDATE", "METADATA$ROW_ID")
 
