@@ -8,9 +8,8 @@ import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, RepartitionByExpression, Sort, UnaryNode}
-import org.apache.spark.sql.classic.ClassicConversions._
-import org.apache.spark.sql.classic.{Dataset, ExpressionUtils}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, RepartitionByExpression, Sort, UnaryNode}
+import org.apache.spark.sql.classic.Dataset
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
 import org.apache.spark.sql.functions.expr
 import org.apache.spark.sql.types.IntegerType
@@ -45,9 +44,9 @@ object RecordRows {
       val found = strings(columns).map(name => child.output.find(_.name == name).get)
       val own = EntryColumns(found.take(3), found.drop(5), found(3), found(4), went, came)
       val number = AttributeReference(own.row.name, IntegerType, nullable = false)()
-      val id = DirectShufflePartitionID(ExpressionUtils.expression(expr(task)))
-      val sorted = Sort(own.order, global = false, RepartitionByExpression(Seq(id), child, tasks))
-      val raised = strings(violations).map(text => ExpressionUtils.expression(expr(text)))
+      val resolved = df.select((task +: strings(violations)).map(expr): _*).queryExecution.analyzed
+      val id +: raised = resolved.asInstanceOf[Project].projectList.map { case Alias(e, _) => e }
+      val sorted = Sort(own.order, global = false, RepartitionByExpression(Seq(DirectShufflePartitionID(id)), child, tasks))
       val versions = mapper.readTree(divided).elements().asScala.map(_.asLong).toSet
       Dataset.ofRows(session, NumberRecords(own, number, raised, versions, sorted))
     }
