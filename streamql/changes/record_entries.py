@@ -30,6 +30,7 @@ SHARD = "__streamql_shard"
 ROW = "__streamql_record"
 KIND = "__streamql_entry"
 OPS = "__streamql_ops"
+RECORD_COLUMNS = (VERSION, TIME, SLICE, SHARD, ROW, KIND)
 """Columns of record rows: the number of the shard (SHARD_SQL makes its id of it), the record's number in commit and shard, what
 happened to the key (WENT, STAYED or CAME), and the record's tuples: an array of structs `op`, `column`, `value`, in their order."""
 
@@ -111,14 +112,17 @@ class Entries:
     generation: Generation
     slices: Slices
 
-    def records(self, *, continued: bool = True) -> DataFrame:
+    def records(self) -> DataFrame:
         """Returns the records: VERSION, TIME, SLICE, SHARD, ROW, KIND, OPS and the key columns, sorted within tasks by shard, slice, version
-        and key; one task has all of a shard and slice. `continued`: whether a commit that has several slices is counted before it is
-        read, so that ROW continues from slice to slice. Lazy; running it raises what `explained` explains."""
+        and key; one task has all of a shard and slice. Lazy; running it raises what `explained` explains."""
+        return select(self.numbered(), [*RECORD_COLUMNS, f"{self.ops} AS {OPS}", *self.key.columns])
+
+    def numbered(self, *, in_slice: bool = False) -> DataFrame:
+        """Returns the records without OPS, but with all that the expression `ops` needs. `in_slice`: ROW counts the records of a slice, not
+        those of the commit and shard, which have to be counted by a job if the commit has several slices. Lazy."""
         columns = EntryColumns((SHARD, SLICE, VERSION), self.key.columns, KIND, ROW, WENT, CAME)
         violations = (self._violation("a row"), self._violation("two rows"))
-        made = numbered(self.rows, columns, self._tasks(), violations, self.slices.bounds if continued else ())
-        return select(made, [VERSION, TIME, SLICE, SHARD, ROW, KIND, f"{self._ops()} AS {OPS}", *self.key.columns])
+        return numbered(self.rows, columns, self._tasks(), violations, () if in_slice else self.slices.bounds)
 
     def _tasks(self) -> tuple[str, int]:
         """Returns the number of an entry's task as an SQL expression, and how many tasks there are."""
@@ -127,7 +131,9 @@ class Entries:
         tasks = min(slices * shards, max(slices, least))
         return f"(({SLICE} - {self.slices.first}) * {shards} + {SHARD} % {_BUCKETS}) % {tasks}", tasks
 
-    def _ops(self) -> str:
+    @property
+    def ops(self) -> str:
+        """The SQL expression for OPS."""
         cells = (self._cell(_value_column(i), field, i) for i, field in self.fields)
         return f"{_PRESENT}({', '.join([f'IF({KIND} <> {STAYED}, {_DELETE_ROW}, NULL)', *cells])})"
 

@@ -19,6 +19,7 @@ from streamql.changes.key_ranges import bounds
 from streamql.changes.record_entries import (
     KIND,
     OPS,
+    RECORD_COLUMNS,
     ROW,
     SHARD,
     SHARD_SQL,
@@ -170,17 +171,23 @@ def tuples(
     `places`: SHARD, SLICE, VERSION, ROW and NUMBER come behind, which tell the order; without `sequence_info`, ROW counts from 0 in each
     slice. `rows`: the rows of the records, if they were observed. Lazy. Raises RESERVED_COLUMN_NAME.
     """
-    tuple_columns(records.key.names, sequence_info=sequence_info, table=records.table)
-    parts = [run.records(continued=sequence_info) for run in records.runs] if rows is None else [rows]
-    return _union([_tuples(part, records, sequence_info, places) for part in parts])
-
-
-def _tuples(rows: DataFrame, records: Records, sequence_info: bool, places: bool) -> DataFrame:
     names = tuple_columns(records.key.names, sequence_info=sequence_info, table=records.table)
-    key = records.key.columns
-    exploded = select(rows, [VERSION, TIME, SLICE, SHARD, ROW, *key, f"posexplode({OPS}) AS ({NUMBER}, {_OP})"])
+    parts = (
+        [(run.numbered(in_slice=not sequence_info), run.ops) for run in records.runs] if rows is None else [(rows, OPS)]
+    )
+    exploded = [
+        # Spark would evaluate a column twice, since it infers from `explode` that arrays which are empty can be filtered out before.
+        select(part, [*RECORD_COLUMNS, *records.key.columns, f"posexplode({ops}) AS ({NUMBER}, {_OP})"])
+        for part, ops in parts
+    ]
+    columns = [*_values(records.key, names, sequence_info), *([SHARD, SLICE, VERSION, ROW, NUMBER] if places else [])]
+    return _union([select(part, columns) for part in exploded])
+
+
+def _values(key: Key, names: Sequence[str], sequence_info: bool) -> list[str]:
+    """The SQL expressions for the columns of tuples."""
     values = [
-        *key,
+        *key.columns,
         f"{_OP}.column",
         f"IF({_OP}.value IS NOT NULL, {TIME}, NULL)",
         f"{_OP}.value",
@@ -192,8 +199,7 @@ def _tuples(rows: DataFrame, records: Records, sequence_info: bool, places: bool
         ),
     ]
     assert not sequence_info or names[-1] == SEQUENCE_COLUMN
-    shown = [f"{value} AS {quote(name)}" for value, name in zip(values, names, strict=True)]
-    return select(exploded, [*shown, *([SHARD, SLICE, VERSION, ROW, NUMBER] if places else [])])
+    return [f"{value} AS {quote(name)}" for value, name in zip(values, names, strict=True)]
 
 
 def columns_ddl(key: Key, *, sequence_info: bool) -> str:
