@@ -51,22 +51,29 @@ _IMAGE = "__streamql_image"
 class RunChanges:
     """The row changes of the commits `first` to `last`, which have one schema. `metadata`: as of `last`.
 
-    `apart`: of rows that a commit only added or only removed. `compared`: of commits that did both; rows that they carried along unchanged
-    are not in it. None: there are none of the kind. Both have COLUMNS. A row change is in one of the two, once.
+    `flat`: rows of commits that only added or only removed rows, as VERSION, TIME, SLICE, ROW_ID, SIGN and the table's columns. `compared`:
+    row changes of commits that did both, as COLUMNS; rows that they carried along unchanged are not in it. None: there are none. A row
+    change is in one of the two, once.
     """
 
     first: int
     last: int
     metadata: Json
-    apart: DataFrame | None
+    flat: DataFrame | None
     compared: DataFrame | None
+
+    @property
+    def apart(self) -> DataFrame | None:
+        """The rows of `flat` as COLUMNS."""
+        return None if self.flat is None else _apart(self.flat, schema.column_names(self.metadata))
 
     @property
     def rows(self) -> DataFrame | None:
         """All row changes. None: there are none."""
-        if self.apart is None or self.compared is None:
-            return self.apart if self.compared is None else self.compared
-        return self.apart.unionByName(self.compared)
+        apart = self.apart
+        if apart is None or self.compared is None:
+            return apart if self.compared is None else self.compared
+        return apart.unionByName(self.compared)
 
 
 @dataclass(frozen=True)
@@ -180,14 +187,14 @@ def _changes(
     def is_compared(file: FileUses) -> bool:
         return any(use.version in kept.compared for use in file.uses)
 
-    apart = rows([f for f in kept.files if not is_compared(f)])
+    flat = rows([f for f in kept.files if not is_compared(f)])
     together = rows([f for f in kept.files if is_compared(f)])
     columns = schema.column_names(reading.end.metadata)
     return RunChanges(
         commits[0].version,
         commits[-1].version,
         reading.end.metadata,
-        None if apart is None else _apart(apart, columns),
+        flat,
         None if together is None else _compared(together, columns),
     )
 

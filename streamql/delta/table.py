@@ -133,6 +133,11 @@ class DeltaTable:
             raise StreamqlError("INTERNAL_ERROR", f"asked for commits {after + 1} to {through}, read others")
         return commits
 
+    def statistics(self, snapshot: Snapshot, version: int, column: str) -> list[tuple[int, Any, Any]]:
+        """The number of rows, and the least and the greatest value of a column, for each file that a commit added or removed; files without
+        these statistics are left out. `column`: its physical name. Values are as JSON has them; long texts are cut."""
+        return [tuple(entry) for entry in json.loads(self.reader.statistics(snapshot.handle, version, column))]
+
     def has_commit(self, snapshot: Snapshot, version: int) -> bool:
         """Whether the commit of a version, up to the snapshot's, is still in the log: one file is checked, nothing is listed."""
         return bool(self.reader.hasCommit(snapshot.handle, version))

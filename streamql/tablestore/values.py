@@ -21,11 +21,15 @@ from collections.abc import Mapping
 from datetime import date, datetime, timezone
 from decimal import Decimal
 
+from streamql.shared import constants
+
 DataType = str | Mapping[str, object]
 """A type as Spark's JSON schema has it: a name such as `integer` or `decimal(10,2)`, or an object for a nested type."""
 
 Value = bool | int | float | str | bytes | Decimal | date | datetime
 """A value of an atomic type, as PySpark has it. A `datetime` with a time zone is a TIMESTAMP, one without is a TIMESTAMP_NTZ."""
+
+_TIME_TEXT = constants("internals")["timeText"]
 
 _JSON_OPTIONS = {
     "ignoreNullFields": "false",
@@ -38,7 +42,8 @@ _JSON_OPTIONS = {
 def text_sql(value: str, data_type: DataType) -> str:
     """Returns the SQL expression for the text of a value, a STRING; NULL for NULL.
 
-    `value`: an SQL expression of the type. To be used in a session whose `spark.sql.legacy.*` and ANSI settings are Spark's defaults.
+    `value`: an SQL expression of the type. To be used in a session that has streamql's extension, and whose `spark.sql.legacy.*` and ANSI
+    settings are Spark's defaults.
     """
     if isinstance(data_type, Mapping) or data_type == "variant":
         options = ", ".join(f"'{key}', '{text}'" for key, text in _JSON_OPTIONS.items())
@@ -46,10 +51,7 @@ def text_sql(value: str, data_type: DataType) -> str:
     if data_type == "binary":
         return f"base64({value})"
     if data_type == "timestamp":
-        seconds = f"CAST(unix_micros({value}) / 1000000BD AS DECIMAL(18, 6))"
-        return (
-            f"concat(CAST(TIMESTAMP_NTZ '1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, {seconds}) AS STRING), 'Z')"
-        )
+        return f"{_TIME_TEXT}({value})"
     return f"CAST({value} AS STRING)"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from streamql.changes import read_commits, record_rows
+from streamql.changes import read_commits, record_entries, record_rows
 from streamql.changes.commit_rows import AFTER, BEFORE, History, changes_by_commit
 from streamql.changes.record_rows import records_of_commits
 from streamql.delta.table import DeltaTable
@@ -101,15 +101,15 @@ def computed(
     slices = {c.version: c.version // 3 for c in history.commits}
     found = records_of_commits(spark, history, tree, "t", slices)
     assert found.rows is not None
-    rows = found.rows.selectExpr("*", f"{record_rows.SHARD_SQL} AS shard").collect()
+    rows = found.rows.selectExpr("*", f"{record_entries.SHARD_SQL} AS shard").collect()
     records = []
     for row in rows:
-        cells = tuple(definition.Cell(c["column"], c["value"]) for c in row[record_rows.CELLS])
+        cells = tuple(definition.Cell(c["column"], c["value"]) for c in row[record_entries.OPS] if c["op"] != "DR")
         key = tuple(value_of(row[c]) for c in found.key.columns)
         kind = (definition.RecordType.DELETE, definition.RecordType.UPDATE, definition.RecordType.PUT)[
-            row[record_rows.KIND]
+            row[record_entries.KIND]
         ]
-        position = definition.Position(row[VERSION], row[record_rows.ROW])
+        position = definition.Position(row[VERSION], row[record_entries.ROW])
         records.append(definition.Record(kind, key, cells, row["shard"], position, row[TIME]))
     frame = record_rows.tuples(found, sequence_info=True)
     assert frame is not None

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from streamql.changes.record_rows import CELLS, KIND, ROW, SHARD, Key, records_of_commits, shard_number
+from streamql.changes.record_entries import KIND, OPS, ROW, SHARD, Key, shard_number
+from streamql.changes.record_rows import records_of_commits
 from streamql.delta.uses import TIME, VERSION
 from streamql.engine.tablestore.failures import translated
 from streamql.engine.tablestore.streams import open_stream
@@ -274,11 +275,11 @@ def _check_limit(limit: int, limit_max: int) -> None:
 
 
 def _record(row: Row, key: Key, shard_id: str) -> Record:
-    cells: Sequence[Row] = row[CELLS]
+    ops: Sequence[Row] = row[OPS]
     return Record(
         _TYPES[row[KIND]],
         tuple(bytes(v) if isinstance(v, bytearray) else v for v in (row[c] for c in key.columns)),
-        tuple(Cell(cell["column"], cell["value"]) for cell in cells),
+        tuple(Cell(op["column"], op["value"]) for op in ops if op["column"] is not None),
         shard_id,
         Position(row[VERSION], row[ROW]),
         row[TIME],

@@ -18,17 +18,8 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from streamql.changes.record_rows import (
-    NUMBER,
-    ROW,
-    SHARD,
-    SHARD_SQL,
-    Records,
-    columns_ddl,
-    counts_sql,
-    ops_sql,
-    tuples,
-)
+from streamql.changes.record_entries import OPS, ROW, SHARD, SHARD_SQL
+from streamql.changes.record_rows import NUMBER, Records, columns_ddl, counts_sql, tuples
 from streamql.delta.images import select
 from streamql.delta.jvm import sentence
 from streamql.delta.names import look_up, qualify
@@ -104,12 +95,13 @@ def _write_file(records: Records, output: Output) -> Counts:
     target = local_path(writer.path)
     assert target is not None
     names = tuple_columns(records.key.names, sequence_info=output.sequence_info, table=records.table)
-    if records.rows is None:
+    rows = records.rows
+    if rows is None:
         join_files([], names, writer, output.digest)
         return {}
     with _own_directory(parts_path(target.absolute(), output.digest)) as directory:
-        counted, observation = _counted(records.rows)
-        lines = f"array_join(transform({ops_sql()}, (x, i) -> {line_sql(records, output)}), '\\n') AS value"
+        counted, observation = _counted(rows)
+        lines = f"array_join(transform({OPS}, (x, i) -> {line_sql(records, output)}), '\\n') AS value"
         ordered = counted.sortWithinPartitions(SHARD, SLICE, VERSION, ROW)
         parts = select(ordered, [lines, f"{SHARD} AS {_SHARD_DIRECTORY}", f"{SLICE} AS {_SLICE_DIRECTORY}"])
         with _own_errors(writer):
@@ -149,7 +141,7 @@ def _in_order(directory: Path) -> list[Path]:
 def line_sql(records: Records, output: Output) -> str:
     """Returns the SQL expression for the line of a tuple, as `outputs.json_line` and `outputs.csv_line` make it, without its line feed.
 
-    The tuple is the struct `x` of `ops_sql`, and `i` its number in the record.
+    The tuple is the struct `x` of OPS, and `i` its number in the record.
     """
     key = records.key
     is_json = output.writer.format is Format.JSONL
@@ -182,13 +174,12 @@ def _csv_field(text: str, delimiter: str) -> str:
 
 def _sorted(records: Records, output: Output) -> tuple[DataFrame, Observation | None]:
     """The tuples in their order within each shard and slice, which one task has."""
-    if records.rows is None:
+    rows = records.rows
+    if rows is None:
         ddl = columns_ddl(records.key, sequence_info=output.sequence_info)
         return neutral(records.spark).createDataFrame([], ddl), None
-    counted, observation = _counted(records.rows)
-    found = tuples(
-        Records(records.spark, records.table, records.key, counted), sequence_info=output.sequence_info, places=True
-    )
+    counted, observation = _counted(rows)
+    found = tuples(records, sequence_info=output.sequence_info, places=True, rows=counted)
     assert found is not None
     return found.sortWithinPartitions(*_ORDER).drop(*_ORDER), observation
 
@@ -265,9 +256,10 @@ def _appended_counts(spark: SparkSession, path: str | None, before: int, app: st
 
 
 def _count(records: Records) -> Counts:
-    if records.rows is None:
+    rows = records.rows
+    if rows is None:
         return {}
-    row = records.rows.agg(*(F.expr(text).alias(op) for op, text in counts_sql().items())).first()
+    row = rows.agg(*(F.expr(text).alias(op) for op, text in counts_sql().items())).first()
     assert row is not None
     return {op.value: int(row[op.value]) for op in OpType if op.value in row.asDict() and row[op.value]}
 

@@ -1,7 +1,7 @@
 package streamql
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.streamql.{AnswerAtOnce, CountingStrategy, ExpandStreams, FilterBeforeCounting, Functions, GuardAndConsume, GuardMerges, HintTables, Hints, LocalFiles, Parser, ResolveStreams, ServerSessions}
+import org.apache.spark.sql.streamql.{AnswerAtOnce, CountingStrategy, ExpandStreams, FilterBeforeCounting, Functions, GuardAndConsume, GuardMerges, HintTables, Hints, LocalFiles, Parser, RecordStrategy, ResolveStreams, ServerSessions, Texts}
 
 /** What a session names in spark.sql.extensions, after Delta's: the last named parser is the outermost. */
 class Extensions extends (SparkSessionExtensions => Unit) {
@@ -18,8 +18,10 @@ class Extensions extends (SparkSessionExtensions => Unit) {
     e.injectOptimizerRule(_ => ExpandStreams)
     e.injectOptimizerRule(_ => FilterBeforeCounting)
     e.injectPlannerStrategy(_ => CountingStrategy)
+    e.injectPlannerStrategy(_ => RecordStrategy)
     e.injectPlanNormalizationRule(_ => AnswerAtOnce)
     Functions.scalar.foreach(e.injectFunction)
+    Texts.all.foreach(e.injectFunction)
     Functions.table.foreach(e.injectTableFunction)
   }
 }

@@ -167,6 +167,21 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
       root.toString
     }
 
+  /**
+   * Statistics of a column in the files that a commit added or removed, as a JSON array of [rows, least value, greatest value]. Files that
+   * have none of it are left out, and so are all if the commit is gone.
+   */
+  def statistics(snapshot: Snapshot, version: Long, column: String): String = {
+    val file = staged(snapshot).getOrElse(version, FileNames.unsafeDeltaFile(log.logPath, version))
+    val lines = try log.store.read(file, hadoopConf) catch { case _: FileNotFoundException => Nil }
+    lines.filter(l => l.startsWith("{\"add\"") || l.startsWith("{\"remove\"")).flatMap { line =>
+      val text = mapper.readTree(line).elements().next().path("stats").asText
+      val stats = if (text.isEmpty) mapper.createObjectNode() else mapper.readTree(text)
+      val found = Seq(stats.path("numRecords"), stats.path("minValues").path(column), stats.path("maxValues").path(column))
+      if (found.exists(n => n.isMissingNode || n.isNull)) None else Some(found.mkString("[", ",", "]"))
+    }.mkString("[", ",", "]")
+  }
+
   /** Those of the given files (add actions, one a line) that no longer exist, or whose deletion vectors no longer do. */
   def missing(files: String): String = {
     val conf = hadoopConf

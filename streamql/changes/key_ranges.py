@@ -1,0 +1,100 @@
+"""Ranges of keys into which the records of a large commit are divided, so that several tasks make them.
+
+The ranges come from the statistics of the commit's files. They only decide how even the tasks are: records and their order are the same
+whatever the ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+from math import ceil
+from typing import Any
+
+from streamql.changes import schema
+from streamql.changes.by_commit import changed_files
+from streamql.delta.log import Commit, Json
+from streamql.delta.table import DeltaTable, Snapshot
+from streamql.dialect import quote_string
+
+RANGE_ROWS = 250_000
+"""How many row images a range of a commit and shard has about."""
+
+DIVIDED_MAX = 20
+"""How many commits of an interval are divided. More large commits than this keep all tasks busy anyway."""
+
+_POINTS = 64
+"""By how many points the distribution of keys is described."""
+
+_INTEGERS = frozenset({"byte", "short", "integer", "long"})
+
+Point = tuple[Any, float]
+"""A value of the key's first column, and about how many rows have it or a value behind it, up to the next point."""
+
+
+def bounds(
+    table: DeltaTable, latest: Snapshot, commits: Sequence[Commit], field: Json, shards: int
+) -> dict[int, list[str]]:
+    """Returns the bounds between the ranges of each commit that is divided: SQL expressions, growing.
+
+    `field`: the first column of the key. `shards`: how many shards there are. A commit is not divided if its files have no statistics of
+    the column.
+    """
+    large = [c for c in commits if _rows(c) > RANGE_ROWS * shards]
+    found = {}
+    for commit in large if len(large) <= DIVIDED_MAX else ():
+        stats = table.statistics(latest, commit.version, schema.identity(field))
+        points = [point for of_file in stats for point in _points(of_file, field["type"], sum(s[0] for s in stats))]
+        values = quantiles(points, ceil(_rows(commit) / (RANGE_ROWS * shards)))
+        if values:
+            found[commit.version] = [_literal(value, field["type"]) for value in values]
+    return found
+
+
+def _rows(commit: Commit) -> int:
+    """How many row images a commit has at most, as far as statistics tell."""
+    states = [s for _, change in changed_files([commit]) for s in (change.before, change.after) if s is not None]
+    return sum(state.rows or 0 for state in states)
+
+
+def _points(stats: tuple[int, Any, Any], data_type: Any, total: int) -> list[Point]:
+    """The points of a file, as if its integers or days were spread evenly."""
+    rows, low, high = stats
+    if data_type == "date":
+        low, high = (date.fromisoformat(value).toordinal() for value in (low, high))
+    elif data_type not in _INTEGERS:
+        return [(low, rows)] if data_type in ("string", "timestamp") else []
+    count = max(1, min(_POINTS * rows // max(1, total), high - low))
+    return [(low + (high - low) * i // count, rows / count) for i in range(count)]
+
+
+def quantiles(points: Collection[Point], count: int) -> list[Any]:
+    """Returns at most `count` - 1 different values, which divide points into parts of about the same weight."""
+    ordered = sorted(points, key=lambda p: p[0])
+    total = sum(weight for _, weight in ordered)
+    found: list[Any] = []
+    before = 0.0
+    for value, weight in ordered:
+        if len(found) + 1 < count and before >= total * (len(found) + 1) / count and value != ordered[0][0]:
+            found.append(value)
+        before += weight
+    return list(dict.fromkeys(found))
+
+
+def _literal(value: Any, data_type: Any) -> str:
+    if data_type == "date":
+        return f"DATE '{date.fromordinal(value).isoformat()}'"
+    if data_type == "timestamp":
+        return f"CAST({quote_string(value)} AS TIMESTAMP_LTZ)"
+    return quote_string(value) if data_type == "string" else f"{value}L"
+
+
+def range_sql(column: str, version: str, of_versions: Mapping[int, Sequence[str]]) -> str:
+    """Returns the SQL expression for the number of a row's range in its commit; 0 if the commit is not divided. `column`, `version`: names
+    of columns: the key's first, and the commit's version."""
+    cases = [
+        f"WHEN {version} = {number} AND {column} >= {value} THEN {i}"
+        for number, values in of_versions.items()
+        for i, value in reversed(list(enumerate(values, 1)))
+    ]
+    return f"CASE {' '.join(cases)} ELSE 0 END" if cases else "0"

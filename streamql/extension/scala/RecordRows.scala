@@ -1,0 +1,220 @@
+package org.apache.spark.sql.streamql
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.ObjectMapper
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.{DataFrame, Row}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, RepartitionByExpression, Sort, UnaryNode}
+import org.apache.spark.sql.classic.Dataset
+import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
+import org.apache.spark.sql.functions.expr
+import org.apache.spark.sql.types.IntegerType
+
+/**
+ * The columns of entries by which records are made. `place`: shard, slice and version. `row`: is overwritten with the record's number.
+ * `went`, `came`: values of `kind`, of a row that left the key, and of one that came to it. The former is less.
+ */
+case class EntryColumns(place: Seq[Attribute], key: Seq[Attribute], kind: Attribute, row: Attribute, went: Int, came: Int) {
+  def all: Seq[Attribute] = place ++ key :+ kind :+ row
+  def order: Seq[SortOrder] = (place ++ key :+ kind).map(SortOrder(_, Ascending))
+}
+
+/**
+ * From entries, which say what commits did to keys, to records: at most one of a key in a commit, numbered within commit and shard. See
+ * changes/record_rows.py, which defines both.
+ */
+object RecordRows {
+  private val mapper = new ObjectMapper()
+  /**
+   * `columns`: a JSON array of the names of shard, slice, version, kind, row and those of the key. `went`, `came`: values of kind. `task`: an
+   * SQL expression for the number of an entry's task, of `tasks`; entries of one shard and slice have one. `violations`: SQL expressions that raise, for an entry whose key has a
+   * NULL, and for one whose key another row has. `divided`: a JSON array of versions that have several slices. Their records are counted first, by a job, so that numbers
+   * continue from slice to slice; if it is empty, the numbers of each slice begin with 0.
+   */
+  def numbered(df: DataFrame, columns: String, went: Int, came: Int, task: String, tasks: Int, violations: String, divided: String): DataFrame = {
+    val dataset = df.asInstanceOf[Dataset[Row]]
+    val session = dataset.sparkSession
+    def strings(json: String) = mapper.readTree(json).elements().asScala.map(_.asText).toSeq
+    session.withActive {
+      val child = dataset.queryExecution.analyzed
+      val found = strings(columns).map(name => child.output.find(_.name == name).get)
+      val own = EntryColumns(found.take(3), found.drop(5), found(3), found(4), went, came)
+      val number = AttributeReference(own.row.name, IntegerType, nullable = false)()
+      val resolved = df.select((task +: strings(violations)).map(expr): _*).queryExecution.analyzed
+      val id +: raised = resolved.asInstanceOf[Project].projectList.map { case Alias(e, _) => e }
+      val sorted = Sort(own.order, global = false, RepartitionByExpression(Seq(DirectShufflePartitionID(id)), child, tasks))
+      val versions = mapper.readTree(divided).elements().asScala.map(_.asLong).toSet
+      Dataset.ofRows(session, NumberRecords(own, number, raised, versions, sorted))
+    }
+  }
+}
+
+/** Records made of entries that are sorted, all of a shard and slice in one task. `number` is in the place of the entries' column `row`. */
+case class NumberRecords(own: EntryColumns, number: Attribute, violations: Seq[Expression], divided: Set[Long], child: LogicalPlan) extends UnaryNode {
+  override def output: Seq[Attribute] = NumberRecords.output(own, number, child.output)
+  override def producedAttributes: AttributeSet = AttributeSet(number)
+  @transient override lazy val references: AttributeSet = AttributeSet(own.all) ++ AttributeSet.fromAttributeSets(violations.map(_.references))
+  override protected lazy val validConstraints: ExpressionSet = ExpressionSet()
+  override protected def withNewChildInternal(newChild: LogicalPlan): NumberRecords = copy(child = newChild)
+}
+
+object NumberRecords {
+  def output(own: EntryColumns, number: Attribute, of: Seq[Attribute]): Seq[Attribute] = of.map(a => if (a.exprId == own.row.exprId) number else a)
+}
+
+object RecordStrategy extends SparkStrategy {
+  override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
+    case NumberRecords(own, number, violations, divided, child) =>
+      Seq(NumberRecordsExec(own, number, violations, divided, planLater(child)))
+    case _ => Nil
+  }
+}
+
+case class NumberRecordsExec(own: EntryColumns, number: Attribute, violations: Seq[Expression], divided: Set[Long], child: SparkPlan) extends UnaryExecNode {
+  override def output: Seq[Attribute] = NumberRecords.output(own, number, child.output)
+  override def producedAttributes: AttributeSet = AttributeSet(number)
+  @transient override lazy val references: AttributeSet = AttributeSet(own.all) ++ AttributeSet.fromAttributeSets(violations.map(_.references))
+  override def outputPartitioning = child.outputPartitioning
+  override def outputOrdering: Seq[SortOrder] = (own.place :+ number).map(SortOrder(_, Ascending))
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val entries = child.execute()
+    val plan = new RecordPlan(own, violations, child.output)
+    val before = if (divided.isEmpty) Map.empty[RecordPlace, Int] else earlier(entries, plan)
+    entries.mapPartitionsInternal(rows => new Records(rows, plan, before))
+  }
+
+  /** How many records of a commit and shard the slices before one have, where there are any. */
+  private def earlier(entries: RDD[InternalRow], plan: RecordPlan): Map[RecordPlace, Int] = {
+    val versions = divided
+    val counts = sparkContext.runJob(entries, (rows: Iterator[InternalRow]) => RecordPlan.counts(rows, plan, versions)).flatten.toSeq
+    counts.groupBy { case (place, _) => (place.shard, place.version) }.values.flatMap { slices =>
+      val sorted = slices.sortBy(_._1.slice)
+      sorted.map(_._1).zip(sorted.map(_._2).scanLeft(0)(_ + _)).tail
+    }.toMap
+  }
+
+  override protected def withNewChildInternal(newChild: SparkPlan): NumberRecordsExec = copy(child = newChild)
+}
+
+case class RecordPlace(shard: Int, slice: Int, version: Long)
+
+/** Where rows have what `Records` needs, for tasks. */
+class RecordPlan(own: EntryColumns, violated: Seq[Expression], input: Seq[Attribute]) extends Serializable {
+  private def ordinal(a: Attribute): Int = input.indexWhere(_.exprId == a.exprId)
+  val (Seq(shard, slice, version), kind, row) = (own.place.map(ordinal), ordinal(own.kind), ordinal(own.row))
+  private val keys: Array[Int] = own.key.map(ordinal).toArray
+  val (went, came) = (own.went, own.came)
+  val violations: Seq[Expression] = BindReferences.bindReferences(violated, AttributeSeq(input))
+  private val bound = BindReferences.bindReferences(own.key, AttributeSeq(input))
+  def key(): UnsafeProjection = UnsafeProjection.create(bound)
+
+  def place(r: InternalRow): RecordPlace = RecordPlace(r.getInt(shard), r.getInt(slice), r.getLong(version))
+  def hasNull(r: InternalRow): Boolean = {
+    var i = 0
+    while (i < keys.length && !r.isNullAt(keys(i))) i += 1
+    i < keys.length
+  }
+  def isAt(r: InternalRow, p: RecordPlace): Boolean =
+    p != null && r.getInt(shard) == p.shard && r.getLong(version) == p.version && r.getInt(slice) == p.slice
+}
+
+object RecordPlan {
+  /** How many records of some versions a task has in each place. */
+  def counts(entries: Iterator[InternalRow], plan: RecordPlan, versions: Set[Long]): Seq[(RecordPlace, Int)] = {
+    val found = mutable.ArrayBuffer[(RecordPlace, Int)]()
+    var (place, count) = (null: RecordPlace, 0)
+    def end(): Unit = if (place != null && versions(place.version)) found += place -> count
+    new Records(entries, plan, Map.empty).foreach { row =>
+      if (!plan.isAt(row, place)) {
+        end()
+        place = plan.place(row)
+        count = 0
+      }
+      count += 1
+    }
+    end()
+    found.toSeq
+  }
+}
+
+/**
+ * The records of a task. Entries come sorted by place, key and kind. A row that went is held back until the next entry is known: if
+ * another row came to its key, the two are one record. `earlier`: the number that the records of a place begin with, if it is not 0.
+ */
+class Records(entries: Iterator[InternalRow], plan: RecordPlan, earlier: Map[RecordPlace, Int]) extends Iterator[InternalRow] {
+  private var (keyOf, keyOfLast) = (plan.key(), plan.key())
+  private var lastKey: UnsafeRow = _
+  private var lastKind = 0
+  private var lastPlace: RecordPlace = _
+  private var held, waiting, record: UnsafeRow = _
+  private var recordPlace: RecordPlace = _
+  private var number = 0
+
+  override def hasNext: Boolean = {
+    if (record == null) record = read()
+    record != null
+  }
+
+  override def next(): InternalRow = {
+    if (!hasNext) throw new NoSuchElementException()
+    val found = record
+    record = null
+    found
+  }
+
+  private def read(): UnsafeRow = {
+    var found: UnsafeRow = null
+    if (waiting != null) {
+      found = begun(waiting)
+      waiting = null
+    }
+    while (found == null && entries.hasNext) {
+      val entry = entries.next().asInstanceOf[UnsafeRow]
+      val (isOfLastKey, before) = (checked(entry), held)
+      held = null
+      if (before != null && !isOfLastKey) {
+        waiting = entry
+        found = numbered(before)
+      } else found = begun(entry)
+    }
+    if (found == null && held != null) {
+      found = numbered(held)
+      held = null
+    }
+    found
+  }
+
+  /** The record that an entry makes, if the next entry can no longer change that. */
+  private def begun(entry: UnsafeRow): UnsafeRow =
+    if (lastKind == plan.went) { held = entry.copy(); null } else numbered(entry)
+
+  private def numbered(entry: UnsafeRow): UnsafeRow = {
+    if (!plan.isAt(entry, recordPlace)) {
+      recordPlace = plan.place(entry)
+      number = earlier.getOrElse(recordPlace, 0)
+    }
+    entry.setInt(plan.row, number)
+    number += 1
+    entry
+  }
+
+  /** Whether the entry has the place and the key of the one before. Raises if the two break the primary key. */
+  private def checked(entry: UnsafeRow): Boolean = {
+    if (plan.hasNull(entry)) plan.violations.head.eval(entry)
+    val (key, kind, isThere) = (keyOf(entry), entry.getInt(plan.kind), plan.isAt(entry, lastPlace))
+    val isOfLastKey = isThere && key.equals(lastKey)
+    if (isOfLastKey && !(lastKind == plan.went && kind == plan.came)) plan.violations(1).eval(entry)
+    if (!isThere) lastPlace = plan.place(entry)
+    val free = keyOfLast
+    keyOfLast = keyOf
+    keyOf = free
+    lastKey = key
+    lastKind = kind
+    isOfLastKey
+  }
+}
