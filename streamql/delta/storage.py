@@ -9,11 +9,13 @@ from urllib.parse import urlsplit
 from pyspark.sql import SparkSession
 
 from streamql.delta.jvm import session_id, session_of
+from streamql.shared import constants
 
 log = logging.getLogger("streamql")
 
 S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
-SAFE_STORE = "io.delta.storage.S3DynamoDBLogStore"
+SAFE_STORE = constants("storage")["logStore"]
+"""The class of the extension's log store, which sessions with the extension use unless they name another."""
 
 _DELEGATING = "DelegatingLogStore"
 _DEFAULT = "io.delta.storage.S3SingleDriverLogStore"
@@ -74,9 +76,9 @@ def warn_of_unsafe_store(spark: SparkSession, paths: Iterable[str]) -> None:
             _warned.add(session)
             key = f"spark.delta.logStore.{urlsplit(path).scheme.lower()}.impl"
             log.warning(
-                "%s is on S3, and Delta's log store there (%s) is safe for one driver only: of two drivers that commit at the same "
-                "time, one commit may be lost, and a stream may lose changes or show them twice. Let one driver write, or start all with "
-                "%s = %s",
+                "%s is on S3, and the log store that this session names (%s) is safe for one driver only: of two drivers that commit at "
+                "the same time, one commit may be lost, and a stream may lose changes or show them twice. Let one driver write, or start "
+                "all without that setting, or with %s = %s",
                 path,
                 store,
                 key,
