@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import random
 import re
 import socket
 import threading
@@ -18,6 +19,20 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from urllib.parse import parse_qs, unquote, urlsplit
+
+ANSWERS: tuple[tuple[int | None, bool], ...] = (
+    (None, True),
+    (None, False),
+    (500, True),
+    (500, False),
+    (503, True),
+    (503, False),
+    (409, True),
+    (409, False),
+    (412, True),
+    (412, False),
+)
+"""What a client may get instead of the answer (None: an end of the connection), and whether the server takes the request before."""
 
 CODES = {409: "ConditionalRequestConflict", 412: "PreconditionFailed", 500: "InternalError", 503: "SlowDown"}
 HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "expect", "proxy-connection"}
@@ -65,6 +80,19 @@ class _Plan:
     ignored_for: frozenset[str] = frozenset()
     loses_metadata: bool = False
     latency_seconds: float = 0.0
+    chaos: tuple[random.Random, float] | None = None
+
+    def fault_of(self, request: Request) -> Fault | None:
+        """What happens to a request; None: it passes."""
+        with self.lock:
+            fault = next((f for f in self.faults if f.hits(request)), None)
+            if fault is not None:
+                fault.times -= 1
+            elif self.chaos is not None and request.is_conditional:
+                rng, share = self.chaos
+                if rng.random() < share:
+                    return Fault(request.operation, "", *rng.choice(ANSWERS))
+            return fault
 
 
 class Proxy:
@@ -120,6 +148,15 @@ class Proxy:
             yield
         finally:
             self._plan.loses_metadata = False
+
+    @contextlib.contextmanager
+    def chaos(self, seed: object, share: float) -> Iterator[None]:
+        """A share of the requests with a condition gets some other answer than the server's."""
+        self._plan.chaos = random.Random(str(seed)), share
+        try:
+            yield
+        finally:
+            self._plan.chaos = None
 
     @contextlib.contextmanager
     def latency(self, seconds: float) -> Iterator[None]:
@@ -181,10 +218,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {k: v for k, v in self.headers.items() if k.lower() not in HOP}
         request = Request(operation, key, "If-None-Match" in self.headers)
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        with self.server.plan.lock:
-            fault = next((f for f in self.server.plan.faults if f.hits(request)), None)
-            if fault is not None:
-                fault.times -= 1
+        fault = self.server.plan.fault_of(request)
         time.sleep(self.server.plan.latency_seconds)
         if fault is None:
             self._answer(request, *self._pass(request, headers, body))

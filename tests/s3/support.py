@@ -61,9 +61,9 @@ class S3:
         }
         return {f"fs.s3a.bucket.{bucket}.{key}": value for key, value in given.items()}
 
-    def child_conf(self, bucket: str) -> dict[str, str]:
+    def child_conf(self, bucket: str, more: Mapping[str, str] | None = None) -> dict[str, str]:
         """The settings of Spark for a process that a test starts."""
-        given = {f"spark.hadoop.{key}": value for key, value in self.settings(bucket).items()}
+        given = {f"spark.hadoop.{key}": value for key, value in self.settings(bucket, more).items()}
         return {"spark.streamql.connectors": "s3", **given}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.s3.proxy import Fault, Request
+from tests.s3.proxy import ANSWERS, Fault, Request
 from tests.s3.support import S3, Store
 from tests.sample import sample
 
@@ -16,20 +16,6 @@ LARGE = 5 * 1024
 """As many lines are sent in parts."""
 
 TWICE = "FileAlreadyExistsException"
-
-ANSWERS: list[tuple[int | None, bool]] = [
-    (None, True),
-    (None, False),
-    (500, True),
-    (500, False),
-    (503, True),
-    (503, False),
-    (409, True),
-    (409, False),
-    (412, True),
-    (412, False),
-]
-"""What the client gets instead of the answer (None: an end of the connection), and whether the server takes the request before."""
 
 OPERATIONS = [("PUT", 1), ("COMPLETE_UPLOAD", LARGE)]
 """The request that makes a commit appear, and of how many lines the commit is."""
