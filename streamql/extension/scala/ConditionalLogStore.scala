@@ -53,6 +53,9 @@ object ConditionalLogStore {
     if (!isSet("delta.logStore.class"))
       keys.filterNot(isSet).foreach(key => conf.set(s"spark.$key", Shared.constant("storage", "logStore")))
   }
+
+  /** Whether this store has written a commit. */
+  def isMarked(files: FileSystem, commit: Path): Boolean = NewObject.owner(files, commit).nonEmpty
 }
 
 private sealed trait Outcome
@@ -118,7 +121,7 @@ private final class NewObject(files: FileSystem, path: Path, content: Seq[Array[
   /** The owner of the object, after an error; None: there is no object, or it cannot be seen. */
   private def found(e: IOException): Option[String] =
     if (isInterrupt(e)) None
-    else try Some(Option(files.getXAttrs(path).get(s"header.$Owner")).fold("")(new String(_, UTF_8)))
+    else try Some(NewObject.owner(files, path))
     catch {
       case _: FileNotFoundException => None
       case other: IOException => e.addSuppressed(other); None
@@ -146,6 +149,9 @@ private object NewObject {
     made.opt("fs.s3a.create.performance", true)
     made
   }
+
+  /** Whose an object is; empty: it does not say. */
+  def owner(files: FileSystem, path: Path): String = Option(files.getXAttrs(path).get(s"header.$Owner")).fold("")(new String(_, UTF_8))
 
   /** Whether S3A sends so many bytes in parts. */
   def isMultipart(files: FileSystem, bytes: Long): Boolean =
