@@ -62,7 +62,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         **dict(INTERPRETED),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.adaptive.enabled": "false",  # planning anew for each shuffle takes a seventh of the time; tests/histories has it
-        "spark.streamql.connectors": "kafka",  # a worker has one JVM: what happens without the jars is tested in processes of their own
+        "spark.streamql.connectors": "kafka,s3",  # a worker has one JVM: what happens without the jars is tested in processes of their own
         "spark.sql.codegen.cache.maxEntries": "5000",  # of 100, as for one job, Delta's own plans are forgotten all the time
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM makes as many tasks, thousands else
     }

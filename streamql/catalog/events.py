@@ -41,7 +41,7 @@ def consumption_event(
         "target": statement.target or None,
         "target_path": statement.path or None,
         "target_version": statement.target_version,
-        "guarantee": statement.guarantee,
+        "guarantee": claim.guarantee(statement),
         "rows_written": rows_written(metrics),
         "changes": _changes(statement, state.stream.uuid),
         "metrics": json.dumps(dict(metrics), sort_keys=True) if metrics else None,

@@ -66,14 +66,6 @@ class ClaimedStatement:
         """Whether it writes into the target at a path, which has many names, or that has a name and, being no Delta table, no path."""
         return self.path == path and (bool(path) or self.target == target)
 
-    @property
-    def guarantee(self) -> str:
-        """How often a change arrives where the statement writes. Without a log at the target, its process alone knows what it did; a
-        query that consumed is not shown again."""
-        if self.path:
-            return "exactly_once"
-        return "at_least_once" if self.target else "at_most_once"
-
 
 @dataclass(frozen=True)
 class Claim:
@@ -83,7 +75,8 @@ class Claim:
     `is_block`: the statements come one by one (BEGIN TRANSACTION), so that only COMMIT says there are no more. `is_partially_committed`:
     some statements are done, the others fenced, and no process is at work: the same statements, run again, take the claim over. `revision`
     counts how often the claim was written anew: a process that resolves it for its owner must have read all statements that entered it.
-    `details`: what the ledger shall say besides, JSON; None: nothing.
+    `details`: what the ledger shall say besides, JSON; None: nothing. `is_for_one_driver`: it touches a table where a commit can be lost if
+    several drivers write.
     """
 
     consumption_id: str
@@ -99,6 +92,7 @@ class Claim:
     is_partially_committed: bool = False
     revision: int = 0
     details: str | None = None
+    is_for_one_driver: bool = False
 
     @property
     def identity(self) -> tuple[str, int, int]:
@@ -113,6 +107,13 @@ class Claim:
     def reads(self, statement: ClaimedStatement, uuid: str) -> bool:
         """Whether a statement of the claim reads a stream."""
         return not statement.streams or uuid in statement.streams
+
+    def guarantee(self, statement: ClaimedStatement) -> str:
+        """How often a change arrives where a statement of the claim writes. Without a log at the target, its process alone knows what it
+        did; a query that consumed is not shown again."""
+        if not statement.path:
+            return "at_least_once" if statement.target else "at_most_once"
+        return "exactly_once_by_one_driver" if self.is_for_one_driver else "exactly_once"
 
     @property
     def where_done(self) -> str:
@@ -263,6 +264,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "is_unfinished": claim.is_partially_committed,
         "revision": claim.revision,
         **({} if claim.details is None else {"details": claim.details}),
+        **({"is_for_one_driver": True} if claim.is_for_one_driver else {}),
     }
 
 
@@ -288,6 +290,7 @@ def _read_claim(data: Mapping[str, Any]) -> Claim:
         data.get("is_unfinished", False),
         read_count(data.get("revision", 0)),
         data.get("details"),
+        data.get("is_for_one_driver", False),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from streamql.cli import command_table
 from streamql.cli.command_table import COMMANDS, Command
 from streamql.cli.usage import Parser, unexpected
+from streamql.errors import StreamqlError
 from streamql.settings import CONNECTORS
 
 FORMATS = ("table", "csv", "tsv", "json", "markdown")
@@ -128,7 +129,7 @@ def parse(argv: Sequence[str] | None = None) -> Options:
         init=tuple(given.init or ()),
         connect=given.connect,
         inputs=tuple(inputs),
-        data=Path(given.data),
+        data=_data(parser, given.data),
         database=given.database,
         output=given.output,
         silent=given.silent,
@@ -138,6 +139,16 @@ def parse(argv: Sequence[str] | None = None) -> Options:
         conf=_conf(given),
         arguments=given,
     )
+
+
+def _data(parser: argparse.ArgumentParser, given: str) -> Path:
+    """The directory of --data."""
+    from streamql.extension.metastore import data_directory
+
+    try:
+        return data_directory(given)
+    except StreamqlError as e:
+        parser.error(f"{e.message}\nhint: {e.hint}")
 
 
 def _conf(given: argparse.Namespace) -> dict[str, str]:

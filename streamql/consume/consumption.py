@@ -36,6 +36,7 @@ from streamql.consume.claims.steps import (
     new_claim,
     owned,
     update_claim,
+    with_storage,
 )
 from streamql.consume.execute import counted, execute
 from streamql.consume.targets import TEXT_CHARACTERS_MAX, check_stands, claimed_statement, lead_of, prepare
@@ -152,6 +153,7 @@ class Consumption:
 
     def _take(self, states: Sequence[StreamState], claim: Claim, sources: Sources) -> None:
         """Makes the claim, and keeps it until `close`."""
+        claim = with_storage(self._spark, claim, sources)
         with ExitStack() as unless_claimed:
             work = unless_claimed.enter_context(running(claim.consumption_id))  # before others can see the claim
             claim_streams(self._spark, states, claim, sources)
@@ -177,6 +179,7 @@ class Consumption:
         """Writes the claim anew. Raises `Changed` if the claim was written before without an answer, CLAIM_LOST if it is gone."""
         assert self._claim is not None
         try:
+            changed = with_storage(self._spark, changed, sources or {})
             self._claim = update_claim(self._spark, self._claim, changed, joining, sources or {})
         except ClaimGone:
             if self.adopt_unacknowledged():

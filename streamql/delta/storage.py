@@ -1,85 +1,140 @@
-"""Object stores on which two drivers can both commit one version of a Delta table, and one commit is lost."""
+"""Where a table's log is: whether its store gives a version to one writer, or two drivers can both commit it and one commit is lost."""
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
-from streamql.delta.jvm import session_id, session_of
+from streamql.delta.jvm import scala, session_id, session_of
+from streamql.shared import constants
 
 log = logging.getLogger("streamql")
 
-S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
-SAFE_STORE = "io.delta.storage.S3DynamoDBLogStore"
+SAFE_STORE = constants("storage")["logStore"]
+"""The class of the extension's log store, which sessions with the extension use on S3 unless they name another."""
 
+S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
+_AZURE_SCHEMES = frozenset({"abfs", "abfss", "adl", "wasb", "wasbs"})
 _DELEGATING = "DelegatingLogStore"
-_DEFAULT = "io.delta.storage.S3SingleDriverLogStore"
-_SINGLE_DRIVER = frozenset(
+
+_DEFAULTS: Mapping[str, str] = MappingProxyType(
     {
-        "S3SingleDriverLogStore",
-        "HDFSLogStore",
-        "AzureLogStore",
-        "GCSLogStore",
-        "LocalLogStore",
-        "HadoopFileSystemLogStore",
+        **dict.fromkeys(S3_SCHEMES, "io.delta.storage.S3SingleDriverLogStore"),
+        **dict.fromkeys(_AZURE_SCHEMES, "io.delta.storage.AzureLogStore"),
+        "gs": "io.delta.storage.GCSLogStore",
     }
 )
-"""Delta's own stores that rely on the file system, or on one driver's memory, to give a name to one writer. S3's file systems do not."""
+"""Delta's own stores, by scheme (`DelegatingLogStore.scala`)."""
+_DEFAULT = "io.delta.storage.HDFSLogStore"
+
+_SAFE: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        **dict.fromkeys(S3_SCHEMES, frozenset({SAFE_STORE, "io.delta.storage.S3DynamoDBLogStore"})),
+        **dict.fromkeys(_AZURE_SCHEMES, frozenset({"io.delta.storage.AzureLogStore"})),
+        "gs": frozenset({"io.delta.storage.GCSLogStore"}),
+        "hdfs": frozenset({"io.delta.storage.HDFSLogStore"}),
+        "file": frozenset({"io.delta.storage.HDFSLogStore"}),
+    }
+)
+"""Stores that give a version to one writer, by scheme: by a condition or a rename of the storage's own. For `file` the extension's file
+system does it, in an application of one process."""
+
+_FOR_ONE_DRIVER = frozenset({_DEFAULT, "io.delta.storage.LocalLogStore", *_DEFAULTS.values()})
+"""Delta's own stores, which are not safe for other schemes than theirs."""
 
 _warned: set[str] = set()
 """The sessions that were warned."""
 
 
-def unsafe_store(path: str, setting: Callable[[str], str | None]) -> str | None:
-    """The class of Delta's log store under a path, if two drivers can lose a commit there. None: they cannot, or the store is not Delta's
-    own, so that nothing is known. `setting`: the value of a key of the Spark context's configuration; None if it is not set. Pure.
+@dataclass(frozen=True)
+class Unsafe:
+    """A log that several drivers must not write. `is_known`: that is known of its store; else nothing is."""
+
+    path: str
+    scheme: str
+    store: str
+    is_known: bool
+
+    @property
+    def what(self) -> str:
+        """What can happen there."""
+        if not self.is_known:
+            return f"{self.path} has a log store of which streamql does not know whether several drivers can write ({self.store})"
+        if self.scheme == "file":
+            return f"{self.path} is a local file of a cluster, to which one driver can commit at a time"
+        return f"{self.path} has a log store to which one driver can commit at a time ({self.store})"
+
+    @property
+    def remedy(self) -> str:
+        """What to do."""
+        if self.scheme in S3_SCHEMES:
+            return f"let one driver write, or start all with spark.delta.logStore.{self.scheme}.impl = {SAFE_STORE}"
+        return "let one driver write, or put the table on HDFS, S3, or a store of Azure or Google"
+
+
+def unsafe_store(path: str, setting: Callable[[str], str | None], *, is_local: bool = True) -> Unsafe | None:
+    """The log under a path, if two drivers can lose a commit there, or if nothing is known of its store; None: they cannot. `setting`: the
+    value of a key of the Spark context's configuration; None if it is not set. `is_local`: the application is one process. Pure.
 
     Delta resolves a store so (`LogStore.scala`, `DelegatingLogStore.scala`): `spark.delta.logStore.class`, else
     `spark.delta.logStore.<scheme>.impl`, else its default of the scheme; each key also without `spark.`.
     """
     scheme = urlsplit(path).scheme.lower()
-    if scheme not in S3_SCHEMES:
+    if not scheme:  # no table of Delta's: a path of one has a scheme
         return None
 
     def either(key: str) -> str:
-        return setting(f"spark.{key}") or setting(key) or ""
+        return (setting(f"spark.{key}") or setting(key) or "").strip()
 
     store = either("delta.logStore.class")
-    if not store or _simple(store) == _DELEGATING:
-        store = either(f"delta.logStore.{scheme}.impl") or _DEFAULT
-    return store if _simple(store) in _SINGLE_DRIVER else None
+    if not store or store.endswith(f".{_DELEGATING}"):
+        store = either(f"delta.logStore.{scheme}.impl") or _DEFAULTS.get(scheme, _DEFAULT)
+    if store in _SAFE.get(scheme, ()) and (is_local or scheme != "file"):
+        return None
+    is_known = scheme in _SAFE and (scheme == "file" or store in _FOR_ONE_DRIVER)
+    return Unsafe(path, scheme, store, is_known)
 
 
-def _simple(name: str) -> str:
-    return name.strip().rpartition(".")[2]
+def unsafe_stores(spark: SparkSession, paths: Iterable[str]) -> list[Unsafe]:
+    """The logs under some of the paths that several drivers must not write."""
+    with_scheme = [p for p in dict.fromkeys(paths) if urlsplit(p).scheme]
+    if not with_scheme:
+        return []
+    known = json.loads(scala(spark).LogStores.settings(session_of(spark)))
+    settings: dict[str, str] = known["settings"]
+    found = (unsafe_store(path, settings.get, is_local=known["isLocal"]) for path in with_scheme)
+    return [unsafe for unsafe in found if unsafe is not None]
 
 
-def warn_of_unsafe_store(spark: SparkSession, paths: Iterable[str]) -> None:
-    """Warns once per session that several drivers can lose commits of the tables at some of the paths."""
-    on_s3 = [p for p in paths if urlsplit(p).scheme.lower() in S3_SCHEMES]
-    if not on_s3 or (session := session_id(spark)) in _warned:
-        return
-    conf = session_of(spark).sparkContext().conf()
+def are_for_several_drivers(spark: SparkSession, paths: Iterable[str]) -> bool:
+    """Whether several drivers can write the tables at all of the paths. If not, warns of the first one, once per session."""
+    unsafe = unsafe_stores(spark, paths)
+    if unsafe and (session := session_id(spark)) not in _warned:
+        _warned.add(session)
+        log.warning(
+            "%s: of two drivers that commit at the same time, one commit may be lost, and a stream may lose changes or show them twice; %s",
+            unsafe[0].what,
+            unsafe[0].remedy,
+        )
+    return not unsafe
 
-    def setting(key: str) -> str | None:
-        value = conf.get(key, "")
-        return str(value) if value else None
 
-    for path in on_s3:
-        store = unsafe_store(path, setting)
-        if store is not None:
-            _warned.add(session)
-            key = f"spark.delta.logStore.{urlsplit(path).scheme.lower()}.impl"
-            log.warning(
-                "%s is on S3, and Delta's log store there (%s) is safe for one driver only: of two drivers that commit at the same "
-                "time, one commit may be lost, and a stream may lose changes or show them twice. Let one driver write, or start all with "
-                "%s = %s",
-                path,
-                store,
-                key,
-                SAFE_STORE,
-            )
-            return
+@dataclass(frozen=True)
+class UnmarkedCommit:
+    """A commit that was not written by the extension's store. `engine`: what its writer calls itself."""
+
+    version: int
+    time_ms: int
+    engine: str
+
+
+def unmarked_commits(spark: SparkSession, path: str, last: int) -> list[UnmarkedCommit]:
+    """Those of the last commits of the table at a path on S3 that another log store has written: it may not see the condition."""
+    found = scala(spark).LogStores.unmarked(session_of(spark), path, last)
+    return [UnmarkedCommit(c["version"], c["time"], c["engine"]) for c in json.loads(found)]

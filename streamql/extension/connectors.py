@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -13,11 +13,13 @@ from streamql.extension.jars import KAFKA_CLIENTS, fetch
 
 @dataclass(frozen=True)
 class Connector:
-    """An optional part. `coordinates`: Maven coordinates (group:artifact:version) of all of its jars, which Spark does not ship."""
+    """An optional part. `coordinates`: Maven coordinates (group:artifact:version) of all of its jars, which Spark does not ship.
+    `settings`: Spark's settings that it needs, unless the user has set them."""
 
     name: str
     purpose: str
     coordinates: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 KAFKA = Connector(
@@ -31,7 +33,61 @@ KAFKA = Connector(
     ),
 )
 
-CONNECTORS: Mapping[str, Connector] = MappingProxyType({c.name: c for c in (KAFKA,)})
+AWS_SDK = "2.35.4"
+"""The version of Amazon's SDK for Java that hadoop-aws names."""
+
+S3 = Connector(
+    "s3",
+    "tables on S3 and on stores that speak its protocol",
+    (
+        "org.apache.hadoop:hadoop-aws:3.5.0",
+        *(
+            f"software.amazon.awssdk:{module}:{AWS_SDK}"
+            for module in (
+                "annotations",
+                "apache-client",
+                "arns",
+                "auth",
+                "aws-core",
+                "aws-query-protocol",
+                "aws-xml-protocol",
+                "checksums",
+                "checksums-spi",
+                "crt-core",
+                "endpoints-spi",
+                "http-auth",
+                "http-auth-aws",
+                "http-auth-aws-eventstream",
+                "http-auth-spi",
+                "http-client-spi",
+                "identity-spi",
+                "json-utils",
+                "metrics-spi",
+                "netty-nio-client",
+                "profiles",
+                "protocol-core",
+                "regions",
+                "retries",
+                "retries-spi",
+                "s3",
+                "s3-transfer-manager",
+                "sdk-core",
+                "sts",
+                "third-party-jackson-core",
+                "utils",
+                "utils-lite",
+            )
+        ),
+        "org.reactivestreams:reactive-streams:1.0.4",
+        "software.amazon.eventstream:eventstream:1.0.1",
+        "software.amazon.s3.analyticsaccelerator:analyticsaccelerator-s3:1.3.1",
+    ),
+    {"spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem"},  # Hadoop itself knows the scheme s3a only
+)
+"""Hadoop's file system for S3, with the modules of the SDK that it calls, instead of the SDK's bundle of all services (686 MB). Spark has
+their other dependencies: Apache's HTTP client, Netty and SLF4J."""
+
+CONNECTORS: Mapping[str, Connector] = MappingProxyType({c.name: c for c in (KAFKA, S3)})
 """All connectors, by name."""
 
 

@@ -5,6 +5,8 @@ Why SQLite: docs/decisions/0001-metastore.md.
 
 from __future__ import annotations
 
+import os
+import re
 import sqlite3
 import time
 from pathlib import Path
@@ -23,6 +25,20 @@ BUSY_TIMEOUT_MS = 60_000
 def file_of(data: Path) -> Path:
     """Where the metastore of a data directory lies; it is there once a session was."""
     return data / "metastore.sqlite"
+
+
+def data_directory(data: str | os.PathLike[str]) -> Path:
+    """The directory that `data` names. Raises INVALID_ARGUMENT for the address of an object store."""
+    text = os.fspath(data)
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", text) is None:
+        return Path(text)
+    raise StreamqlError(
+        "INVALID_ARGUMENT",
+        f"{text} is no directory of this machine, and the metastore of an embedded session is a file of it",
+        hint="keep the metastore here, and the tables there: --data DIRECTORY --with s3 --conf "
+        f"spark.streamql.catalogLocation={text.rstrip('/')}/catalog, then CREATE SCHEMA name LOCATION '{text.rstrip('/')}/name'",
+        asked=text,
+    )
 
 
 def prepare(data: Path) -> Path:

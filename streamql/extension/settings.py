@@ -27,7 +27,8 @@ def conf_lines(connectors: str = "") -> dict[str, str]:
     and in spark.jars, which takes them to the executors of a cluster. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, INVALID_ARGUMENT for an
     unknown connector.
     """
-    names = ",".join(connector.name for connector in parse_connectors(connectors))
+    named = parse_connectors(connectors)
+    names = ",".join(connector.name for connector in named)
     jars = [str(jar) for jar in (*delta_jars(), extension_jar(), *connector_jars(names))]
     return {
         "spark.sql.extensions": ",".join(EXTENSIONS),
@@ -37,6 +38,7 @@ def conf_lines(connectors: str = "") -> dict[str, str]:
         "spark.jars": ",".join(jars),
         PYTHON.key: sys.executable,
         **({CONNECTORS.key: names} if names else {}),
+        **{key: value for connector in named for key, value in connector.settings.items()},
     }
 
 

@@ -14,7 +14,9 @@ from streamql.cli.main import main
 from streamql.cli.options import Input, parse
 from streamql.cli.sql.inputs import Text, UsageError, read
 from streamql.cli.sql.script import open_end, statements
+from streamql.errors import StreamqlError
 from streamql.extension import connectors
+from streamql.sessions import session
 
 
 def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,6 +128,18 @@ def test_wrong_usage(argv: list[str], said: str, capsys: pytest.CaptureFixture[s
     out, err = capsys.readouterr()
     assert out == ""
     assert said in err
+
+
+@pytest.mark.parametrize("data", ["s3a://bucket/lake", "s3a://bucket/lake/", "s3a:/bucket/lake", "hdfs://name/lake"])
+def test_a_data_directory_that_is_no_directory(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(["--data", data, "-e", "SHOW STREAMS"])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert f"{data} is no directory of this machine" in said
+    assert f"--conf spark.streamql.catalogLocation={data.rstrip('/')}/catalog" in said
+    with pytest.raises(StreamqlError, match="is no directory of this machine"):
+        session(data)
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,15 +1,10 @@
-"""Storage where two drivers can lose a commit: which one it is, and the warning. S3 is a view of local files under its scheme."""
+"""Which log stores give a version to one writer, which do not, and of which nothing is known."""
 
 from __future__ import annotations
 
-import logging
-from pathlib import Path
-
 import pytest
-from pyspark.sql import SparkSession
 
-from streamql.delta.storage import unsafe_store
-from tests.consume.support import fresh_schema, run, tracked_table
+from streamql.delta.storage import SAFE_STORE, unsafe_store
 
 SINGLE = "io.delta.storage.S3SingleDriverLogStore"
 DYNAMO = "io.delta.storage.S3DynamoDBLogStore"
@@ -18,54 +13,77 @@ S3A = "delta.logStore.s3a.impl"
 CLASS = "delta.logStore.class"
 
 
-@pytest.mark.parametrize(
-    ("path", "conf", "store"),
-    [
-        ("s3a://bucket/t", {}, SINGLE),
-        ("s3://bucket/t", {}, SINGLE),
-        ("S3N://bucket/t", {}, SINGLE),
-        ("s3a://bucket/t", {"spark.delta.logStore.s3.impl": DYNAMO}, SINGLE),
-        ("s3a://bucket/t", {f"spark.{S3A}": DYNAMO}, None),
-        ("s3a://bucket/t", {S3A: DYNAMO}, None),
-        ("s3a://bucket/t", {f"spark.{S3A}": "com.example.LockingStore"}, None),
-        ("s3a://bucket/t", {f"spark.{S3A}": "io.delta.storage.HDFSLogStore"}, "io.delta.storage.HDFSLogStore"),
-        ("s3a://bucket/t", {f"spark.{CLASS}": DYNAMO}, None),
-        ("s3a://bucket/t", {CLASS: SINGLE}, SINGLE),
-        ("s3a://bucket/t", {f"spark.{CLASS}": DELEGATING}, SINGLE),
-        ("s3a://bucket/t", {f"spark.{CLASS}": DELEGATING, S3A: DYNAMO}, None),
-        ("abfss://box@account/t", {}, None),
-        ("gs://bucket/t", {}, None),
-        ("hdfs://name/t", {}, None),
-        ("file:/data/s3/t", {}, None),
-        ("/data/s3a/t", {}, None),
-        ("", {}, None),
-    ],
-)
-def test_which_stores_are_unsafe_for_several_drivers(path: str, conf: dict[str, str], store: str | None) -> None:
-    assert unsafe_store(path, conf.get) == store
+HDFS = "io.delta.storage.HDFSLogStore"
+FOREIGN = "com.example.LockingStore"
+
+SAFE = [
+    ("s3a://bucket/t", {f"spark.{S3A}": SAFE_STORE}),
+    ("s3a://bucket/t", {S3A: SAFE_STORE}),
+    ("s3a://bucket/t", {f"spark.{S3A}": DYNAMO}),
+    ("s3a://bucket/t", {f"spark.{CLASS}": DYNAMO}),
+    ("s3a://bucket/t", {f"spark.{CLASS}": DELEGATING, S3A: SAFE_STORE}),
+    ("abfss://box@account/t", {}),
+    ("gs://bucket/t", {}),
+    ("hdfs://name/t", {}),
+    ("file:/data/s3/t", {}),
+    ("/data/s3a/t", {}),
+    ("", {}),
+]
+
+UNSAFE = [
+    ("s3a://bucket/t", {}, SINGLE),
+    ("s3://bucket/t", {}, SINGLE),
+    ("S3N://bucket/t", {}, SINGLE),
+    ("s3a://bucket/t", {"spark.delta.logStore.s3.impl": SAFE_STORE}, SINGLE),
+    ("s3a://bucket/t", {f"spark.{S3A}": HDFS}, HDFS),
+    ("s3a://bucket/t", {CLASS: SINGLE}, SINGLE),
+    ("s3a://bucket/t", {f"spark.{CLASS}": DELEGATING}, SINGLE),
+    ("gs://bucket/t", {"spark.delta.logStore.gs.impl": SINGLE}, SINGLE),
+]
+
+UNKNOWN = [
+    ("s3a://bucket/t", {f"spark.{S3A}": FOREIGN}, FOREIGN),
+    ("hdfs://name/t", {"spark.delta.logStore.hdfs.impl": FOREIGN}, FOREIGN),
+    ("oss://bucket/t", {}, HDFS),
+    ("viewfs://cluster/t", {}, HDFS),
+]
 
 
-def test_a_session_is_warned_once(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
-    hadoop.set("fs.s3a.impl", "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme")
-    hadoop.set("fs.viewfs.mounttable.bucket.link./lake", tmp_path.as_uri())
-    schema = fresh_schema(spark, "storage")
-    tracked_table(spark, 10)
-    run(spark, "CREATE TABLE local (id BIGINT)")
-    run(spark, "CREATE TABLE remote (id BIGINT) LOCATION 's3a://bucket/lake/remote'")
+@pytest.mark.parametrize(("path", "conf"), SAFE)
+def test_stores_for_several_drivers(path: str, conf: dict[str, str]) -> None:
+    assert unsafe_store(path, conf.get) is None
 
-    def warned(session: SparkSession, table: str) -> list[str]:
-        caplog.clear()
-        with caplog.at_level(logging.WARNING, "streamql"):
-            run(session, f"INSERT INTO {schema}.t SELECT max(id) + 1, 0 FROM {schema}.t")
-            run(session, f"INSERT INTO {schema}.{table} SELECT id FROM {schema}.s")
-        return [r.getMessage() for r in caplog.records if "log store" in r.getMessage()]
 
-    session = spark.newSession()
-    assert warned(session, "local") == []
-    (warning,) = warned(session, "remote")
-    assert warning.startswith(f"s3a://bucket/lake/remote is on S3, and Delta's log store there ({SINGLE})")
-    assert f"spark.{S3A} = {DYNAMO}" in warning
-    assert warned(session, "remote") == []
-    assert len(warned(spark.newSession(), "remote")) == 1
-    assert run(spark, "SELECT count(*) AS n FROM remote")[0]["n"] == 3
+@pytest.mark.parametrize(("path", "conf", "store"), UNSAFE)
+def test_stores_for_one_driver(path: str, conf: dict[str, str], store: str) -> None:
+    unsafe = unsafe_store(path, conf.get)
+    assert unsafe is not None
+    assert (unsafe.store, unsafe.is_known) == (store, True)
+    assert f"one driver can commit at a time ({store})" in unsafe.what
+
+
+@pytest.mark.parametrize(("path", "conf", "store"), UNKNOWN)
+def test_stores_of_which_nothing_is_known(path: str, conf: dict[str, str], store: str) -> None:
+    unsafe = unsafe_store(path, conf.get)
+    assert unsafe is not None
+    assert (unsafe.store, unsafe.is_known) == (store, False)
+    assert f"does not know whether several drivers can write ({store})" in unsafe.what
+
+
+def test_what_to_do() -> None:
+    on_s3, elsewhere = unsafe_store("s3://b/t", {}.get), unsafe_store("oss://b/t", {}.get)
+    assert on_s3 is not None
+    assert elsewhere is not None
+    assert on_s3.remedy.endswith(f"spark.delta.logStore.s3.impl = {SAFE_STORE}")
+    assert elsewhere.remedy.startswith("let one driver write, or put the table on")
+
+
+def test_local_files_of_a_cluster() -> None:
+    """The extension's file system is for applications of one process."""
+    assert unsafe_store("file:/data/t", {}.get) is None
+    unsafe = unsafe_store("file:/data/t", {}.get, is_local=False)
+    assert unsafe is not None
+    assert (unsafe.is_known, unsafe.what) == (
+        True,
+        "file:/data/t is a local file of a cluster, to which one driver can commit at a time",
+    )

@@ -49,3 +49,17 @@ def test_jars_and_settings(tmp_path: Path) -> None:
     assert str(jar) in builder._options["spark.jars"]
     conf = embedded_conf(tmp_path, {"spark.streamql.connectors": "toy"})
     assert conf["spark.driver.extraClassPath"].split(os.pathsep).count(str(jar)) == 1
+
+
+def test_s3_has_modules_of_the_sdk_instead_of_its_bundle() -> None:
+    jars = connector_jars("s3")
+    assert not [jar.name for jar in jars if jar.name.startswith("bundle")]
+    assert sum(jar.stat().st_size for jar in jars) < 20_000_000
+
+
+def test_settings_of_a_connector_go_behind_those_of_the_user(tmp_path: Path) -> None:
+    key = "spark.hadoop.fs.s3.impl"
+    assert settings.conf_lines("s3")[key].endswith("S3AFileSystem")
+    assert key not in settings.conf_lines()
+    given = {"spark.streamql.connectors": "s3", key: "com.example.FileSystem"}
+    assert embedded_conf(tmp_path, given)[key] == "com.example.FileSystem"

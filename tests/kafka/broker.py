@@ -120,7 +120,7 @@ SETTINGS = {
     "broker.session.timeout.ms": "2000",
 }
 
-_DIE_WITH_PARENT = """
+DIE_WITH_PARENT = """
 import os, signal, sys
 if sys.platform.startswith("linux"):
     import ctypes
@@ -292,7 +292,7 @@ class Broker:
     def _launch(self, classpath: str) -> None:
         log = self.directory / "broker.log"
         before = len(_text(log))
-        command = [sys.executable, "-ISc", _DIE_WITH_PARENT, str(os.getpid())]
+        command = [sys.executable, "-ISc", DIE_WITH_PARENT, str(os.getpid())]
         command += _java("kafka.Kafka", classpath, str(self.directory / "server.properties"))
         with log.open("ab") as out:
             self._process = subprocess.Popen(

@@ -16,7 +16,7 @@ from streamql.consume.claims.errors import edited
 from streamql.consume.claims.liveness import POLL_SECONDS_MIN
 from streamql.consume.claims.outcomes import moves
 from streamql.consume.claims.owner import this_owner
-from streamql.delta.storage import warn_of_unsafe_store
+from streamql.delta.storage import are_for_several_drivers
 from streamql.errors import StreamqlError
 from streamql.model import Offset, SourceRef
 from streamql.settings import BUSY_TIMEOUT, LEASE, seconds
@@ -113,7 +113,6 @@ def owned(spark: SparkSession, begun: Claim, states: Sequence[StreamState], lead
 def claim_streams(spark: SparkSession, states: Sequence[StreamState], claim: Claim, sources: Sources) -> None:
     """Claims all streams of a claim by one commit. They are free, or under the partially committed claim that this one resumes. Raises
     `Changed` if one of them changed since it was read."""
-    _warn_of_storage(spark, claim, sources)
 
     def read(is_retry: bool) -> Change:
         if is_retry:
@@ -127,12 +126,12 @@ def _claimed(state: StreamState, claim: Claim, sources: Sources) -> StreamState:
     return state.next(claim=claim, stream=replace(state.stream, source=sources[state.stream.uuid]))
 
 
-def _warn_of_storage(spark: SparkSession, claim: Claim, sources: Sources) -> None:
-    """Warns if the log of the catalog, a source or a target is where several drivers can lose commits."""
+def with_storage(spark: SparkSession, claim: Claim, sources: Sources) -> Claim:
+    """The claim, which notes whether the log of the catalog, of a source or of a target is where several drivers can lose commits. Warns
+    of the first one."""
     tables = [t for u, s in sources.items() if u in claim.intervals for t, _ in s.holds(claim.intervals[u])]
-    warn_of_unsafe_store(
-        spark, [catalog_of(spark).path, *(t.path for t in tables), *(s.path for s in claim.statements)]
-    )
+    paths = [catalog_of(spark).path, *(t.path for t in tables), *(s.path for s in claim.statements)]
+    return claim if are_for_several_drivers(spark, paths) else replace(claim, is_for_one_driver=True)
 
 
 # -- changed
@@ -150,7 +149,6 @@ def update_claim(
     `sources`: where the sources of the joining streams are now. Raises `ClaimGone`, and `Changed` if a stream that should join changed
     since it was read.
     """
-    _warn_of_storage(spark, changed, sources)
 
     def read(is_retry: bool) -> Change:
         if is_retry and any(catalog_of(spark).by_uuid(spark, s.stream.uuid) != s for s in joining):

@@ -14,6 +14,7 @@ from streamql.engine.doctor.dynamic import DynamicTables
 from streamql.engine.doctor.extensions import Extensions
 from streamql.engine.doctor.external import ExternalTables
 from streamql.engine.doctor.sources import Files, Sources, Staleness
+from streamql.engine.doctor.storage import Storage
 from streamql.errors import StreamqlError
 
 __all__ = ["Finding", "examine"]
@@ -29,6 +30,7 @@ CHECKS: tuple[Check[Any], ...] = (
     Staleness(),
     Files(),
     Extensions(),
+    Storage(),
 )
 """In this order: a check sees what the fixes before it have done."""
 

@@ -8,6 +8,7 @@ class Extensions extends (SparkSessionExtensions => Unit) {
   def apply(e: SparkSessionExtensions): Unit = {
     ServerSessions.watch()
     LocalFiles.use()
+    ConditionalLogStore.use()
     Hints.tellConditions()
     e.injectParser((session, delegate) => new Parser(session, delegate))
     e.injectResolutionRule(session => new ResolveStreams(session))

@@ -1,0 +1,78 @@
+"""An S3 server for tests and benchmarks: moto's, a process of its own on a free loopback port. It keeps objects in memory."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+
+from tests.kafka.broker import DIE_WITH_PARENT
+
+START_SECONDS_MAX = 60
+ADDRESS = re.compile(r"Running on http://127\.0\.0\.1:(\d+)")
+
+
+class Server:
+    """moto's server. It honours If-None-Match on PUT and on CompleteMultipartUpload, but looks and writes in two steps: a client that
+    relies on the condition goes through a `Proxy`, which lets one request of a key pass at a time.
+
+    On Linux it dies when the thread that started it ends.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = 0
+
+    def __enter__(self) -> Server:
+        try:
+            return self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process, and with it the objects."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def make_bucket(self, name: str) -> None:
+        """Make an empty bucket."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            connection.request("PUT", f"/{name}", headers={"Content-Length": "0"})
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise RuntimeError(f"the bucket {name} was not made: {answer.status} {answer.read()[:500]!r}")
+        finally:
+            connection.close()
+
+    def _start(self) -> Server:
+        with tempfile.TemporaryDirectory(prefix="s3-server-") as directory:
+            log = Path(directory) / "log"
+            with log.open("wb") as out:
+                command = [sys.executable, "-ISc", DIE_WITH_PARENT, str(os.getpid()), sys.executable]
+                command += ["-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
+                # The log of its requests would fill the disk: nothing reads it after the start.
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+                )
+            deadline = time.monotonic() + START_SECONDS_MAX
+            while (found := ADDRESS.search(said := log.read_text(errors="replace"))) is None:
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"the S3 server did not start:\n{said[-4000:]}")
+                time.sleep(0.05)
+            self.port = int(found[1])
+        return self
