@@ -1,0 +1,140 @@
+"""Queries in sqlglot's tree: `*` of a stream, FLATTEN, and functions that Spark does not have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from streamql.dialect.statements import NameParts
+from streamql.translate.context import Context
+from streamql.translate.dialects import WRITTEN
+from streamql.translate.functions import FUNCTIONS
+from streamql.translate.model import NotTranslatedError, System
+from streamql.translate.shield import Shielded
+
+_SHOWN = ("__change_type", "__commit_version", "__commit_timestamp")
+"""What `SELECT *` of a stream shows here before the columns of its source."""
+_METADATA = {
+    System.SNOWFLAKE: ("METADATA$ACTION", "METADATA$ISUPDATE", "METADATA$ROW_ID"),
+    System.DATABEND: ("change$action", "change$row_id", "change$is_update"),
+}
+"""What `SELECT *` of a stream shows there behind the columns of its source."""
+_STAR_OF_JOIN = (
+    "* of a join with a stream shows __change_type, __commit_version and __commit_timestamp here: name the columns"
+)
+_STAR_IN_DML = "* of the stream became the columns of its source, without the columns of the change"
+_CHANGES = re.compile(r"\bCHANGES\b", re.IGNORECASE)
+_CALL = re.compile(r"(\w+)\(")
+_NOT_CALLS = (exp.Cast, exp.Case, exp.And, exp.Or, exp.Not, exp.In, exp.Between, exp.Exists, exp.Interval, exp.Extract)
+
+
+def adapt_queries(tree: exp.Expr, context: Context, shielded: Shielded) -> list[str]:
+    """Changes the queries of a statement in place; the notes. Raises NotTranslatedError."""
+    notes: list[str] = []
+    for select in list(tree.find_all(exp.Select)):
+        notes += _expand_stars(select, context, shielded)
+    _adapt_flatten(tree)
+    for table in tree.find_all(exp.Table):
+        if table.sql().startswith("@"):
+            raise NotTranslatedError(
+                "files of a stage", "read the files by their path: SELECT * FROM json.`path/*.json`"
+            )
+    return list(dict.fromkeys(notes))
+
+
+# --- the columns of a stream
+
+
+def _expand_stars(select: exp.Select, context: Context, shielded: Shielded) -> Iterator[str]:
+    columns = _METADATA.get(context.system)
+    sources = list(_sources(select))
+    streams = [t.alias_or_name for t in sources if isinstance(t, exp.Table) and _shows_changes(t, context, shielded)]
+    if columns is None or not streams:
+        return
+    is_dml = context.system is System.DATABEND and isinstance(select.parent, exp.Insert | exp.Create)
+    expanded: list[exp.Expr] = []
+    for projection in select.expressions:
+        qualifier = projection.table if isinstance(projection, exp.Column) else ""
+        star = projection.this if isinstance(projection, exp.Column) else projection
+        is_of_stream = qualifier in streams or (not qualifier and len(sources) == 1)
+        expanded.append(projection)
+        if not isinstance(star, exp.Star):
+            continue
+        if not is_of_stream:
+            if not qualifier:
+                yield _STAR_OF_JOIN
+            continue
+        hidden = [exp.to_identifier(name) for name in _SHOWN]
+        star.set("except_", [*(star.args.get("except_") or []), *hidden])
+        if is_dml:
+            yield _STAR_IN_DML
+        else:
+            expanded += [_column(name, qualifier) for name in columns]
+    select.set("expressions", expanded)
+
+
+def _column(name: str, qualifier: str) -> exp.Expr:
+    table = exp.to_identifier(qualifier) if qualifier else None
+    return exp.Column(this=exp.Identifier(this=name, quoted=False), table=table)
+
+
+def _sources(select: exp.Select) -> Iterator[exp.Expr]:
+    """The relations that a SELECT reads itself."""
+    origin = select.args.get("from_")
+    if origin is not None:
+        yield origin.this
+    for join in select.args.get("joins") or []:
+        yield join.this
+    yield from select.args.get("laterals") or []
+
+
+def name_of(table: exp.Table, shielded: Shielded) -> NameParts:
+    """The name of a relation, also of one that a placeholder stands for."""
+    if table.name in shielded.reads:
+        return shielded.reads[table.name]
+    return tuple(part.name for part in table.parts)
+
+
+def _shows_changes(table: exp.Table, context: Context, shielded: Shielded) -> bool:
+    """Whether a relation shows changes: a stream, or a table with CHANGES."""
+    clause = shielded.hidden.get(table.name, "")
+    return _CHANGES.search(clause) is not None or context.is_stream(name_of(table, shielded))
+
+
+# --- FLATTEN
+
+
+def _adapt_flatten(tree: exp.Expr) -> None:
+    for rows in list(tree.find_all(exp.TableFromRows)):
+        if isinstance(rows.this, exp.Explode):
+            rows.replace(exp.Lateral(this=rows.this, alias=rows.args.get("alias")))
+    for lateral in tree.find_all(exp.Lateral):
+        explode = lateral.this
+        if not isinstance(explode, exp.Explode):
+            continue
+        if explode.expressions or (isinstance(explode.this, exp.Kwarg) and explode.this.this.name.upper() != "INPUT"):
+            raise NotTranslatedError(
+                "FLATTEN with PATH, OUTER, RECURSIVE or MODE", "use variant_explode or variant_explode_outer"
+            )
+        alias = lateral.args.get("alias")
+        name = alias.this if alias is not None and alias.this is not None else exp.to_identifier("_flattened")
+        columns = [exp.to_identifier(column) for column in ("index", "key", "value")]
+        lateral.set("alias", exp.TableAlias(this=name, columns=columns))
+
+
+# --- functions
+
+
+def unknown_functions(tree: exp.Expr) -> list[str]:
+    """The functions of a statement, as it is written for Spark, that neither Spark nor streamql has."""
+    found: dict[str, None] = {}
+    for function in tree.find_all(exp.Func):
+        if isinstance(function, _NOT_CALLS):
+            continue
+        call = _CALL.match(function.sql(WRITTEN, normalize_functions=False))
+        name = call.group(1) if call is not None else ""
+        if name and name.lower() not in FUNCTIONS and not name.startswith("streamql_name_"):
+            found[name] = None
+    return list(found)

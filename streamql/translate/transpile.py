@@ -1,0 +1,185 @@
+"""Ordinary SQL of another system as Spark SQL, by sqlglot. streamql's own clauses inside it stay as they are."""
+
+from __future__ import annotations
+
+import logging
+
+import sqlglot
+from sqlglot import ErrorLevel, exp
+from sqlglot.errors import ParseError, SqlglotError, UnsupportedError
+
+from streamql.dialect.cursor import Cursor
+from streamql.dialect.splices import Splice, apply
+from streamql.names import quote_if_needed
+from streamql.translate.changes_of_tables import BECAME_MERGE, as_merge, as_multi_insert
+from streamql.translate.context import Context
+from streamql.translate.dialects import READ, WRITTEN
+from streamql.translate.lexical import comments, is_same_sql
+from streamql.translate.model import NotTranslatedError, System, Translated
+from streamql.translate.queries import adapt_queries, unknown_functions
+from streamql.translate.shield import shield
+from streamql.translate.tables import adapt_create
+
+_UNKNOWN = "the translator does not know this statement"
+_TABLE_TIMESTAMP = "SYSTEM$STREAM_GET_TABLE_TIMESTAMP returns a TIMESTAMP here, not nanoseconds"
+_POINT_WORDS = ("AT", "BEFORE", "END")
+_DROPPED = ("TABLE", "VIEW", "SCHEMA", "DATABASE")
+_PLAIN = (
+    exp.Query,
+    exp.Values,
+    exp.Insert,
+    exp.Merge,
+    exp.Describe,
+    exp.TruncateTable,
+    exp.Comment,
+    exp.Update,
+    exp.Delete,
+)
+
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
+
+
+def to_spark(text: str, context: Context) -> Translated:
+    """The statement in Spark SQL. Raises NotTranslatedError, and StreamqlError for a clause that streamql refuses."""
+    system = context.system
+    shielded = shield(points_to_spark(text, system))
+    tree = _parse(shielded.text, system)
+    notes = adapt_queries(tree, context, shielded)
+    sql, more, after = _adapted(tree, context, "\n" in text)
+    notes += more
+    if is_same_sql(sql, shielded.text):
+        sql = shielded.text
+    notes += _function_notes(tree)
+    notes += (
+        [_TABLE_TIMESTAMP] if "SYSTEM$STREAM_GET_TABLE_TIMESTAMP" in map(str.upper, shielded.hidden.values()) else []
+    )
+    return Translated((_with_comments(text, shielded.restore(sql)), *after), tuple(notes))
+
+
+def expression_to_spark(text: str, system: System) -> str:
+    """An expression, such as that of a point in time. Raises NotTranslatedError."""
+    sql = _generate(_parse(f"SELECT {text}", system), False).removeprefix("SELECT ")
+    return text if is_same_sql(sql, text) else sql
+
+
+def points_to_spark(text: str, system: System) -> str:
+    """The statement with the expressions of its points in time, AT (TIMESTAMP => expression), in Spark SQL."""
+    cursor = Cursor(text)
+    splices = []
+    for index, token in enumerate(cursor.tokens):
+        closing = cursor.closers.get(index + 1)
+        if token.key not in _POINT_WORDS or closing is None or cursor.tokens[index + 3].key != "=>":
+            continue
+        if cursor.tokens[index + 2].key in ("TIMESTAMP", "OFFSET"):
+            start, end = cursor.tokens[index + 4].start, cursor.tokens[closing - 1].end
+            splices.append(Splice(start, end, expression_to_spark(text[start:end], system)))
+    return apply(text, splices)
+
+
+def _parse(text: str, system: System) -> exp.Expr:
+    logger = logging.getLogger("sqlglot")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)  # it warns of what becomes a Command, which is refused below
+    try:
+        trees = sqlglot.parse(text, read=READ[system])
+    except ParseError as problem:
+        raise NotTranslatedError(_parse_problem(problem, system)) from None
+    except (SqlglotError, ValueError) as problem:
+        raise NotTranslatedError(_first_line(problem)) from None
+    finally:
+        logger.setLevel(level)
+    tree = trees[0] if len(trees) == 1 else None
+    if tree is None or isinstance(tree, exp.Command):
+        raise NotTranslatedError(_UNKNOWN)
+    for parameter in tree.find_all(exp.Parameter, exp.Placeholder):
+        if parameter.parent is not None:
+            raise NotTranslatedError(
+                f"{parameter.sql(READ[system])} is a parameter or a stage", "write a literal, or a path"
+            )
+    return tree
+
+
+def _generate(tree: exp.Expr, pretty: bool) -> str:
+    try:
+        return tree.sql(
+            WRITTEN, pretty=pretty, normalize_functions=False, unsupported_level=ErrorLevel.RAISE, max_text_width=110
+        )
+    except (UnsupportedError, ValueError, IndexError) as problem:
+        raise NotTranslatedError(_first_line(problem)) from None
+
+
+def _adapted(tree: exp.Expr, context: Context, pretty: bool) -> tuple[str, list[str], tuple[str, ...]]:
+    """The SQL of a statement, its notes, and the statements to run after it."""
+    if isinstance(tree, exp.Create):
+        adapted = adapt_create(tree, context.system)
+        name = ".".join(quote_if_needed(part.name) for part in tree.find(exp.Table).parts)  # type: ignore[union-attr]
+        return (
+            _generate(tree, pretty),
+            adapted.notes,
+            tuple(_settings(name, adapted.change_tracking, adapted.retention_days)),
+        )
+    if isinstance(tree, exp.MultitableInserts):
+        return as_multi_insert(tree), [], ()
+    if isinstance(tree, exp.Update | exp.Delete) and (merge := as_merge(tree)) is not None:
+        return merge, [BECAME_MERGE.format("UPDATE … FROM" if isinstance(tree, exp.Update) else "DELETE … USING")], ()
+    if isinstance(tree, exp.Drop):
+        return _generate(_dropped(tree), pretty), [], ()
+    if isinstance(tree, exp.Alter):
+        _check_alter(tree)
+        return _generate(tree, pretty), [], ()
+    if not isinstance(tree, _PLAIN):
+        raise NotTranslatedError(_UNKNOWN)
+    return _generate(tree, pretty), [], ()
+
+
+def _settings(name: str, change_tracking: bool, retention_days: int | None) -> list[str]:
+    pairs = ["'change_tracking' = 'true'"] if change_tracking else []
+    pairs += [f"'data_retention_days' = '{retention_days}'"] if retention_days else []
+    return [f"ALTER TABLE {name} SET PROPERTIES ({', '.join(pairs)})"] if pairs else []
+
+
+def _dropped(tree: exp.Drop) -> exp.Drop:
+    what = str(tree.args.get("kind") or "").upper()
+    if what not in _DROPPED:
+        raise NotTranslatedError(f"Spark has no DROP {what} of this form")
+    if what in ("TABLE", "VIEW"):
+        tree.set("cascade", False)
+    tree.set("constraints", False)
+    return tree
+
+
+def _check_alter(tree: exp.Alter) -> None:
+    for action in tree.args.get("actions") or []:
+        if isinstance(action, exp.SwapTable):
+            raise NotTranslatedError(
+                "Delta Lake does not swap tables", "write RENAME TO for both, with a third name between"
+            )
+        if isinstance(action, exp.AddConstraint):
+            raise NotTranslatedError("Delta Lake has no primary, unique or foreign keys", "leave the statement out")
+
+
+def _function_notes(tree: exp.Expr) -> list[str]:
+    return [f"Spark has no function {name}: define one, or use another" for name in unknown_functions(tree)]
+
+
+def _with_comments(source: str, sql: str) -> str:
+    """The SQL, with the source's comments that sqlglot lost before it."""
+    written = " ".join(comments(sql))
+    lost = [comment for comment in comments(source) if _core(comment) not in written]
+    lines = [f"-- {line.strip()}".rstrip() for comment in lost for line in _core(comment).splitlines()]
+    return "\n".join((*lines, sql))
+
+
+def _core(comment: str) -> str:
+    return comment.removeprefix("/*").removesuffix("*/").removeprefix("--").strip()
+
+
+def _parse_problem(problem: ParseError, system: System) -> str:
+    first = problem.errors[0] if problem.errors else {}
+    found = first.get("highlight")
+    place = f" at {found}" if found else ""
+    return f"this is not {system.value.capitalize()} SQL that the translator can parse{place}"
+
+
+def _first_line(problem: Exception) -> str:
+    return next((line.strip() for line in str(problem).splitlines() if line.strip()), _UNKNOWN).rstrip(".")
