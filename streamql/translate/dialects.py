@@ -8,6 +8,7 @@ Spark is written by Databricks' generator: open-source Spark 4.2 also has VARIAN
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,9 +18,12 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.snowflake import Snowflake
 from sqlglot.generators.databricks import DatabricksGenerator
 from sqlglot.parsers.snowflake import SnowflakeParser
+from sqlglot.time import format_time
 from sqlglot.tokenizer_core import TokenType
 
 from streamql.translate.model import System
+
+_DATE_PARTS = re.compile("YY|MM|DD|HH|MI|SS", re.IGNORECASE)
 
 
 def _explode(generator: DatabricksGenerator, node: exp.Explode) -> str:
@@ -44,6 +48,27 @@ def _values(generator: DatabricksGenerator, node: exp.Values) -> str:
     return str(generator.values_sql(node))
 
 
+def _to_number(generator: DatabricksGenerator, node: exp.ToNumber) -> str:
+    """TO_NUMBER without a format: a cast. Spark's needs a format."""
+    if node.args.get("format"):
+        return str(generator.function_fallback_sql(node))
+    precision, scale = node.args.get("precision"), node.args.get("scale")
+    sizes = f"{generator.sql(precision) or 38}, {generator.sql(scale) or 0}"
+    return f"CAST({generator.sql(node.this)} AS DECIMAL({sizes}))"
+
+
+def _to_char(generator: DatabricksGenerator, node: exp.ToChar) -> str:
+    """TO_CHAR without a format as a cast, with one of dates as DATE_FORMAT; Spark's is for numbers only."""
+    pattern = node.args.get("format")
+    if pattern is None:
+        return f"CAST({generator.sql(node.this)} AS STRING)"
+    if not pattern.is_string or not _DATE_PARTS.search(pattern.name):
+        generator.unsupported("TO_CHAR with a format that is not of dates")
+    general = format_time(pattern.name, Snowflake.TIME_MAPPING)
+    written = format_time(general or pattern.name, Databricks.INVERSE_TIME_MAPPING)
+    return f"DATE_FORMAT({generator.sql(node.this)}, {generator.sql(exp.Literal.string(written or pattern.name))})"
+
+
 _TYPES = {
     **DatabricksGenerator.TYPE_MAPPING,
     exp.DType.OBJECT: "VARIANT",
@@ -54,7 +79,7 @@ _TYPES = {
     exp.DType.UINT: "BIGINT",
     exp.DType.UBIGINT: "DECIMAL(20, 0)",
 }
-_TRANSFORMS = {
+_TRANSFORMS: dict[type[exp.Expr], Callable[..., str]] = {
     **DatabricksGenerator.TRANSFORMS,
     # Databricks' own list rewrites QUALIFY, and adds a column to SELECT * by it. Spark 4.2 has QUALIFY.
     exp.Select: transforms.preprocess(
@@ -64,6 +89,8 @@ _TRANSFORMS = {
     exp.Create: lambda self, e: self.create_sql(e),
     exp.Explode: _explode,
     exp.Values: _values,
+    exp.ToNumber: _to_number,
+    exp.ToChar: _to_char,
 }
 
 

@@ -106,8 +106,18 @@ _PHRASES = (
 )
 
 
+def check_phrases(keys: list[str]) -> None:
+    """Raises NotTranslatedError if a statement of any type uses what only the source system has."""
+    for phrase in _PHRASES:
+        if phrase.key in keys:
+            raise _refused(phrase.key, phrase.reason)
+    other = next((key for key in keys if key.startswith("SYSTEM$") and not key.startswith("SYSTEM$STREAM_")), None)
+    if other is not None:
+        raise _refused(other, ("a function of the source system's own", "leave it out"))
+
+
 def check(keys: list[str], system: System) -> None:
-    """Raises NotTranslatedError if the tokens' keys are those of a statement without a counterpart."""
+    """Raises NotTranslatedError if the tokens' keys begin a statement without a counterpart."""
     first = keys[0] if keys else ""
     if first in _FIRST_WORDS:
         raise _refused(first, _FIRST_WORDS[first])
@@ -115,12 +125,6 @@ def check(keys: list[str], system: System) -> None:
         raise _refused("BEGIN … END", _SCRIPTING)
     if first in _VERBS:
         _check_object(keys, system)
-    for phrase in _PHRASES:
-        if phrase.key in keys:
-            raise _refused(phrase.key, phrase.reason)
-    other = next((key for key in keys if key.startswith("SYSTEM$") and not key.startswith("SYSTEM$STREAM_")), None)
-    if other is not None:
-        raise _refused(other, ("a function of the source system's own", "leave it out"))
 
 
 def _check_object(keys: list[str], system: System) -> None:

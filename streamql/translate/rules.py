@@ -67,7 +67,7 @@ def _use(cursor: Cursor, context: Context) -> Translated | None:
     return Translated((text,), notes)
 
 
-def _show(cursor: Cursor, _: Context) -> Translated | None:
+def _show(cursor: Cursor, _context: Context) -> Translated | None:
     if cursor.at("SHOW", "CREATE", "TABLE"):
         return Translated((cursor.text,))
     if not cursor.take("SHOW"):
@@ -101,7 +101,7 @@ def _explain(cursor: Cursor, context: Context) -> Translated | None:
     return Translated((f"EXPLAIN {explained.statements[0]}",), explained.notes)
 
 
-def _alter_table(cursor: Cursor, _: Context) -> Translated | None:
+def _alter_table(cursor: Cursor, _context: Context) -> Translated | None:
     if not cursor.take("ALTER", "TABLE"):
         return None
     cursor.take("IF", "EXISTS")
@@ -175,7 +175,7 @@ def _clone_stream(cursor: Cursor, context: Context) -> Translated | None:
     )
 
 
-def _optimize(cursor: Cursor, _: Context) -> Translated | None:
+def _optimize(cursor: Cursor, _context: Context) -> Translated | None:
     if not cursor.take("OPTIMIZE", "TABLE"):
         return None
     table, _ = cursor.name("the name of a table")

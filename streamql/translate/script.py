@@ -110,10 +110,12 @@ def _translated(text: str, context: Context) -> Result:
 
 
 def _by_any(text: str, context: Context) -> Translated:
+    keys = [token.key for token in scan(text)]
+    refused.check_phrases(keys)
     found = _by_rule_of_streams(text, context)
     if found is not None:
         return found
-    refused.check([token.key for token in scan(text)], context.system)
+    refused.check(keys, context.system)
     return by_rule(text, context) or to_spark(text, context)
 
 

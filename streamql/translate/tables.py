@@ -20,7 +20,7 @@ _KEPT = (
     exp.LikeProperty,
     exp.LocationProperty,
 )
-_HANDLED = ("CHANGE_TRACKING", "DATA_RETENTION_TIME_IN_DAYS")
+_HANDLED = ("CHANGE_TRACKING", "DATA_RETENTION_TIME_IN_DAYS", "DATA_RETENTION_DAYS")
 _LEFT_OUT: dict[str, str] = {
     "TRANSIENT": "TRANSIENT was left out: Delta Lake keeps the history of every table",
     "TEMPORARY": "TEMPORARY was left out: Spark has no temporary tables, so DROP the table when it is not needed",
@@ -92,7 +92,7 @@ def _adapt_table(create: exp.Create, adapted: Adapted) -> None:
 
 def _adapt_clone(create: exp.Create, adapted: Adapted) -> None:
     clone = create.args["clone"]
-    if clone.args.get("when") or not isinstance(clone, exp.Clone):
+    if create.find(exp.HistoricalData):
         raise NotTranslatedError("a clone at a point in time", "write CREATE TABLE … SHALLOW CLONE t VERSION AS OF n")
     clone.set("shallow", True)
     clone.set("copy", False)

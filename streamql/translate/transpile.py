@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import ErrorLevel, exp
@@ -42,7 +43,7 @@ logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 def to_spark(text: str, context: Context) -> Translated:
     """The statement in Spark SQL. Raises NotTranslatedError, and StreamqlError for a clause that streamql refuses."""
     system = context.system
-    shielded = shield(points_to_spark(text, system))
+    shielded = shield(points_to_spark(_table_properties(text, system), system))
     tree = _parse(shielded.text, system)
     notes = adapt_queries(tree, context, shielded)
     sql, more, after = _adapted(tree, context, "\n" in text)
@@ -74,6 +75,15 @@ def points_to_spark(text: str, system: System) -> str:
             start, end = cursor.tokens[index + 4].start, cursor.tokens[closing - 1].end
             splices.append(Splice(start, end, expression_to_spark(text[start:end], system)))
     return apply(text, splices)
+
+
+def _table_properties(text: str, system: System) -> str:
+    """ClickZetta's PROPERTIES (…) as TBLPROPERTIES (…), as Spark and sqlglot call them."""
+    tokens = Cursor(text).tokens
+    if system is not System.CLICKZETTA or tokens[0].key != "CREATE":
+        return text
+    found = (token for token, following in pairwise(tokens) if token.key == "PROPERTIES" and following.key == "(")
+    return apply(text, (Splice(token.start, token.end, "TBLPROPERTIES") for token in found))
 
 
 def _parse(text: str, system: System) -> exp.Expr:

@@ -1,0 +1,65 @@
+-- Streams: the guide and the reference. Their default is append-only.
+CREATE OR REPLACE TABLE readings (
+    sensor_id INT UNSIGNED,
+    celsius DOUBLE,
+    place VARCHAR NOT NULL DEFAULT 'hall'
+) ENGINE = FUSE;
+CREATE OR REPLACE STREAM readings_new
+    ON TABLE readings;
+INSERT INTO readings (sensor_id, celsius) VALUES (1, 21.5), (2, 19.7);
+-- @rows 2
+SELECT sensor_id, celsius, change$action, change$is_update
+FROM readings_new;
+-- @rows 2
+SELECT * FROM readings_new;
+CREATE OR REPLACE TABLE readings_latest AS
+SELECT sensor_id, celsius
+FROM readings_new;
+-- @rows 0
+SELECT * FROM readings_new; -- consumed
+CREATE OR REPLACE STREAM readings_all
+    ON TABLE readings
+    APPEND_ONLY = false;
+UPDATE readings SET celsius = 22 WHERE sensor_id = 1;
+DELETE FROM readings WHERE sensor_id = 2;
+-- @rows 0
+SELECT * FROM readings_new;
+-- @rows 3
+SELECT sensor_id, celsius, change$action, change$is_update
+FROM readings_all
+ORDER BY change$row_id;
+CREATE TABLE readings_copy AS SELECT * FROM readings WHERE 1 = 0;
+INSERT INTO readings_copy SELECT * FROM readings_all;
+INSERT INTO readings VALUES (3, 18.0, 'roof');
+SELECT has_data FROM stream_status('readings_all');
+SELECT sensor_id FROM readings_new WITH CONSUME;
+INSERT INTO readings VALUES (4, 17.0, 'roof');
+-- @rows 1
+SELECT sensor_id FROM readings_new WITH (CONSUME = TRUE, MAX_BATCH_SIZE = 10);
+MERGE INTO readings_copy c USING (
+    SELECT sensor_id, celsius, place, change$action, change$is_update FROM readings_all
+) s ON c.sensor_id = s.sensor_id
+WHEN MATCHED AND s.change$action = 'INSERT' THEN UPDATE SET c.celsius = s.celsius
+WHEN NOT MATCHED AND s.change$action = 'INSERT' THEN INSERT (sensor_id, celsius, place) VALUES (s.sensor_id, s.celsius, s.place);
+
+CREATE STREAM IF NOT EXISTS readings_too ON TABLE readings AT (STREAM => readings_all) COMMENT = 'the same offset';
+CREATE STREAM readings_at ON TABLE readings AT (OFFSET => 0) APPEND_ONLY = true;
+-- @translated the table is younger than the point in time
+CREATE STREAM readings_ts ON TABLE readings AT (TIMESTAMP => '2023-06-26 09:49:02.038483'::TIMESTAMP);
+-- @translated the table is younger than the point in time
+CREATE STREAM readings_ago ON TABLE readings AT (TIMESTAMP => DATE_SUB(MINUTE, 5, NOW()));
+-- @refused snapshots
+CREATE STREAM readings_snap ON TABLE readings AT (SNAPSHOT => '9828d23f74664ff3806f44bbc1925ea5');
+SHOW STREAMS;
+SHOW FULL STREAMS;
+SHOW STREAMS LIKE 'readings%';
+DESC STREAM readings_all;
+DESCRIBE STREAM readings_all;
+DROP STREAM readings_at;
+DROP STREAM IF EXISTS readings_none;
+ALTER TABLE readings SET OPTIONS (change_tracking = true);
+SELECT sensor_id FROM readings CHANGES (INFORMATION => DEFAULT) AT (STREAM => readings_all);
+BEGIN;
+INSERT INTO readings_latest SELECT sensor_id, celsius FROM readings_all;
+COMMIT;
+SELECT * FROM readings AT (OFFSET => 0);
