@@ -32,7 +32,7 @@ class Translated:
 
 @dataclass(frozen=True)
 class Refused:
-    """A statement without a counterpart. `hint`: what to use instead. `body`: the translated statements inside it, as comments."""
+    """A statement without a counterpart. `hint`: what to use instead. `body`: the text of each statement inside it."""
 
     reason: str
     hint: str = ""

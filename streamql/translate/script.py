@@ -36,27 +36,31 @@ def translate(script: str, system: System) -> Translation:
     fragments = split(text)
     context = survey((_respelled(fragment.text, system) for fragment in fragments), system)
     pieces: list[Piece] = []
-    written: list[str] = []
+    written = ""
     end = 0
     for fragment in fragments:
         result = _translated(fragment.text, context)
+        gap = without_semicolons(text[end : fragment.start])
+        written = _joined(written, gap, _lines(fragment, result), is_behind_comment=_is_refused(pieces))
         pieces.append(Piece(fragment.text, fragment.line, result))
-        _append(written, without_semicolons(text[end : fragment.start]), fragment, result)
         end = fragment.start + len(fragment.text)
-    written.append(without_semicolons(text[end:]))
-    return Translation("".join(written).rstrip() + "\n" if fragments or text.strip() else "", tuple(pieces))
+    written = _joined(written, without_semicolons(text[end:]), "", is_behind_comment=_is_refused(pieces))
+    return Translation(written.rstrip() + "\n" if written.strip() else "", tuple(pieces))
 
 
-def _append(written: list[str], gap: str, fragment: Fragment, result: Result) -> None:
-    """Writes what stands before a statement, and the statement."""
-    lines = _lines(fragment, result)
-    if written and written[-1].startswith("-- ") and "\n" not in gap:
-        gap = "\n" + gap  # what was commented out ends with its line
-    written.append(gap)
-    before = "".join(written)
-    if lines.startswith("-- ") and before and not before.endswith("\n"):
-        written.append("\n")
-    written.append(lines)
+def _is_refused(pieces: list[Piece]) -> bool:
+    return bool(pieces) and isinstance(pieces[-1].result, Refused)
+
+
+def _joined(written: str, gap: str, lines: str, *, is_behind_comment: bool) -> str:
+    """The text so far, what stands before a statement, and the statement; what is a comment has lines of its own."""
+    if is_behind_comment and gap.lstrip(" \t")[:1] not in ("\r", "\n"):
+        gap = "\n" + gap.lstrip(" \t")
+    before = written + gap
+    if lines.startswith("-- "):
+        before = before.rstrip(" \t")
+        before += "\n" if before and not before.endswith("\n") else ""
+    return before + lines
 
 
 def _lines(fragment: Fragment, result: Result) -> str:
@@ -68,7 +72,7 @@ def _lines(fragment: Fragment, result: Result) -> str:
     lines.append(commented(fragment.text + (";" if fragment.terminated else "")))
     if result.body:
         lines.append(f"-- {_BODY}")
-        lines += [commented(f"{_closed(statement)};", indent="  ") for statement in result.body]
+        lines += [commented(statement, indent="  ") for statement in result.body]
     return "\n".join(lines)
 
 
@@ -175,9 +179,9 @@ def _task(text: str, context: Context) -> Refused | None:
         result = _translated(statement, context)
         if isinstance(result, Translated):
             notes = "".join(f"-- note: {note}\n" for note in result.notes)
-            body += [notes + result.statements[0], *result.statements[1:]]
+            body.append(notes + "\n".join(f"{_closed(text)};" for text in result.statements))
         else:
-            body.append(f"-- not translated: {result.reason}\n{statement}")
+            body.append(f"-- not translated: {result.reason}\n{commented(f'{statement};')}")
     return Refused(problem.message, problem.hint, tuple(body))
 
 

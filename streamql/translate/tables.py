@@ -15,7 +15,7 @@ _TABLE_KEYS = (exp.PrimaryKey, exp.ForeignKey, exp.UniqueColumnConstraint, exp.C
 _KEPT = (
     exp.SchemaCommentProperty,
     exp.FileFormatProperty,
-    exp.Cluster,
+    exp.ClusterProperty,
     exp.PartitionedByProperty,
     exp.LikeProperty,
     exp.LocationProperty,
@@ -211,7 +211,7 @@ def _adapt_property(item: exp.Expr, adapted: Adapted) -> exp.Expr | None:
         return None
     if isinstance(item, exp.ClusteredByProperty):
         adapted.note(_LEFT_OUT["CLUSTERED"])
-        return exp.Cluster(expressions=[column.copy() for column in item.expressions])
+        return exp.ClusterProperty(expressions=[column.copy() for column in item.expressions])
     if isinstance(item, exp.PartitionedByProperty):
         return _adapt_partitions(item, adapted)
     if isinstance(item, _KEPT) or (type(item) is exp.Property and "." in name):

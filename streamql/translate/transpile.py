@@ -25,6 +25,17 @@ _UNKNOWN = "the translator does not know this statement"
 _TABLE_TIMESTAMP = "SYSTEM$STREAM_GET_TABLE_TIMESTAMP returns a TIMESTAMP here, not nanoseconds"
 _POINT_WORDS = ("AT", "BEFORE", "END")
 _DROPPED = ("TABLE", "VIEW", "SCHEMA", "DATABASE")
+_WITHOUT_LENGTH = (
+    exp.DType.TIMESTAMP,
+    exp.DType.TIMESTAMPLTZ,
+    exp.DType.TIMESTAMPNTZ,
+    exp.DType.TIMESTAMPTZ,
+    exp.DType.DATETIME,
+    exp.DType.TIME,
+    exp.DType.BINARY,
+    exp.DType.VARBINARY,
+)
+"""Types that have a length or a precision in other systems, and none in Spark."""
 _PLAIN = (
     exp.Query,
     exp.Values,
@@ -106,6 +117,9 @@ def _parse(text: str, system: System) -> exp.Expr:
             raise NotTranslatedError(
                 f"{parameter.sql(READ[system])} is a parameter or a stage", "write a literal, or a path"
             )
+    for data_type in tree.find_all(exp.DataType):
+        if data_type.this in _WITHOUT_LENGTH:
+            data_type.set("expressions", [])
     return tree
 
 
@@ -188,7 +202,7 @@ def _parse_problem(problem: ParseError, system: System) -> str:
     first = problem.errors[0] if problem.errors else {}
     found = first.get("highlight")
     place = f" at {found}" if found else ""
-    return f"this is not {system.value.capitalize()} SQL that the translator can parse{place}"
+    return f"sqlglot cannot parse this as SQL of {system.value.capitalize()}{place}"
 
 
 def _first_line(problem: Exception) -> str:
