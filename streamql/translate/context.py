@@ -11,6 +11,7 @@ from streamql.dialect.shape import chain, key_at
 from streamql.dialect.statements import CreateStream, NameParts, SetTableProperties
 from streamql.errors import StreamqlError
 from streamql.model import SourceType
+from streamql.names import quote_if_needed
 from streamql.translate.lenient import parse_leniently
 from streamql.translate.model import System
 from streamql.translate.shield import relations_of
@@ -27,7 +28,8 @@ class Context:
     `streams` and `views` are what the script creates: a stream's statement, and the relations that a view reads. `dynamic` are its
     dynamic tables and materialized views. `needed` are the tables whose changes a stream, a dynamic table or a change query reads.
     `explicit` are those for which the script itself switches tracking on, and `tracked` those that are tracked at this statement.
-    `created` are the tables that the script creates. `said`: notes that are given once. `in_transaction`: between BEGIN and COMMIT.
+    `created` are the tables that the script creates. `said`: notes that are given once. `has_defaults`: some
+    table of the script has a column with DEFAULT. `in_transaction`: between BEGIN and COMMIT.
     """
 
     system: System
@@ -39,6 +41,7 @@ class Context:
     created: set[NameParts] = field(default_factory=set)
     tracked: set[NameParts] = field(default_factory=set)
     said: set[str] = field(default_factory=set)
+    has_defaults: bool = False
     in_transaction: bool = False
 
     def tables_of(self, name: NameParts) -> list[NameParts]:
@@ -104,6 +107,7 @@ def _note_view(context: Context, cursor: Cursor) -> None:
     if cursor.take("TABLE") and not cursor.at("STREAM"):
         cursor.take("IF", "NOT", "EXISTS")
         context.created.add(lowered(chain(cursor.tokens, cursor.index)[0]))
+        context.has_defaults |= any(token.key == "DEFAULT" for token in cursor.tokens)
         return
     cursor.index = start
     while cursor.at_any(_BEFORE_VIEW):
@@ -144,3 +148,13 @@ def sources_of(query: str) -> list[NameParts]:
 def stream_sources(statement: CreateStream) -> list[NameParts]:
     """The tables or views that must track their changes for a stream."""
     return [] if statement.source_type in _NOT_TABLES else [statement.source]
+
+
+def sql_name(parts: NameParts) -> str:
+    """The name as a statement spells it."""
+    return ".".join(quote_if_needed(part) for part in parts)
+
+
+def tracking(table: NameParts) -> str:
+    """The statement that switches change tracking on."""
+    return f"ALTER TABLE {sql_name(table)} SET PROPERTIES ('change_tracking' = 'true')"

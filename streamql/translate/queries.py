@@ -21,9 +21,6 @@ _METADATA = {
     System.DATABEND: ("change$action", "change$row_id", "change$is_update"),
 }
 """What `SELECT *` of a stream shows there behind the columns of its source."""
-_STAR_OF_JOIN = (
-    "* of a join with a stream shows __change_type, __commit_version and __commit_timestamp here: name the columns"
-)
 _STAR_IN_DML = "* of the stream became the columns of its source, without the columns of the change"
 _CHANGES = re.compile(r"\bCHANGES\b", re.IGNORECASE)
 _CALL = re.compile(r"(\w+)\(")
@@ -36,6 +33,8 @@ def adapt_queries(tree: exp.Expr, context: Context, shielded: Shielded) -> list[
     for select in list(tree.find_all(exp.Select)):
         notes += _expand_stars(select, context, shielded)
     _adapt_flatten(tree)
+    if context.system is System.DATABEND:
+        _adapt_maps(tree)
     for table in tree.find_all(exp.Table):
         if table.sql().startswith("@"):
             raise NotTranslatedError(
@@ -48,36 +47,50 @@ def adapt_queries(tree: exp.Expr, context: Context, shielded: Shielded) -> list[
 
 
 def _expand_stars(select: exp.Select, context: Context, shielded: Shielded) -> Iterator[str]:
-    columns = _METADATA.get(context.system)
+    """Makes `*` of a stream show what the source system shows."""
+    metadata: tuple[str, ...] | None = _METADATA.get(context.system)
     sources = list(_sources(select))
-    streams = [t.alias_or_name for t in sources if isinstance(t, exp.Table) and _shows_changes(t, context, shielded)]
-    if columns is None or not streams:
+    streams = [t for t in sources if isinstance(t, exp.Table) and _shows_changes(t, context, shielded)]
+    starred = [t for t in streams if _is_starred(select, name_of(t, shielded)[-1] if not t.alias else t.alias)]
+    if metadata is None or not starred:
         return
-    is_dml = context.system is System.DATABEND and isinstance(select.parent, exp.Insert | exp.Create)
-    expanded: list[exp.Expr] = []
-    for projection in select.expressions:
-        qualifier = projection.table if isinstance(projection, exp.Column) else ""
-        star = projection.this if isinstance(projection, exp.Column) else projection
-        is_of_stream = qualifier in streams or (not qualifier and len(sources) == 1)
-        expanded.append(projection)
-        if not isinstance(star, exp.Star):
-            continue
-        if not is_of_stream:
-            if not qualifier:
-                yield _STAR_OF_JOIN
-            continue
-        hidden = [exp.to_identifier(name) for name in _SHOWN]
-        star.set("except_", [*(star.args.get("except_") or []), *hidden])
-        if is_dml:
-            yield _STAR_IN_DML
+    if context.system is System.DATABEND and isinstance(select.parent, exp.Insert | exp.Create):
+        yield _STAR_IN_DML
+        metadata = ()
+    for table in starred:
+        if _is_bare(select):
+            _columns_of_change(select, metadata)
         else:
-            expanded += [_column(name, qualifier) for name in columns]
-    select.set("expressions", expanded)
+            # Spark finds no hidden column that WHERE names too, beside a *.
+            plain = table.copy()
+            plain.set("alias", None)
+            inner = exp.Select(expressions=[exp.Star()]).from_(plain)
+            _columns_of_change(inner, metadata)
+            alias = exp.TableAlias(this=exp.to_identifier(table.alias or name_of(table, shielded)[-1]))
+            table.replace(exp.Subquery(this=inner, alias=alias))
 
 
-def _column(name: str, qualifier: str) -> exp.Expr:
-    table = exp.to_identifier(qualifier) if qualifier else None
-    return exp.Column(this=exp.Identifier(this=name, quoted=False), table=table)
+def _is_starred(select: exp.Select, name: str) -> bool:
+    """Whether the SELECT shows all columns of the relation of this name."""
+    for projection in select.expressions:
+        is_star = isinstance(projection, exp.Star)
+        if is_star or (isinstance(projection.this, exp.Star) and projection.text("table").lower() == name.lower()):
+            return True
+    return False
+
+
+def _is_bare(select: exp.Select) -> bool:
+    """Whether the SELECT is `SELECT * FROM name`."""
+    given = {key for key, value in select.args.items() if value}
+    return given <= {"expressions", "from_"} and [type(e) for e in select.expressions] == [exp.Star]
+
+
+def _columns_of_change(select: exp.Select, metadata: tuple[str, ...]) -> None:
+    """Takes the columns that a stream shows here out of the *, and puts those of the source system behind it."""
+    star = select.expressions[0]
+    star.set("except_", [*(star.args.get("except_") or []), *(exp.to_identifier(name) for name in _SHOWN)])
+    shown = [exp.column(exp.Identifier(this=name, quoted=False)) for name in metadata]
+    select.set("expressions", [star, *shown])
 
 
 def _sources(select: exp.Select) -> Iterator[exp.Expr]:
@@ -87,7 +100,6 @@ def _sources(select: exp.Select) -> Iterator[exp.Expr]:
         yield origin.this
     for join in select.args.get("joins") or []:
         yield join.this
-    yield from select.args.get("laterals") or []
 
 
 def name_of(table: exp.Table, shielded: Shielded) -> NameParts:
@@ -101,6 +113,19 @@ def _shows_changes(table: exp.Table, context: Context, shielded: Shielded) -> bo
     """Whether a relation shows changes: a stream, or a table with CHANGES."""
     clause = shielded.hidden.get(table.name, "")
     return _CHANGES.search(clause) is not None or context.is_stream(name_of(table, shielded))
+
+
+# --- values
+
+
+def _adapt_maps(tree: exp.Expr) -> None:
+    """Databend's `{'key': value}`, which sqlglot reads as Snowflake's object, as a map."""
+    for struct in list(tree.find_all(exp.Struct)):
+        pairs = struct.expressions
+        if pairs and all(isinstance(pair, exp.PropertyEQ) for pair in pairs):
+            keys = [exp.Literal.string(pair.name) for pair in pairs]
+            values = [pair.expression.copy() for pair in pairs]
+            struct.replace(exp.VarMap(keys=exp.Array(expressions=keys), values=exp.Array(expressions=values)))
 
 
 # --- FLATTEN

@@ -7,12 +7,11 @@ from collections.abc import Callable
 
 from streamql.dialect import quote_string
 from streamql.dialect.cursor import Cursor
-from streamql.dialect.statements import NameParts
 from streamql.dialect.tokens import TokenType, string_value
 from streamql.names import quote_if_needed
-from streamql.translate.context import Context, lowered, stream_sources
+from streamql.translate.context import Context, lowered, sql_name, stream_sources, tracking
 from streamql.translate.model import NotTranslatedError, System, Translated
-from streamql.translate.transpile import expression_to_spark, to_spark
+from streamql.translate.transpile import constant_to_spark, to_spark
 
 _LISTED = ("TABLES", "VIEWS", "SCHEMAS", "DATABASES")
 _KEPT = ("RESTORE", "ANALYZE", "OPTIMIZE", "VACUUM", "DESC", "DESCRIBE")
@@ -20,16 +19,6 @@ _ONE_PART = "{} is a database of the source system: Spark's schemas are in a cat
 _DAYS = re.compile(r"[1-9]\d*\Z", re.ASCII)
 
 Rule = Callable[[Cursor, Context], Translated | None]
-
-
-def sql_name(parts: NameParts) -> str:
-    """The name as a statement spells it."""
-    return ".".join(quote_if_needed(part) for part in parts)
-
-
-def tracking(table: NameParts) -> str:
-    """The statement that switches change tracking on."""
-    return f"ALTER TABLE {sql_name(table)} SET PROPERTIES ('change_tracking' = 'true')"
 
 
 def by_rule(text: str, context: Context) -> Translated | None:
@@ -52,7 +41,7 @@ def _set_variable(cursor: Cursor, context: Context) -> Translated | None:
     name, _ = cursor.single_name("the name of a variable")
     cursor.expect("=")
     value = cursor.raw("a value", cursor.at_end)
-    default = expression_to_spark(value, context.system)
+    default = constant_to_spark(value, context.system)
     return Translated((f"DECLARE OR REPLACE VARIABLE {quote_if_needed(name)} = {default}",))
 
 
@@ -69,7 +58,7 @@ def _use(cursor: Cursor, context: Context) -> Translated | None:
 
 def _show(cursor: Cursor, _context: Context) -> Translated | None:
     if cursor.at("SHOW", "CREATE", "TABLE"):
-        return Translated((cursor.text,))
+        raise NotTranslatedError("SHOW CREATE TABLE: Delta Lake has none", "DESCRIBE TABLE EXTENDED t")
     if not cursor.take("SHOW"):
         return None
     cursor.take("TERSE")
@@ -133,15 +122,15 @@ def _alter_view(cursor: Cursor, context: Context) -> Translated | None:
     view, _ = cursor.name("the name of a view")
     if not cursor.take("SET", "CHANGE_TRACKING", "="):
         return None
-    if not cursor.boolean("CHANGE_TRACKING") or lowered(view) not in context.views:
+    if not cursor.boolean("CHANGE_TRACKING") or lowered(view) not in context.views or not context.tables_of(view):
         hint = "ALTER TABLE … SET CHANGE_TRACKING = TRUE for each table that the view reads"
         raise NotTranslatedError(
             "change tracking belongs to tables here, and the script does not say which the view reads", hint
         )
-    tables = context.untracked([view])
+    tables = context.tables_of(view)
     context.tracked.update(lowered(table) for table in tables)
     note = f"change tracking of the view {sql_name(view)} became that of the tables that it reads"
-    return Translated(tuple(tracking(table) for table in tables) or ("SELECT 1 WHERE false",), (note,))
+    return Translated(tuple(tracking(table) for table in tables), (note,))
 
 
 def _clone_stream(cursor: Cursor, context: Context) -> Translated | None:

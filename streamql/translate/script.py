@@ -10,7 +10,7 @@ from streamql.dialect.tasks import task_refused
 from streamql.dialect.tokens import scan, unterminated, unterminated_what
 from streamql.errors import StreamqlError
 from streamql.translate import refused
-from streamql.translate.context import Context, lowered, survey
+from streamql.translate.context import Context, lowered, survey, tracking
 from streamql.translate.lexical import (
     commented,
     names_in_backquotes,
@@ -19,7 +19,7 @@ from streamql.translate.lexical import (
     without_semicolons,
 )
 from streamql.translate.model import NotTranslatedError, Piece, Refused, Result, System, Translated, Translation
-from streamql.translate.rules import by_rule, tracking
+from streamql.translate.rules import by_rule
 from streamql.translate.shield import relations_of
 from streamql.translate.streams import by_streamql
 from streamql.translate.transpile import to_spark

@@ -13,10 +13,9 @@ from streamql.dialect.statements import (
     Statement,
 )
 from streamql.model import SourceType
-from streamql.translate.context import Context, lowered, sources_of, stream_sources
+from streamql.translate.context import Context, lowered, sources_of, stream_sources, tracking
 from streamql.translate.lenient import parse_leniently
 from streamql.translate.model import NotTranslatedError, System, Translated
-from streamql.translate.rules import tracking
 from streamql.translate.transpile import points_to_spark, to_spark
 
 _REFRESH = "no service refreshes the table: run streamql refresh --due from cron, or streamql refresh --loop"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from streamql.translate.context import Context
 from streamql.translate.model import NotTranslatedError, System
 
 _NOT_ENFORCED = "Delta Lake has no primary keys, unique or foreign keys: {} was left out"
@@ -31,6 +32,8 @@ _LEFT_OUT: dict[str, str] = {
     "MAX_DATA_EXTENSION_TIME_IN_DAYS": "MAX_DATA_EXTENSION_TIME_IN_DAYS was left out: "
     "streamql doctor --fix extends the retention, within spark.streamql.maxRetentionExtension",
 }
+_DEFAULTS = ("delta.feature.allowColumnDefaults", "supported")
+_NAME = re.compile(r"\w+")
 _UNNAMEABLE = re.compile(r"[ ,;{}()\n\t=]")
 _INTEGERS = (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT, exp.DType.DECIMAL)
 
@@ -49,16 +52,21 @@ class Adapted:
             self.notes.append(text)
 
 
-def adapt_create(create: exp.Create, system: System) -> Adapted:
+def adapt_create(create: exp.Create, context: Context) -> Adapted:
     """Changes the statement in place. Raises NotTranslatedError for objects that Spark does not have."""
     type_words = str(create.args.get("kind") or "").upper()
     adapted = Adapted()
+    table = create.find(exp.Table)
+    if table is not None and any(not _NAME.fullmatch(part.name) for part in table.parts):
+        adapted.note(
+            "names of Spark's own catalog hold only letters, digits and _: rename the table, or use another catalog"
+        )
     if type_words in ("SCHEMA", "DATABASE"):
-        _adapt_schema(create, adapted, type_words, system)
+        _adapt_schema(create, adapted, type_words, context.system)
     elif type_words == "VIEW":
         _adapt_properties(create, adapted, [])
     elif type_words == "TABLE":
-        _adapt_table(create, adapted)
+        _adapt_table(create, adapted, context)
     else:
         raise NotTranslatedError(f"Spark has no CREATE {type_words} of this form")
     return adapted
@@ -79,8 +87,10 @@ def _adapt_schema(create: exp.Create, adapted: Adapted, type_words: str, system:
     _adapt_properties(create, adapted, [])
 
 
-def _adapt_table(create: exp.Create, adapted: Adapted) -> None:
+def _adapt_table(create: exp.Create, adapted: Adapted, context: Context) -> None:
     table_properties: list[tuple[str, str]] = []
+    if create.expression is not None and context.has_defaults:
+        table_properties.append(_DEFAULTS)  # the columns of a table keep their defaults in CREATE TABLE AS
     if create.args.get("clone"):
         _adapt_clone(create, adapted)
         return
@@ -137,8 +147,8 @@ def _adapt_column(column: exp.ColumnDef, adapted: Adapted, table_properties: lis
         elif isinstance(what, exp.DefaultColumnConstraint):
             if isinstance(what.this, exp.Null):
                 continue
-            if ("delta.feature.allowColumnDefaults", "supported") not in table_properties:
-                table_properties.append(("delta.feature.allowColumnDefaults", "supported"))
+            if _DEFAULTS not in table_properties:
+                table_properties.append(_DEFAULTS)
         kept.append(constraint)
     column.set("constraints", kept)
     _adapt_type(column, adapted)

@@ -11,15 +11,14 @@ from sqlglot.errors import ParseError, SqlglotError, UnsupportedError
 
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.splices import Splice, apply
-from streamql.names import quote_if_needed
 from streamql.translate.changes_of_tables import BECAME_MERGE, as_merge, as_multi_insert
-from streamql.translate.context import Context
+from streamql.translate.context import Context, lowered, sql_name, tracking
 from streamql.translate.dialects import READ, WRITTEN
 from streamql.translate.lexical import comments, is_same_sql
 from streamql.translate.model import NotTranslatedError, System, Translated
 from streamql.translate.queries import adapt_queries, unknown_functions
 from streamql.translate.shield import shield
-from streamql.translate.tables import adapt_create
+from streamql.translate.tables import Adapted, adapt_create
 
 _UNKNOWN = "the translator does not know this statement"
 _TABLE_TIMESTAMP = "SYSTEM$STREAM_GET_TABLE_TIMESTAMP returns a TIMESTAMP here, not nanoseconds"
@@ -54,7 +53,7 @@ logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 def to_spark(text: str, context: Context) -> Translated:
     """The statement in Spark SQL. Raises NotTranslatedError, and StreamqlError for a clause that streamql refuses."""
     system = context.system
-    shielded = shield(points_to_spark(_table_properties(text, system), system))
+    shielded = shield(points_to_spark(_words_of_spark(text, system), system))
     tree = _parse(shielded.text, system)
     notes = adapt_queries(tree, context, shielded)
     sql, more, after = _adapted(tree, context, "\n" in text)
@@ -74,6 +73,19 @@ def expression_to_spark(text: str, system: System) -> str:
     return text if is_same_sql(sql, text) else sql
 
 
+def constant_to_spark(text: str, system: System) -> str:
+    """The value of a variable: an expression, or `(SELECT expression)`. Raises NotTranslatedError for a query over tables."""
+    tree = _parse(f"SELECT {text}", system)
+    value = tree.expressions[0]
+    while isinstance(value, exp.Subquery | exp.Paren):
+        value = value.this
+    if isinstance(value, exp.Select) and not value.args.get("from_") and len(value.expressions) == 1:
+        value = value.expressions[0].unalias()
+    if value.find(exp.Query):
+        raise NotTranslatedError("SET of a query over tables", "DECLARE VARIABLE x TYPE; SET VAR x = (SELECT …)")
+    return _generate(value, False)
+
+
 def points_to_spark(text: str, system: System) -> str:
     """The statement with the expressions of its points in time, AT (TIMESTAMP => expression), in Spark SQL."""
     cursor = Cursor(text)
@@ -88,13 +100,20 @@ def points_to_spark(text: str, system: System) -> str:
     return apply(text, splices)
 
 
-def _table_properties(text: str, system: System) -> str:
-    """ClickZetta's PROPERTIES (…) as TBLPROPERTIES (…), as Spark and sqlglot call them."""
+def _words_of_spark(text: str, system: System) -> str:
+    """ClickZetta's PROPERTIES (…) as TBLPROPERTIES (…), and Databend's UPDATE * as UPDATE SET *."""
     tokens = Cursor(text).tokens
-    if system is not System.CLICKZETTA or tokens[0].key != "CREATE":
-        return text
-    found = (token for token, following in pairwise(tokens) if token.key == "PROPERTIES" and following.key == "(")
-    return apply(text, (Splice(token.start, token.end, "TBLPROPERTIES") for token in found))
+    splices = []
+    for token, following in pairwise(tokens):
+        if (
+            system is System.CLICKZETTA
+            and tokens[0].key == "CREATE"
+            and (token.key, following.key) == ("PROPERTIES", "(")
+        ):
+            splices.append(Splice(token.start, token.end, "TBLPROPERTIES"))
+        elif system is System.DATABEND and (token.key, following.key) == ("UPDATE", "*"):
+            splices.append(Splice(token.start, token.end, "UPDATE SET"))
+    return apply(text, splices)
 
 
 def _parse(text: str, system: System) -> exp.Expr:
@@ -135,13 +154,8 @@ def _generate(tree: exp.Expr, pretty: bool) -> str:
 def _adapted(tree: exp.Expr, context: Context, pretty: bool) -> tuple[str, list[str], tuple[str, ...]]:
     """The SQL of a statement, its notes, and the statements to run after it."""
     if isinstance(tree, exp.Create):
-        adapted = adapt_create(tree, context.system)
-        name = ".".join(quote_if_needed(part.name) for part in tree.find(exp.Table).parts)  # type: ignore[union-attr]
-        return (
-            _generate(tree, pretty),
-            adapted.notes,
-            tuple(_settings(name, adapted.change_tracking, adapted.retention_days)),
-        )
+        adapted = adapt_create(tree, context)
+        return _generate(tree, pretty), adapted.notes, tuple(_settings(tree, adapted, context))
     if isinstance(tree, exp.MultitableInserts):
         return as_multi_insert(tree), [], ()
     if isinstance(tree, exp.Update | exp.Delete) and (merge := as_merge(tree)) is not None:
@@ -156,10 +170,19 @@ def _adapted(tree: exp.Expr, context: Context, pretty: bool) -> tuple[str, list[
     return _generate(tree, pretty), [], ()
 
 
-def _settings(name: str, change_tracking: bool, retention_days: int | None) -> list[str]:
-    pairs = ["'change_tracking' = 'true'"] if change_tracking else []
-    pairs += [f"'data_retention_days' = '{retention_days}'"] if retention_days else []
-    return [f"ALTER TABLE {name} SET PROPERTIES ({', '.join(pairs)})"] if pairs else []
+def _settings(create: exp.Create, adapted: Adapted, context: Context) -> list[str]:
+    """What a CREATE says and Spark's cannot: ALTER TABLE behind it, or for a view for the tables that it reads."""
+    table = create.find(exp.Table)
+    name = tuple(part.name for part in table.parts) if table is not None else ()
+    if lowered(name) in context.views:
+        tables = context.untracked([name]) if adapted.change_tracking else []
+        context.tracked.update(lowered(t) for t in tables)
+        return [tracking(t) for t in tables]
+    pairs = ["'change_tracking' = 'true'"] if adapted.change_tracking else []
+    pairs += [f"'data_retention_days' = '{adapted.retention_days}'"] if adapted.retention_days else []
+    if adapted.change_tracking:
+        context.tracked.add(lowered(name))
+    return [f"ALTER TABLE {sql_name(name)} SET PROPERTIES ({', '.join(pairs)})"] if pairs else []
 
 
 def _dropped(tree: exp.Drop) -> exp.Drop:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,8 @@ def _did(spark: SparkSession, case: Case) -> Outcome:
         return Outcome(case, "translated", f"was translated: {result.statements}")
     if case.expected == "translated":
         return Outcome(case, "translated", None)
+    if case.waits:
+        time.sleep(2)
     try:
         for statement in result.statements:
             rows = run(spark, statement)

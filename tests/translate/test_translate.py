@@ -85,7 +85,10 @@ CHANGED = [
     (
         SNOWFLAKE,
         f"{MADE} SELECT x.* FROM s AS x JOIN y USING (id);",
-        f"{TRACKED}\n{MADE} SELECT x.{STAR}, x.METADATA$ACTION, x.METADATA$ISUPDATE, x.METADATA$ROW_ID FROM s AS x JOIN y USING (id);\n",
+        (
+            f"{TRACKED}\n{MADE} SELECT x.* FROM (SELECT {STAR}, METADATA$ACTION, METADATA$ISUPDATE, METADATA$ROW_ID FROM s) AS x"
+            " JOIN y USING (id);\n"
+        ),
     ),
     (
         DATABEND,
@@ -187,7 +190,7 @@ CHANGED = [
     (
         SNOWFLAKE,
         "SET ts = (SELECT CURRENT_TIMESTAMP()); SELECT id FROM t AT (TIMESTAMP => $ts);",
-        "DECLARE OR REPLACE VARIABLE ts = (SELECT CURRENT_TIMESTAMP()); SELECT id FROM t AT (TIMESTAMP => ts);\n",
+        "DECLARE OR REPLACE VARIABLE ts = CURRENT_TIMESTAMP(); SELECT id FROM t AT (TIMESTAMP => ts);\n",
     ),
     (SNOWFLAKE, "USE SCHEMA sales;", "USE sales;\n"),
     (SNOWFLAKE, "SHOW TABLES LIKE 'a%' IN SCHEMA s;", "SHOW TABLES IN s LIKE 'a*';\n"),

@@ -1,7 +1,7 @@
 """Prints a script of Snowflake, Databend or ClickZetta as Spark SQL with streamql's statements.
 
 Each statement keeps its place and its comments. A statement that has no translation stays in its
-place as a comment, with the reason and what to use instead. Nothing is run, and Spark is not started.
+place as a comment, with the reason and what to use instead. Nothing is run: Spark is not started.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ what the lines mean:
   -- not translated: ...   the statement below, in comments, has no counterpart
   -- instead: ...          what to use in its place
 
-Streams, change queries (CHANGES, AT, BEFORE), metadata columns and dynamic tables are streamql's own
-statements and stay as they are. sqlglot translates the rest: types, functions, DDL, DML, queries.
+Streams, change queries (CHANGES, AT, BEFORE), metadata columns and dynamic tables are streamql's
+own and stay as they are. sqlglot translates the rest: types, functions, DDL, DML, queries.
 The tables that a stream or a dynamic table reads get change tracking. A task becomes a comment with
 the streamql run line that does the same, and with its statements translated.
 Read the translation before you run it: functions of the same name may differ between the systems.

@@ -50,6 +50,7 @@ WHEN MATCHED THEN UPDATE SET t.qty = s.qty WHEN NOT MATCHED THEN INSERT (sale_id
 SELECT * FROM sales_copy QUALIFY row_number() OVER (ORDER BY qty) = 1;
 DESC HISTORY sales;
 DESC EXTENDED sales;
+-- @refused SHOW CREATE TABLE
 SHOW CREATE TABLE sales;
 SHOW TABLES LIKE 'sales%';
 TRUNCATE TABLE sales_copy;

@@ -47,6 +47,37 @@ CREATE TABLE STREAM active_stream ON VIEW active_clients WITH PROPERTIES ('TABLE
 SELECT * FROM active_stream;
 ALTER TABLE clients SET PROPERTIES ('data_retention_days' = '7');
 
+-- A history of prices, and a fan-out by type of change.
+CREATE TABLE prices (item_id BIGINT, price DECIMAL(10, 2), at TIMESTAMP);
+ALTER TABLE prices SET PROPERTIES ('change_tracking' = 'true');
+CREATE TABLE price_history (item_id BIGINT, price DECIMAL(10, 2), change STRING, version BIGINT);
+CREATE TABLE STREAM prices_stream ON TABLE prices
+COMMENT 'all changes of prices'
+WITH PROPERTIES ('TABLE_STREAM_MODE' = 'STANDARD');
+CREATE TABLE STREAM prices_new ON TABLE prices WITH PROPERTIES ('TABLE_STREAM_MODE' = 'APPEND_ONLY');
+INSERT INTO prices VALUES (1, 10.5, now()), (2, 7, current_timestamp());
+UPDATE prices SET price = price * 1.1 WHERE item_id = 1;
+DELETE FROM prices WHERE item_id = 2;
+SELECT __change_type, COUNT(*) AS n FROM prices_stream GROUP BY __change_type;
+-- @rows 2
+SELECT item_id, price FROM prices_new;
+INSERT INTO price_history SELECT item_id, price, __change_type, __commit_version FROM prices_stream
+WHERE __change_type IN ('INSERT', 'UPDATE_AFTER');
+-- @rows 1
+SELECT * FROM price_history;
+-- @rows 0
+SELECT * FROM prices_stream;
+INSERT INTO prices SELECT 3, CAST('4.25' AS DECIMAL(10, 2)), TIMESTAMP '2023-06-01 00:00:00';
+WITH latest AS (
+  SELECT item_id, price, ROW_NUMBER() OVER (PARTITION BY item_id ORDER BY __commit_version DESC) AS rn
+  FROM prices_stream WHERE __change_type IN ('INSERT', 'UPDATE_AFTER')
+)
+SELECT item_id, price FROM latest WHERE rn = 1;
+SELECT s.item_id, p.price, s.__change_type FROM prices_stream s LEFT JOIN prices p ON s.item_id = p.item_id;
+DESC TABLE STREAM prices_stream;
+SHOW TABLE STREAMS WHERE name LIKE 'prices%';
+DROP TABLE STREAM prices_new;
+
 -- Kafka: needs a broker to run.
 -- @translated a broker
 CREATE STORAGE CONNECTION IF NOT EXISTS shop_kafka TYPE KAFKA BOOTSTRAP_SERVERS = ['localhost:9092'] SECURITY_PROTOCOL = 'PLAINTEXT';

@@ -47,7 +47,7 @@ CREATE STREAM readings_at ON TABLE readings AT (OFFSET => 0) APPEND_ONLY = true;
 -- @translated the table is younger than the point in time
 CREATE STREAM readings_ts ON TABLE readings AT (TIMESTAMP => '2023-06-26 09:49:02.038483'::TIMESTAMP);
 -- @translated the table is younger than the point in time
-CREATE STREAM readings_ago ON TABLE readings AT (TIMESTAMP => DATE_SUB(MINUTE, 5, NOW()));
+CREATE STREAM readings_5min ON TABLE readings AT (TIMESTAMP => DATE_SUB(MINUTE, 5, NOW()));
 -- @refused snapshots
 CREATE STREAM readings_snap ON TABLE readings AT (SNAPSHOT => '9828d23f74664ff3806f44bbc1925ea5');
 SHOW STREAMS;
@@ -63,3 +63,32 @@ BEGIN;
 INSERT INTO readings_latest SELECT sensor_id, celsius FROM readings_all;
 COMMIT;
 SELECT * FROM readings AT (OFFSET => 0);
+-- @wait
+CREATE STREAM readings_ago ON TABLE readings AT (TIMESTAMP => DATE_SUB(SECOND, 1, NOW()));
+
+-- An audit of changes, and one consumer for each target.
+CREATE OR REPLACE TABLE users (id INT, name VARCHAR, level INT);
+CREATE OR REPLACE STREAM users_st ON TABLE users APPEND_ONLY = FALSE COMMENT = 'to the audit';
+CREATE TABLE users_audit (id INT, name VARCHAR, action VARCHAR, is_update BOOLEAN, noted TIMESTAMP);
+INSERT INTO users VALUES (1, 'Ines', 1), (2, 'Omar', 2);
+INSERT INTO users_audit SELECT id, name, change$action, change$is_update, now() FROM users_st;
+UPDATE users SET level = 3 WHERE id = 1;
+-- @rows 2
+SELECT * FROM users_st ORDER BY change$row_id;
+-- @rows 1
+SELECT * FROM users_st WHERE change$action = 'INSERT';
+SELECT u.id, s.level FROM users u JOIN users_st s ON u.id = s.id WHERE s.change$is_update = true;
+MERGE INTO users_audit a USING (SELECT * FROM users_st WHERE change$action = 'INSERT') s ON a.id = s.id
+    WHEN MATCHED THEN UPDATE SET a.name = s.name, a.action = s.change$action
+    WHEN NOT MATCHED THEN INSERT (id, name, action) VALUES (s.id, s.name, s.change$action);
+-- @rows 0
+SELECT * FROM users_st;
+DELETE FROM users WHERE id = 2;
+-- @rows 1
+SELECT id, change$action FROM users_st WITH (CONSUME = true);
+-- @rows 0
+SELECT id FROM users_st;
+SHOW STREAMS FROM default;
+SELECT * FROM stream_status('users_st');
+CREATE OR REPLACE TABLE users_new AS SELECT id, name FROM users_st WHERE change$action = 'INSERT';
+DROP STREAM users_st;

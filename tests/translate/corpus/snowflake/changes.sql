@@ -19,6 +19,12 @@ SELECT * FROM tally CHANGES (INFORMATION => DEFAULT) AT (STREAM => 'tally_st');
 SELECT * FROM tally AT (TIMESTAMP => $ts2) ORDER BY id;
 SELECT t.id FROM tally AT (STREAM => 'tally_st') AS t;
 SELECT count(*) FROM tally AT (OFFSET => 0);
+-- @wait
+SELECT * FROM tally AT (OFFSET => -1) AS t WHERE t.id = 2;
+SELECT * FROM tally CHANGES (INFORMATION => DEFAULT) AT (OFFSET => -1);
+SELECT o.id, n.id FROM tally AT (TIMESTAMP => $ts1) AS o FULL OUTER JOIN tally AS n ON o.id = n.id;
+CREATE TABLE tally_was AS SELECT * FROM tally AT (TIMESTAMP => $ts2);
+SELECT count(*) FROM tally CHANGES (INFORMATION => DEFAULT) BEFORE (TIMESTAMP => $ts2) END (OFFSET => -1);
 -- @translated the table is younger than the point in time
 SELECT * FROM tally AT (OFFSET => -60*5) AS t WHERE t.id = 1;
 -- @translated the table is younger than the point in time

@@ -1,10 +1,10 @@
 -- The reference of CREATE STREAM and its clauses.
-CREATE TABLE "My Orders" ("Order Id" INT, amount NUMBER(10, 2));
+CREATE TABLE "MyOrders" ("Order Id" INT, amount NUMBER(10, 2));
 CREATE TABLE orders (id INT, amount NUMBER(10, 2)) CHANGE_TRACKING = TRUE;
 INSERT INTO orders VALUES (1, 10.5);
 CREATE STREAM IF NOT EXISTS orders_st ON TABLE orders;
 CREATE OR REPLACE STREAM orders_st ON TABLE orders COMMENT = 'to the copy';
-CREATE STREAM quoted_st ON TABLE "My Orders";
+CREATE STREAM quoted_st ON TABLE "MyOrders";
 CREATE STREAM orders_in ON TABLE orders INSERT_ONLY = TRUE;
 CREATE STREAM orders_all ON TABLE orders SHOW_INITIAL_ROWS = TRUE;
 -- @rows 1
@@ -16,6 +16,11 @@ CREATE OR REPLACE STREAM orders_clone CLONE orders_st COPY GRANTS;
 SET at_now = (SELECT CURRENT_TIMESTAMP());
 CREATE STREAM orders_var ON TABLE orders AT (TIMESTAMP => $at_now);
 CREATE STREAM orders_zero ON TABLE orders AT (OFFSET => 0);
+-- @wait
+CREATE STREAM orders_ago ON TABLE orders AT (OFFSET => -1);
+CREATE STREAM orders_before ON TABLE orders BEFORE (OFFSET => -1*1);
+CREATE STREAM orders_diff ON TABLE orders AT (TIMESTAMP => DATEADD(second, -1, CURRENT_TIMESTAMP()));
+CREATE STREAM orders_new_ago ON TABLE orders AT (TIMESTAMP => CURRENT_TIMESTAMP()::TIMESTAMP_TZ) APPEND_ONLY = TRUE;
 -- @translated the table is younger than the point in time
 CREATE STREAM orders_5min ON TABLE orders AT (OFFSET => -60*5);
 -- @translated the table is younger than the point in time
@@ -59,9 +64,25 @@ SHOW STREAMS LIKE 'orders%';
 SHOW STREAMS IN ACCOUNT;
 DESCRIBE STREAM orders_st;
 DESC STREAM orders_st;
+SHOW STREAMS LIKE 'large%';
+SHOW STREAMS LIMIT 5;
+DESCRIBE STREAM large_st;
+ALTER STREAM IF EXISTS large_st SET COMMENT = 'orders above 5';
 DROP STREAM orders_zero;
+DROP STREAM orders_ago;
 DROP STREAM IF EXISTS orders_in;
 SELECT SYSTEM$STREAM_HAS_DATA('orders_st');
 SELECT SYSTEM$STREAM_GET_TABLE_TIMESTAMP('orders_st');
 -- @refused backlog
 SELECT * FROM TABLE(SYSTEM$STREAM_BACKLOG('orders_st'));
+SELECT id, METADATA$ACTION, METADATA$ISUPDATE, METADATA$ROW_ID FROM large_st;
+SELECT id FROM large_st WHERE METADATA$ACTION = 'INSERT' AND METADATA$ISUPDATE = 'FALSE';
+CREATE TABLE large_copy (id INT, amount NUMBER(10, 2));
+INSERT INTO large_copy SELECT id, amount FROM large_st WHERE METADATA$ACTION = 'INSERT';
+-- @rows 0
+SELECT * FROM large_st;
+SELECT SYSTEM$STREAM_HAS_DATA('large_st') AS has_data;
+SELECT TO_TIMESTAMP(0) < SYSTEM$STREAM_GET_TABLE_TIMESTAMP('orders_st') AS is_later;
+CREATE OR REPLACE STREAM large_st ON VIEW large_orders SHOW_INITIAL_ROWS = TRUE;
+-- @rows 2
+SELECT * FROM large_st WHERE METADATA$ACTION = 'INSERT';

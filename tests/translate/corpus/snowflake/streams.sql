@@ -89,3 +89,46 @@ SELECT p.*, a.arrived FROM parcels_joined p JOIN arrivals a ON p.id = a.visitor_
 SELECT s.id, s.label, n.full_name
 FROM parcels_joined s LEFT JOIN visitors_now n ON s.id = n.visitor_id
 WHERE s.METADATA$ACTION = 'INSERT' AND s.METADATA$ISUPDATE = FALSE;
+
+-- A history of a table, from its stream.
+CREATE OR REPLACE TABLE nations (nation_id INT, name VARCHAR, region VARCHAR, update_time TIMESTAMP_NTZ);
+CREATE OR REPLACE TABLE nations_history (
+  nation_id INT, name VARCHAR, region VARCHAR, start_time TIMESTAMP_NTZ, end_time TIMESTAMP_NTZ, is_current INT
+);
+CREATE OR REPLACE STREAM nations_st ON TABLE nations;
+INSERT INTO nations VALUES (0, 'Chile', 'SA', '2023-01-01 00:00:00'), (1, 'Kenya', 'AF', '2023-01-01 00:00:00');
+CREATE OR REPLACE VIEW nations_changes AS
+SELECT nation_id, name, region, update_time AS start_time,
+  NVL(LAG(update_time) OVER (PARTITION BY nation_id ORDER BY update_time DESC), '2099-12-31'::TIMESTAMP_NTZ) AS end_time,
+  'I' AS dml_type
+FROM nations_st
+WHERE METADATA$ACTION = 'INSERT' AND METADATA$ISUPDATE = 'FALSE';
+SELECT * FROM nations_changes;
+MERGE INTO nations_history h
+USING nations_changes c
+ON h.nation_id = c.nation_id AND h.start_time = c.start_time
+WHEN MATCHED AND c.dml_type = 'U' THEN UPDATE SET h.end_time = c.end_time, h.is_current = 0
+WHEN NOT MATCHED AND c.dml_type = 'I' THEN
+  INSERT (nation_id, name, region, start_time, end_time, is_current)
+  VALUES (c.nation_id, c.name, c.region, c.start_time, c.end_time, IFF(c.end_time > '2099-01-01'::TIMESTAMP_NTZ, 1, 0));
+-- @rows 2
+SELECT * FROM nations_history;
+-- @rows 0
+SELECT * FROM nations_st;
+UPDATE nations SET region = 'EA', update_time = '2023-02-01 00:00:00' WHERE nation_id = 1;
+-- @rows 1
+SELECT * FROM nations_st WHERE METADATA$ACTION = 'INSERT' AND METADATA$ISUPDATE;
+SELECT METADATA$ACTION, count(*) AS n FROM nations_st GROUP BY METADATA$ACTION;
+BEGIN TRANSACTION;
+INSERT INTO nations_history (nation_id, region) SELECT nation_id, region FROM nations_st WHERE METADATA$ACTION = 'DELETE';
+INSERT INTO nations_history (nation_id, region) SELECT nation_id, region FROM nations_st WHERE METADATA$ACTION = 'INSERT';
+COMMIT;
+-- @rows 4
+SELECT * FROM nations_history;
+DROP STREAM nations_st;
+CREATE OR REPLACE STREAM pay_st ON TABLE visitors SHOW_INITIAL_ROWS = TRUE;
+INSERT OVERWRITE INTO visitors_now SELECT visitor_id, full_name, paid FROM pay_st;
+DELETE FROM visitors WHERE visitor_id = 2;
+-- @rows 1
+SELECT p.visitor_id, p.METADATA$ACTION FROM pay_st p WHERE p.METADATA$ACTION = 'DELETE';
+INSERT INTO visitors_now SELECT p.visitor_id, p.full_name, p.paid FROM pay_st AS p INNER JOIN arrivals a ON a.visitor_id = p.visitor_id;
