@@ -128,8 +128,10 @@ _DATABEND_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "DATE_ADD": lambda args: _date_delta(args, 1),
     "DATE_SUB": lambda args: _date_delta(args, -1),
 }
+_DATABEND_COMMENTS: list[str | tuple[str, str]] = ["--", ("/*", "*/")]
 _DATABEND_KEYWORDS = {
     **Snowflake.Tokenizer.KEYWORDS,
+    "//": TokenType.DIV,
     "UINT8": TokenType.UTINYINT,
     "UINT16": TokenType.USMALLINT,
     "UINT32": TokenType.UINT,
@@ -155,6 +157,7 @@ class _DatabendRead(Snowflake):
     class Tokenizer(Snowflake.Tokenizer):
         IDENTIFIERS = _NAME_QUOTES
         KEYWORDS = _DATABEND_KEYWORDS
+        COMMENTS = _DATABEND_COMMENTS
 
 
 _CLICKZETTA_KEYWORDS = {**Databricks.Tokenizer.KEYWORDS, "JSON": TokenType.JSON}

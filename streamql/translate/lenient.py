@@ -26,7 +26,8 @@ def _list(cursor: Cursor) -> None:
         cursor.index = cursor.closers.get(cursor.index, cursor.index) + 1
 
 
-_LEFT_OUT_MAX = 10
+_TYPE = "the type "
+_LEFT_OUT_MAX = 100
 _LEFT_OUT: tuple[tuple[tuple[str, ...], Callable[[Cursor], None], str], ...] = (
     (("COPY", "GRANTS"), _nothing, "permissions are those of the catalog and the storage"),
     (("WITH", "TAG"), _list, "streams and tables have no tags"),
@@ -34,6 +35,8 @@ _LEFT_OUT: tuple[tuple[tuple[str, ...], Callable[[Cursor], None], str], ...] = (
     (("TRANSIENT",), _nothing, "a dynamic table needs its history"),
     (("REQUIRE", "USER"), _nothing, "a refresh runs as the user who starts it"),
     (("INITIALIZATION_WAREHOUSE",), _value, "no warehouse runs refreshes"),
+    (("WAREHOUSE",), _value, "no warehouse runs refreshes"),
+    (("NAME",), _value, "transactions have no names"),
     (
         ("DATA_RETENTION_TIME_IN_DAYS",),
         _value,
@@ -67,10 +70,25 @@ def _without_clause(text: str, problem: StreamqlError) -> tuple[str, str] | None
     place = (problem.line, problem.column)
     while not cursor.at_end() and line_and_column(text, cursor.token.start) != place:
         cursor.advance()
+    if problem.message.startswith(_TYPE):
+        return _without_type(cursor)
     for keywords, read, why in _LEFT_OUT:
         start = cursor.token.start
-        if cursor.take(*keywords):
+        if cursor.key(-1) != "SET" and cursor.take(*keywords):
             read(cursor)
             end = cursor.token.start if not cursor.at_end() else len(text)
             return apply(text, [Splice(start, end, "")]).rstrip(), f"{' '.join(keywords)} was left out: {why}"
     return None
+
+
+def _without_type(cursor: Cursor) -> tuple[str, str]:
+    """The text without the type of a dynamic table's column, at which the cursor stands."""
+    first, start = cursor.token, cursor.tokens[cursor.index - 1].end
+    cursor.advance()
+    if cursor.at("("):
+        cursor.index = cursor.closers.get(cursor.index, cursor.index) + 1
+    end = cursor.tokens[cursor.index - 1].end
+    note = (
+        f"the type {cursor.text[first.start : end]} of a column was left out: the query gives the columns their types"
+    )
+    return apply(cursor.text, [Splice(start, end, "")]), note

@@ -10,31 +10,27 @@ from streamql.dialect.tokens import Token, TokenType, scan
 from streamql.names import quote
 from streamql.translate.model import NotTranslatedError, System
 
-_PIECE = re.compile(
-    r"""
-      (?P<line>(?:--|//)[^\r\n]*)
-    | (?P<block>/\*.*?(?:\*/|\Z))
-    | (?P<other>'(?:\\.|''|[^'\\])*' | "(?:""|[^"])*" | `[^`]*` | \$\$.*?\$\$ | \w+://\S*)
-    """,
-    re.VERBOSE | re.DOTALL,
+_OTHER = (
+    r"(?P<block>/\*.*?(?:\*/|\Z))|(?P<other>'(?:\\.|''|[^'\\])*'|\"(?:\"\"|[^\"])*\"|`[^`]*`|\$\$.*?\$\$|\w+://\S*)"
 )
+_PIECE = re.compile(rf"(?P<line>--[^\r\n]*)|{_OTHER}", re.DOTALL)
+_SNOWFLAKE_PIECE = re.compile(rf"(?P<line>(?:--|//)[^\r\n]*)|{_OTHER}", re.DOTALL)
 _COMMENT = re.compile(r"--[^\r\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def to_spark_comments(text: str, system: System) -> str:
     """The script with comments that Spark reads as the source system does. Its length does not change.
 
-    `//` begins a comment in Snowflake and Databend. A backslash at the end of a comment would make Spark read the next line
+    `//` begins a comment in Snowflake, and divides in Databend. A backslash at the end of a comment would make Spark read the next line
     as part of it, and `/*` inside a comment would open a second one.
     """
-    return _PIECE.sub(lambda m: _respelled(m, system), text)
+    pattern = _SNOWFLAKE_PIECE if system is System.SNOWFLAKE else _PIECE
+    return pattern.sub(_respelled, text)
 
 
-def _respelled(match: re.Match[str], system: System) -> str:
+def _respelled(match: re.Match[str]) -> str:
     piece = match.group()
     if match.lastgroup == "line":
-        if piece.startswith("//") and system is System.CLICKZETTA:
-            return piece
         return "--" + piece[2:-1] + "/" if piece.endswith("\\") else "--" + piece[2:]
     if match.lastgroup == "block":
         return "/*" + piece[2:].replace("/*", "//")

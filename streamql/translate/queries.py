@@ -35,6 +35,8 @@ def adapt_queries(tree: exp.Expr, context: Context, shielded: Shielded) -> list[
     _adapt_flatten(tree)
     if context.system is System.DATABEND:
         _adapt_maps(tree)
+    if context.system is System.SNOWFLAKE:
+        _adapt_fields(tree)
     for table in tree.find_all(exp.Table):
         if table.sql().startswith("@"):
             raise NotTranslatedError(
@@ -116,6 +118,15 @@ def _shows_changes(table: exp.Table, context: Context, shielded: Shielded) -> bo
 
 
 # --- values
+
+
+def _adapt_fields(tree: exp.Expr) -> None:
+    """Snowflake's `v['field']` as variant_get: Spark's brackets are for arrays and maps."""
+    for bracket in list(tree.find_all(exp.Bracket)):
+        keys = bracket.expressions
+        if len(keys) == 1 and keys[0].is_string and "'" not in keys[0].name:
+            path = exp.Literal.string(f'$["{keys[0].name}"]')
+            bracket.replace(exp.Anonymous(this="VARIANT_GET", expressions=[bracket.this.copy(), path]))
 
 
 def _adapt_maps(tree: exp.Expr) -> None:

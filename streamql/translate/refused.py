@@ -97,9 +97,6 @@ _PHRASES = (
         "RESULT_SCAN", ("Spark does not keep the results of earlier statements", "save the result by CREATE TABLE … AS")
     ),
     _Phrase(
-        "SYSTEM$STREAM_BACKLOG", ("the backlog is counted otherwise here", "SELECT * FROM stream_backlog('stream')")
-    ),
-    _Phrase(
         "SESSION_CONFIGS",
         ("a refresh of a dynamic table takes no parameters", "filter in the query by columns of its tables"),
     ),

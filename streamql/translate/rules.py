@@ -62,6 +62,8 @@ def _show(cursor: Cursor, _context: Context) -> Translated | None:
     if not cursor.take("SHOW"):
         return None
     cursor.take("TERSE")
+    if cursor.at("COLUMNS"):
+        return Translated((cursor.text,))
     if not cursor.at_any(_LISTED):
         raise NotTranslatedError(
             f"SHOW {cursor.key() or cursor.found()}: Spark has no such list", "SHOW TABLES, or SHOW STREAMS"
@@ -79,6 +81,21 @@ def _show(cursor: Cursor, _context: Context) -> Translated | None:
         else:
             raise NotTranslatedError(f"SHOW {pieces[1]} with {cursor.found()}", "SHOW TABLES IN schema LIKE 'pattern'")
     return Translated((" ".join([*pieces, *(["LIKE", like] if like else [])]),))
+
+
+def all_streams(cursor: Cursor) -> Translated | None:
+    """SHOW STREAMS IN ACCOUNT as a query of the view that lists every stream."""
+    if not cursor.take("SHOW"):
+        return None
+    cursor.take("TERSE")
+    if not cursor.take("STREAMS"):
+        return None
+    like = cursor.string("a pattern") if cursor.take("LIKE") else None
+    if not cursor.take("IN", "ACCOUNT") or not cursor.at_end():
+        return None
+    where = f" WHERE name LIKE {quote_string('%.' + like)}" if like is not None else ""
+    note = "SHOW STREAMS IN ACCOUNT became a query of streamql.streams, whose columns have other names"
+    return Translated((f"SELECT * FROM streamql.streams{where}",), (note,))
 
 
 def _explain(cursor: Cursor, context: Context) -> Translated | None:
@@ -165,10 +182,11 @@ def _clone_stream(cursor: Cursor, context: Context) -> Translated | None:
 
 
 def _optimize(cursor: Cursor, _context: Context) -> Translated | None:
-    if not cursor.take("OPTIMIZE", "TABLE"):
+    is_vacuum = cursor.take("VACUUM", "TABLE")
+    if not is_vacuum and not cursor.take("OPTIMIZE", "TABLE"):
         return None
     table, _ = cursor.name("the name of a table")
-    verb = "VACUUM" if cursor.at("PURGE") else "OPTIMIZE"
+    verb = "VACUUM" if is_vacuum or cursor.at("PURGE") else "OPTIMIZE"
     return Translated((f"{verb} {sql_name(table)}",))
 
 

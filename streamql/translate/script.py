@@ -19,7 +19,7 @@ from streamql.translate.lexical import (
     without_semicolons,
 )
 from streamql.translate.model import NotTranslatedError, Piece, Refused, Result, System, Translated, Translation
-from streamql.translate.rules import by_rule
+from streamql.translate.rules import all_streams, by_rule
 from streamql.translate.shield import relations_of
 from streamql.translate.streams import by_streamql
 from streamql.translate.transpile import to_spark
@@ -128,14 +128,14 @@ def _by_rule_of_streams(text: str, context: Context) -> Translated | None:
     keys = [token.key for token in scan(text)]
     if keys[:1] == ["CREATE"] and "CLONE" in keys and "STREAM" in keys[1:4]:
         return by_rule(text, context)
-    return by_streamql(text, context)
+    return all_streams(Cursor(text)) or by_streamql(text, context)
 
 
 def _followed_up(text: str, translated: Translated, context: Context) -> Translated:
     """Change tracking behind CREATE TABLE, and what differs in a transaction."""
     cursor = Cursor(text)
     if context.in_transaction and shape(cursor.tokens).type is StatementType.DML:
-        if context.streams and not any(context.is_stream(r.parts) for r in relations_of(cursor)):
+        if all(lowered(r.parts) in context.created for r in relations_of(cursor)):
             return Translated(translated.statements, (*translated.notes, _PLAIN_IN_TRANSACTION))
         return translated
     created = _created_table(cursor)

@@ -178,7 +178,7 @@ def _adapt_type(column: exp.ColumnDef, adapted: Adapted) -> None:
         column.set("kind", exp.DataType.build("variant"))
     for part in list(data_type.find_all(exp.DataType)):
         if part.this is exp.DType.VECTOR:
-            element = part.expressions[0] if part.expressions else exp.DataType.build("float")
+            element = next((e for e in part.expressions if isinstance(e, exp.DataType)), exp.DataType.build("float"))
             part.replace(exp.DataType(this=exp.DType.ARRAY, expressions=[element.copy()], nested=True))
             adapted.note(f"{column.name} became an ARRAY: Delta Lake has no VECTOR")
         elif part.this is exp.DType.TIME:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import re
+from email.utils import parsedate_to_datetime
 from itertools import pairwise
 
 import sqlglot
@@ -22,6 +24,11 @@ from streamql.translate.tables import Adapted, adapt_create
 
 _UNKNOWN = "the translator does not know this statement"
 _TABLE_TIMESTAMP = "SYSTEM$STREAM_GET_TABLE_TIMESTAMP returns a TIMESTAMP here, not nanoseconds"
+_BACKLOG = "SYSTEM$STREAM_BACKLOG"
+_OTHER_BACKLOG = "SYSTEM$STREAM_BACKLOG became stream_backlog, which has columns of its own"
+_KEY_WORDS = (("DISABLE", "NOVALIDATE"), ("ENABLE", "VALIDATE"))
+"""What ClickZetta says of a primary key, with RELY behind it; the note on the key covers it."""
+_MAIL_TIME = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}")
 _POINT_WORDS = ("AT", "BEFORE", "END")
 _DROPPED = ("TABLE", "VIEW", "SCHEMA", "DATABASE")
 _WITHOUT_LENGTH = (
@@ -61,6 +68,7 @@ def to_spark(text: str, context: Context) -> Translated:
     if is_same_sql(sql, shielded.text):
         sql = shielded.text
     notes += _function_notes(tree)
+    notes += [_OTHER_BACKLOG] if _BACKLOG in text.upper() else []
     notes += (
         [_TABLE_TIMESTAMP] if "SYSTEM$STREAM_GET_TABLE_TIMESTAMP" in map(str.upper, shielded.hidden.values()) else []
     )
@@ -101,9 +109,10 @@ def points_to_spark(text: str, system: System) -> str:
 
 
 def _words_of_spark(text: str, system: System) -> str:
-    """ClickZetta's PROPERTIES (…) as TBLPROPERTIES (…), and Databend's UPDATE * as UPDATE SET *."""
-    tokens = Cursor(text).tokens
-    splices = []
+    """ClickZetta's PROPERTIES (…) as TBLPROPERTIES (…), Databend's UPDATE * as UPDATE SET *, Snowflake's backlog as stream_backlog."""
+    cursor = Cursor(text)
+    tokens = cursor.tokens
+    splices = [splice for index in range(2, len(tokens)) for splice in _backlog(cursor, index)]
     for token, following in pairwise(tokens):
         if (
             system is System.CLICKZETTA
@@ -111,9 +120,24 @@ def _words_of_spark(text: str, system: System) -> str:
             and (token.key, following.key) == ("PROPERTIES", "(")
         ):
             splices.append(Splice(token.start, token.end, "TBLPROPERTIES"))
+        elif system is System.CLICKZETTA and (token.key, following.key) in _KEY_WORDS:
+            splices.append(Splice(token.start, following.end, ""))
         elif system is System.DATABEND and (token.key, following.key) == ("UPDATE", "*"):
             splices.append(Splice(token.start, token.end, "UPDATE SET"))
+        elif system is System.CLICKZETTA and token.key == "RELY" and splices:
+            splices.append(Splice(token.start, token.end, ""))
     return apply(text, splices)
+
+
+def _backlog(cursor: Cursor, index: int) -> list[Splice]:
+    """`TABLE(SYSTEM$STREAM_BACKLOG('s'))` as `stream_backlog('s')`; `index`: of the function's name."""
+    tokens, closing = cursor.tokens, cursor.closers.get(index - 1)
+    if tokens[index].key != _BACKLOG or tokens[index - 2].key != "TABLE" or closing is None:
+        return []
+    return [
+        Splice(tokens[index - 2].start, tokens[index].end, "stream_backlog"),
+        Splice(tokens[closing].start, tokens[closing].end, ""),
+    ]
 
 
 def _parse(text: str, system: System) -> exp.Expr:
@@ -136,10 +160,18 @@ def _parse(text: str, system: System) -> exp.Expr:
             raise NotTranslatedError(
                 f"{parameter.sql(READ[system])} is a parameter or a stage", "write a literal, or a path"
             )
+    _adapt_times(tree)
     for data_type in tree.find_all(exp.DataType):
         if data_type.this in _WITHOUT_LENGTH:
             data_type.set("expressions", [])
     return tree
+
+
+def _adapt_times(tree: exp.Expr) -> None:
+    """Times as mail has them, 'Fri, 01 May 2015 16:20:00 -0700', as Spark reads them."""
+    for literal in tree.find_all(exp.Literal):
+        if literal.is_string and isinstance(literal.parent, exp.Cast) and _MAIL_TIME.fullmatch(literal.name):
+            literal.replace(exp.Literal.string(parsedate_to_datetime(literal.name).isoformat(" ")))
 
 
 def _generate(tree: exp.Expr, pretty: bool) -> str:
@@ -162,6 +194,9 @@ def _adapted(tree: exp.Expr, context: Context, pretty: bool) -> tuple[str, list[
         return merge, [BECAME_MERGE.format("UPDATE … FROM" if isinstance(tree, exp.Update) else "DELETE … USING")], ()
     if isinstance(tree, exp.Drop):
         return _generate(_dropped(tree), pretty), [], ()
+    if isinstance(tree, exp.TruncateTable) and tree.args.get("exists"):
+        tree.set("exists", False)
+        return _generate(tree, pretty), ["IF EXISTS was left out: Spark's TRUNCATE TABLE needs the table"], ()
     if isinstance(tree, exp.Alter):
         _check_alter(tree)
         return _generate(tree, pretty), [], ()
