@@ -20,6 +20,8 @@ def as_merge(tree: exp.Update | exp.Delete) -> str | None:
     else:
         sources = tree.args.get("using") or []
         action = "DELETE"
+    if not isinstance(tree.this, exp.Expr):
+        raise NotTranslatedError("DELETE of rows of several tables", "write one DELETE for each table")
     if not sources:
         return None
     where = tree.args.get("where")

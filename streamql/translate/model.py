@@ -13,6 +13,11 @@ class System(Enum):
     DATABEND = "databend"
     CLICKZETTA = "clickzetta"
 
+    @property
+    def title(self) -> str:
+        """The name as the system's own pages write it."""
+        return "ClickZetta" if self is System.CLICKZETTA else self.value.capitalize()
+
 
 class Outcome(Enum):
     """What became of a statement."""

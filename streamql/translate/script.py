@@ -27,6 +27,7 @@ from streamql.translate.transpile import to_spark
 _PLAIN_IN_TRANSACTION = (
     "in a transaction each statement that writes must read a stream here: move this one before BEGIN or behind COMMIT"
 )
+_FAILED = "the translator failed"
 _BODY = "its statements, translated:"
 
 
@@ -65,15 +66,21 @@ def _joined(written: str, gap: str, lines: str, *, is_behind_comment: bool) -> s
 
 def _lines(fragment: Fragment, result: Result) -> str:
     if isinstance(result, Translated):
-        notes = "".join(f"-- note: {note}\n" for note in result.notes)
+        notes = "".join(f"-- note: {_one_line(note)}\n" for note in result.notes)
         return notes + "\n".join(f"{_closed(statement)};" for statement in result.statements)
-    lines = [f"-- not translated: {result.reason}"]
-    lines += [f"-- instead: {result.hint}"] if result.hint else []
+    lines = [f"-- not translated: {_one_line(result.reason)}"]
+    lines += [f"-- instead: {_one_line(result.hint)}"] if result.hint else []
     lines.append(commented(fragment.text + (";" if fragment.terminated else "")))
     if result.body:
         lines.append(f"-- {_BODY}")
         lines += [commented(statement, indent="  ") for statement in result.body]
     return "\n".join(lines)
+
+
+def _one_line(text: str) -> str:
+    """A reason on the line of its comment: it may quote text of several lines."""
+    line = " ".join(text.split())
+    return line + " ." if line.endswith("\\") else line
 
 
 def _closed(statement: str) -> str:
@@ -111,6 +118,8 @@ def _translated(text: str, context: Context) -> Result:
         return problem.refused
     except StreamqlError as problem:
         return Refused(problem.message, problem.hint)
+    except Exception as problem:  # a fault of sqlglot's, or of ours, in one statement must not cost the others
+        return Refused(f"{_FAILED}: {type(problem).__name__}: {problem}")
 
 
 def _by_any(text: str, context: Context) -> Translated:
@@ -178,10 +187,10 @@ def _task(text: str, context: Context) -> Refused | None:
     for statement in _body_of(text):
         result = _translated(statement, context)
         if isinstance(result, Translated):
-            notes = "".join(f"-- note: {note}\n" for note in result.notes)
+            notes = "".join(f"-- note: {_one_line(note)}\n" for note in result.notes)
             body.append(notes + "\n".join(f"{_closed(text)};" for text in result.statements))
         else:
-            body.append(f"-- not translated: {result.reason}\n{commented(f'{statement};')}")
+            body.append(f"-- not translated: {_one_line(result.reason)}\n{commented(f'{statement};')}")
     return Refused(problem.message, problem.hint, tuple(body))
 
 

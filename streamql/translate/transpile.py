@@ -16,7 +16,7 @@ from streamql.dialect.splices import Splice, apply
 from streamql.translate.changes_of_tables import BECAME_MERGE, as_merge, as_multi_insert
 from streamql.translate.context import Context, lowered, sql_name, tracking
 from streamql.translate.dialects import READ, WRITTEN
-from streamql.translate.lexical import comments, is_same_sql
+from streamql.translate.lexical import commented, comments, is_same_sql
 from streamql.translate.model import NotTranslatedError, System, Translated
 from streamql.translate.queries import adapt_queries, unknown_functions
 from streamql.translate.shield import shield
@@ -84,6 +84,8 @@ def expression_to_spark(text: str, system: System) -> str:
 def constant_to_spark(text: str, system: System) -> str:
     """The value of a variable: an expression, or `(SELECT expression)`. Raises NotTranslatedError for a query over tables."""
     tree = _parse(f"SELECT {text}", system)
+    if len(tree.expressions) != 1 or tree.args.get("from_"):
+        raise NotTranslatedError("SET of what is not one value", "write SET x = expression")
     value = tree.expressions[0]
     while isinstance(value, exp.Subquery | exp.Paren):
         value = value.this
@@ -248,8 +250,7 @@ def _with_comments(source: str, sql: str) -> str:
     """The SQL, with the source's comments that sqlglot lost before it."""
     written = " ".join(comments(sql))
     lost = [comment for comment in comments(source) if _core(comment) not in written]
-    lines = [f"-- {line.strip()}".rstrip() for comment in lost for line in _core(comment).splitlines()]
-    return "\n".join((*lines, sql))
+    return "\n".join((*(commented(_core(comment)) for comment in lost), sql))
 
 
 def _core(comment: str) -> str:
@@ -260,7 +261,7 @@ def _parse_problem(problem: ParseError, system: System) -> str:
     first = problem.errors[0] if problem.errors else {}
     found = first.get("highlight")
     place = f" at {found}" if found else ""
-    return f"sqlglot cannot parse this as SQL of {system.value.capitalize()}{place}"
+    return f"sqlglot cannot parse this as SQL of {system.title}{place}"
 
 
 def _first_line(problem: Exception) -> str:
