@@ -37,31 +37,28 @@ def translate(script: str, system: System) -> Translation:
     fragments = split(text)
     context = survey((_respelled(fragment.text, system) for fragment in fragments), system)
     pieces: list[Piece] = []
-    written = ""
+    written: list[str] = []
     end = 0
     for fragment in fragments:
         result = _translated(fragment.text, context)
+        lines = _lines(fragment, result)
         gap = without_semicolons(text[end : fragment.start])
-        written = _joined(written, gap, _lines(fragment, result), is_behind_comment=_is_refused(pieces))
+        written += (_gap(gap, lines, pieces), lines)
         pieces.append(Piece(fragment.text, fragment.line, result))
         end = fragment.start + len(fragment.text)
-    written = _joined(written, without_semicolons(text[end:]), "", is_behind_comment=_is_refused(pieces))
-    return Translation(written.rstrip() + "\n" if written.strip() else "", tuple(pieces))
+    written.append(_gap(without_semicolons(text[end:]), "", pieces))
+    translated = "".join(written).rstrip()
+    return Translation(translated + "\n" if translated else "", tuple(pieces))
 
 
-def _is_refused(pieces: list[Piece]) -> bool:
-    return bool(pieces) and isinstance(pieces[-1].result, Refused)
-
-
-def _joined(written: str, gap: str, lines: str, *, is_behind_comment: bool) -> str:
-    """The text so far, what stands before a statement, and the statement; what is a comment has lines of its own."""
-    if is_behind_comment and gap.lstrip(" \t")[:1] not in ("\r", "\n"):
+def _gap(gap: str, lines: str, before: list[Piece]) -> str:
+    """The text between the statements before and the next one; what is a comment has lines of its own."""
+    if before and isinstance(before[-1].result, Refused) and gap.lstrip(" \t")[:1] not in ("\r", "\n"):
         gap = "\n" + gap.lstrip(" \t")
-    before = written + gap
     if lines.startswith("-- "):
-        before = before.rstrip(" \t")
-        before += "\n" if before and not before.endswith("\n") else ""
-    return before + lines
+        gap = gap.rstrip(" \t")
+        gap += "\n" if (gap or before) and not gap.endswith("\n") else ""
+    return gap
 
 
 def _lines(fragment: Fragment, result: Result) -> str:
