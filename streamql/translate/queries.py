@@ -84,7 +84,8 @@ def _is_starred(select: exp.Select, name: str) -> bool:
 def _is_bare(select: exp.Select) -> bool:
     """Whether the SELECT is `SELECT * FROM name`."""
     given = {key for key, value in select.args.items() if value}
-    return given <= {"expressions", "from_"} and [type(e) for e in select.expressions] == [exp.Star]
+    stars = [e for e in select.expressions if isinstance(e, exp.Star) and not any(e.args.values())]
+    return given <= {"expressions", "from_"} and len(stars) == len(select.expressions) == 1
 
 
 def _columns_of_change(select: exp.Select, metadata: tuple[str, ...]) -> None:

@@ -109,6 +109,14 @@ CHANGED = [
             f"INSERT INTO r SELECT {STAR} FROM s;\n"
         ),
     ),
+    (
+        SNOWFLAKE,
+        f"{MADE} SELECT * EXCLUDE (METADATA$ROW_ID) FROM s;",
+        (
+            f"{TRACKED}\n{MADE} SELECT * EXCEPT (METADATA$ROW_ID)"
+            f" FROM (SELECT {STAR}, METADATA$ACTION, METADATA$ISUPDATE, METADATA$ROW_ID FROM s) AS s;\n"
+        ),
+    ),
     # change tracking
     (
         SNOWFLAKE,

@@ -132,3 +132,13 @@ DELETE FROM visitors WHERE visitor_id = 2;
 -- @rows 1
 SELECT p.visitor_id, p.METADATA$ACTION FROM pay_st p WHERE p.METADATA$ACTION = 'DELETE';
 INSERT INTO visitors_now SELECT p.visitor_id, p.full_name, p.paid FROM pay_st AS p INNER JOIN arrivals a ON a.visitor_id = p.visitor_id;
+INSERT INTO parcels VALUES (20, 'box');
+SELECT * EXCLUDE (METADATA$ROW_ID) FROM parcels_joined;
+SELECT *, METADATA$ACTION AS what FROM parcels_joined ORDER BY id;
+CREATE OR REPLACE VIEW parcels_deleted AS
+WITH d AS (SELECT * FROM parcels_joined WHERE METADATA$ACTION = 'DELETE') SELECT d.* FROM d;
+SELECT * FROM parcels_deleted;
+SELECT * FROM parcels_joined a, arrivals b WHERE a.id = b.visitor_id;
+CREATE OR REPLACE TABLE parcels_taken AS (SELECT * FROM parcels_joined);
+-- @rows 0
+SELECT * FROM parcels_joined;
