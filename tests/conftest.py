@@ -20,6 +20,7 @@ LONGEST_FIRST = (
     "consume/",
     "histories/",
     "examples/",
+    "translate/",
     "frontends/",
     "look/",
     "shell/",

@@ -1,7 +1,7 @@
 """Ranges of keys into which the records of a large commit are divided, so that several tasks make them.
 
-The ranges come from the statistics of the commit's files. They only decide how even the tasks are: records and their order are the same
-whatever the ranges.
+The ranges come from the statistics of the commit's files. They balance the tasks, and change neither the
+records nor their order.
 """
 
 from __future__ import annotations

@@ -68,6 +68,13 @@ COMMANDS = {
         ),
         Command("run", "run a script once, or every so often, or when a stream has data", True),
         Command(
+            "translate",
+            "print a script of Snowflake, Databend or ClickZetta as Spark SQL with streamql's statements",
+            False,
+            failed=2,
+            refuses=("data", "database", "output", "conf", "with"),
+        ),
+        Command(
             "export", "export every change of a table as 6-tuples: job files of DataX's otsstreamreader", True, True
         ),
         Command(

@@ -17,6 +17,8 @@ _OPENERS = {"BEGIN": "", "IF": "THEN", "WHILE": "DO", "LOOP": "", "REPEAT": "", 
 _EXPRESSION = "CASE expression"
 _CLOSED_BY = ("IF", "WHILE", "LOOP", "REPEAT", "FOR", "CASE")
 _BRANCHES = {"ELSEIF": "IF", "WHEN": "CASE"}
+_WITH_BODY = ("TASK", "PROCEDURE")
+"""What other systems create with a block as its body: CREATE TASK … AS BEGIN …; …; END."""
 
 
 @dataclass
@@ -35,6 +37,7 @@ class _Blocks:
         self.at_start = True
         self.is_handler = False
         self.after_end = False
+        self.may_have_body = False
 
     def feed(self, tokens: list[Token], index: int) -> None:
         """Take note of the next token."""
@@ -56,8 +59,13 @@ class _Blocks:
             self._feed_statement(key)
 
     def _feed_outside(self, tokens: list[Token], index: int, key: str, following: str) -> None:
-        """Only BEGIN at the start of a statement, maybe behind a label, opens the first block."""
-        if not self.at_start or key == ":":
+        """BEGIN opens the first block at the start of a statement, maybe behind a label, or as the body of a task."""
+        if not self.at_start:
+            if self.may_have_body and key == "BEGIN" and tokens[index - 1].key == "AS":
+                self.open.append(_Block("BEGIN"))
+                self.at_start = True
+            return
+        if key == ":":
             return
         if following == ":" and index + 2 < len(tokens) and tokens[index + 2].key == "BEGIN":
             return  # a label
@@ -65,6 +73,7 @@ class _Blocks:
             self.open.append(_Block("BEGIN"))
         else:
             self.at_start = False
+            self.may_have_body = key == "CREATE" and _creates(tokens, index + 1) in _WITH_BODY
 
     def _feed_expression(self, key: str) -> None:
         if key == "CASE":
@@ -91,6 +100,8 @@ class _Blocks:
         if key in ("NOT", "ATOMIC") and block.opener == "BEGIN":
             return  # BEGIN NOT ATOMIC
         self.at_start = False
+        if key == "BEGIN" and following in _PLAIN_AFTER_BEGIN[1:]:
+            return  # a transaction in a task
         if key == "END":
             self._close()
         elif key == "ELSE" and block.opener in ("IF", "CASE"):
@@ -118,6 +129,12 @@ class _Blocks:
         self.at_start, self.after_end = False, True
 
 
+def _creates(tokens: list[Token], index: int) -> str:
+    """The word behind CREATE [OR REPLACE | ALTER]; empty at the end of the text."""
+    index += 2 if index < len(tokens) and tokens[index].key == "OR" else 0
+    return tokens[index].key if index < len(tokens) else ""
+
+
 def split(script: str) -> list[Fragment]:
     """The statements of a script, each from its first token to its last: comments around them are dropped.
 
@@ -135,8 +152,10 @@ def split(script: str) -> list[Fragment]:
         blocks.feed(tokens, index)
         if token.key == ";" and not blocks.open:
             if index > first:
-                fragments.append(Fragment(script[tokens[first].start : tokens[index - 1].end], line))
+                text = script[tokens[first].start : tokens[index - 1].end]
+                fragments.append(Fragment(text, line, start=tokens[first].start))
             blocks, first = _Blocks(), index + 1
     if first < len(tokens):
-        fragments.append(Fragment(script[tokens[first].start : tokens[-1].end], line, terminated=False))
+        text = script[tokens[first].start : tokens[-1].end]
+        fragments.append(Fragment(text, line, terminated=False, start=tokens[first].start))
     return fragments

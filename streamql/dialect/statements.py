@@ -294,8 +294,12 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class Fragment:
-    """One statement of a script: its text without the closing semicolon, and where it starts (line from 1)."""
+    """One statement of a script: its text without the closing semicolon, and where it starts (line from 1).
+
+    `start` is its offset in the script, in characters. It does not count in comparisons.
+    """
 
     text: str
     line: int
     terminated: bool = True
+    start: int = field(default=0, compare=False)

@@ -12,7 +12,7 @@ from tests.transcripts.masks import match
 from tests.transcripts.script import Fence, fences
 
 ROOT = Path(__file__).resolve().parents[2]
-RUN = frozenset({"doctor", "export", "has-data", "report", "run", "streams", "watch"})
+RUN = frozenset({"doctor", "export", "has-data", "report", "run", "streams", "translate", "watch"})
 """The commands of `streamql` that a page's are run of; of others (servers, shells) the arguments are parsed."""
 
 _EXIT = re.compile(r"\s+# exit code (\d+).*\Z")

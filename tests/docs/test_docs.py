@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import streamql
 from streamql.catalog.store import catalog_of
+from streamql.cli.command_table import COMMANDS
 from streamql.cli.main import main
 from streamql.cli.options import parse
 from streamql.errors import ERROR_CLASSES
@@ -79,7 +80,8 @@ class Reader:
             if "--data" in argv:
                 del argv[argv.index("--data") : argv.index("--data") + 2]
             self.capture.readouterr()
-            code = main(["--data", data_of(self.spark), *argv])
+            data = [] if "data" in COMMANDS[invocation.command].refuses else ["--data", data_of(self.spark)]
+            code = main([*data, *argv])
             if wrong := difference(invocation, code, "".join(self.capture.readouterr())):
                 self.wrong.append(f"{where}: {wrong}")
 

@@ -1,0 +1,67 @@
+"""DML that Spark spells otherwise: UPDATE … FROM, DELETE … USING, INSERT ALL and INSERT FIRST."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from streamql.translate.dialects import WRITTEN
+from streamql.translate.model import NotTranslatedError
+
+_ONE_SOURCE = "name one table or subquery there, and write MERGE INTO … USING … ON … WHEN MATCHED THEN …"
+BECAME_MERGE = "{} became MERGE, which fails if several rows of the source match one row of the target"
+
+
+def as_merge(tree: exp.Update | exp.Delete) -> str | None:
+    """UPDATE … FROM or DELETE … USING as MERGE; None: the statement reads no other table. Raises NotTranslatedError."""
+    if isinstance(tree, exp.Update):
+        origin = tree.args.get("from_")
+        sources = [origin.this] if origin is not None else []
+        action = f"UPDATE SET {', '.join(_sql(e) for e in tree.expressions)}"
+    else:
+        sources = tree.args.get("using") or []
+        action = "DELETE"
+    if not isinstance(tree.this, exp.Expr):
+        raise NotTranslatedError("DELETE of rows of several tables", "write one DELETE for each table")
+    if not sources:
+        return None
+    where = tree.args.get("where")
+    if len(sources) > 1 or sources[0].args.get("joins") or where is None:
+        words = "UPDATE … FROM" if isinstance(tree, exp.Update) else "DELETE … USING"
+        raise NotTranslatedError(f"{words} with several sources, or without WHERE", _ONE_SOURCE)
+    return f"MERGE INTO {_sql(tree.this)} USING {_sql(sources[0])} ON {_sql(where.this)} WHEN MATCHED THEN {action}"
+
+
+def as_multi_insert(tree: exp.MultitableInserts) -> str:
+    """INSERT ALL or INSERT FIRST as Spark's FROM … INSERT …: one statement, which reads its source once."""
+    is_first = str(tree.args.get("kind") or "").upper() == "FIRST"
+    earlier: list[str] = []
+    clauses: list[str] = []
+    where = ""
+    for item in tree.expressions:
+        condition = item.args.get("expression")
+        if condition is not None or item.args.get("else_"):
+            others = earlier if is_first or condition is None else []
+            tests = [f"NOT coalesce({test}, false)" for test in others]
+            if condition is not None:
+                earlier.append(f"({_sql(condition)})")
+                tests.append(earlier[-1])
+            where = f" WHERE {' AND '.join(tests)}"
+        clauses.append(_insert(item.this) + where)  # several INTO behind one WHEN share its condition
+    source = tree.args["source"]
+    return f"FROM ({_sql(source.unnest())})\n" + "\n".join(clauses)
+
+
+def _insert(insert: exp.Expr) -> str:
+    """`INTO t [(columns)] [VALUES (…)]` as INSERT INTO t SELECT …"""
+    rows = insert.args.get("expression")
+    values = "*"
+    if isinstance(rows, exp.Values) and rows.expressions:
+        row = rows.expressions[0]
+        values = ", ".join(_sql(e) for e in (row.expressions if isinstance(row, exp.Tuple) else [row]))
+    elif rows is not None:
+        values = ", ".join(_sql(e) for e in rows.expressions) or "*"
+    return f"INSERT INTO {_sql(insert.this)} SELECT {values}"
+
+
+def _sql(node: exp.Expr) -> str:
+    return node.sql(WRITTEN, normalize_functions=False)

@@ -1,0 +1,160 @@
+"""What a script says as a whole: its streams, the tables whose changes something reads, where tracking is switched on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from streamql.dialect.cursor import Cursor
+from streamql.dialect.dynamic.statements import CreateDynamicTable
+from streamql.dialect.shape import chain, key_at
+from streamql.dialect.statements import CreateStream, NameParts, SetTableProperties
+from streamql.errors import StreamqlError
+from streamql.model import SourceType
+from streamql.names import quote_if_needed
+from streamql.translate.lenient import parse_leniently
+from streamql.translate.model import System
+from streamql.translate.shield import relations_of
+
+_NOT_TABLES = (SourceType.DYNAMIC_TABLE, SourceType.MATERIALIZED_VIEW, SourceType.EXTERNAL_TABLE)
+_BEFORE_VIEW = ("OR", "REPLACE", "SECURE", "TEMPORARY", "TEMP", "GLOBAL", "RECURSIVE")
+_BEFORE_TABLE = ("OR", "REPLACE", "TRANSIENT", "TEMPORARY", "TEMP", "LOCAL", "GLOBAL", "VOLATILE")
+
+
+@dataclass
+class Context:
+    """The facts of one script. Names are in lower case, since Spark compares them so.
+
+    `streams` and `views` are what the script creates: a stream's statement, and the relations that a view reads. `dynamic` are its
+    dynamic tables and materialized views. `needed` are the tables whose changes a stream, a dynamic table or a change query reads.
+    `explicit` are those for which the script itself switches tracking on, and `tracked` those that are tracked at this statement.
+    `created` are the tables that the script creates. `said`: notes that are given once. `has_defaults`: some
+    table of the script has a column with DEFAULT. `in_transaction`: between BEGIN and COMMIT.
+    """
+
+    system: System
+    streams: dict[NameParts, CreateStream] = field(default_factory=dict)
+    views: dict[NameParts, frozenset[NameParts]] = field(default_factory=dict)
+    dynamic: set[NameParts] = field(default_factory=set)
+    needed: set[NameParts] = field(default_factory=set)
+    explicit: set[NameParts] = field(default_factory=set)
+    created: set[NameParts] = field(default_factory=set)
+    tracked: set[NameParts] = field(default_factory=set)
+    said: set[str] = field(default_factory=set)
+    has_defaults: bool = False
+    in_transaction: bool = False
+
+    def tables_of(self, name: NameParts) -> list[NameParts]:
+        """The tables that a relation stands for: of a view those that it reads, of a dynamic table or a stream none."""
+        key = lowered(name)
+        if key in self.dynamic or key in self.streams:
+            return []
+        if key not in self.views:
+            return [name]
+        inner = (table for part in sorted(self.views[key] - {key}) for table in self.tables_of(part))
+        return list(dict.fromkeys(inner))
+
+    def untracked(self, names: Iterable[NameParts]) -> list[NameParts]:
+        """The tables behind the names that neither the script nor the translation has switched tracking on for."""
+        tables = dict.fromkeys(table for name in names for table in self.tables_of(name))
+        return [t for t in tables if lowered(t) not in self.tracked and lowered(t) not in self.explicit]
+
+    def is_stream(self, name: NameParts) -> bool:
+        """Whether the script creates a stream of this name, with the schema before it or not."""
+        key = lowered(name)
+        return any(key[-size:] == stream[-size:] for stream in self.streams for size in [min(len(key), len(stream))])
+
+    def once(self, note: str) -> tuple[str, ...]:
+        """The note, if it was not given before."""
+        is_new = note not in self.said
+        self.said.add(note)
+        return (note,) if is_new else ()
+
+
+def lowered(name: NameParts) -> NameParts:
+    """The name in lower case."""
+    return tuple(part.lower() for part in name)
+
+
+def survey(statements: Iterable[str], system: System) -> Context:
+    """The facts of a script. A statement that cannot be parsed adds none: the translation reports it."""
+    context = Context(system)
+    texts = list(statements)
+    for text in texts:
+        _note_view(context, Cursor(text))
+    for text in texts:
+        try:
+            statement, _, _ = parse_leniently(text)
+        except StreamqlError:
+            continue
+        if isinstance(statement, CreateStream):
+            context.streams[lowered(statement.name)] = statement
+        elif isinstance(statement, CreateDynamicTable):
+            context.dynamic.add(lowered(statement.name))
+        elif isinstance(statement, SetTableProperties) and statement.change_tracking:
+            context.explicit.add(lowered(statement.table))
+    for text in texts:
+        context.needed.update(lowered(table) for name in _followed(text) for table in context.tables_of(name))
+    return context
+
+
+def _note_view(context: Context, cursor: Cursor) -> None:
+    if not cursor.take("CREATE"):
+        return
+    start = cursor.index
+    while cursor.at_any(_BEFORE_TABLE):
+        cursor.advance()
+    if cursor.take("TABLE") and not cursor.at("STREAM"):
+        cursor.take("IF", "NOT", "EXISTS")
+        context.created.add(lowered(chain(cursor.tokens, cursor.index)[0]))
+        context.has_defaults |= any(token.key == "DEFAULT" for token in cursor.tokens)
+        return
+    cursor.index = start
+    while cursor.at_any(_BEFORE_VIEW):
+        cursor.advance()
+    if not cursor.take("VIEW"):
+        return
+    cursor.take("IF", "NOT", "EXISTS")
+    name, _ = chain(cursor.tokens, cursor.index)
+    context.views[lowered(name)] = frozenset(lowered(r.parts) for r in relations_of(cursor))
+
+
+def _followed(text: str) -> list[NameParts]:
+    """The relations whose changes the statement follows, or shows."""
+    try:
+        statement, _, _ = parse_leniently(text)
+    except StreamqlError:
+        return []
+    if isinstance(statement, CreateStream):
+        return [] if statement.source_type in _NOT_TABLES else [statement.source]
+    if isinstance(statement, CreateDynamicTable):
+        return sources_of(statement.query)
+    cursor = Cursor(text)
+    return [r.parts for r in relations_of(cursor) if key_at(cursor.tokens, r.after) == "CHANGES"]
+
+
+def sources_of(query: str) -> list[NameParts]:
+    """The relations that a query reads, without its CTEs."""
+    cursor = Cursor(query)
+    tokens = cursor.tokens
+    ctes = {
+        (token.text.lower(),)
+        for index, token in enumerate(tokens)
+        if key_at(tokens, index - 1) in ("WITH", "RECURSIVE", ",") and key_at(tokens, index + 1) in ("AS", "(")
+    }
+    return [r.parts for r in relations_of(cursor) if lowered(r.parts) not in ctes]
+
+
+def stream_sources(statement: CreateStream) -> list[NameParts]:
+    """The tables or views that must track their changes for a stream."""
+    return [] if statement.source_type in _NOT_TABLES else [statement.source]
+
+
+def sql_name(parts: NameParts) -> str:
+    """The name as a statement spells it."""
+    return ".".join(quote_if_needed(part) for part in parts)
+
+
+def tracking(table: NameParts) -> str:
+    """The statement that switches change tracking on."""
+    return f"ALTER TABLE {sql_name(table)} SET PROPERTIES ('change_tracking' = 'true')"

@@ -1,0 +1,179 @@
+"""sqlglot's dialects as the translation needs them: three that are read, and Spark 4.2 with Delta Lake, which is written.
+
+sqlglot has no dialect for Databend or ClickZetta. The nearest are Snowflake's, whose casts, semi-structured data and metadata columns
+Databend shares, and Databricks', since ClickZetta's SQL is that of Spark with types and properties of its own.
+
+Spark is written by Databricks' generator: open-source Spark 4.2 also has VARIANT, `v:path`, DATEADD and QUALIFY.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from sqlglot import exp, transforms
+from sqlglot.dialects.databricks import Databricks
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.dialects.snowflake import Snowflake
+from sqlglot.generators.databricks import DatabricksGenerator
+from sqlglot.parsers.snowflake import SnowflakeParser
+from sqlglot.time import format_time
+from sqlglot.tokenizer_core import TokenType
+
+from streamql.translate.model import System
+
+_DATE_PARTS = re.compile("YY|MM|DD|HH|MI|SS", re.IGNORECASE)
+
+
+def _explode(generator: DatabricksGenerator, node: exp.Explode) -> str:
+    """FLATTEN, whose argument sqlglot leaves as `input => …`, as variant_explode."""
+    inner = node.this
+    if isinstance(inner, exp.Kwarg):
+        inner = inner.expression
+    if isinstance(node.parent, exp.Lateral | exp.TableFromRows) or isinstance(node.this, exp.Kwarg):
+        return f"VARIANT_EXPLODE({generator.sql(inner)})"
+    return f"EXPLODE({generator.sql(inner)})"
+
+
+def _values(generator: DatabricksGenerator, node: exp.Values) -> str:
+    """VALUES whose columns have no names: Snowflake and Databend call them column1, column2, …; Spark calls them col1, col2, …"""
+    alias = node.args.get("alias")
+    rows = node.expressions
+    if isinstance(node.parent, exp.From | exp.Join) and rows and not (alias and alias.columns):
+        size = len(rows[0].expressions) if isinstance(rows[0], exp.Tuple) else 1
+        names = [exp.to_identifier(f"column{number}") for number in range(1, size + 1)]
+        this = alias.this if alias else exp.to_identifier("_values")
+        node.set("alias", exp.TableAlias(this=this, columns=names))
+    return str(generator.values_sql(node))
+
+
+def _to_number(generator: DatabricksGenerator, node: exp.ToNumber) -> str:
+    """TO_NUMBER without a format: a cast. Spark's needs a format."""
+    if node.args.get("format"):
+        return str(generator.function_fallback_sql(node))
+    precision, scale = node.args.get("precision"), node.args.get("scale")
+    sizes = f"{generator.sql(precision) or 38}, {generator.sql(scale) or 0}"
+    return f"CAST({generator.sql(node.this)} AS DECIMAL({sizes}))"
+
+
+def _to_char(generator: DatabricksGenerator, node: exp.ToChar) -> str:
+    """TO_CHAR without a format as a cast, with one of dates as DATE_FORMAT; Spark's is for numbers only."""
+    pattern = node.args.get("format")
+    if pattern is None:
+        return f"CAST({generator.sql(node.this)} AS STRING)"
+    if not pattern.is_string or not _DATE_PARTS.search(pattern.name):
+        generator.unsupported("TO_CHAR with a format that is not of dates")
+    general = format_time(pattern.name, Snowflake.TIME_MAPPING)
+    written = format_time(general or pattern.name, Databricks.INVERSE_TIME_MAPPING)
+    return f"DATE_FORMAT({generator.sql(node.this)}, {generator.sql(exp.Literal.string(written or pattern.name))})"
+
+
+_TYPES = {
+    **DatabricksGenerator.TYPE_MAPPING,
+    exp.DType.OBJECT: "VARIANT",
+    exp.DType.JSON: "VARIANT",
+    exp.DType.JSONB: "VARIANT",
+    exp.DType.TIME: "STRING",
+    exp.DType.USMALLINT: "INT",
+    exp.DType.UINT: "BIGINT",
+    exp.DType.UBIGINT: "DECIMAL(20, 0)",
+}
+_TRANSFORMS: dict[type[exp.Expr], Callable[..., str]] = {
+    **DatabricksGenerator.TRANSFORMS,
+    # Databricks' own list rewrites QUALIFY, and adds a column to SELECT * by it. Spark 4.2 has QUALIFY.
+    exp.Select: transforms.preprocess(
+        [transforms.eliminate_distinct_on, transforms.unnest_to_explode, transforms.any_to_exists]
+    ),
+    # Databricks' own list makes a temporary view of a temporary table. `tables` adapts the statement before.
+    exp.Create: lambda self, e: self.create_sql(e),
+    exp.Explode: _explode,
+    exp.Values: _values,
+    exp.ToNumber: _to_number,
+    exp.ToChar: _to_char,
+}
+
+
+class _WrittenGenerator(DatabricksGenerator):
+    TYPE_MAPPING = _TYPES
+    TRANSFORMS = _TRANSFORMS
+
+
+class _Written(Databricks):
+    Generator = _WrittenGenerator
+
+
+_NAME_QUOTES: list[str | tuple[str, str]] = ['"', "`"]
+"""Names arrive in backquotes: see `lexical.names_in_backquotes`."""
+
+
+class _SnowflakeRead(Snowflake):
+    class Tokenizer(Snowflake.Tokenizer):
+        IDENTIFIERS = _NAME_QUOTES
+
+
+def _date_delta(args: list[exp.Expr], sign: int) -> exp.Expr:
+    """Databend's DATE_ADD(unit, number, date)."""
+    if len(args) != 3:
+        return exp.Anonymous(this="DATE_ADD", expressions=args)
+    unit, number, date = args
+    delta = number if sign > 0 else exp.Neg(this=exp.paren(number))
+    return exp.DateAdd(this=date, expression=delta, unit=exp.var(unit.name))
+
+
+_DATABEND_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **SnowflakeParser.FUNCTIONS,
+    "TO_STRING": lambda args: exp.cast(args[0], exp.DType.TEXT),
+    "TODAY": lambda _: exp.CurrentDate(),
+    "DATE_ADD": lambda args: _date_delta(args, 1),
+    "DATE_SUB": lambda args: _date_delta(args, -1),
+}
+_DATABEND_COMMENTS: list[str | tuple[str, str]] = ["--", ("/*", "*/")]
+_DATABEND_KEYWORDS = {
+    **Snowflake.Tokenizer.KEYWORDS,
+    "//": TokenType.DIV,
+    "UINT8": TokenType.UTINYINT,
+    "UINT16": TokenType.USMALLINT,
+    "UINT32": TokenType.UINT,
+    "UINT64": TokenType.UBIGINT,
+    "INT8": TokenType.TINYINT,
+    "INT16": TokenType.SMALLINT,
+    "INT32": TokenType.INT,
+    "INT64": TokenType.BIGINT,
+    "FLOAT32": TokenType.FLOAT,
+    "FLOAT64": TokenType.DOUBLE,
+    "NULLABLE": TokenType.NULLABLE,
+    "TUPLE": TokenType.STRUCT,
+}
+
+
+class _DatabendParser(SnowflakeParser):
+    FUNCTIONS = _DATABEND_FUNCTIONS
+
+
+class _DatabendRead(Snowflake):
+    Parser = _DatabendParser
+
+    class Tokenizer(Snowflake.Tokenizer):
+        IDENTIFIERS = _NAME_QUOTES
+        KEYWORDS = _DATABEND_KEYWORDS
+        COMMENTS = _DATABEND_COMMENTS
+
+
+_CLICKZETTA_KEYWORDS = {**Databricks.Tokenizer.KEYWORDS, "JSON": TokenType.JSON}
+
+
+class _ClickzettaRead(Databricks):
+    class Tokenizer(Databricks.Tokenizer):
+        KEYWORDS = _CLICKZETTA_KEYWORDS
+
+
+READ: dict[System, type[Dialect]] = {
+    System.SNOWFLAKE: _SnowflakeRead,
+    System.DATABEND: _DatabendRead,
+    System.CLICKZETTA: _ClickzettaRead,
+}
+"""The dialect of each system's scripts."""
+
+WRITTEN: type[Dialect] = _Written
+"""The dialect of the translation."""

@@ -1,0 +1,94 @@
+"""Parses statements of streamql's own without clauses that it refuses and that no result depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamql.dialect import parse
+from streamql.dialect.cursor import Cursor
+from streamql.dialect.splices import Splice, apply
+from streamql.dialect.statements import Statement
+from streamql.dialect.tokens import line_and_column
+from streamql.errors import StreamqlError
+
+
+def _value(cursor: Cursor) -> None:
+    cursor.take("=")
+    cursor.advance()
+
+
+def _nothing(cursor: Cursor) -> None:
+    """The clause is its keywords."""
+
+
+def _list(cursor: Cursor) -> None:
+    if cursor.at("("):
+        cursor.index = cursor.closers.get(cursor.index, cursor.index) + 1
+
+
+_TYPE = "the type "
+_LEFT_OUT_MAX = 100
+_LEFT_OUT: tuple[tuple[tuple[str, ...], Callable[[Cursor], None], str], ...] = (
+    (("COPY", "GRANTS"), _nothing, "permissions are those of the catalog and the storage"),
+    (("WITH", "TAG"), _list, "streams and tables have no tags"),
+    (("TAG",), _list, "streams and tables have no tags"),
+    (("TRANSIENT",), _nothing, "a dynamic table needs its history"),
+    (("REQUIRE", "USER"), _nothing, "a refresh runs as the user who starts it"),
+    (("INITIALIZATION_WAREHOUSE",), _value, "no warehouse runs refreshes"),
+    (("WAREHOUSE",), _value, "no warehouse runs refreshes"),
+    (("NAME",), _value, "transactions have no names"),
+    (
+        ("DATA_RETENTION_TIME_IN_DAYS",),
+        _value,
+        "PROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 7 days') sets it",
+    ),
+    (("MAX_DATA_EXTENSION_TIME_IN_DAYS",), _value, "streamql doctor --fix extends the retention"),
+)
+"""Clauses that no result depends on: keywords, how the rest of the clause is read, and why it is left out."""
+
+
+def parse_leniently(text: str) -> tuple[Statement | None, str, list[str]]:
+    """The statement (None: it is not one of streamql's), its text without the clauses that were left out, and a note for each.
+
+    Raises StreamqlError for a clause that cannot be left out.
+    """
+    notes: list[str] = []
+    while True:
+        try:
+            return parse(text), text, notes
+        except StreamqlError as problem:
+            shorter = _without_clause(text, problem) if len(notes) < _LEFT_OUT_MAX else None
+            if shorter is None:
+                raise
+            text, note = shorter
+            notes.append(note)
+
+
+def _without_clause(text: str, problem: StreamqlError) -> tuple[str, str] | None:
+    """The text without the clause that was refused, and the note; None: it cannot be left out."""
+    cursor = Cursor(text)
+    place = (problem.line, problem.column)
+    while not cursor.at_end() and line_and_column(text, cursor.token.start) != place:
+        cursor.advance()
+    if problem.message.startswith(_TYPE):
+        return _without_type(cursor)
+    for keywords, read, why in _LEFT_OUT:
+        start = cursor.token.start
+        if cursor.key(-1) != "SET" and cursor.take(*keywords):
+            read(cursor)
+            end = cursor.token.start if not cursor.at_end() else len(text)
+            return apply(text, [Splice(start, end, "")]).rstrip(), f"{' '.join(keywords)} was left out: {why}"
+    return None
+
+
+def _without_type(cursor: Cursor) -> tuple[str, str]:
+    """The text without the type of a dynamic table's column, at which the cursor stands."""
+    first, start = cursor.token, cursor.tokens[cursor.index - 1].end
+    cursor.advance()
+    if cursor.at("("):
+        cursor.index = cursor.closers.get(cursor.index, cursor.index) + 1
+    end = cursor.tokens[cursor.index - 1].end
+    note = (
+        f"the type {cursor.text[first.start : end]} of a column was left out: the query gives the columns their types"
+    )
+    return apply(cursor.text, [Splice(start, end, "")]), note

@@ -1,0 +1,268 @@
+"""Ordinary SQL of another system as Spark SQL, by sqlglot. streamql's own clauses inside it stay as they are."""
+
+from __future__ import annotations
+
+import logging
+import re
+from email.utils import parsedate_to_datetime
+from itertools import pairwise
+
+import sqlglot
+from sqlglot import ErrorLevel, exp
+from sqlglot.errors import ParseError, SqlglotError, UnsupportedError
+
+from streamql.dialect.cursor import Cursor
+from streamql.dialect.splices import Splice, apply
+from streamql.translate.changes_of_tables import BECAME_MERGE, as_merge, as_multi_insert
+from streamql.translate.context import Context, lowered, sql_name, tracking
+from streamql.translate.dialects import READ, WRITTEN
+from streamql.translate.lexical import commented, comments, is_same_sql
+from streamql.translate.model import NotTranslatedError, System, Translated
+from streamql.translate.queries import adapt_queries, unknown_functions
+from streamql.translate.shield import shield
+from streamql.translate.tables import Adapted, adapt_create
+
+_UNKNOWN = "the translator does not know this statement"
+_TABLE_TIMESTAMP = "SYSTEM$STREAM_GET_TABLE_TIMESTAMP returns a TIMESTAMP here, not nanoseconds"
+_BACKLOG = "SYSTEM$STREAM_BACKLOG"
+_OTHER_BACKLOG = "SYSTEM$STREAM_BACKLOG became stream_backlog, which has columns of its own"
+_KEY_WORDS = (("DISABLE", "NOVALIDATE"), ("ENABLE", "VALIDATE"))
+"""What ClickZetta says of a primary key, with RELY behind it; the note on the key covers it."""
+_MAIL_TIME = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}")
+_POINT_WORDS = ("AT", "BEFORE", "END")
+_DROPPED = ("TABLE", "VIEW", "SCHEMA", "DATABASE")
+_WITHOUT_LENGTH = (
+    exp.DType.TIMESTAMP,
+    exp.DType.TIMESTAMPLTZ,
+    exp.DType.TIMESTAMPNTZ,
+    exp.DType.TIMESTAMPTZ,
+    exp.DType.DATETIME,
+    exp.DType.TIME,
+    exp.DType.BINARY,
+    exp.DType.VARBINARY,
+)
+"""Types that have a length or a precision in other systems, and none in Spark."""
+_PLAIN = (
+    exp.Query,
+    exp.Values,
+    exp.Insert,
+    exp.Merge,
+    exp.Describe,
+    exp.TruncateTable,
+    exp.Comment,
+    exp.Update,
+    exp.Delete,
+)
+
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
+
+
+def to_spark(text: str, context: Context) -> Translated:
+    """The statement in Spark SQL. Raises NotTranslatedError, and StreamqlError for a clause that streamql refuses."""
+    system = context.system
+    shielded = shield(points_to_spark(_words_of_spark(text, system), system))
+    tree = _parse(shielded.text, system)
+    notes = adapt_queries(tree, context, shielded)
+    sql, more, after = _adapted(tree, context, "\n" in text)
+    notes += more
+    if is_same_sql(sql, shielded.text):
+        sql = shielded.text
+    notes += _function_notes(tree)
+    notes += [_OTHER_BACKLOG] if _BACKLOG in text.upper() else []
+    notes += (
+        [_TABLE_TIMESTAMP] if "SYSTEM$STREAM_GET_TABLE_TIMESTAMP" in map(str.upper, shielded.hidden.values()) else []
+    )
+    return Translated((_with_comments(text, shielded.restore(sql)), *after), tuple(notes))
+
+
+def expression_to_spark(text: str, system: System) -> str:
+    """An expression, such as that of a point in time. Raises NotTranslatedError."""
+    sql = _generate(_parse(f"SELECT {text}", system), False).removeprefix("SELECT ")
+    return text if is_same_sql(sql, text) else sql
+
+
+def constant_to_spark(text: str, system: System) -> str:
+    """The value of a variable: an expression, or `(SELECT expression)`. Raises NotTranslatedError for a query over tables."""
+    tree = _parse(f"SELECT {text}", system)
+    if len(tree.expressions) != 1 or tree.args.get("from_"):
+        raise NotTranslatedError("SET of what is not one value", "write SET x = expression")
+    value = tree.expressions[0]
+    while isinstance(value, exp.Subquery | exp.Paren):
+        value = value.this
+    if isinstance(value, exp.Select) and not value.args.get("from_") and len(value.expressions) == 1:
+        value = value.expressions[0].unalias()
+    if value.find(exp.Query):
+        raise NotTranslatedError("SET of a query over tables", "DECLARE VARIABLE x TYPE; SET VAR x = (SELECT …)")
+    return _generate(value, False)
+
+
+def points_to_spark(text: str, system: System) -> str:
+    """The statement with the expressions of its points in time, AT (TIMESTAMP => expression), in Spark SQL."""
+    cursor = Cursor(text)
+    splices = []
+    for index, token in enumerate(cursor.tokens):
+        closing = cursor.closers.get(index + 1)
+        if token.key not in _POINT_WORDS or closing is None or cursor.tokens[index + 3].key != "=>":
+            continue
+        if cursor.tokens[index + 2].key in ("TIMESTAMP", "OFFSET"):
+            start, end = cursor.tokens[index + 4].start, cursor.tokens[closing - 1].end
+            splices.append(Splice(start, end, expression_to_spark(text[start:end], system)))
+    return apply(text, splices)
+
+
+def _words_of_spark(text: str, system: System) -> str:
+    """ClickZetta's PROPERTIES (…) as TBLPROPERTIES (…), Databend's UPDATE * as UPDATE SET *, Snowflake's backlog as stream_backlog."""
+    cursor = Cursor(text)
+    tokens = cursor.tokens
+    splices = [splice for index in range(2, len(tokens)) for splice in _backlog(cursor, index)]
+    for token, following in pairwise(tokens):
+        if (
+            system is System.CLICKZETTA
+            and tokens[0].key == "CREATE"
+            and (token.key, following.key) == ("PROPERTIES", "(")
+        ):
+            splices.append(Splice(token.start, token.end, "TBLPROPERTIES"))
+        elif system is System.CLICKZETTA and (token.key, following.key) in _KEY_WORDS:
+            splices.append(Splice(token.start, following.end, ""))
+        elif system is System.DATABEND and (token.key, following.key) == ("UPDATE", "*"):
+            splices.append(Splice(token.start, token.end, "UPDATE SET"))
+        elif system is System.CLICKZETTA and token.key == "RELY" and splices:
+            splices.append(Splice(token.start, token.end, ""))
+    return apply(text, splices)
+
+
+def _backlog(cursor: Cursor, index: int) -> list[Splice]:
+    """`TABLE(SYSTEM$STREAM_BACKLOG('s'))` as `stream_backlog('s')`; `index`: of the function's name."""
+    tokens, closing = cursor.tokens, cursor.closers.get(index - 1)
+    if tokens[index].key != _BACKLOG or tokens[index - 2].key != "TABLE" or closing is None:
+        return []
+    return [
+        Splice(tokens[index - 2].start, tokens[index].end, "stream_backlog"),
+        Splice(tokens[closing].start, tokens[closing].end, ""),
+    ]
+
+
+def _parse(text: str, system: System) -> exp.Expr:
+    logger = logging.getLogger("sqlglot")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)  # it warns of what becomes a Command, which is refused below
+    try:
+        trees = sqlglot.parse(text, read=READ[system])
+    except ParseError as problem:
+        raise NotTranslatedError(_parse_problem(problem, system)) from None
+    except (SqlglotError, ValueError) as problem:
+        raise NotTranslatedError(_first_line(problem)) from None
+    finally:
+        logger.setLevel(level)
+    tree = trees[0] if len(trees) == 1 else None
+    if tree is None or isinstance(tree, exp.Command):
+        raise NotTranslatedError(_UNKNOWN)
+    for parameter in tree.find_all(exp.Parameter, exp.Placeholder):
+        if parameter.parent is not None:
+            raise NotTranslatedError(
+                f"{parameter.sql(READ[system])} is a parameter or a stage", "write a literal, or a path"
+            )
+    _adapt_times(tree)
+    for data_type in tree.find_all(exp.DataType):
+        if data_type.this in _WITHOUT_LENGTH:
+            data_type.set("expressions", [])
+    return tree
+
+
+def _adapt_times(tree: exp.Expr) -> None:
+    """Times as mail has them, 'Fri, 01 May 2015 16:20:00 -0700', as Spark reads them."""
+    for literal in tree.find_all(exp.Literal):
+        if literal.is_string and isinstance(literal.parent, exp.Cast) and _MAIL_TIME.fullmatch(literal.name):
+            literal.replace(exp.Literal.string(parsedate_to_datetime(literal.name).isoformat(" ")))
+
+
+def _generate(tree: exp.Expr, pretty: bool) -> str:
+    try:
+        return tree.sql(
+            WRITTEN, pretty=pretty, normalize_functions=False, unsupported_level=ErrorLevel.RAISE, max_text_width=110
+        )
+    except (UnsupportedError, ValueError, IndexError) as problem:
+        raise NotTranslatedError(_first_line(problem)) from None
+
+
+def _adapted(tree: exp.Expr, context: Context, pretty: bool) -> tuple[str, list[str], tuple[str, ...]]:
+    """The SQL of a statement, its notes, and the statements to run after it."""
+    if isinstance(tree, exp.Create):
+        adapted = adapt_create(tree, context)
+        return _generate(tree, pretty), adapted.notes, tuple(_settings(tree, adapted, context))
+    if isinstance(tree, exp.MultitableInserts):
+        return as_multi_insert(tree), [], ()
+    if isinstance(tree, exp.Update | exp.Delete) and (merge := as_merge(tree)) is not None:
+        return merge, [BECAME_MERGE.format("UPDATE … FROM" if isinstance(tree, exp.Update) else "DELETE … USING")], ()
+    if isinstance(tree, exp.Drop):
+        return _generate(_dropped(tree), pretty), [], ()
+    if isinstance(tree, exp.TruncateTable) and tree.args.get("exists"):
+        tree.set("exists", False)
+        return _generate(tree, pretty), ["IF EXISTS was left out: Spark's TRUNCATE TABLE needs the table"], ()
+    if isinstance(tree, exp.Alter):
+        _check_alter(tree)
+        return _generate(tree, pretty), [], ()
+    if not isinstance(tree, _PLAIN):
+        raise NotTranslatedError(_UNKNOWN)
+    return _generate(tree, pretty), [], ()
+
+
+def _settings(create: exp.Create, adapted: Adapted, context: Context) -> list[str]:
+    """What a CREATE says and Spark's cannot: ALTER TABLE behind it, or for a view for the tables that it reads."""
+    table = create.find(exp.Table)
+    name = tuple(part.name for part in table.parts) if table is not None else ()
+    if lowered(name) in context.views:
+        tables = context.untracked([name]) if adapted.change_tracking else []
+        context.tracked.update(lowered(t) for t in tables)
+        return [tracking(t) for t in tables]
+    pairs = ["'change_tracking' = 'true'"] if adapted.change_tracking else []
+    pairs += [f"'data_retention_days' = '{adapted.retention_days}'"] if adapted.retention_days else []
+    if adapted.change_tracking:
+        context.tracked.add(lowered(name))
+    return [f"ALTER TABLE {sql_name(name)} SET PROPERTIES ({', '.join(pairs)})"] if pairs else []
+
+
+def _dropped(tree: exp.Drop) -> exp.Drop:
+    what = str(tree.args.get("kind") or "").upper()
+    if what not in _DROPPED:
+        raise NotTranslatedError(f"Spark has no DROP {what} of this form")
+    if what in ("TABLE", "VIEW"):
+        tree.set("cascade", False)
+    tree.set("constraints", False)
+    return tree
+
+
+def _check_alter(tree: exp.Alter) -> None:
+    for action in tree.args.get("actions") or []:
+        if isinstance(action, exp.SwapTable):
+            raise NotTranslatedError(
+                "Delta Lake does not swap tables", "write RENAME TO for both, with a third name between"
+            )
+        if isinstance(action, exp.AddConstraint):
+            raise NotTranslatedError("Delta Lake has no primary, unique or foreign keys", "leave the statement out")
+
+
+def _function_notes(tree: exp.Expr) -> list[str]:
+    return [f"Spark has no function {name}: define one, or use another" for name in unknown_functions(tree)]
+
+
+def _with_comments(source: str, sql: str) -> str:
+    """The SQL, with the source's comments that sqlglot lost before it."""
+    written = " ".join(comments(sql))
+    lost = [comment for comment in comments(source) if _core(comment) not in written]
+    return "\n".join((*(commented(_core(comment)) for comment in lost), sql))
+
+
+def _core(comment: str) -> str:
+    return comment.removeprefix("/*").removesuffix("*/").removeprefix("--").strip()
+
+
+def _parse_problem(problem: ParseError, system: System) -> str:
+    first = problem.errors[0] if problem.errors else {}
+    found = first.get("highlight")
+    place = f" at {found}" if found else ""
+    return f"sqlglot cannot parse this as SQL of {system.title}{place}"
+
+
+def _first_line(problem: Exception) -> str:
+    return next((line.strip() for line in str(problem).splitlines() if line.strip()), _UNKNOWN).rstrip(".")

@@ -1,0 +1,1 @@
+"""The translation of scripts of other systems."""

@@ -1,0 +1,89 @@
+"""The translated corpus against real tables: what is expected to run runs, and most of what is about streams does."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streamql.translate import Refused, System
+from streamql.translate.functions import FUNCTIONS
+from tests.consume.support import fresh_schema, run
+from tests.translate.corpus import Case, cases, files
+
+pytestmark = pytest.mark.slow
+STREAMS_RUN_MIN = 0.9
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a statement of the corpus did. `problem` None: what was expected."""
+
+    case: Case
+    did: str
+    problem: str | None
+
+
+@pytest.fixture(scope="module")
+def outcomes(spark: SparkSession) -> dict[Path, list[Outcome]]:
+    """Every statement of the corpus, translated and run in a schema of its script."""
+    return {file: _ran(spark, file) for file in files()}
+
+
+def _ran(spark: SparkSession, file: Path) -> list[Outcome]:
+    fresh_schema(spark, f"corpus_{file.parent.name}")
+    try:
+        return [_did(spark, case) for case in cases(file)]
+    finally:
+        spark.sql("USE default")
+
+
+def _did(spark: SparkSession, case: Case) -> Outcome:
+    result = case.piece.result
+    if isinstance(result, Refused):
+        told = f"{result.reason} {case.piece.source}".lower()
+        expected = case.expected == "refused" and case.detail.lower() in told
+        return Outcome(case, "refused", None if expected else f"refused: {result.reason}")
+    if case.expected == "refused":
+        return Outcome(case, "translated", f"was translated: {result.statements}")
+    if case.expected == "translated":
+        return Outcome(case, "translated", None)
+    if case.waits:
+        time.sleep(2)
+    try:
+        for statement in result.statements:
+            rows = run(spark, statement)
+    except Exception as problem:
+        return Outcome(case, "translated", f"{statement}\n    failed: {str(problem)[:300]}")
+    if case.rows is not None and len(rows) != case.rows:
+        return Outcome(case, "run", f"{len(rows)} rows, not {case.rows}")
+    return Outcome(case, "run", None)
+
+
+@pytest.mark.parametrize("file", files(), ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_what_is_expected(file: Path, outcomes: dict[Path, list[Outcome]]) -> None:
+    wrong = [f"{o.case.place}\n    {o.problem}" for o in outcomes[file] if o.problem]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("system", System)
+def test_counts(system: System, outcomes: dict[Path, list[Outcome]]) -> None:
+    """Of the statements about streams, 9 of 10 run. The counts are shown by `pytest -s`."""
+    of_system = [o for found in outcomes.values() for o in found if o.case.system is system]
+    about = Counter(o.did for o in of_system if o.case.is_about_streams)
+    counts = Counter(o.did for o in of_system)
+    print(f"\n{system.value}: {dict(counts)}; about streams: {dict(about)}")
+    assert sum(about.values()) >= 20
+    assert about["run"] >= STREAMS_RUN_MIN * sum(about.values()), about
+
+
+def test_functions_are_those_of_spark(spark: SparkSession) -> None:
+    """The list by which the translation finds unknown functions."""
+    names = {row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
+    plain = {name for name in names if name.replace("_", "").isalnum() and name.isascii()}
+    assert plain <= FUNCTIONS
+    assert {name for name in FUNCTIONS - plain if not name.startswith("stream_")} == set()
