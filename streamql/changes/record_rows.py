@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from pyspark.sql import DataFrame, SparkSession
 
+from streamql.changes import schema
 from streamql.changes.commit_rows import History, RunChanges, changes_by_commit
 from streamql.changes.key_ranges import bounds
 from streamql.changes.record_entries import (
@@ -76,7 +77,7 @@ def records_of_commits(
     """
     first, last = history.commits[0].version, history.commits[-1].version
     cuts = [generation.first for generation in tree.generations]
-    divided = {} if slice_of is None else _bounds(history, tree.ranges(first, last)[-1][0], table)
+    divided = {} if slice_of is None else _bounds(history, tree.ranges(first, last)[-1][0])
     numbers = _numbers(history, slice_of or {}, divided)
     runs = list(changes_by_commit(spark, history, cuts=cuts, slice_of=numbers))
     generations = [tree.generation_at(run.first) for run in runs] or [tree.ranges(first, last)[-1][0]]
@@ -95,9 +96,11 @@ def no_records(spark: SparkSession, generation: Generation, metadata: Json, tabl
     return Records(spark, table, _key(generation, metadata, table))
 
 
-def _bounds(history: History, generation: Generation, table: str) -> dict[int, list[str]]:
-    field = key_fields(generation, history.epochs[-1].metadata, table)[0]
-    return bounds(history.table, history.latest, history.commits, field, generation.count)
+def _bounds(history: History, generation: Generation) -> dict[int, list[str]]:
+    """The bounds of the commits that are divided: none, if the key's column has another name at the end."""
+    end = schema.fields(history.epochs[-1].metadata)
+    field = next((f for f in end if str(f["name"]).lower() == generation.key[0].lower()), None)
+    return {} if field is None else bounds(history.table, history.latest, history.commits, field, generation.count)
 
 
 def _numbers(history: History, slice_of: Mapping[int, int], divided: Mapping[int, Sequence[str]]) -> dict[int, int]:

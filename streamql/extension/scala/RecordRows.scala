@@ -19,8 +19,15 @@ import org.apache.spark.sql.types.IntegerType
  * `went`, `came`: values of `kind`, of a row that left the key, and of one that came to it. The former is less.
  */
 case class EntryColumns(place: Seq[Attribute], key: Seq[Attribute], kind: Attribute, row: Attribute, went: Int, came: Int) {
+  /** A plan has its attributes as this, because Spark's rules, which may put others in their place, do not look into other classes. */
   def all: Seq[Attribute] = place ++ key :+ kind :+ row
   def order: Seq[SortOrder] = (place ++ key :+ kind).map(SortOrder(_, Ascending))
+}
+
+object EntryColumns {
+  /** From what `all` returns. */
+  def of(all: Seq[Attribute], went: Int, came: Int): EntryColumns =
+    EntryColumns(all.take(3), all.slice(3, all.size - 2), all(all.size - 2), all.last, went, came)
 }
 
 /**
@@ -48,16 +55,18 @@ object RecordRows {
       val id +: raised = resolved.asInstanceOf[Project].projectList.map { case Alias(e, _) => e }
       val sorted = Sort(own.order, global = false, RepartitionByExpression(Seq(DirectShufflePartitionID(id)), child, tasks))
       val versions = mapper.readTree(divided).elements().asScala.map(_.asLong).toSet
-      Dataset.ofRows(session, NumberRecords(own, number, raised, versions, sorted))
+      Dataset.ofRows(session, NumberRecords(own.all, went, came, number, raised, versions, sorted))
     }
   }
 }
 
 /** Records made of entries that are sorted, all of a shard and slice in one task. `number` is in the place of the entries' column `row`. */
-case class NumberRecords(own: EntryColumns, number: Attribute, violations: Seq[Expression], divided: Set[Long], child: LogicalPlan) extends UnaryNode {
+case class NumberRecords(all: Seq[Attribute], went: Int, came: Int, number: Attribute, violations: Seq[Expression], divided: Set[Long], child: LogicalPlan)
+  extends UnaryNode {
+  private def own = EntryColumns.of(all, went, came)
   override def output: Seq[Attribute] = NumberRecords.output(own, number, child.output)
   override def producedAttributes: AttributeSet = AttributeSet(number)
-  @transient override lazy val references: AttributeSet = AttributeSet(own.all) ++ AttributeSet.fromAttributeSets(violations.map(_.references))
+  @transient override lazy val references: AttributeSet = AttributeSet(all) ++ AttributeSet.fromAttributeSets(violations.map(_.references))
   override protected lazy val validConstraints: ExpressionSet = ExpressionSet()
   override protected def withNewChildInternal(newChild: LogicalPlan): NumberRecords = copy(child = newChild)
 }
@@ -68,16 +77,18 @@ object NumberRecords {
 
 object RecordStrategy extends SparkStrategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    case NumberRecords(own, number, violations, divided, child) =>
-      Seq(NumberRecordsExec(own, number, violations, divided, planLater(child)))
+    case NumberRecords(all, went, came, number, violations, divided, child) =>
+      Seq(NumberRecordsExec(all, went, came, number, violations, divided, planLater(child)))
     case _ => Nil
   }
 }
 
-case class NumberRecordsExec(own: EntryColumns, number: Attribute, violations: Seq[Expression], divided: Set[Long], child: SparkPlan) extends UnaryExecNode {
+case class NumberRecordsExec(all: Seq[Attribute], went: Int, came: Int, number: Attribute, violations: Seq[Expression], divided: Set[Long], child: SparkPlan)
+  extends UnaryExecNode {
+  private def own = EntryColumns.of(all, went, came)
   override def output: Seq[Attribute] = NumberRecords.output(own, number, child.output)
   override def producedAttributes: AttributeSet = AttributeSet(number)
-  @transient override lazy val references: AttributeSet = AttributeSet(own.all) ++ AttributeSet.fromAttributeSets(violations.map(_.references))
+  @transient override lazy val references: AttributeSet = AttributeSet(all) ++ AttributeSet.fromAttributeSets(violations.map(_.references))
   override def outputPartitioning = child.outputPartitioning
   override def outputOrdering: Seq[SortOrder] = (own.place :+ number).map(SortOrder(_, Ascending))
 
@@ -105,7 +116,11 @@ case class RecordPlace(shard: Int, slice: Int, version: Long)
 
 /** Where rows have what `Records` needs, for tasks. */
 class RecordPlan(own: EntryColumns, violated: Seq[Expression], input: Seq[Attribute]) extends Serializable {
-  private def ordinal(a: Attribute): Int = input.indexWhere(_.exprId == a.exprId)
+  private def ordinal(a: Attribute): Int = {
+    val found = input.indexWhere(_.exprId == a.exprId)
+    require(found >= 0, s"entries lack $a")
+    found
+  }
   val (Seq(shard, slice, version), kind, row) = (own.place.map(ordinal), ordinal(own.kind), ordinal(own.row))
   private val keys: Array[Int] = own.key.map(ordinal).toArray
   val (went, came) = (own.went, own.came)
