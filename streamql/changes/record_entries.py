@@ -114,8 +114,8 @@ class Entries:
     slices: Slices
 
     def records(self) -> DataFrame:
-        """Returns the records: RECORD_COLUMNS, OPS and the key columns, sorted within tasks by shard, slice, version and key; one task has all
-        of a shard and slice. Lazy; running it raises what `explained` explains."""
+        """Returns the records: RECORD_COLUMNS, OPS and the key columns, sorted within tasks by shard, slice, version and key; one task has
+        all of a shard and slice. Lazy; running it raises what `explained` explains."""
         return select(self.numbered(), [*RECORD_COLUMNS, f"{self.ops} AS {OPS}", *self.key.columns])
 
     def numbered(self, *, in_slice: bool = False) -> DataFrame:
