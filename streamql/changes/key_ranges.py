@@ -7,7 +7,7 @@ records nor their order.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime, timedelta, timezone
 from math import ceil
 from typing import Any
 
@@ -26,7 +26,11 @@ DIVIDED_MAX = 20
 _POINTS = 64
 """By how many points the distribution of keys is described."""
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _INTEGERS = frozenset({"byte", "short", "integer", "long"})
+
+Statistics = tuple[int, Any, Any]
+"""The rows of a file, and the least and the greatest value of a column in it."""
 
 Point = tuple[Any, float]
 """A value of the key's first column, and about how many rows have it or a value behind it, up to the next point."""
@@ -44,11 +48,22 @@ def bounds(
     found = {}
     for commit in large if len(large) <= DIVIDED_MAX else ():
         stats = table.statistics(latest, commit.version, schema.identity(field))
-        points = [point for of_file in stats for point in _points(of_file, field["type"], sum(s[0] for s in stats))]
-        values = quantiles(points, ceil(_rows(commit) / (RANGE_ROWS * shards)))
+        try:
+            values = values_between(stats, field["type"], ceil(_rows(commit) / (RANGE_ROWS * shards)))
+        except (TypeError, ValueError):  # another writer's statistics, or years that Python does not have
+            continue
         if values:
-            found[commit.version] = [_literal(value, field["type"]) for value in values]
+            found[commit.version] = values
     return found
+
+
+def values_between(stats: Sequence[Statistics], data_type: Any, count: int) -> list[str]:
+    """Returns at most `count` - 1 bounds between ranges, which have about the same number of rows: SQL expressions, growing.
+
+    `data_type`: of the column, as Spark's JSON schema has it."""
+    total = sum(rows for rows, _, _ in stats)
+    points = [point for of_file in stats for point in _points(of_file, data_type, total)]
+    return [_literal(value, data_type) for value in quantiles(points, count)]
 
 
 def _rows(commit: Commit) -> int:
@@ -57,15 +72,24 @@ def _rows(commit: Commit) -> int:
     return sum(state.rows or 0 for state in states)
 
 
-def _points(stats: tuple[int, Any, Any], data_type: Any, total: int) -> list[Point]:
-    """The points of a file, as if its integers or days were spread evenly."""
+def _points(stats: Statistics, data_type: Any, total: int) -> list[Point]:
+    """The points of a file, as if its integers or times were spread evenly."""
     rows, low, high = stats
+    if data_type == "string":
+        return [(low, rows)]
     if data_type == "date":
         low, high = (date.fromisoformat(value).toordinal() for value in (low, high))
+    elif data_type == "timestamp":
+        low, high = ((_instant(value) - _EPOCH) // timedelta(microseconds=1) for value in (low, high))
     elif data_type not in _INTEGERS:
-        return [(low, rows)] if data_type in ("string", "timestamp") else []
+        return []
     count = max(1, min(_POINTS * rows // max(1, total), high - low))
     return [(low + (high - low) * i // count, rows / count) for i in range(count)]
+
+
+def _instant(text: str) -> datetime:
+    found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)
 
 
 def quantiles(points: Collection[Point], count: int) -> list[Any]:
@@ -85,7 +109,7 @@ def _literal(value: Any, data_type: Any) -> str:
     if data_type == "date":
         return f"DATE '{date.fromordinal(value).isoformat()}'"
     if data_type == "timestamp":
-        return f"CAST({quote_string(value)} AS TIMESTAMP_LTZ)"
+        return f"timestamp_micros({value})"
     return quote_string(value) if data_type == "string" else f"{value}L"
 
 

@@ -22,6 +22,7 @@ from streamql.dialect import quote_string
 from streamql.errors import StreamqlError
 from streamql.names import quote
 from streamql.shared import constants
+from streamql.tablestore.expressions import padded_sql
 from streamql.tablestore.keys import bucket_sql
 from streamql.tablestore.shards import COUNT_MAX, Generation, Shard
 from streamql.tablestore.values import text_sql
@@ -39,7 +40,7 @@ _BUCKETS = 10_000
 """A shard's number is that of its generation, times this, and its bucket."""
 assert COUNT_MAX < _BUCKETS
 
-SHARD_SQL = f"format_string('%04d-%04d', CAST({SHARD} / {_BUCKETS} AS INT), {SHARD} % {_BUCKETS})"
+SHARD_SQL = f"concat({padded_sql(f'{SHARD} DIV {_BUCKETS}', 4)}, '-', {padded_sql(f'{SHARD} % {_BUCKETS}', 4)})"
 """The id of a record row's shard."""
 
 _PRESENT = constants("internals")["present"]
@@ -113,8 +114,8 @@ class Entries:
     slices: Slices
 
     def records(self) -> DataFrame:
-        """Returns the records: VERSION, TIME, SLICE, SHARD, ROW, KIND, OPS and the key columns, sorted within tasks by shard, slice,
-        version and key; one task has all of a shard and slice. Lazy; running it raises what `explained` explains."""
+        """Returns the records: RECORD_COLUMNS, OPS and the key columns, sorted within tasks by shard, slice, version and key; one task has
+        all of a shard and slice. Lazy; running it raises what `explained` explains."""
         return select(self.numbered(), [*RECORD_COLUMNS, f"{self.ops} AS {OPS}", *self.key.columns])
 
     def numbered(self, *, in_slice: bool = False) -> DataFrame:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from streamql.errors import StreamqlError
 
 FORMAT = "%010d_%020d_%010d_%s:%010d"
-"""For Spark's format_string and for Python alike."""
+"""Python's; `expressions.sequence_sql` makes an SQL expression of it."""
 
 NUMBER_MAX = 10**10 - 1
 """The largest version, row index and column index of which texts still sort as numbers do."""

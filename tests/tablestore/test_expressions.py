@@ -16,4 +16,7 @@ def test_ids_of_shards_have_the_numbers_of_generation_and_bucket() -> None:
 
 def test_sequence_info_counts_microseconds() -> None:
     found = sequence_sql("v", "ms", "r", "s", "c")
-    assert found == "format_string('%010d_%020d_%010d_%s:%010d', v, ms * 1000L, r, s, c)"
+    assert found == (
+        "concat(__streamql_padded(v, 10), '_', __streamql_padded(ms * 1000L, 20), '_', __streamql_padded(r, 10), '_', s, ':', "
+        "__streamql_padded(c, 10))"
+    )

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from streamql.changes import read_commits, record_entries, record_rows
+from streamql.changes import key_ranges, read_commits, record_entries, record_rows
 from streamql.changes.commit_rows import AFTER, BEFORE, History, changes_by_commit
+from streamql.changes.record_entries import ROW, SHARD
 from streamql.changes.record_rows import records_of_commits
 from streamql.delta.table import DeltaTable
-from streamql.delta.uses import TIME, VERSION
+from streamql.delta.uses import SLICE, TIME, VERSION
 from streamql.errors import StreamqlError
 from streamql.model import Versions
 from streamql.tablestore import records as definition
+from streamql.tablestore.expressions import padded_sql
 from streamql.tablestore.shards import ShardTree, follow
-from streamql.tablestore.values import float_text
+from streamql.tablestore.values import float_text, text_sql
 from tests.histories.tables import Table
 
 TYPES = {
@@ -207,6 +211,73 @@ def test_nested_values_are_json_and_floats_are_short(spark: SparkSession, table:
         ("m", '{"a":2}'),
         ("v", "[1,null]"),
     ]
+
+
+def sequenced(records: record_rows.Records) -> list[tuple[Any, ...]]:
+    """The tuples by shard and sequence."""
+    frame = record_rows.tuples(records, sequence_info=True)
+    assert frame is not None
+    return sorted(map(tuple, frame.collect()), key=lambda t: (t[-1].split("_")[3].partition(":")[0], t[-1]))
+
+
+@pytest.mark.parametrize(("key", "shards"), [("id", 1), ("id", 3), ("k, id", 1), ("day, id", 2), ("t, id", 1)])
+def test_large_commits_are_divided_into_ranges_of_keys(
+    spark: SparkSession, table: Table, monkeypatch: pytest.MonkeyPatch, key: str, shards: int
+) -> None:
+    table.create("id BIGINT, k STRING, day DATE, t TIMESTAMP, v INT")
+    keyed(table, key, shards)
+    row = "id, concat('k', id DIV 40), DATE '2024-01-01' + CAST(id AS INT), timestamp_seconds(id * 86400), id % 5"
+    files = f"SELECT {row} FROM range(0, 120, 1, 3)"
+    table.run(
+        f"INSERT INTO {{t}} {files}",
+        "UPDATE {t} SET v = v + 1 WHERE id % 3 = 0",
+        "DELETE FROM {t} WHERE id BETWEEN 30 AND 60",
+        f"INSERT OVERWRITE {{t}} {files}",
+        "UPDATE {t} SET id = id + 20, day = day + 20, t = t + INTERVAL 20 DAYS WHERE id > 60",
+    )
+    history, tree = history_of(spark, table.path)
+    slices = {c.version: c.version for c in history.commits}
+    whole = sequenced(records_of_commits(spark, history, tree, "t", slices))
+    monkeypatch.setattr(key_ranges, "RANGE_ROWS", 10)
+    records = records_of_commits(spark, history, tree, "t", slices)
+    assert sequenced(records) == whole
+    if key == "id":
+        check(spark, history, tree)
+    frame = record_rows.tuples(records, sequence_info=False, places=True)
+    assert frame is not None
+    places = frame.select(VERSION, SLICE).distinct().collect()
+    assert max(Counter(row[0] for row in places).values()) > 2
+    order = [SHARD, SLICE, VERSION, ROW, record_rows.NUMBER]
+    assert [tuple(row) for row in frame.orderBy(order).drop(*order).collect()] == [row[:-1] for row in whole]
+
+
+def test_times_are_written_as_spark_writes_those_without_a_zone(spark: SparkSession) -> None:
+    micros = [
+        0,
+        -1,
+        1,
+        10**6,
+        951782400 * 10**6,
+        -62135596800 * 10**6,
+        253402300799999999,
+        253402300800000000,
+        -62135596800000001,
+    ]
+    micros += [random.Random(n).randrange(-(10**17), 10**18) // 10 ** (n % 8) for n in range(500)]
+    frame = spark.createDataFrame([(m,) for m in micros], "m BIGINT")
+    text = text_sql("timestamp_micros(m)", "timestamp")
+    wall = "CAST(timestampadd(MICROSECOND, m, TIMESTAMP_NTZ '1970-01-01 00:00:00') AS STRING)"
+    for rows in (frame, frame.coalesce(1).limit(1000)):
+        assert rows.where(f"NOT {text} <=> concat({wall}, 'Z')").collect() == []
+    assert frame.where(f"{text.replace('timestamp_micros(m)', 'CAST(NULL AS TIMESTAMP)')} IS NOT NULL").collect() == []
+
+
+def test_numbers_are_padded_as_python_does(spark: SparkSession) -> None:
+    numbers = [0, 7, 1234, 12345, 2**63 - 1, -1, -123456]
+    frame = spark.createDataFrame([(n,) for n in numbers], "n BIGINT")
+    for width in (1, 4, 10, 20):
+        texts = [row[0] for row in frame.selectExpr(padded_sql("n", width)).collect()]
+        assert texts == [f"%0{width}d" % n for n in numbers]
 
 
 def violation(spark: SparkSession, table: Table) -> StreamqlError:

@@ -2,6 +2,7 @@ package org.apache.spark.sql.streamql
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+import org.apache.hadoop.mapred.JobConf
 import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
@@ -112,8 +113,10 @@ class RowImageFormat(descriptor: SnapshotDescriptor, selecting: Option[Broadcast
         (if (selects || own.exists(f => f.name == ID || f.name == INDEX)) Seq(index) else Nil)
     val read = StructType(required.filterNot(f => names(f.name)) ++ extra)
     val plain = StructType(dataSchema.filterNot(f => names(f.name)))
-    val open = super.buildReaderWithPartitionValues(session, plain, partitionSchema, read,
-      filters.filterNot(_.references.exists(r => names(r.stripPrefix("`").stripSuffix("`")))), options, conf)
+    val pushed = filters.filterNot(_.references.exists(r => names(r.stripPrefix("`").stripSuffix("`"))))
+    // Spark copies the configuration for each file, some thousand entries, unless it is a JobConf. A file's filters are put into the copy.
+    val shared = if (pushed.isEmpty) new JobConf(conf) else conf
+    val open = super.buildReaderWithPartitionValues(session, plain, partitionSchema, read, pushed, options, shared)
     if (own.isEmpty && extra.isEmpty) open
     else {
       def at(name: String) = read.fieldIndex(name)
