@@ -9,18 +9,30 @@ import time
 from pathlib import Path
 
 import streamql
-from bench import changes, consuming, databend, dynamic, kafka, ledger, memory, planning, statements, tablestore
+from bench import (
+    changes,
+    consuming,
+    databend,
+    dynamic,
+    kafka,
+    ledger,
+    memory,
+    object_store,
+    planning,
+    statements,
+    tablestore,
+)
 from bench.context import Context
 from bench.measuring import Benchmark, measure
 from bench.report import machine, table, write
 
-MODULES = (changes, planning, statements, consuming, kafka, dynamic, ledger, memory, tablestore, databend)
+MODULES = (changes, planning, statements, consuming, kafka, object_store, dynamic, ledger, memory, tablestore, databend)
 BENCHMARKS: dict[str, Benchmark] = {b.name: b for m in MODULES for b in m.BENCHMARKS}
 RESULTS = Path(__file__).parent / "results"
 SETTINGS = {
     "spark.databricks.delta.changelogV2.enabled": "true",  # Spark's own change queries
     "spark.driver.memory": "6g",
-    "spark.streamql.connectors": "kafka",
+    "spark.streamql.connectors": "kafka,s3",
 }
 
 

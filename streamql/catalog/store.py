@@ -106,6 +106,22 @@ class Catalog:
             if was_there or (self._has_been(spark) and not DeltaTable(spark, path).latest().exists):
                 raise self._missing(path)
 
+    def _follow_own(
+        self,
+        spark: SparkSession,
+        version: int,
+        snapshot: JavaObject,
+        domains: Mapping[str, str | None],
+        numbers: Mapping[str, int],
+    ) -> None:
+        """Follows a commit of this process without reading it, unless commits of others are before or after it."""
+        if version != self._version + 1 or int(snapshot.version()) != version:
+            self.refresh(spark)
+            return
+        self._contents.numbers.update(numbers)
+        self._contents.apply(domains)
+        self._version, self._base = version, snapshot
+
     def find(self, spark: SparkSession, name: Name) -> StreamState | None:
         """The stream of a name, as of now. Raises CATALOG_UNREADABLE, where its entry is damaged for one."""
         with self._lock:
@@ -117,6 +133,14 @@ class Catalog:
         with self._lock:
             self.refresh(spark)
             return self._contents.get(uuid)
+
+    def last_read(self, spark: SparkSession, uuid: str) -> StreamState | None:
+        """A stream by its id, as this process last read it or wrote it. The catalog is read only if it has no such stream.
+
+        For changes: `commit` refuses one that is based on a state that is no longer there.
+        """
+        with self._lock:
+            return self._contents.get(uuid) or self.by_uuid(spark, uuid)
 
     def definition(self, spark: SparkSession, name: Name) -> Definition | None:
         """The connection or external table of a name, as of now. Raises CATALOG_UNREADABLE, where its entry is damaged for one."""
@@ -200,10 +224,12 @@ class Catalog:
             if domains is None:
                 return False
             base = self._version
-            version = EventLog(spark, self._path or "").commit(self._base, domains, numbers, events)
-            self.refresh(spark)
+            events_log = EventLog(spark, self._path or "")
+            version = events_log.commit(self._base, domains, numbers, events)
             if version is None:
+                self.refresh(spark)
                 return self._is_written(spark, base, domains)
+            self._follow_own(spark, version, events_log.known(), domains, numbers)
             if upkeep.is_due(version):
                 upkeep.maintain_later(lambda: neutral_clone(spark), self._table)
             return True
@@ -361,7 +387,9 @@ class Catalog:
             return False
         table = DeltaTable(spark, path)
         try:
-            commits = table.commits(table.latest(), self._version, version) if version > self._version else []
+            commits = (
+                table.commits(table.described(snapshot), self._version, version) if version > self._version else []
+            )
         except CommitMissing:
             return False
         if any(c.metadata is not None or c.operation == "RESTORE" for c in commits):

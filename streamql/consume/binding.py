@@ -31,10 +31,11 @@ def sources_of(command: Command) -> dict[str, SourceRef]:
 
 
 def streams_of(spark: SparkSession, command: Command) -> list[StreamState]:
-    """The streams that a statement reads, as the catalog has them now, by id. Raises STREAM_NOT_FOUND."""
+    """The streams that a statement reads, by id, as this process last read them: what is made of them is compared and set. Raises
+    STREAM_NOT_FOUND."""
     states = {}
     for token in tokens_of(command):
-        state = catalog_of(spark).by_uuid(spark, token.uuid)
+        state = catalog_of(spark).last_read(spark, token.uuid)
         if state is None:
             raise gone(token.stream)
         states[token.uuid] = state

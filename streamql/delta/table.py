@@ -99,18 +99,23 @@ class DeltaTable:
 
     def latest(self) -> Snapshot:
         """The newest version in the log, looked for now; `exists` is False where there is no table."""
-        return self._snapshot(self.reader.update())
+        return self.described(self.reader.update())
+
+    def known(self) -> Snapshot:
+        """The version that this process has: of its own last commit, or as it was last read. The log may have newer ones."""
+        return self.described(self.reader.known())
 
     def at(self, version: int) -> Snapshot:
         """An earlier version. Raises STREAM_STALE where the log does not reach back to it; what storage says else, as it says it."""
         try:
-            return self._snapshot(self.reader.snapshotAt(version))
+            return self.described(self.reader.snapshotAt(version))
         except Exception as e:  # Py4J's own class, or PySpark's, for those errors of Delta that it knows
             if any(said in str(e) for said in LOG_IS_GONE) or version < self.earliest()[0]:
                 raise self.stale(version) from e
             raise
 
-    def _snapshot(self, handle: JavaObject) -> Snapshot:
+    def described(self, handle: JavaObject) -> Snapshot:
+        """A snapshot of this table in the JVM, with what its metadata and protocol say."""
         text = json.loads(self.reader.describe(handle))
         return Snapshot(
             int(text["version"]),

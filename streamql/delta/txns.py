@@ -98,6 +98,10 @@ class EventLog:
         """The newest snapshot."""
         return self._log.update()
 
+    def known(self) -> JavaObject:
+        """The snapshot that this process has: its own last commit, or what it read since. The log may have newer commits."""
+        return self._log.known()
+
     def state(self, snapshot: JavaObject) -> EventState:
         """All of a snapshot's state."""
         text = json.loads(self._log.state(snapshot))

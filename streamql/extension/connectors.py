@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from streamql.errors import StreamqlError
-from streamql.extension.jars import KAFKA_CLIENTS, fetch
+from streamql.extension.jars import AWS_SDK, KAFKA_CLIENTS, S3_CLIENTS, fetch
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,11 @@ KAFKA = Connector(
     ),
 )
 
-AWS_SDK = "2.35.4"
-"""The version of Amazon's SDK for Java that hadoop-aws names."""
-
 S3 = Connector(
     "s3",
     "tables on S3 and on stores that speak its protocol",
     (
-        "org.apache.hadoop:hadoop-aws:3.5.0",
+        *S3_CLIENTS,
         *(
             f"software.amazon.awssdk:{module}:{AWS_SDK}"
             for module in (
@@ -48,7 +45,6 @@ S3 = Connector(
                 "apache-client",
                 "arns",
                 "auth",
-                "aws-core",
                 "aws-query-protocol",
                 "aws-xml-protocol",
                 "checksums",
@@ -69,12 +65,9 @@ S3 = Connector(
                 "regions",
                 "retries",
                 "retries-spi",
-                "s3",
                 "s3-transfer-manager",
-                "sdk-core",
                 "sts",
                 "third-party-jackson-core",
-                "utils",
                 "utils-lite",
             )
         ),

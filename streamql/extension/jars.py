@@ -31,6 +31,16 @@ KAFKA_CLIENTS = ("org.apache.kafka:kafka-clients:3.9.2",)
 """Kafka's Java client, of the version that Spark's Kafka connector names. The extension is compiled against it; only the connector
 `kafka` loads it."""
 
+AWS_SDK = "2.35.4"
+"""The version of Amazon's SDK for Java that hadoop-aws names."""
+
+S3_CLIENTS = (
+    "org.apache.hadoop:hadoop-aws:3.5.0",
+    *(f"software.amazon.awssdk:{module}:{AWS_SDK}" for module in ("aws-core", "s3", "sdk-core", "utils")),
+)
+"""Hadoop's file system for S3, and the modules of Amazon's SDK that its interfaces name. The extension is compiled against them; only the
+connector `s3` loads them."""
+
 FETCH_SECONDS_MAX = 600
 
 
@@ -41,7 +51,7 @@ def delta_jars() -> list[Path]:
 
 def compile_jars() -> list[Path]:
     """The jars that the extension is compiled against, beside Spark's. Raises JAR_BUILD_FAILED as `fetch` does."""
-    return [*delta_jars(), *fetch(KAFKA_CLIENTS, "Kafka's client")]
+    return [*delta_jars(), *fetch((*KAFKA_CLIENTS, *S3_CLIENTS), "the clients of Kafka and S3")]
 
 
 def fetch(coordinates: Sequence[str], what: str) -> list[Path]:

@@ -67,8 +67,12 @@ class Reader:
     def update(self) -> Snapshot:
         """The newest snapshot. No pause where nobody writes, or where the answer is only a handle on what was seen before."""
         if self.path in self._world.still:
-            return self._world.storage.newest(self.path)
-        return self._world.look(f"reads the log of {self.path}", lambda: self._world.storage.newest(self.path))
+            return self._world.learn(self.path)
+        return self._world.look(f"reads the log of {self.path}", lambda: self._world.learn(self.path))
+
+    def known(self) -> Snapshot:
+        """What this process has of the log: its own last commit, or what it read since."""
+        return self._world.known(self.path)
 
     def describe(self, snapshot: Snapshot) -> str:
         """Version and metadata."""
@@ -106,7 +110,11 @@ class EventLog:
 
     def update(self) -> Snapshot:
         """The newest snapshot."""
-        return self._world.look("reads the catalog", lambda: self._world.storage.newest(self._path))
+        return self._world.look("reads the catalog", lambda: self._world.learn(self._path))
+
+    def known(self) -> Snapshot:
+        """What this process has of the log: its own last commit, or what it read since."""
+        return self._world.known(self._path)
 
     def state(self, snapshot: Snapshot) -> str:
         """All of a snapshot."""
@@ -133,6 +141,7 @@ class EventLog:
         commit = Commit("WRITE", by, transactions=event["txns"], domains=event["domains"], events=tuple(event["rows"]))
         try:
             version = self._world.storage.commit(base, commit)
+            self._world.learn(self._path)
         except Conflict as e:
             self._world.met["event refused"] += 1
             self._world.scheduler.note(f"commits {about}", f"refused: {e}")
@@ -182,6 +191,7 @@ class Txns:
         commit = Commit("Manual Update", world.scheduler.current.name, transactions={app_id: number})
         try:
             version = world.storage.commit(base, commit, frozenset({app_id}))
+            world.learn(path)
         except Conflict as e:
             world.met["fence refused"] += 1
             world.scheduler.note(told, f"refused: {e}")

@@ -240,6 +240,7 @@ class ConsumeCommand:
         by = world.scheduler.current.name
         commit = Commit("CTAS", by, tuple(self._rows()), transactions=numbers, metadata=about)
         world.storage.create(write.path, commit)
+        world.learn(write.path)
         world.storage.names[write.name] = write.path
         world.scheduler.note(f"creates {write.name} with {list(commit.rows)}")
 
@@ -256,6 +257,7 @@ class ConsumeCommand:
         )
         try:
             version = world.storage.commit(base, commit, frozenset(numbers))
+            world.learn(write.path)
         except (Conflict, DeltaError) as e:
             world.met["statement refused"] += 1
             world.scheduler.note(told, f"refused: {e}")

@@ -79,6 +79,7 @@ class _Plan:
     late: list[threading.Thread] = field(default_factory=list)
     ignored_for: frozenset[str] = frozenset()
     loses_metadata: bool = False
+    ignores_start: bool = False
     latency_seconds: float = 0.0
     chaos: tuple[random.Random, float] | None = None
 
@@ -148,6 +149,15 @@ class Proxy:
             yield
         finally:
             self._plan.loses_metadata = False
+
+    @contextlib.contextmanager
+    def ignoring_start(self) -> Iterator[None]:
+        """The server does not see where a list is to begin."""
+        self._plan.ignores_start = True
+        try:
+            yield
+        finally:
+            self._plan.ignores_start = False
 
     @contextlib.contextmanager
     def chaos(self, seed: object, share: float) -> Iterator[None]:
@@ -257,13 +267,16 @@ class _Handler(BaseHTTPRequestHandler):
             headers = {k: v for k, v in headers.items() if k.lower() != "if-none-match"}
         if self.server.plan.loses_metadata:
             headers = {k: v for k, v in headers.items() if not k.lower().startswith("x-amz-meta-")}
+        path = self.path
+        if self.server.plan.ignores_start:
+            path = re.sub(r"(?<=[?&])start-after=[^&]*&?", "", path)
         with self.server.plan.lock:
             lock = self.server.plan.keys[request.key]
         with lock:
             connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
             try:
                 headers["Content-Length"] = str(len(body))
-                connection.request(self.command, self.path, body, headers)
+                connection.request(self.command, path, body, headers)
                 answer = connection.getresponse()
                 content = answer.read()
                 kept = [(k, v) for k, v in answer.getheaders() if k.lower() not in HOP]

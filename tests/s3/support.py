@@ -117,6 +117,18 @@ class Store:
             found.append(str(files.next().getPath().getName()))
         return found
 
+    def names_from(self, directory: str, start: str, size: int) -> list[str] | None:
+        """The names of the files in a directory from one on, by requests for `size` names each. None: the store cannot."""
+        path = self.jvm.org.apache.hadoop.fs.Path(directory)
+        found = self.jvm.streamql.S3Logs.listFrom(path.getFileSystem(self.hadoop), path, start, size)
+        return [str(file.getPath().getName()) for file in _all(found.get())] if found.isDefined() else None
+
+
+def _all(iterator: Any) -> Iterator[Any]:
+    """What is left of a Scala iterator."""
+    while iterator.hasNext():
+        yield iterator.next()
+
 
 @contextmanager
 def bare_jvm() -> Iterator[JavaGateway]:

@@ -12,7 +12,7 @@ from streamql.consume.claims.errors import in_doubt, lost_with_data
 from streamql.consume.claims.outcomes import ClaimOutcome, outcome_of
 from streamql.consume.claims.steps import ClaimGone, end_claim, is_consumed, is_under_way_elsewhere, update_claim
 from streamql.delta.jvm import sentence
-from streamql.delta.table import DeltaTable
+from streamql.delta.table import DeltaTable, Snapshot
 from streamql.delta.txns import fence, find_txn
 from streamql.errors import StreamqlError
 
@@ -23,36 +23,34 @@ class InDoubt(Exception):
     """No log says whether a statement committed; the text says why."""
 
 
-def resolve_statement(spark: SparkSession, claim: Claim, statement: ClaimedStatement) -> ClaimedStatement:
+def resolve_statement(
+    spark: SparkSession, claim: Claim, statement: ClaimedStatement, *, has_run: bool = False
+) -> ClaimedStatement:
     """The statement with its outcome. Done: its commit is in the target. Fenced: it is not, and cannot be.
 
     Reads the target's log at the path, and fences a statement that has not committed. Owner and recovering processes may call it at any
-    time, any number of times. Raises `InDoubt` if there is no log at the path, or the log is another table's without the commit number.
+    time, any number of times. `has_run`: this process ran the statement, so its commit is most often the last one that this process
+    knows, and the log is not asked again. Raises `InDoubt` if there is no log at the path, or the log is another table's without the
+    commit number.
     """
     if statement.outcome != "open":
         return statement
     if not statement.path:
         # Without a log only its own process knows. Others take it for not done, so that no change is lost.
         return replace(statement, outcome="fenced")
+    table = DeltaTable(spark, statement.path)
+    if has_run:
+        known = table.known()
+        resolved = _by_log(spark, claim, statement, table, known) if known.exists else None
+        if resolved is not None:
+            return resolved
     for _ in range(FENCE_ATTEMPTS_MAX):
-        table = DeltaTable(spark, statement.path)
         latest = table.latest()
         if not latest.exists:
             raise InDoubt("the table that it wrote no longer exists")
-        found = find_txn(spark, table, latest, statement.app_id, claim.commit_number, statement.seen)
-        if found is not None and found.number >= claim.commit_number:
-            if found.number > claim.commit_number:
-                return replace(statement, outcome="fenced")
-            # CREATE OR REPLACE TABLE AS gives the table another id; a later statement of others may do so, too.
-            is_same = latest.table_id == statement.table_id or found.version in (None, latest.version)
-            written = latest if is_same else table.at(found.version or 0)
-            return replace(
-                statement,
-                outcome="done",
-                target_version=found.version,
-                metrics=found.metrics,
-                table_id=written.table_id,
-            )
+        resolved = _by_log(spark, claim, statement, table, latest)
+        if resolved is not None:
+            return resolved
         if latest.table_id != statement.table_id and not _is_same_log(table, statement):
             raise InDoubt("another table stands where it wrote")
         number = fence(spark, statement.path, statement.app_id, claim.fence_number, claim.commit_number)
@@ -65,6 +63,27 @@ def resolve_statement(spark: SparkSession, claim: Claim, statement: ClaimedState
     )
 
 
+def _by_log(
+    spark: SparkSession, claim: Claim, statement: ClaimedStatement, table: DeltaTable, latest: Snapshot
+) -> ClaimedStatement | None:
+    """The statement with the outcome that the log up to a version shows. None: it shows none."""
+    found = find_txn(spark, table, latest, statement.app_id, claim.commit_number, statement.seen)
+    if found is None or found.number < claim.commit_number:
+        return None
+    if found.number > claim.commit_number:
+        return replace(statement, outcome="fenced")
+    # CREATE OR REPLACE TABLE AS gives the table another id; a later statement of others may do so, too.
+    is_same = latest.table_id == statement.table_id or found.version in (None, latest.version)
+    written = latest if is_same else table.at(found.version or 0)
+    return replace(
+        statement,
+        outcome="done",
+        target_version=found.version,
+        metrics=found.metrics,
+        table_id=written.table_id,
+    )
+
+
 def resolve_own(
     spark: SparkSession, claim: Claim, statement: ClaimedStatement, failure: BaseException | None
 ) -> ClaimedStatement:
@@ -73,7 +92,7 @@ def resolve_own(
     if not statement.path and failure is None:
         return replace(statement, outcome="done")
     try:
-        return resolve_statement(spark, claim, statement)
+        return resolve_statement(spark, claim, statement, has_run=True)
     except InDoubt as e:
         raise in_doubt(claim, statement, str(e), _names(spark, claim)) from None
 

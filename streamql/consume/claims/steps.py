@@ -153,7 +153,7 @@ def update_claim(
     def read(is_retry: bool) -> Change:
         if is_retry and any(catalog_of(spark).by_uuid(spark, s.stream.uuid) != s for s in joining):
             raise Changed
-        held = held_states(spark, claim)
+        held = _to_change(spark, claim, is_retry)
         if held is None:
             raise ClaimGone
         written = replace(changed, heartbeat=_heartbeat(held) + 1, revision=claim.revision + 1)
@@ -172,10 +172,10 @@ def _heartbeat(held: Sequence[StreamState]) -> int:
 # -- ended
 
 
-def ending(spark: SparkSession, claim: Claim, outcome: str, error: str | None) -> Change:
+def ending(spark: SparkSession, claim: Claim, outcome: str, error: str | None, is_retry: bool = True) -> Change:
     """The commit that advances (outcome CONSUMED) or releases (any other) all streams of a claim, and records its statements with their
-    outcomes. Raises `ClaimGone` if no stream has the claim."""
-    held = held_states(spark, claim, some=True)
+    outcomes. `is_retry`: the streams are read for it. Raises `ClaimGone` if no stream has the claim."""
+    held = _to_change(spark, claim, is_retry, some=True)
     if held is None:
         raise ClaimGone
     ended = now_ms()
@@ -191,7 +191,7 @@ def ending(spark: SparkSession, claim: Claim, outcome: str, error: str | None) -
 
 def end_claim(spark: SparkSession, claim: Claim, outcome: str, error: str | None) -> None:
     """Ends a claim by one commit (`ending`). Raises `ClaimGone`."""
-    compare_and_set(spark, lambda _: ending(spark, claim, outcome, error))
+    compare_and_set(spark, lambda is_retry: ending(spark, claim, outcome, error, is_retry))
 
 
 def _ended(state: StreamState, claim: Claim, outcome: str, ended_ms: int) -> StreamState:
@@ -206,9 +206,23 @@ def _ended(state: StreamState, claim: Claim, outcome: str, ended_ms: int) -> Str
 # -- looked up
 
 
-def held_states(spark: SparkSession, claim: Claim, *, some: bool = False) -> list[StreamState] | None:
-    """The streams of a claim as they are now. None: not all of them have it, or with `some`, none has."""
-    states = [catalog_of(spark).by_uuid(spark, uuid) for uuid in claim.intervals]
+def _to_change(spark: SparkSession, claim: Claim, is_retry: bool, *, some: bool = False) -> list[StreamState] | None:
+    """The streams of a claim for a change of them, as `held_states`. The first attempt takes them as this process last read them: if they
+    have changed, the commit is refused."""
+    known = None if is_retry else held_states(spark, claim, some=some, read=catalog_of(spark).last_read)
+    return held_states(spark, claim, some=some) if known is None else known
+
+
+def held_states(
+    spark: SparkSession,
+    claim: Claim,
+    *,
+    some: bool = False,
+    read: Callable[[SparkSession, str], StreamState | None] | None = None,
+) -> list[StreamState] | None:
+    """The streams of a claim, as they are now or as `read` returns them. None: not all of them have it, or with `some`, none has."""
+    read = read or catalog_of(spark).by_uuid
+    states = [read(spark, uuid) for uuid in claim.intervals]
     held = [s for s in states if s is not None and holds(s, claim)]
     return held if len(held) == len(states) or (some and held) else None
 

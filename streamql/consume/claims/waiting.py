@@ -36,8 +36,10 @@ def wait_until_free(
     pause = POLL_SECONDS_MIN
     catalog = catalog_of(spark)
     waiting = Waiting(spark)
+    read = catalog.last_read
     while True:
-        now = catalog.by_uuid(spark, state.stream.uuid)
+        now = read(spark, state.stream.uuid)
+        read = catalog.by_uuid
         if now is None:
             raise gone(str(state.name))
         if now.claim is None or (now.claim.is_partially_committed and resumes(now.claim)):

@@ -15,7 +15,7 @@ import scala.util.control.NonFatal
 
 import io.delta.storage.S3SingleDriverLogStore
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileSystem, FSDataOutputStream, FSDataOutputStreamBuilder, Path, PathIOException}
+import org.apache.hadoop.fs.{FileStatus, FileSystem, FSDataOutputStream, FSDataOutputStreamBuilder, Path, PathIOException}
 import org.apache.spark.SparkEnv
 import org.apache.spark.sql.streamql.{Errors, Shared}
 import org.slf4j.LoggerFactory
@@ -25,11 +25,17 @@ import org.slf4j.LoggerFactory
  * Delta's own store for S3 looks whether the version is taken and then overwrites; two drivers can both be told that they committed it.
  *
  * It needs Hadoop's S3A (`fs.option.create.conditional.overwrite`, HADOOP-19256), by Hadoop's interfaces only: this class loads without hadoop-aws.
- * Reading and listing are those of Delta's store.
+ * A list begins where it is asked to begin; Delta's store lists the whole log. Reading is that of Delta's store.
  */
 class ConditionalLogStore(conf: Configuration) extends S3SingleDriverLogStore(conf) {
+  /** Raises FileNotFoundException if there is no such directory. */
+  override def listFrom(path: Path, conf: Configuration): JIterator[FileStatus] =
+    S3Logs.listFrom(path.getFileSystem(conf), path.getParent, path.getName).filter(_.hasNext)
+      .fold(super.listFrom(path, conf))(_.asJava) // of nothing, only the whole directory tells whether it is there
+
   override def write(path: Path, actions: JIterator[String], overwrite: JBoolean, conf: Configuration): Unit = {
     val files = path.getFileSystem(conf)
+    LogFileManager.use()
     val lines = actions.asScala.map(action => s"$action\n".getBytes(UTF_8))
     if (overwrite) {
       val out = NewObject.builder(files, path).build().asInstanceOf[FSDataOutputStream]

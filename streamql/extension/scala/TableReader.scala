@@ -25,6 +25,8 @@ import org.apache.spark.sql.functions.{col, concat, concat_ws}
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.util.SerializableConfiguration
 
+import streamql.S3Logs
+
 /** Work per file or per commit, many at a time: it waits for storage, not for a core. */
 object Parallel {
   private lazy val pool = Executors.newFixedThreadPool(32, (r: Runnable) => {
@@ -36,8 +38,14 @@ object Parallel {
     catch { case e: ExecutionException => throw e.getCause }
 }
 
-/** The newest snapshot of a log: if the one at hand still is the newest, checking two files shows it, and the log is not listed. */
+/**
+ * The newest snapshot of a log: if the one at hand still is the newest, checking two files shows it, and the log is not listed. On S3 one
+ * request checks both: a list of the few names that begin with the first file's.
+ */
 object Newest {
+  /** A commit is followed by its checkpoint's files, if any, and then by what belongs to the next version. */
+  private val NamesMax = 5
+
   private val fileSystems = java.util.Collections.synchronizedMap(new java.util.WeakHashMap[DeltaLog, FileSystem]())
 
   def of(log: DeltaLog): Snapshot = {
@@ -50,10 +58,23 @@ object Newest {
     s.version >= 0 && !s.isCatalogOwned && s.tableCommitCoordinatorClientOpt.isEmpty &&
       madeFrom(s).exists { last =>
         val fs = fileSystems.computeIfAbsent(log, l => l.logPath.getFileSystem(l.newDeltaHadoopConf()))
-        def isSame(now: FileStatus) = now.getModificationTime == last.getModificationTime && now.getLen == last.getLen
-        try isSame(fs.getFileStatus(last.getPath)) && !fs.exists(FileNames.unsafeDeltaFile(log.logPath, s.version + 1))
-        catch { case _: FileNotFoundException => false }
+        S3Logs.listFrom(fs, log.logPath, last.getPath.getName, NamesMax).map(_.take(NamesMax).toSeq).map(isNewest(s.version, last, _)).getOrElse(
+          isNewest(fs, log, s.version, last))
       }
+
+  /** `names`: of the log, from `last` on. If they do not tell, the answer is no, and the log is listed. */
+  private def isNewest(version: Long, last: FileStatus, names: Seq[FileStatus]): Boolean = {
+    def belongsToVersion(file: FileStatus) = file.getPath.getName.startsWith(f"$version%020d.")
+    val (own, others) = names.span(belongsToVersion)
+    own.headOption.exists(first => first.getPath.getName == last.getPath.getName && S3Logs.isSame(last, first)) &&
+      own.size < NamesMax && !others.headOption.exists(_.getPath.getName.head.isDigit)
+  }
+
+  private def isNewest(fs: FileSystem, log: DeltaLog, version: Long, last: FileStatus): Boolean = {
+    def isSame(now: FileStatus) = now.getModificationTime == last.getModificationTime && now.getLen == last.getLen
+    try isSame(fs.getFileStatus(last.getPath)) && !fs.exists(FileNames.unsafeDeltaFile(log.logPath, version + 1))
+    catch { case _: FileNotFoundException => false }
+  }
 
   /** The snapshot's last commit, or the checkpoint, if that is of its version. */
   private def madeFrom(s: Snapshot): Option[FileStatus] =
@@ -104,6 +125,8 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
   }
 
   def update(): Snapshot = Newest.of(log)
+  /** The snapshot that this process has: its own last commit, or what it read since. The log may have newer commits. */
+  def known(): Snapshot = log.unsafeVolatileSnapshot
   def snapshotAt(version: Long): Snapshot = log.getSnapshotAt(version)
   def path: String = log.dataPath.toString
   def logPath: String = log.logPath.toString
@@ -136,20 +159,22 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
     val conf = hadoopConf
     val fs = log.logPath.getFileSystem(conf)
     val elsewhere = staged(snapshot)
+    val listed = snapshot.logSegment.deltas.map(f => f.getPath -> f).toMap
     val parts = Parallel.map(from to to) { v =>
-      commit(fs, conf, elsewhere.getOrElse(v, FileNames.unsafeDeltaFile(log.logPath, v)), v, files)
+      val file = elsewhere.getOrElse(v, FileNames.unsafeDeltaFile(log.logPath, v))
+      commit(fs, conf, file, listed.get(file), v, files)
     }
     parts.mkString("[", ",", "]")
   }
 
-  private def commit(fs: FileSystem, conf: Configuration, file: Path, version: Long, files: Boolean): String = {
+  private def commit(fs: FileSystem, conf: Configuration, file: Path, known: Option[FileStatus], version: Long, files: Boolean): String = {
     val lines =
-      try log.store.read(file, conf)
+      try known.filter(_ => S3Logs.isS3(fs)).fold(log.store.read(file, conf))(S3Logs.lines(fs, _))
       catch { case _: FileNotFoundException => return s"""{"version":$version}""" }
     val left = if (files) Seq("{\"cdc\"") else Seq("{\"cdc\"", "{\"add\"", "{\"remove\"")
     val actions = lines.iterator.filterNot(l => l.isEmpty || left.exists(l.startsWith)).map(slim).toSeq
     val inCommit = actions.headOption.exists(_.contains("\"inCommitTimestamp\""))
-    val time = if (inCommit) "null" else fs.getFileStatus(file).getModificationTime.toString
+    val time = if (inCommit) "null" else known.getOrElse(fs.getFileStatus(file)).getModificationTime.toString
     s"""{"version":$version,"time":$time,"actions":${actions.mkString("[", ",", "]")}}"""
   }
 

@@ -12,13 +12,14 @@ import org.apache.parquet.example.data.simple.SimpleGroupFactory
 import org.apache.parquet.hadoop.ParquetReader
 import org.apache.parquet.hadoop.example.{ExampleParquetWriter, GroupReadSupport}
 import org.apache.parquet.hadoop.metadata.CompressionCodecName
-import org.apache.parquet.hadoop.util.HadoopOutputFile
 import org.apache.parquet.schema.{LogicalTypeAnnotation, MessageType, PrimitiveType, Type, Types}
 import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.delta.{DeltaConcurrentModificationException, DeltaLog, DeltaOperations, OptimisticTransaction, Snapshot, TransactionExecutionObserver}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, DomainMetadata, SetTransaction}
 import org.apache.spark.sql.delta.util.DeltaFileOperations
 import org.apache.spark.sql.types.{LongType, StringType, StructType, TimestampType}
+
+import streamql.NewParquet
 
 /** Delta's application transactions: by which claims are resolved (on targets) and events are ordered (in the catalog). */
 object Txns {
@@ -123,6 +124,8 @@ class EventLog(session: SparkSession, path: String) {
   private val log = DeltaLog.forTable(session, path)
 
   def update(): Snapshot = Newest.of(log)
+  /** The snapshot that this process has: its own last commit, or what it read since. */
+  def known(): Snapshot = log.unsafeVolatileSnapshot
 
   /** {version, tableId, schema, configuration, domains: {domain: configuration}, txns: {appId: version}} of a snapshot, whole. */
   def state(s: Snapshot): String = {
@@ -209,7 +212,7 @@ class EventLog(session: SparkSession, path: String) {
     val file = new Path(log.dataPath, name)
     val conf = log.newDeltaHadoopConf()
     val parquet = EventLog.parquetSchema(schema)
-    val out = HadoopOutputFile.fromPath(file, conf)
+    val out = new NewParquet(file.getFileSystem(conf), file)
     val writer = ExampleParquetWriter.builder(out).withType(parquet).withConf(conf).withCompressionCodec(CompressionCodecName.ZSTD).build()
     val groups = new SimpleGroupFactory(parquet)
     try rows.foreach { row =>
@@ -224,8 +227,7 @@ class EventLog(session: SparkSession, path: String) {
       }
       writer.write(group)
     } finally writer.close()
-    val status = file.getFileSystem(conf).getFileStatus(file)
-    AddFile(name, Map.empty, status.getLen, status.getModificationTime, dataChange = true, stats = s"""{"numRecords":${rows.size}}""")
+    AddFile(name, Map.empty, out.length, System.currentTimeMillis(), dataChange = true, stats = s"""{"numRecords":${rows.size}}""")
   }
 }
 

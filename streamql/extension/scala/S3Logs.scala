@@ -1,0 +1,88 @@
+package streamql
+
+import java.io.IOException
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
+import org.apache.hadoop.fs.s3a.{S3AFileSystem, S3AUtils}
+import org.slf4j.LoggerFactory
+import software.amazon.awssdk.core.exception.SdkException
+
+/**
+ * Logs on S3, asked by fewer requests than Hadoop's interfaces make: Hadoop asks for a name as an object and as a directory, and lists
+ * directories from their beginning.
+ */
+object S3Logs {
+  private val log = LoggerFactory.getLogger(classOf[ConditionalLogStore])
+
+  /** Whether a file system is Hadoop's S3A. By its name, because hadoop-aws may be absent. */
+  def isS3(files: FileSystem): Boolean = files.getClass.getName == "org.apache.hadoop.fs.s3a.S3AFileSystem"
+
+  /**
+   * The objects directly in a directory whose names are `from` or follow it, in the order of names. The pages of the answer, of `pageSize` names,
+   * are fetched when they are reached. None: the file system is not S3A, or the bucket cannot be listed so, or the request failed; then the
+   * caller uses Hadoop's interfaces, which also repeat requests.
+   */
+  def listFrom(files: FileSystem, directory: Path, from: String, pageSize: Int = PageSizeMax): Option[Iterator[FileStatus]] =
+    if (!isS3(files)) None else S3Requests.listFrom(files, directory, from, pageSize)
+
+  /** Whether an object is the one it was. S3 says the time of an object in seconds or in milliseconds, by the type of the request. */
+  def isSame(was: FileStatus, now: FileStatus): Boolean = was.getLen == now.getLen && ((was, now) match {
+    case (a: EtagSource, b: EtagSource) if a.getEtag != null && b.getEtag != null => a.getEtag == b.getEtag
+    case _ => was.getModificationTime / 1000 == now.getModificationTime / 1000
+  })
+
+  /** The lines of an object whose status is known: one request. */
+  def lines(files: FileSystem, known: FileStatus): Seq[String] = {
+    val in = files.openFile(known.getPath).withFileStatus(known).opt("fs.option.openfile.read.policy", "whole-file").build().get()
+    try new String(in.readAllBytes(), java.nio.charset.StandardCharsets.UTF_8).linesIterator.toVector finally in.close()
+  }
+
+  /** How many names S3 puts into one answer. */
+  private val PageSizeMax = 1000
+
+  /** Names classes of hadoop-aws and of Amazon's SDK, so it is loaded for S3A alone. */
+  private object S3Requests {
+    def listFrom(files: FileSystem, directory: Path, from: String, pageSize: Int): Option[Iterator[FileStatus]] = {
+      val s3a = files.asInstanceOf[S3AFileSystem]
+      // Directory buckets list in no order; Hadoop has a setting for stores that know the first form of the request only.
+      if (s3a.getBucket.endsWith("--x-s3") || s3a.getConf.getInt("fs.s3a.list.version", 2) != 2) None
+      else try {
+        val pages = new Pages(s3a, directory, from, pageSize)
+        // A store that ignores where the list is to begin begins with other names.
+        if (pages.head.exists(_.getPath.getName < from)) None else Some(pages.flatten.filter(_.getPath.getName >= from))
+      } catch {
+        case e: IOException =>
+          log.info(s"$directory is listed from its beginning: $e")
+          None
+      }
+    }
+
+    private class Pages(files: S3AFileSystem, directory: Path, from: String, pageSize: Int) extends Iterator[Seq[FileStatus]] {
+      private val client = files.getS3AInternals.getAmazonS3Client("list from a name")
+      private val prefix = files.pathToKey(directory) + "/"
+      private var token: Option[String] = None
+      private var isLast = false
+      /** The first page. */
+      val head: Seq[FileStatus] = fetch()
+      private var isHeadLeft = true
+
+      override def hasNext: Boolean = isHeadLeft || !isLast
+      override def next(): Seq[FileStatus] = if (isHeadLeft) { isHeadLeft = false; head } else fetch()
+
+      private def fetch(): Seq[FileStatus] = {
+        val request = files.getRequestFactory.newListObjectsV2RequestBuilder(prefix, "/", pageSize)
+        // S3 lists what follows a name: its beginning precedes the name, and nothing but its own beginnings is between the two.
+        token.fold(request.startAfter(prefix + from.dropRight(1)))(request.continuationToken(_))
+        val answer = try client.listObjectsV2(request.build())
+        catch { case e: SdkException => throw S3AUtils.translateException("list", directory, e) }
+        token = Option(answer.nextContinuationToken)
+        isLast = !answer.isTruncated || token.isEmpty
+        answer.contents.asScala.toSeq.filter(_.key.length > prefix.length).map { o =>
+          S3AUtils.createFileStatus(files.keyToQualifiedPath(o.key), o, files.getDefaultBlockSize(directory), "", o.eTag, null, o.size)
+        }
+      }
+    }
+  }
+}
