@@ -42,7 +42,7 @@ def logs(seen: list[Request]) -> list[str]:
 
 def test_a_consumption_adds_as_many_requests_as_its_commits_need(s3: S3, lake: SparkSession) -> None:
     for _ in range(3):  # the first ones read logs that this process has not seen
-        run(lake, "INSERT INTO t SELECT id, id FROM range(100)")
+        run(lake, "INSERT INTO t SELECT id, id FROM range(0, 100, 1, 1)")
         seen = requests(s3, lambda: run(lake, "INSERT INTO sink SELECT id, v FROM s"))
     assert len(seen) <= CONSUMPTION_MAX, "\n".join(f"{r.operation} {r.key}" for r in seen)
     assert counts(seen)["PUT"] == 8  # data, the ledger's row, and three commits with their checksums
