@@ -23,6 +23,7 @@ _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^()\s#]+)(#[^()\s]*)?(?=\))")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NAMED_FENCE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 _LIST_BEHIND_TEXT = re.compile(r"^(?![*\-\d|#>` ]|\s)(.+)\n(?=(?:[*-]|\d+\.) )", re.MULTILINE)
+_NESTED_ITEM = re.compile(r"^  (?=[*-] )", re.MULTILINE)
 _LANGUAGES = {".py": "python", ".scala": "scala", ".sql": "sql", ".slt": "sql", ".json": "json", ".toml": "toml"}
 
 
@@ -54,8 +55,8 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 
 def _prose(name: str, source: str, text: str) -> str:
-    """The text between fenced blocks: an empty line before each list, links as the site has them."""
-    text = _LIST_BEHIND_TEXT.sub(r"\1\n\n", text)
+    """The text between fenced blocks: an empty line before each list, nested items further in, links as the site has them."""
+    text = _NESTED_ITEM.sub("    ", _LIST_BEHIND_TEXT.sub(r"\1\n\n", text))
 
     def on_site(link: re.Match[str]) -> str:
         target = _resolved(name, link[1])
