@@ -9,6 +9,7 @@ BENCH   ?=
 
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.set-up
+PICTURES := build/pictures/.made
 CODE   := streamql tests setup.py $(wildcard examples bench docs)
 
 .DEFAULT_GOAL := help
@@ -42,8 +43,12 @@ format: $(STAMP) ## Let ruff format the code and fix what it can
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
-docs: $(STAMP) ## The documentation site, in build/site; a broken link or anchor is an error
+docs: $(STAMP) $(PICTURES) ## The documentation site, in build/site; a broken link or anchor is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+
+$(PICTURES): docs/site/pictures.py $(wildcard streamql/cli/*/*.py) | $(STAMP)
+	$(BIN)/python docs/site/pictures.py build/pictures
+	@touch $@
 
 test: $(STAMP) ## All tests; one Spark session (3 GB) for each of the WORKERS
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)

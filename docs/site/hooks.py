@@ -18,8 +18,11 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTSIDE = "repository"
+PICTURES = ROOT / "build" / "pictures"
+"""What docs/site/pictures.py has made. Without them the site is built without pictures."""
 
 _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^()\s#]+)(#[^()\s]*)?(?=\))")
+_PICTURE = re.compile(r"^<!-- picture: (\S+) (.+) -->$", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NAMED_FENCE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
 _LIST_BEHIND_TEXT = re.compile(r"^(?![*\-\d|#>` ]|\s)(.+)\n(?=(?:[*-]|\d+\.) )", re.MULTILINE)
@@ -41,6 +44,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.append(File.generated(config, _site_path(target), content=_shown(target)))
             if target.endswith(".md"):
                 waiting.append((target, ROOT / target))
+    for path in sorted(PICTURES.glob("*.*")):
+        files.append(File.generated(config, f"pictures/{path.name}", abs_src_path=str(path)))
     return files
 
 
@@ -48,10 +53,20 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Rewrites what Markdown's Python implementation reads otherwise than GitHub, and links that lead out of docs/."""
     source = page.file.src_uri
     name = _repository_path(source)
-    text = _COMMENT.sub("", markdown)
+    text = _COMMENT.sub("", _PICTURE.sub(lambda found: _picture(source, found[1], found[2]), markdown))
     text = _NAMED_FENCE.sub(r'```\1 title="\2"', text)
     parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)
     return "".join(part if part.startswith("```") else _prose(name, source, part) for part in parts)
+
+
+def _picture(source: str, name: str, text: str) -> str:
+    """A picture in its place, which plain Markdown has as a comment; a page in a frame. Empty: it was not made."""
+    if not (PICTURES / name).exists():
+        return ""
+    path = posixpath.relpath(f"pictures/{name}", posixpath.dirname(source) or ".")
+    if name.endswith(".html"):
+        return f'<iframe src="{path}" title="{text}" sandbox width="100%" height="700"></iframe>\n\n[{text}]({path})'
+    return f"![{text}]({path})"
 
 
 def _prose(name: str, source: str, text: str) -> str:
