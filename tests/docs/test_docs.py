@@ -171,5 +171,5 @@ def test_the_commands_of_the_readme_can_be_typed() -> None:
 def test_links_lead_somewhere() -> None:
     others = [ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "sql" / "README.md"]
     for page in [*pages(), *others, *(ROOT / "docs").glob("*/*.md")]:
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        for target in re.findall(r"\]\((?!https:)([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
