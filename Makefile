@@ -9,10 +9,11 @@ BENCH   ?=
 
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.set-up
-CODE   := streamql tests setup.py $(wildcard examples bench)
+PICTURES := build/pictures/.made
+CODE   := streamql tests setup.py $(wildcard examples bench docs)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint format test test-all demo bench clean
+.PHONY: help setup lint format docs test test-all demo bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +27,7 @@ $(STAMP): pyproject.toml setup.py
 	@echo "[1/3] the virtual environment $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "[2/3] streamql, PySpark and the other dependencies: minutes the first time"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,demo]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,demo,docs]'
 	@echo "[3/3] Delta Lake's jars, the extension, and class data for quick starts: a minute"
 	@$(BIN)/streamql prepare
 	@touch $@
@@ -41,6 +42,13 @@ lint: $(STAMP) ## Style, types, layers, house rules
 format: $(STAMP) ## Let ruff format the code and fix what it can
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
+
+docs: $(STAMP) $(PICTURES) ## The documentation site, in build/site; a broken link or anchor is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+
+$(PICTURES): docs/site/pictures.py $(wildcard streamql/cli/*/*.py) | $(STAMP)
+	$(BIN)/python docs/site/pictures.py build/pictures
+	@touch $@
 
 test: $(STAMP) ## All tests; one Spark session (3 GB) for each of the WORKERS
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)

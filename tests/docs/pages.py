@@ -19,8 +19,8 @@ _EXIT = re.compile(r"\s+# exit code (\d+).*\Z")
 
 
 def pages() -> list[Path]:
-    """The README and all of docs/ but the decisions, which show nothing to run."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    """The README, the pages of docs/, and its reference of SQL: those that show something to run."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "sql").glob("*.md"))]
 
 
 @dataclass(frozen=True)

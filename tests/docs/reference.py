@@ -1,10 +1,11 @@
-"""`python -m tests.docs.reference` writes docs/configuration.md: the settings are those of `streamql.settings`."""
+"""`python -m tests.docs.reference` writes docs/configuration.md, from `streamql.settings`, and docs/python-api.md, from docstrings."""
 
 from __future__ import annotations
 
 from streamql import settings
 from streamql.extension.host import JAVA_NEEDED
 from streamql.extension.settings import EXTENSIONS
+from tests.docs import api
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "configuration.md"
@@ -95,3 +96,4 @@ def reference() -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(reference(), encoding="utf-8")
+    api.PAGE.write_text(api.api(), encoding="utf-8")

@@ -21,6 +21,8 @@ from streamql.cli.options import parse
 from streamql.errors import ERROR_CLASSES
 from streamql.extension.host import JAVA_NEEDED
 from tests.consume.support import data_of
+from tests.docs.api import PAGE as API_PAGE
+from tests.docs.api import api
 from tests.docs.pages import ROOT, difference, in_order, invocations, others, pages
 from tests.docs.reference import reference
 from tests.transcripts.running import SCHEMA, Difference, plain_sql, run
@@ -125,6 +127,24 @@ def test_the_reference_is_that_of_the_code() -> None:
     assert (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8") == reference(), (
         "python -m tests.docs.reference writes it"
     )
+    assert API_PAGE.read_text(encoding="utf-8") == api(), "python -m tests.docs.reference writes it"
+
+
+def test_each_public_name_is_documented() -> None:
+    text = API_PAGE.read_text(encoding="utf-8")
+    assert [name for name in streamql.__all__ if name != "__version__" and f"### {name}\n" not in text] == []
+
+
+def test_each_error_has_its_place_in_troubleshooting() -> None:
+    """In the table that says who has to act, once; those for an operator have steps, and a step says what it costs."""
+    text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    table = text.split("## Which errors need an operator")[1].split("\n## ")[0]
+    placed = re.findall(r"\[([A-Z_]+)\]\((errors\.md)?#", table)
+    assert sorted(code for code, _ in placed) == sorted(ERROR_CLASSES)
+    for code in (code for code, page in placed if not page):
+        steps = text.split(f"\n### {code}\n")[1].split("\n#")[0]
+        assert "\n1. " in steps, code
+        assert "*Costs*" in steps, code
 
 
 def test_pages_agree_on_java() -> None:
@@ -149,6 +169,7 @@ def test_the_commands_of_the_readme_can_be_typed() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for page in [*pages(), ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", ROOT / "sql" / "README.md"]:
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+    others = [ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "sql" / "README.md"]
+    for page in [*pages(), *others, *(ROOT / "docs").glob("*/*.md")]:
+        for target in re.findall(r"\]\((?!https:)([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -1,0 +1,119 @@
+"""The hook of mkdocs: pages that GitHub shows as they are, and files outside of docs/ that pages link to.
+
+A page is the file of the repository, with relative links. On the site, a linked file that lies outside of docs/ becomes a page
+under `repository/`, a folder becomes the list of its files, and so on for the links of these pages.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[2]
+OUTSIDE = "repository"
+PICTURES = ROOT / "build" / "pictures"
+"""What docs/site/pictures.py has made. Without them the site is built without pictures."""
+
+_LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^()\s#]+)(#[^()\s]*)?(?=\))")
+_PICTURE = re.compile(r"^<!-- picture: (\S+) (.+) -->$", re.MULTILINE)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_NAMED_FENCE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
+_LIST_BEHIND_TEXT = re.compile(r"^(?![*\-\d|#>` ]|\s)(.+)\n(?=(?:[*-]|\d+\.) )", re.MULTILINE)
+_NESTED_ITEM = re.compile(r"^  (?=[*-] )", re.MULTILINE)
+_LANGUAGES = {".py": "python", ".scala": "scala", ".sql": "sql", ".slt": "sql", ".json": "json", ".toml": "toml"}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds a page for each file outside of docs/ that a page links to."""
+    waiting = [(f"docs/{file.src_uri}", Path(str(file.abs_src_path))) for file in files.documentation_pages()]
+    known = {name for name, _ in waiting}
+    while waiting:
+        name, path = waiting.pop()
+        text = _COMMENT.sub("", path.read_text(encoding="utf-8"))
+        for target in _targets(name, text):
+            if target in known or target.startswith("docs/") or not (ROOT / target).exists():
+                continue
+            known.add(target)
+            files.append(File.generated(config, _site_path(target), content=_shown(target)))
+            if target.endswith(".md"):
+                waiting.append((target, ROOT / target))
+    for path in sorted(PICTURES.glob("*.*")):
+        files.append(File.generated(config, f"pictures/{path.name}", abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Rewrites what Markdown's Python implementation reads otherwise than GitHub, and links that lead out of docs/."""
+    source = page.file.src_uri
+    name = _repository_path(source)
+    text = _COMMENT.sub("", _PICTURE.sub(lambda found: _picture(source, found[1], found[2]), markdown))
+    text = _NAMED_FENCE.sub(r'```\1 title="\2"', text)
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)
+    return "".join(part if part.startswith("```") else _prose(name, source, part) for part in parts)
+
+
+def _picture(source: str, name: str, text: str) -> str:
+    """A picture in its place, which plain Markdown has as a comment; a page in a frame. Empty: it was not made."""
+    if not (PICTURES / name).exists():
+        return ""
+    path = posixpath.relpath(f"pictures/{name}", posixpath.dirname(source) or ".")
+    if name.endswith(".html"):
+        return f'<iframe src="{path}" title="{text}" sandbox width="100%" height="700"></iframe>\n\n[{text}]({path})'
+    return f"![{text}]({path})"
+
+
+def _prose(name: str, source: str, text: str) -> str:
+    """The text between fenced blocks: an empty line before each list, nested items further in, links as the site has them."""
+    text = _NESTED_ITEM.sub("    ", _LIST_BEHIND_TEXT.sub(r"\1\n\n", text))
+
+    def on_site(link: re.Match[str]) -> str:
+        target = _resolved(name, link[1])
+        to = posixpath.relpath(_site_path(target), posixpath.dirname(source) or ".")
+        return to + (link[2] or "")
+
+    return _LINK.sub(on_site, text)
+
+
+def _targets(name: str, text: str) -> Iterator[str]:
+    """The files that a page links to, by their paths in the repository."""
+    for link in _LINK.finditer(text):
+        target = _resolved(name, link[1])
+        if not target.startswith("../"):
+            yield target
+
+
+def _resolved(name: str, link: str) -> str:
+    """The path in the repository that a link of a page means: a folder's README, if it has one."""
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(name), link))
+    return f"{target}/README.md" if (ROOT / target / "README.md").exists() else target
+
+
+def _site_path(target: str) -> str:
+    """Where the site has a file or folder of the repository."""
+    if target.startswith("docs/"):
+        return target.removeprefix("docs/")
+    return f"{OUTSIDE}/{target}" if target.endswith(".md") else f"{OUTSIDE}/{target}.md"
+
+
+def _repository_path(source: str) -> str:
+    """The path in the repository of a page of the site: the inverse of `_site_path` for pages of Markdown."""
+    return source.removeprefix(f"{OUTSIDE}/") if source.startswith(f"{OUTSIDE}/") else f"docs/{source}"
+
+
+def _shown(target: str) -> str:
+    """The page of a file or a folder outside of docs/."""
+    path = ROOT / target
+    if path.is_dir():
+        listed = subprocess.run(["git", "ls-files", "--", target], cwd=ROOT, capture_output=True, text=True, check=True)
+        return f"# {target}/\n\n" + "\n".join(f"- `{name}`" for name in listed.stdout.split())
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        return text
+    return f"# {target}\n\n````{_LANGUAGES.get(path.suffix, 'text')}\n{text.rstrip()}\n````\n"

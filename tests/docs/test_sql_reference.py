@@ -1,0 +1,140 @@
+"""The reference of SQL says what the code does: a page for each statement, its grammar, its columns with their types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import get_args
+
+import pytest
+
+from streamql.catalog.tables import columns_ddl
+from streamql.changes.build import HIDDEN_COLUMNS
+from streamql.cli.shell.topics import TOPICS
+from streamql.dialect.create import CREATE_GRAMMAR
+from streamql.dialect.properties import PROPERTIES_GRAMMAR
+from streamql.dialect.statements import Statement
+from streamql.engine import external, show
+from streamql.engine.dynamic import show as dynamic
+from streamql.engine.reads import BACKLOG_COLUMNS
+from streamql.errors import ERROR_CLASSES
+from streamql.model import METADATA_DDL
+from streamql.sources.kafka_messages import COLUMNS as KAFKA_COLUMNS
+from tests.docs.pages import ROOT
+
+SQL = ROOT / "docs" / "sql"
+PAGES = sorted(path.name for path in SQL.glob("*.md") if path.name != "README.md")
+
+PAGE_OF = {
+    "AlterDynamicTable": "alter-dynamic-table.md",
+    "AlterStream": "alter-stream.md",
+    "BeginTransaction": "transactions.md",
+    "CommitTransaction": "transactions.md",
+    "CreateConnection": "create-storage-connection.md",
+    "CreateDynamicTable": "create-dynamic-table.md",
+    "CreateExternalTable": "create-external-table.md",
+    "CreateStream": "create-stream.md",
+    "DescribeConnection": "storage-connections.md",
+    "DescribeDynamicTable": "describe-dynamic-table.md",
+    "DescribeExternalTable": "external-tables.md",
+    "DescribeStream": "describe-stream.md",
+    "DropConnection": "storage-connections.md",
+    "DropDynamicTable": "drop-dynamic-table.md",
+    "DropExternalTable": "external-tables.md",
+    "DropStream": "drop-stream.md",
+    "ExplainRefresh": "explain-refresh.md",
+    "RefreshDynamicTable": "refresh-dynamic-table.md",
+    "RollbackStatement": "transactions.md",
+    "RollbackTransaction": "transactions.md",
+    "SetTableProperties": "alter-table.md",
+    "ShowConnections": "storage-connections.md",
+    "ShowCreateDynamicTable": "describe-dynamic-table.md",
+    "ShowCreateExternalTable": "external-tables.md",
+    "ShowCreateStream": "show-create-stream.md",
+    "ShowDynamicTables": "show-dynamic-tables.md",
+    "ShowExternalTables": "external-tables.md",
+    "ShowRefreshHistory": "show-refresh-history.md",
+    "ShowStreams": "show-streams.md",
+    "VerifyDynamicTable": "verify-dynamic-table.md",
+}
+"""The page of each statement of the dialect."""
+
+COLUMNS = {
+    "create-external-table.md": [", ".join(f"{name} {sql_type}" for name, sql_type in KAFKA_COLUMNS.items())],
+    "describe-dynamic-table.md": [show.DESCRIBE_COLUMNS],
+    "describe-stream.md": [show.DESCRIBE_COLUMNS],
+    "explain-refresh.md": [dynamic.EXPLAIN_COLUMNS],
+    "external-tables.md": [external.TABLES_COLUMNS],
+    "functions.md": [BACKLOG_COLUMNS],
+    "refresh-dynamic-table.md": [dynamic.REFRESH_COLUMNS],
+    "select.md": [METADATA_DDL],
+    "show-create-stream.md": [show.CREATE_COLUMNS],
+    "show-dynamic-tables.md": [dynamic.TABLES_COLUMNS],
+    "show-refresh-history.md": [dynamic.HISTORY_COLUMNS],
+    "show-streams.md": [show.SHOW_COLUMNS, show.TERSE_COLUMNS],
+    "storage-connections.md": [external.CONNECTIONS_COLUMNS],
+    "verify-dynamic-table.md": [dynamic.VERIFY_COLUMNS],
+}
+"""The columns of results, by page, as the code declares them."""
+
+_ROW = re.compile(r"^\| `([^`]+)`(?:, `[^`]+`)* \| ((?:[A-Z_]+|MAP<[^|]+>|ARRAY<[^|]+>)) \| ", re.MULTILINE)
+_WIDER = {CREATE_GRAMMAR, PROPERTIES_GRAMMAR}
+"""Grammars for errors, which leave out what the page has."""
+
+
+def text_of(page: str) -> str:
+    return (SQL / page).read_text(encoding="utf-8")
+
+
+def tables(page: str) -> Iterator[list[tuple[str, str]]]:
+    """The tables of columns of a page: (name, type) rows. A table ends where a line without one comes."""
+    for part in re.split(r"^\| column \| type \| meaning \|$", text_of(page), flags=re.MULTILINE)[1:]:
+        yield _ROW.findall(re.split(r"\n\n", part.lstrip("\n"), maxsplit=1)[0])
+
+
+def declared(ddl: str) -> list[tuple[str, str]]:
+    """A declaration of columns as (name, type). Commas inside of a type do not divide."""
+    columns = re.split(r", (?=[^<>]*(?:<[^<>]*(?:<[^<>]*>[^<>]*)*>[^<>]*)*\Z)", ddl)
+    return [(name, sql_type) for name, _, sql_type in (column.partition(" ") for column in columns)]
+
+
+def test_each_statement_has_a_page() -> None:
+    assert {statement.__name__ for statement in get_args(Statement)} == set(PAGE_OF)
+    assert set(PAGE_OF.values()) <= set(PAGES)
+
+
+def test_the_list_has_each_page() -> None:
+    assert set(re.findall(r"\]\(([a-z-]+\.md)\)", text_of("README.md"))) == set(PAGES)
+
+
+def test_each_grammar_is_on_a_page() -> None:
+    """As \\help and errors show it, whatever the line breaks."""
+    pages = [" ".join(text_of(page).split()) for page in PAGES]
+    grammars = {grammar for topic in TOPICS for grammar in topic.grammars} - _WIDER
+    retention = {"ALTER TABLE name SET PROPERTIES ('data_retention_days' = 'n')"}
+    points = {g for g in grammars if g.startswith("{AT | BEFORE}")}  # a part of others
+    missing = [g for g in grammars - retention - points if not any(" ".join(g.split()) in page for page in pages)]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", COLUMNS)
+def test_columns_are_those_of_the_code(page: str) -> None:
+    assert list(tables(page))[: len(COLUMNS[page])] == [declared(ddl) for ddl in COLUMNS[page]]
+
+
+def test_columns_of_events() -> None:
+    assert list(tables("ledger.md"))[-1] == declared(columns_ddl())
+
+
+def test_hidden_columns_are_named() -> None:
+    assert all(f"`{name}`" in text_of("select.md") for name in HIDDEN_COLUMNS)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_have_one_form(page: str) -> None:
+    headings = re.findall(r"^## (.+)$", text_of(page), re.MULTILINE)
+    assert headings[0] in ("Syntax", "Columns of streamql.consumptions")
+    assert "Examples" in headings
+    assert "Errors" in headings
+    codes = set(re.findall(r"errors\.md#(\w+)", text_of(page)))
+    assert codes <= {code.lower() for code in ERROR_CLASSES}
