@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 JAR = f"streamql/extension/{build.JAR_NAME}"
 NEEDED = (
     "streamql/py.typed",
+    "streamql/cli/commands/completion.bash",
+    "streamql/cli/commands/completion.zsh",
     "streamql/extension/scala/Extensions.scala",
     "streamql/extension/metastore.sql",
     "streamql/extension/log4j2.properties",
