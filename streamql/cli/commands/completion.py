@@ -40,7 +40,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Spec:
-    """What may stand behind a command's name. `operands`: words that are no options, with a text each. `takes_files`: arguments are paths."""
+    """What may stand behind a command's name. `operands`: words beside options, with a text each. `takes_files`: arguments are paths."""
 
     options: tuple[Option, ...]
     operands: tuple[tuple[str, str], ...] = ()
