@@ -1,6 +1,7 @@
-"""Builds the extension jar into the wheel; everything else is in pyproject.toml.
+"""Builds the extension jar into the sdist and the wheel; everything else is in pyproject.toml.
 
-In a source checkout (an editable install) nothing is built here: the jar is compiled on first use, into the user's cache.
+A wheel made from an sdist takes the jar of that: only the build of an sdist, or of a wheel from a checkout, compiles. An editable install
+builds nothing here: the first use compiles the jar into the user's cache.
 """
 
 from __future__ import annotations
@@ -15,8 +16,26 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build import build
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).resolve().parent
+
+
+def add_jar(package: Path) -> None:
+    """Put the jar of the sources here into `package`, a copy of streamql/: the one that lies here if it is current, else a compiled one."""
+    load_package_without_running_it()
+    from streamql.extension.build import JAR_NAME, PACKAGED_JAR, build_jar, is_current
+    from streamql.extension.jars import compile_jars
+
+    jar = package / "extension" / JAR_NAME
+    if is_current(jar):
+        return
+    jar.unlink(missing_ok=True)
+    if is_current(PACKAGED_JAR):
+        shutil.copyfile(PACKAGED_JAR, jar)
+        return
+    print(f"compiling the Spark extension into {jar}")
+    build_jar(jar, compile_jars())
 
 
 def load_package_without_running_it() -> None:
@@ -36,19 +55,20 @@ class BuildElsewhere(build):
 
 
 class BuildWithJar(build_py):
-    """build_py that adds streamql/extension/streamql-extension.jar to what it collects."""
+    """Adds streamql/extension/streamql-extension.jar to what build_py collects for a wheel."""
 
     def run(self) -> None:
         super().run()
-        if self.editable_mode:
-            return
-        load_package_without_running_it()
-        from streamql.extension.build import JAR_NAME, build_jar
-        from streamql.extension.jars import compile_jars
-
-        jar = Path(self.build_lib) / "streamql" / "extension" / JAR_NAME
-        print(f"compiling the Spark extension into {jar}")
-        build_jar(jar, compile_jars())
+        if not self.editable_mode:
+            add_jar(Path(self.build_lib) / "streamql")
 
 
-setup(cmdclass={"build": BuildElsewhere, "build_py": BuildWithJar})
+class SdistWithJar(sdist):
+    """Adds the jar to the files of an sdist, so that no installation of it compiles."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        add_jar(Path(base_dir) / "streamql")
+
+
+setup(cmdclass={"build": BuildElsewhere, "build_py": BuildWithJar, "sdist": SdistWithJar})

@@ -90,6 +90,12 @@ COMMANDS = {
             False,
             refuses=("database", "output"),
         ),
+        Command(
+            "completion",
+            "print a script that completes this command in bash or zsh",
+            False,
+            refuses=("data", "database", "output", "conf", "with"),
+        ),
     )
 }
 
@@ -114,19 +120,16 @@ def table() -> str:
     return "\n".join(f"  {c.name:<{width}}  {c.summary}" for c in COMMANDS.values())
 
 
-def parse(command: Command, argv: Sequence[str], options: argparse.ArgumentParser, given: argparse.Namespace) -> None:
-    """Parses what stands behind a command's name into `given`. `options`: those that may stand there as well as before it. Raises
-    SystemExit."""
-    if command.takes_all:
-        given.rest = list(argv)
-        return
-    module = command.module
-    parser = Parser(
+def parser(command: Command, options: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Return the parser of what stands behind a command's name. `options`: those that may stand there as well as before it."""
+    made = Parser(
         prog=f"streamql {command.name}",
-        description=module.__doc__,
+        usage=f"streamql [options] {command.name} [arguments of its own]" if command.takes_all else None,
+        description=command.module.__doc__,
         parents=[options],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    module.arguments(parser)
-    parser.parse_args(argv, given)
+    if not command.takes_all:
+        command.module.arguments(made)
+    return made

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +27,7 @@ Table streams over Delta Lake, in SQL: SELECT shows the net row changes of a tab
 a bookmark, and the DML statement that reads them moves the bookmark, exactly once."""
 
 EPILOG = f"""\
-commands (streamql COMMAND --help):
+commands (streamql help COMMAND):
 {command_table.table()}
 
 examples:
@@ -56,6 +55,8 @@ and errors go to stderr: stdout holds rows of queries (SELECT, SHOW, DESC, EXPLA
 environment:
   {DATA_VARIABLE}      what --data is if it is not given
   {DATABASE_VARIABLE}  what --database is if it is not given
+  STREAMQL_CACHE     where jars and class data are kept (~/.cache/streamql); see streamql help prepare
+  JAVA_HOME          the Java to use (else the first on PATH)
 
 exit codes:
   0    all statements succeeded
@@ -98,10 +99,12 @@ class Options:
 
 def parse(argv: Sequence[str] | None = None) -> Options:
     """The options in `argv` (None: of this process). Raises SystemExit: 0 for --help and --version, 2 for what is wrong."""
-    parser = _parser()
+    parser = main_parser()
     head, name, tail = command_table.split(sys.argv[1:] if argv is None else argv, _VALUED)
     given = parser.parse_args(head)
     if given.version:
+        from streamql.cli.versions import version_line
+
         print(version_line())
         parser.exit()
     if name == "help":  # as other programs have it
@@ -109,6 +112,10 @@ def parse(argv: Sequence[str] | None = None) -> Options:
             parser.print_help()
             parser.exit()
         name, tail = tail[0], ["--help"]
+        asked = COMMANDS.get(name)
+        if asked is not None and asked.takes_all:  # behind its name, --help is the other program's
+            command_parser(asked).print_help()
+            parser.exit()
     command = None if name is None else COMMANDS.get(name)
     if name is not None and command is None:
         parser.error(unexpected(name, COMMANDS))
@@ -118,7 +125,10 @@ def parse(argv: Sequence[str] | None = None) -> Options:
             parser.error(f"streamql {command.name} takes no SQL")
         if given.connect:
             parser.error(f"streamql {command.name} does not work over --connect")
-        command_table.parse(command, tail, _common(suppressed=True, without=command.refuses), given)
+        if command.takes_all:
+            given.rest = list(tail)
+        else:
+            command_parser(command).parse_args(tail, given)
         _refuse(parser, given, f"streamql {command.name}", (*command.refuses, "continue_on_error"))
     elif given.connect:
         _refuse(parser, given, "--connect, whose data and settings are the server's,", ("data", "conf", "with"))
@@ -166,19 +176,6 @@ def short_help() -> str:
         "  streamql < script.sql          a pipe\n"
         "streamql --help shows everything else."
     )
-
-
-def version_line() -> str:
-    """The versions of all that answers."""
-    parts = [f"{name} {_version(package)}" for name, package in (("Spark", "pyspark"), ("Delta Lake", "delta-spark"))]
-    return f"streamql {_version('streamql')} ({', '.join(parts)})"
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "0.0.0" if package == "streamql" else "not installed"
 
 
 def _refuse(parser: argparse.ArgumentParser, given: argparse.Namespace, who: str, names: Sequence[str]) -> None:
@@ -259,7 +256,13 @@ _VALUED = frozenset(
 """The options whose value is the next argument."""
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser(command: Command) -> argparse.ArgumentParser:
+    """Return the parser of what stands behind the command's name."""
+    return command_table.parser(command, _common(suppressed=True, without=command.refuses))
+
+
+def main_parser() -> argparse.ArgumentParser:
+    """Return the parser of what stands before a command, or without one."""
     parser = Parser(
         prog="streamql",
         usage="streamql [options] [-i FILE]\n       streamql [options] (-e SQL | -f FILE | < FILE)\n       streamql [options] COMMAND …",

@@ -84,7 +84,7 @@ def java() -> Path:
         where = "there is no Java: JAVA_HOME is not set and no `java` is on PATH"
     if found is None:
         raise StreamqlError("JAVA_NOT_FOUND", where, hint=_JAVA_HINT)
-    major = _java_major(Path(found))
+    major = _major(java_version(Path(found)))
     if major < JAVA_MAJOR_MIN:
         what = f"is Java {major}" if major else "does not run"
         raise StreamqlError(
@@ -93,19 +93,25 @@ def java() -> Path:
     return Path(found)
 
 
-def _java_major(executable: Path) -> int:
-    """The feature release of a `java`; 0 if it does not run. The JDK's `release` file is read first: it saves starting a JVM."""
+def java_version(executable: Path) -> str:
+    """Return the version of a `java`, as 17.0.15; empty if it does not run. The JDK's `release` file saves starting a JVM."""
     try:
         text = (executable.resolve().parent.parent / "release").read_text(encoding="utf-8", errors="replace")
-        match = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', text, re.MULTILINE)
+        match = re.search(r'^JAVA_VERSION="([^"]+)', text, re.MULTILINE)
     except OSError:
         match = None
     if match is None:
         try:
             out = subprocess.run([str(executable), "-version"], capture_output=True, text=True, timeout=60, check=False)
         except (OSError, subprocess.TimeoutExpired):
-            return 0
-        match = re.search(r'version "(?:1\.)?(\d+)', out.stderr + out.stdout)
+            return ""
+        match = re.search(r'version "([^"]+)', out.stderr + out.stdout)
+    return match.group(1) if match else ""
+
+
+def _major(version: str) -> int:
+    """The feature release in a version: 8 for 1.8.0_392, 0 for none."""
+    match = re.match(r"(?:1\.)?(\d+)", version)
     return int(match.group(1)) if match else 0
 
 

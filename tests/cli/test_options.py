@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -149,8 +150,38 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert (main(["help"]), capsys.readouterr().out) == (0, out)
     assert main(["help", "streams"]) == 0
     assert capsys.readouterr().out.startswith("usage: streamql streams")
+    assert main(["help", "spark-sql"]) == 0
+    assert "Spark's own bin/spark-sql" in capsys.readouterr().out
+    assert main(["help", "stream"]) == 2
+    assert "did you mean streams?" in capsys.readouterr().err
+
+
+def test_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("streamql ")
+    version = r"\d+\.\d+\.\d+"
+    parts = ", ".join(rf"{name} {version}\S*" for name in ("Spark", "Delta Lake", "Scala", "Java", "Python"))
+    assert re.fullmatch(rf"streamql {version} \({parts}\)\n", capsys.readouterr().out)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert main(["--version"]) == 0
+    assert "Java not usable: JAVA_HOME is" in capsys.readouterr().out
+
+
+def test_the_module_of_the_entry_point_runs() -> None:
+    command = [sys.executable, "-m", "streamql.cli.main", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith("streamql ")
+
+
+def test_what_the_cache_holds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("STREAMQL_CACHE", str(tmp_path))
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "a.jar").write_bytes(b"x" * 2048)
+    assert main(["prepare", "--show"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[:2] == [[str(tmp_path)], ["jars", "1", "file", "2", "KB"]]
+    assert [line[0] for line in lines[2:]] == ["extension", "classes"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["jars"]
 
 
 def test_help_does_not_load_spark() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -112,6 +110,36 @@ def test_the_fingerprint_follows_sources_and_resources(tmp_path: Path) -> None:
     assert len(seen) == 3
 
 
+def test_equal_sources_give_equal_jars(tmp_path: Path) -> None:
+    sources = tmp_path / "scala"
+    sources.mkdir()
+    (sources / "Right.scala").write_text("package p\nobject Right { val n: Int = 1 }\n")
+    (tmp_path / "prefilter.txt").write_text("STREAM")
+    first, second = tmp_path / "first.jar", tmp_path / "second.jar"
+    for jar in (first, second):
+        build.build_jar(jar, [], sources, tmp_path)
+    assert first.read_bytes() == second.read_bytes()
+    assert build.is_current(first, sources, tmp_path)
+    (sources / "Right.scala").write_text("package p\nobject Right { val n: Int = 2 }\n")
+    assert not build.is_current(first, sources, tmp_path)
+
+
+def test_a_shipped_jar_of_other_sources_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A checkout may hold a jar of an earlier state: the first session compiles the sources that lie there."""
+    shipped = tmp_path / build.JAR_NAME
+    with zipfile.ZipFile(shipped, "w") as archive:
+        archive.writestr(build.DIGEST_ENTRY, build.sources_digest())
+    monkeypatch.setattr(build, "PACKAGED_JAR", shipped)
+    assert build.extension_jar() == shipped
+    with zipfile.ZipFile(shipped, "w") as archive:
+        archive.writestr(build.DIGEST_ENTRY, "of another state")
+    monkeypatch.setenv("STREAMQL_CACHE", str(tmp_path / "cache"))
+    compiled = tmp_path / "cache" / "extension" / f"streamql-extension-{build.fingerprint()}.jar"
+    compiled.parent.mkdir(parents=True)
+    compiled.touch()
+    assert build.extension_jar() == compiled
+
+
 def test_settings_that_lead_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     settings = tmp_path / "ivysettings.xml"
     settings.write_text(
@@ -145,47 +173,3 @@ def test_git_ignores_what_the_docs_make() -> None:
     command = ["git", "check-ignore", "my-data/x", "lake/x", "demo-data/x", "streamql-data/x", "streams.html"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.stdout.split() == command[2:]
-
-
-@pytest.mark.slow
-def test_the_wheel_brings_the_jar(tmp_path: Path) -> None:
-    """Built as pip builds it, unpacked where nothing else is, imported from there."""
-    wheels = tmp_path / "wheels"
-    source = tmp_path / "source"
-    names = ["streamql", "pyproject.toml", "setup.py"]
-    source.mkdir()
-    subprocess.run(["cp", "-r", *names, str(source)], cwd=ROOT, check=True)
-    (source / "README.md").write_text("x")
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        str(wheels),
-        ".",
-    ]
-    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert not (source / "build").exists()
-    (wheel,) = wheels.iterdir()
-    with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-        archive.extractall(tmp_path / "site")
-    for name in ("scala/Extensions.scala", "metastore.sql", "log4j2.properties", build.JAR_NAME):
-        assert f"streamql/extension/{name}" in names
-    shared = {f"streamql/shared/{name}" for name in ("constants.json", "errors.json", "prefilter.txt")}
-    assert shared <= set(names)
-    code = "import streamql; from streamql.extension.build import extension_jar; print(streamql.__file__, extension_jar(), sep='\\n')"
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "STREAMQL_CACHE": str(tmp_path / "empty")}
-    printed = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-    )
-    package = tmp_path / "site" / "streamql"
-    assert printed.stdout.splitlines() == [str(package / "__init__.py"), str(package / "extension" / build.JAR_NAME)]
-    with zipfile.ZipFile(package / "extension" / build.JAR_NAME) as jar:
-        assert "streamql/Extensions.class" in jar.namelist()
-        assert {name.replace("/shared/", "/") for name in shared} <= set(jar.namelist())

@@ -1,13 +1,23 @@
-"""`streamql prepare`: what a first start would do and later starts need, done now: for images, for machines without a network.
+"""Fetches and builds now what a first start would need: for images, for machines without a
+network, and for quicker starts.
 
-Fetches the jars, compiles the extension where it is a source checkout, and writes a class data archive (about 220 MB), with which a
-start takes 6 s instead of 10 on two cores. All of it goes into the cache directory ($STREAMQL_CACHE, else ~/.cache/streamql); what is
-there already is left as it is. Without it everything works as well, and starts more slowly.
+It fetches the jars, compiles the extension (only in a source checkout: a wheel has it), and writes
+a class data archive, with which a start takes 6 s instead of 10 on two cores. It leaves alone what
+is there already. streamql works without it.
+
+The cache directory ($STREAMQL_CACHE, else ~/.cache/streamql) holds:
+  jars       Delta Lake, the metastore's JDBC driver and connectors, from Maven repositories
+  extension  the extension, compiled from the sources of a checkout: one jar for each state of them
+  classes    class data archives, 220 MB each; those that no start used for a month are removed
+A session needs no more than this directory, and no user's data is in it.
 
 In a Dockerfile, with the cache where every user of the image finds it:
 
   ENV STREAMQL_CACHE=/opt/streamql
-  RUN pip install ./streamql && streamql prepare && chmod -R a+rX /opt/streamql
+  RUN pip install streamql-*.whl && streamql prepare && chmod -R a+rX /opt/streamql
+
+To uninstall: pip uninstall streamql, and remove the cache directory that --show prints. Tables and
+streams stay in their data directories.
 """
 
 from __future__ import annotations
@@ -21,9 +31,13 @@ import tempfile
 from pathlib import Path
 
 from streamql.cli.options import Options
+from streamql.cli.render.quantities import size
+from streamql.extension.host import cache_dir
 
 END_SECONDS_MAX = 120
 """The JVM writes the archive as it ends, which takes some seconds."""
+PARTS = ("jars", "extension", "classes")
+"""The directories of the cache."""
 NO_ARCHIVE = "ready, but Java wrote no class data archive, so starts are not quicker"
 
 _STATEMENTS = (
@@ -38,11 +52,15 @@ _STATEMENTS = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """It has none of its own."""
+    """Its own options."""
+    parser.add_argument("--show", action="store_true", help="only print where the cache is, and what it holds")
 
 
 def run(options: Options) -> int:
-    """Prepares; raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, and INTERNAL_ERROR if Java does not start."""
+    """Prepares, or shows the cache. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, and INTERNAL_ERROR if Java does not start."""
+    if options.arguments.show:
+        _show(cache_dir())
+        return 0
     from streamql.extension import class_data
     from streamql.extension.host import java, locked
     from streamql.extension.jvm import classpath_of
@@ -61,6 +79,14 @@ def run(options: Options) -> int:
                     problem = _write(Path(scratch), archive, options)
     _say("ready" if problem is None else f"{NO_ARCHIVE}: {problem}", options)
     return 0
+
+
+def _show(cache: Path) -> None:
+    """Print the directory, then the files and bytes of each part of it."""
+    print(cache)
+    for part in PARTS:
+        sizes = [path.stat().st_size for path in (cache / part).rglob("*") if path.is_file()]
+        print(f"  {part:<10} {len(sizes):>4} {'file ' if len(sizes) == 1 else 'files'} {size(sum(sizes)):>8}")
 
 
 def _say(text: str, options: Options) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamql.cli.options import Input, Options, is_utf8, version_line
+from streamql.cli.options import Input, Options, is_utf8
 from streamql.cli.render.output import Display, OutputClosedError
 from streamql.cli.render.screen import Screen, Stopwatch
 from streamql.cli.shell import actions, commands, lookups
@@ -26,6 +26,7 @@ from streamql.cli.sql.named_objects import use_statement
 from streamql.cli.sql.result_types import ResultType, result_type_of
 from streamql.cli.sql.script import Statement, statements, typed
 from streamql.cli.sql.worker import Task, Worker
+from streamql.cli.versions import version_line
 from streamql.times import now_ms
 
 if TYPE_CHECKING:

@@ -1,0 +1,49 @@
+"""The versions of all that runs a statement, found without starting Java."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+
+def version_line() -> str:
+    """One line: streamql, Spark, Delta Lake, Scala, Java and Python."""
+    parts = {
+        "Spark": _package("pyspark"),
+        "Delta Lake": _package("delta-spark"),
+        "Scala": _scala(),
+        "Java": _java(),
+        "Python": platform.python_version(),
+    }
+    own = _package("streamql", missing="0.0.0")
+    return f"streamql {own} ({', '.join(f'{name} {found}' for name, found in parts.items())})"
+
+
+def _package(name: str, missing: str = "not installed") -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return missing
+
+
+def _scala() -> str:
+    """The version of the Scala library among Spark's jars."""
+    from streamql.errors import StreamqlError
+    from streamql.extension.host import spark_home
+
+    try:
+        found = sorted((spark_home() / "jars").glob("scala-library-*.jar"))
+    except StreamqlError:
+        found = []
+    return found[-1].stem.removeprefix("scala-library-") if found else "not found"
+
+
+def _java() -> str:
+    """The version of the Java that a session would start."""
+    from streamql.errors import StreamqlError
+    from streamql.extension.host import java, java_version
+
+    try:
+        return java_version(java())
+    except StreamqlError as e:
+        return f"not usable: {e.message}"
