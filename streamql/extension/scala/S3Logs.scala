@@ -42,6 +42,9 @@ object S3Logs {
   /** How many names S3 puts into one answer. */
   private val PageSizeMax = 1000
 
+  /** S3 lists what follows a name. This one precedes `name`, and follows all other names that do, if they are printable ASCII. */
+  private def before(name: String): String = if (name.isEmpty || name.last <= '!') name.dropRight(1) else name.init + (name.last - 1).toChar + "~"
+
   /** Names classes of hadoop-aws and of Amazon's SDK, so it is loaded for S3A alone. */
   private object S3Requests {
     def listFrom(files: FileSystem, directory: Path, from: String, pageSize: Int): Option[Iterator[FileStatus]] = {
@@ -73,8 +76,7 @@ object S3Logs {
 
       private def fetch(): Seq[FileStatus] = {
         val request = files.getRequestFactory.newListObjectsV2RequestBuilder(prefix, "/", pageSize)
-        // S3 lists what follows a name: its beginning precedes the name, and nothing but its own beginnings is between the two.
-        token.fold(request.startAfter(prefix + from.dropRight(1)))(request.continuationToken(_))
+        token.fold(request.startAfter(prefix + before(from)))(request.continuationToken(_))
         val answer = try client.listObjectsV2(request.build())
         catch { case e: SdkException => throw S3AUtils.translateException("list", directory, e) }
         token = Option(answer.nextContinuationToken)
