@@ -49,11 +49,15 @@ class Server(TestServer):
 
     def make_bucket(self, name: str) -> None:
         """Make an empty bucket."""
+        self.put(name, b"")
+
+    def put(self, path: str, content: bytes) -> None:
+        """Make an object: its bucket, a slash, its key."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
-            connection.request("PUT", f"/{name}", headers={"Content-Length": "0"})
+            connection.request("PUT", f"/{path}", content, {"Content-Length": str(len(content))})
             answer = connection.getresponse()
             if answer.status != 200:
-                raise RuntimeError(f"the bucket {name} was not made: {answer.status} {answer.read()[:500]!r}")
+                raise RuntimeError(f"{path} was not made: {answer.status} {answer.read()[:500]!r}")
         finally:
             connection.close()
