@@ -32,11 +32,12 @@ def data_directory(data: str | os.PathLike[str]) -> Path:
     text = os.fspath(data)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", text) is None:
         return Path(text)
+    there = text.rstrip("/")
     raise StreamqlError(
         "INVALID_ARGUMENT",
-        f"{text} is no directory of this machine, and the metastore of an embedded session is a file of it",
-        hint="keep the metastore here, and the tables there: --data DIRECTORY --with s3 --conf "
-        f"spark.streamql.catalogLocation={text.rstrip('/')}/catalog, then CREATE SCHEMA name LOCATION '{text.rstrip('/')}/name'",
+        f"{text} is not a directory of this machine, and an embedded session keeps its metastore in one",
+        hint="name a new local directory for the metastore, and put the tables and the catalog there: --data DIRECTORY --with s3 "
+        f"--conf spark.sql.warehouse.dir={there} --conf spark.streamql.catalogLocation={there}/catalog",
         asked=text,
     )
 
