@@ -21,7 +21,7 @@ from streamql.delta.jvm import has_classes
 from streamql.errors import StreamqlError
 from streamql.extension import metastore
 from streamql.extension.host import java
-from streamql.extension.settings import EXTENSIONS, conf_lines, joined, not_installed
+from streamql.extension.settings import EXTENSIONS, conf_lines, is_one_process, joined, not_installed
 from streamql.settings import CONNECTORS
 
 DATA_DEFAULT = "streamql-data"
@@ -101,8 +101,9 @@ def _start(data: Path, overrides: Mapping[str, str]) -> SparkSession:
     from streamql import bridge
 
     bridge.silence()
-    # Python workers run this Python, not whichever `python3` is first on PATH.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if is_one_process(settings["spark.master"]):
+        # Python workers run this Python, not whichever `python3` is first on PATH.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if gateway is None:
         from streamql.extension.jvm import launch
 
@@ -117,32 +118,32 @@ def _start(data: Path, overrides: Mapping[str, str]) -> SparkSession:
 
 
 def embedded_conf(data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
-    """Every setting of the embedded session over `data`, an absolute path; `overrides` go before them."""
+    """Every setting of the embedded session over `data`, an absolute path; `overrides` go before them. Warns if `overrides` name a
+    cluster whose executors cannot see the warehouse."""
     java()
-    cores = os.cpu_count() or 1
+    given = {key: str(value) for key, value in overrides.items()}
     settings = {
         "spark.master": "local[*]",
         "spark.app.name": "streamql",
         "spark.driver.memory": f"{_driver_memory_mb()}m",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.warehouse.dir": str(data / "warehouse"),
-        # The data of one directory on one machine: few, larger partitions; adaptive execution splits what is skewed.
-        "spark.sql.shuffle.partitions": str(max(4, 2 * cores)),
-        "spark.databricks.delta.snapshotPartitions": str(max(2, min(cores, 8))),
-        # Hadoop's own starts a process for each file that it makes.
-        "spark.hadoop.fs.file.impl": "org.apache.spark.sql.streamql.LocalFiles",
     }
-    settings |= metastore.conf(metastore.prepare(data))
-    settings |= {key: str(value) for key, value in overrides.items()}
+    settings |= given
+    warehouse = metastore.location(settings["spark.sql.warehouse.dir"])
+    file = metastore.prepare(data, warehouse)
+    if is_one_process(settings["spark.master"]):
+        settings = {**_one_process(), **settings}
+    else:
+        _warn_of_local_warehouse(settings["spark.master"], warehouse, metastore.default_location(file))
+    settings = {**settings, **metastore.conf(file), **given}
     classpath = os.pathsep.join(map(str, metastore.jars()))
     settings["spark.driver.extraClassPath"] = joined(
         "spark.driver.extraClassPath", settings.get("spark.driver.extraClassPath"), classpath
     )
     for key, value in conf_lines(settings.get(CONNECTORS.key, "")).items():
-        if key == "spark.jars" and settings["spark.master"].startswith("local"):  # executors are threads of the JVM
+        if key == "spark.jars" and is_one_process(settings["spark.master"]):  # executors are threads of the JVM
             continue
         settings[key] = joined(key, settings.get(key), value)
     options = settings.get("spark.driver.extraJavaOptions", "")
@@ -151,6 +152,34 @@ def embedded_conf(data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
             f'"-Dlog4j2.configurationFile={_LOG_CONF.as_uri()}" {options}'.strip()
         )
     return settings
+
+
+def _one_process() -> dict[str, str]:
+    """Settings of a Spark that is one process. On a cluster, Spark's own stand: executors connect to the driver from other machines."""
+    cores = os.cpu_count() or 1
+    return {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # The data of one directory on one machine: few, larger partitions; adaptive execution splits what is skewed.
+        "spark.sql.shuffle.partitions": str(max(4, 2 * cores)),
+        "spark.databricks.delta.snapshotPartitions": str(max(2, min(cores, 8))),
+        # Hadoop's own starts a process for each file that it makes. Executors would need the class before they have the jar.
+        "spark.hadoop.fs.file.impl": "org.apache.spark.sql.streamql.LocalFiles",
+    }
+
+
+def _warn_of_local_warehouse(master: str, warehouse: str, default: str) -> None:
+    """Warn if tables would be made in a directory of this machine. `default`: where the schema `default` is."""
+    for what, location in (("new schemas", warehouse), ("the schema default", default)):
+        if location.startswith("file:"):
+            log.warning(
+                "executors of %s do not see files of this machine, where the tables of %s are (%s), unless it is a shared file system; "
+                "set spark.sql.warehouse.dir to storage that all machines see, such as s3a://bucket/warehouse, in a new data directory",
+                master,
+                what,
+                location,
+            )
+            return
 
 
 def _driver_memory_mb() -> int:

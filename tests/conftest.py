@@ -15,6 +15,7 @@ from tests.small import FEW_TASKS, INTERPRETED, QUICK_JAVA, ROOM
 LONGEST_FIRST = (
     "histories/test_histories",
     "transcripts/test_transcripts",
+    "s3/test_cluster",
     "frontends/test_dbt",
     "frontends/test_server",
     "consume/",

@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 
 import streamql
 from streamql.errors import StreamqlError
-from streamql.extension import jvm
+from streamql.extension import jvm, metastore
 from streamql.extension.build import extension_jar
 from streamql.extension.settings import joined
-from streamql.sessions import configure, session
+from streamql.sessions import configure, embedded_conf, session
 from tests.small import SHORT_LIVED
 
 CONF = {**SHORT_LIVED, "spark.master": "local[2]"}
@@ -165,6 +165,33 @@ def test_configure_appends() -> None:
 def test_configure_refuses_a_client_of_a_server() -> None:
     with pytest.raises(StreamqlError, match="INVALID_ARGUMENT"):
         configure(SparkSession.Builder().remote("sc://127.0.0.1:1"))
+
+
+@pytest.mark.parametrize(
+    ("master", "is_one"), [("local[2]", True), ("local", True), ("local-cluster[2,1,1024]", False)]
+)
+def test_executors_in_other_processes_get_the_jars(tmp_path: Path, master: str, is_one: bool) -> None:
+    conf = embedded_conf(tmp_path, {"spark.master": master, "spark.sql.warehouse.dir": "s3a://bucket/lake"})
+    assert ("spark.jars" in conf) is not is_one
+    for key in ("spark.driver.host", "spark.driver.bindAddress", "spark.hadoop.fs.file.impl"):
+        assert (key in conf) is is_one, key
+    assert metastore.default_location(metastore.file_of(tmp_path)) == "s3a://bucket/lake"
+
+
+def test_a_warehouse_that_executors_do_not_see_is_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def warned(directory: str, **conf: str) -> str:
+        caplog.clear()
+        (tmp_path / directory).mkdir(exist_ok=True)
+        embedded_conf(tmp_path / directory, conf)
+        return "".join(record.getMessage() for record in caplog.records)
+
+    cluster, shared = {"spark.master": "spark://m:7077"}, {"spark.sql.warehouse.dir": "s3a://bucket/lake"}
+    assert warned("one") == ""
+    warning = warned("two", **cluster)
+    assert warning.startswith("executors of spark://m:7077 do not see files of this machine")
+    assert f"the tables of new schemas are (file:{tmp_path}/two/warehouse)" in warning
+    assert f"the tables of the schema default are (file:{tmp_path}/one/warehouse)" in warned("one", **cluster, **shared)
+    assert warned("three", **cluster, **shared) == ""
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ _warned: set[str] = set()
 
 @dataclass(frozen=True)
 class Unsafe:
-    """A log that several drivers must not write. `is_known`: that is known of its store; else nothing is."""
+    """A log that several drivers must not write. `is_known`: whether streamql knows that of its store, or does not know the store."""
 
     path: str
     scheme: str
@@ -65,10 +65,12 @@ class Unsafe:
     def what(self) -> str:
         """What can happen there."""
         if not self.is_known:
-            return f"{self.path} has a log store of which streamql does not know whether several drivers can write ({self.store})"
+            return (
+                f"streamql does not know whether several drivers can write {self.path}, whose log store is {self.store}"
+            )
         if self.scheme == "file":
-            return f"{self.path} is a local file of a cluster, to which one driver can commit at a time"
-        return f"{self.path} has a log store to which one driver can commit at a time ({self.store})"
+            return f"{self.path} is on a local file system of a cluster, where only one driver can commit at a time"
+        return f"{self.path} has a log store that lets only one driver commit at a time ({self.store})"
 
     @property
     def remedy(self) -> str:

@@ -22,6 +22,7 @@ from pyspark.java_gateway import launch_gateway
 from streamql.errors import StreamqlError
 from streamql.extension import class_data
 from streamql.extension.host import java, spark_home
+from streamql.extension.settings import is_one_process
 
 LOG_LEVEL = "STREAMQL_LOG_LEVEL"
 """Environment variable: how much the JVM says; what it takes is in log4j2.properties."""
@@ -75,7 +76,8 @@ def launch(conf: Mapping[str, str], jvm_options: Sequence[str] = ()) -> JavaGate
             "SPARK_CONNECT_MODE": "0",
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer),
         }
-        environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        if is_one_process(conf.get("spark.master", "local")):
+            environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         # stdin is a pipe without data: its end tells the JVM that this process has ended, in whatever way.
         # A session of its own keeps the terminal's Ctrl-C, which cancels a statement, from ending the JVM.
         # stdout is the program's: what Delta prints of its upgrades and VACUUMs goes with the log, or nowhere.

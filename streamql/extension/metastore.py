@@ -32,17 +32,24 @@ def data_directory(data: str | os.PathLike[str]) -> Path:
     text = os.fspath(data)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", text) is None:
         return Path(text)
+    there = text.rstrip("/")
     raise StreamqlError(
         "INVALID_ARGUMENT",
-        f"{text} is no directory of this machine, and the metastore of an embedded session is a file of it",
-        hint="keep the metastore here, and the tables there: --data DIRECTORY --with s3 --conf "
-        f"spark.streamql.catalogLocation={text.rstrip('/')}/catalog, then CREATE SCHEMA name LOCATION '{text.rstrip('/')}/name'",
+        f"{text} is not a directory of this machine, and an embedded session keeps its metastore in one",
+        hint="name a new local directory for the metastore, and put the tables and the catalog there: --data DIRECTORY --with s3 "
+        f"--conf spark.sql.warehouse.dir={there} --conf spark.streamql.catalogLocation={there}/catalog",
         asked=text,
     )
 
 
-def prepare(data: Path) -> Path:
-    """Make the metastore of the data directory `data` if there is none; give its path.
+def location(warehouse: str) -> str:
+    """The URI of the directory that a value of `spark.sql.warehouse.dir` names."""
+    return warehouse if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", warehouse) else f"file:{Path(warehouse).absolute()}"
+
+
+def prepare(data: Path, warehouse: str) -> Path:
+    """Make the metastore of the data directory `data` if there is none; give its path. `warehouse`: the URI of the schema `default` in a
+    new one.
 
     Raises INVALID_ARGUMENT for a file that is something else, or that a newer streamql wrote.
     """
@@ -55,7 +62,7 @@ def prepare(data: Path) -> Path:
         if not path.exists() or _version(path) == 0:
             with file_locked(data / ".metastore.lock"):  # here, not in the cache, which may be another user's
                 if not path.exists() or _version(path) == 0:
-                    _create(path, data / "warehouse")
+                    _create(path, warehouse)
         version = _version(path)
     except OSError as e:
         raise StreamqlError(
@@ -78,6 +85,15 @@ def prepare(data: Path) -> Path:
     return path
 
 
+def default_location(path: Path) -> str:
+    """The URI of the schema `default` in the metastore at `path`. It is chosen when the metastore is made."""
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000)
+    try:
+        return str(connection.execute("SELECT DB_LOCATION_URI FROM DBS WHERE \"NAME\" = 'default'").fetchone()[0])
+    finally:
+        connection.close()
+
+
 def _version(path: Path) -> int:
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000)
     try:
@@ -86,7 +102,7 @@ def _version(path: Path) -> int:
         connection.close()
 
 
-def _create(path: Path, warehouse: Path) -> None:
+def _create(path: Path, warehouse: str) -> None:
     """All tables, and the rows that Hive would add at its first start: in one transaction, so that a kill leaves nothing half made."""
     now = int(time.time())
     model = "org.apache.hadoop.hive.metastore.model."
@@ -97,7 +113,7 @@ def _create(path: Path, warehouse: Path) -> None:
         connection.execute("INSERT INTO VERSION VALUES (1, '2.3.0', 'made by streamql')")
         connection.execute(
             'INSERT INTO DBS (DB_ID, "DESC", DB_LOCATION_URI, "NAME", OWNER_NAME, OWNER_TYPE) VALUES (1, ?, ?, ?, ?, ?)',
-            ("Default Hive database", f"file:{warehouse}", "default", "public", "ROLE"),
+            ("Default Hive database", warehouse, "default", "public", "ROLE"),
         )
         connection.executemany(
             "INSERT INTO ROLES VALUES (?, ?, ?, ?)", [(1, now, "admin", "admin"), (2, now, "public", "public")]

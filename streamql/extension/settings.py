@@ -42,6 +42,11 @@ def conf_lines(connectors: str = "") -> dict[str, str]:
     }
 
 
+def is_one_process(master: str) -> bool:
+    """Whether `spark.master` names a Spark whose executors are threads of the driver, as `SparkContext.isLocal` says it."""
+    return master == "local" or master.startswith("local[")
+
+
 def joined(key: str, given: str | None, ours: str) -> str:
     """A setting's value: what is given stays; to one that holds several values ours are appended, each once."""
     if not given:

@@ -137,9 +137,9 @@ def test_a_data_directory_that_is_no_directory(data: str, capsys: pytest.Capture
         parse(["--data", data, "-e", "SHOW STREAMS"])
     said = capsys.readouterr().err
     assert ended.value.code == 2
-    assert f"{data} is no directory of this machine" in said
+    assert f"{data} is not a directory of this machine" in said
     assert f"--conf spark.streamql.catalogLocation={data.rstrip('/')}/catalog" in said
-    with pytest.raises(StreamqlError, match="is no directory of this machine"):
+    with pytest.raises(StreamqlError, match="is not a directory of this machine"):
         session(data)
 
 

@@ -59,7 +59,7 @@ def test_stores_for_one_driver(path: str, conf: dict[str, str], store: str) -> N
     unsafe = unsafe_store(path, conf.get)
     assert unsafe is not None
     assert (unsafe.store, unsafe.is_known) == (store, True)
-    assert f"one driver can commit at a time ({store})" in unsafe.what
+    assert f"lets only one driver commit at a time ({store})" in unsafe.what
 
 
 @pytest.mark.parametrize(("path", "conf", "store"), UNKNOWN)
@@ -67,7 +67,7 @@ def test_stores_of_which_nothing_is_known(path: str, conf: dict[str, str], store
     unsafe = unsafe_store(path, conf.get)
     assert unsafe is not None
     assert (unsafe.store, unsafe.is_known) == (store, False)
-    assert f"does not know whether several drivers can write ({store})" in unsafe.what
+    assert f"streamql does not know whether several drivers can write {path}, whose log store is {store}" in unsafe.what
 
 
 def test_what_to_do() -> None:
@@ -85,5 +85,5 @@ def test_local_files_of_a_cluster() -> None:
     assert unsafe is not None
     assert (unsafe.is_known, unsafe.what) == (
         True,
-        "file:/data/t is a local file of a cluster, to which one driver can commit at a time",
+        "file:/data/t is on a local file system of a cluster, where only one driver can commit at a time",
     )

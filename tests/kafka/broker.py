@@ -13,17 +13,16 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 
 from streamql.extension.host import cache_dir, java, locked
 from streamql.extension.jars import fetch
+from tests.server_process import TestServer, has_ended, said_by, start_process
 
 VERSION = "4.1.1"
 
@@ -120,19 +119,8 @@ SETTINGS = {
     "broker.session.timeout.ms": "2000",
 }
 
-DIE_WITH_PARENT = """
-import os, signal, sys
-if sys.platform.startswith("linux"):
-    import ctypes
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    if os.getppid() != int(sys.argv[1]):
-        sys.exit("the parent process has ended")
-os.execv(sys.argv[2], sys.argv[2:])
-"""
-"""Runs before `java` in its process: `preexec_fn` of subprocess is unsafe beside threads, which Kafka's clients have."""
 
-
-class Broker:
+class Broker(TestServer):
     """One node, broker and controller, with a PLAINTEXT and a SASL_PLAINTEXT listener.
 
     On Linux the broker dies when the thread that started it ends, so that a killed process leaves no broker: start it from a thread that
@@ -184,7 +172,7 @@ class Broker:
     @property
     def log(self) -> str:
         """What the broker has logged since its first start: warnings and errors."""
-        return _text(self.directory / "broker.log")
+        return said_by(self.directory / "broker.log")
 
     def start(self) -> Broker:
         """Start the broker, and wait until it serves. Ports and data are those of its earlier starts, if there were any.
@@ -252,18 +240,6 @@ class Broker:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._directory = None
 
-    def __enter__(self) -> Broker:
-        try:
-            return self.start()
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             raise RuntimeError("the broker does not run")
@@ -291,19 +267,14 @@ class Broker:
 
     def _launch(self, classpath: str) -> None:
         log = self.directory / "broker.log"
-        before = len(_text(log))
-        command = [sys.executable, "-ISc", DIE_WITH_PARENT, str(os.getpid())]
-        command += _java("kafka.Kafka", classpath, str(self.directory / "server.properties"))
-        with log.open("ab") as out:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
-            )
+        before = len(said_by(log))
+        command = _java("kafka.Kafka", classpath, str(self.directory / "server.properties"))
+        self._process = start_process(command, log)
         deadline = time.monotonic() + START_SECONDS_MAX
-        while STARTED not in (said := _text(log)[before:]):
-            code = self._process.poll()
-            if code is None and time.monotonic() < deadline:
-                time.sleep(0.02)
+        while STARTED not in (said := said_by(log, before)):
+            if not has_ended(self._process, deadline):
                 continue
+            code = self._process.poll()
             self.kill()
             what = f"ended with exit code {code}" if code is not None else f"did not start in {START_SECONDS_MAX} s"
             failure = _PortTaken if "Address already in use" in said else RuntimeError
@@ -312,10 +283,6 @@ class Broker:
 
 class _PortTaken(RuntimeError):
     """The broker could not bind one of its ports."""
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def _free_ports() -> tuple[int, int, int]:

@@ -34,6 +34,7 @@ ANSWERS: tuple[tuple[int | None, bool], ...] = (
 )
 """What a client may get instead of the answer (None: an end of the connection), and whether the server takes the request before."""
 
+HELD_SECONDS_MAX = 600
 CODES = {409: "ConditionalRequestConflict", 412: "PreconditionFailed", 500: "InternalError", 503: "SlowDown"}
 HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "expect", "proxy-connection"}
 
@@ -44,7 +45,8 @@ class Fault:
 
     `operation`: a name of `Request.operation`. `is_taken`: the server gets the request, and its answer is thrown away; else it does not get
     it. `answer`: the status that the client gets instead; None: its connection is closed without one. `delay_seconds`: how long the
-    client waits before. `late_seconds`: the server gets the request so long after the client got its answer.
+    client waits before. `is_held`: it waits until the next `Proxy.plan`, on a connection that stays open. `late_seconds`: the server gets
+    the request so long after the client got its answer.
     """
 
     operation: str
@@ -52,6 +54,7 @@ class Fault:
     answer: int | None = None
     is_taken: bool = False
     delay_seconds: float = 0.0
+    is_held: bool = False
     late_seconds: float | None = None
     times: int = 1
 
@@ -73,6 +76,7 @@ class Request:
 @dataclass
 class _Plan:
     faults: list[Fault] = field(default_factory=list)
+    released: threading.Event = field(default_factory=threading.Event)
     seen: list[Request] = field(default_factory=list)
     keys: dict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -117,15 +121,25 @@ class Proxy:
         self._thread.join()
 
     def plan(self, *faults: Fault) -> None:
-        """What happens from now on; nothing: all requests pass."""
+        """What happens from now on; nothing: all requests pass. Requests that are held get their answer."""
         with self._plan.lock:
             self._plan.faults = list(faults)
+            self._plan.released.set()
+            self._plan.released = threading.Event()
 
     @property
     def pending(self) -> list[Fault]:
         """Faults of the plan that have still to happen."""
         with self._plan.lock:
             return [f for f in self._plan.faults if f.times > 0]
+
+    def wait_for_faults(self, seconds: float) -> None:
+        """Wait until all faults of the plan happen."""
+        deadline = time.monotonic() + seconds
+        while self.pending:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"no such request in {seconds} s: {self.pending}")
+            time.sleep(0.01)
 
     def wait_for_late(self) -> None:
         """Wait until the requests that come late have come."""
@@ -241,9 +255,12 @@ class _Handler(BaseHTTPRequestHandler):
         return told
 
     def _fail(self, fault: Fault, request: Request, headers: dict[str, str], body: bytes) -> None:
+        released = self.server.plan.released
         time.sleep(fault.delay_seconds)
         if fault.is_taken:
             self._pass(request, headers, body)
+        if fault.is_held:
+            released.wait(HELD_SECONDS_MAX)
         if fault.answer is None:
             self._record(request, 0)
             self.close_connection = True

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import http.client
-import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
 
-from tests.kafka.broker import DIE_WITH_PARENT
+from tests.server_process import TestServer, has_ended, said_by, start_process
 
 START_SECONDS_MAX = 60
 ADDRESS = re.compile(r"Running on http://127\.0\.0\.1:(\d+)")
 
 
-class Server:
+class Server(TestServer):
     """moto's server. It honours If-None-Match on PUT and on CompleteMultipartUpload, but looks and writes in two steps: a client that
     relies on the condition goes through a `Proxy`, which lets one request of a key pass at a time.
 
@@ -29,17 +27,18 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
         self.port = 0
 
-    def __enter__(self) -> Server:
-        try:
-            return self._start()
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def start(self) -> Server:
+        """Start the server on a free port."""
+        with tempfile.TemporaryDirectory(prefix="s3-server-") as directory:
+            log = Path(directory) / "log"
+            # The log of its requests would fill the disk: nothing reads it after the start.
+            self._process = start_process([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"], log)
+            deadline = time.monotonic() + START_SECONDS_MAX
+            while (found := ADDRESS.search(said := said_by(log))) is None:
+                if has_ended(self._process, deadline):
+                    raise RuntimeError(f"the S3 server did not start:\n{said[-4000:]}")
+            self.port = int(found[1])
+        return self
 
     def close(self) -> None:
         """End the process, and with it the objects."""
@@ -50,29 +49,15 @@ class Server:
 
     def make_bucket(self, name: str) -> None:
         """Make an empty bucket."""
+        self.put(name, b"")
+
+    def put(self, path: str, content: bytes) -> None:
+        """Make an object: its bucket, a slash, its key."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
-            connection.request("PUT", f"/{name}", headers={"Content-Length": "0"})
+            connection.request("PUT", f"/{path}", content, {"Content-Length": str(len(content))})
             answer = connection.getresponse()
             if answer.status != 200:
-                raise RuntimeError(f"the bucket {name} was not made: {answer.status} {answer.read()[:500]!r}")
+                raise RuntimeError(f"{path} was not made: {answer.status} {answer.read()[:500]!r}")
         finally:
             connection.close()
-
-    def _start(self) -> Server:
-        with tempfile.TemporaryDirectory(prefix="s3-server-") as directory:
-            log = Path(directory) / "log"
-            with log.open("wb") as out:
-                command = [sys.executable, "-ISc", DIE_WITH_PARENT, str(os.getpid()), sys.executable]
-                command += ["-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
-                # The log of its requests would fill the disk: nothing reads it after the start.
-                self._process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
-                )
-            deadline = time.monotonic() + START_SECONDS_MAX
-            while (found := ADDRESS.search(said := log.read_text(errors="replace"))) is None:
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"the S3 server did not start:\n{said[-4000:]}")
-                time.sleep(0.05)
-            self.port = int(found[1])
-        return self

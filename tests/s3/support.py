@@ -41,10 +41,15 @@ class S3:
     server: Server
     proxy: Proxy
 
-    def bucket(self, hadoop: Any, **settings: str) -> str:
-        """A bucket of its own, which a Hadoop configuration of a JVM reaches."""
+    def new_bucket(self) -> str:
+        """An empty bucket, which no process knows yet."""
         name = f"bucket{next(_numbers)}"
         self.server.make_bucket(name)
+        return name
+
+    def bucket(self, hadoop: Any, **settings: str) -> str:
+        """A bucket of its own, which a Hadoop configuration of a JVM reaches."""
+        name = self.new_bucket()
         for key, value in self.settings(name, settings).items():
             hadoop.set(key, value)
         return name

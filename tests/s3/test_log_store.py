@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
 import pytest
 
 from tests.s3.proxy import ANSWERS, Fault, Request
-from tests.s3.support import S3, Store
+from tests.s3.support import IMPATIENT, S3, Store
 from tests.sample import sample
 
 PARTS = {"multipart.size": "5M", "fast.upload.buffer": "array"}
@@ -121,6 +125,51 @@ def test_a_store_that_takes_nothing_is_an_error(s3: S3, store: Store, log: str) 
     with s3.proxy.recording() as requests:
         assert store.write(path, ["ours"]) == "AWSBadRequestException"
     assert len(conditional(requests)) == 6
+    s3.proxy.plan()
+    assert store.write(path, ["ours"]) == ""
+
+
+HELD = r"01\.json$"
+
+
+@pytest.fixture
+def hasty_log(s3: S3, store: Store) -> Iterator[str]:
+    """A log in a bucket whose client waits for an answer for 300 ms. S3A itself has a minimum of 15 s."""
+    config = store.jvm.org.apache.hadoop.fs.s3a.impl.AWSClientConfig
+    config.setMinimumOperationDuration(store.jvm.java.time.Duration.ofMillis(300))
+    yield f"s3a://{s3.bucket(store.hadoop, **IMPATIENT, **{'connection.timeout': '300ms'})}/t/_delta_log"
+    config.resetMinimumOperationDuration()
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        [Fault("PUT", HELD, is_taken=True, is_held=True)],
+        [Fault("PUT", HELD, is_held=True)],
+        [Fault("PUT", HELD, is_taken=True, is_held=True, times=99), Fault("HEAD", HELD, is_held=True)],
+    ],
+    ids=["taken", "not taken", "taken, and no answer to the look either"],
+)
+def test_an_answer_that_never_comes(s3: S3, store: Store, hasty_log: str, faults: list[Fault]) -> None:
+    """The connection stays open. The client gives up by fs.s3a.connection.timeout."""
+    path = f"{hasty_log}/00000000000000000001.json"
+    store.write(f"{hasty_log}/00000000000000000000.json", ["probes"])
+    s3.proxy.plan(*map(replace, faults))
+    assert store.write(path, ["ours"]) == ""
+    assert all(fault.times > 90 for fault in s3.proxy.pending)
+    s3.proxy.plan(Fault("GET", HELD, is_held=True))
+    assert store.read(path) == ["ours"]
+    assert s3.proxy.pending == []
+    assert store.write(path, ["another"]) == TWICE
+
+
+def test_a_store_that_answers_nothing_is_an_error(s3: S3, store: Store, hasty_log: str) -> None:
+    path = f"{hasty_log}/00000000000000000001.json"
+    store.write(f"{hasty_log}/00000000000000000000.json", ["probes"])
+    s3.proxy.plan(*(Fault(operation, HELD, is_held=True, times=999) for operation in ("PUT", "HEAD")))
+    begin = time.monotonic()
+    assert store.write(path, ["ours"]) == "SocketTimeoutException"
+    assert time.monotonic() - begin < 60
     s3.proxy.plan()
     assert store.write(path, ["ours"]) == ""
 

@@ -81,7 +81,7 @@ def test_a_session_is_warned_once_and_the_ledger_says_so(
         assert warned(session, "local") == []
         (warning,) = warned(session, "remote")
         assert warning.startswith(
-            f"s3a://{bucket}/remote has a log store to which one driver can commit at a time ({SINGLE})"
+            f"s3a://{bucket}/remote has a log store that lets only one driver commit at a time ({SINGLE})"
         )
         assert f"{S3A} = {SAFE_STORE}" in warning
         assert warned(session, "remote") == []
@@ -107,7 +107,7 @@ def test_the_doctor_names_tables_that_lose_commits(s3: S3, store: Store, spark: 
     assert found() == []
     with naming(spark, **{S3A: SINGLE}):
         assert sorted(what for what, _ in found()) == [
-            f"{path} has a log store to which one driver can commit at a time ({SINGLE}): of two drivers that commit at the same time, "
+            f"{path} has a log store that lets only one driver commit at a time ({SINGLE}): of two drivers that commit at the same time, "
             "one commit may be lost"
             for path in (target, source)
         ]

@@ -40,12 +40,15 @@ def joined_settings(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[s
     return {**ours, **{key: joined(key, value, ours[key]) if key in ours else value for key, value in given.items()}}
 
 
-def environment(home: Path) -> dict[str, str]:
-    """The JVM's environment: this Spark, this Python, loopback."""
+def environment(home: Path, conf: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a JVM with settings `conf`: this Spark. If Spark is one process, this Python and loopback."""
+    from streamql.extension.settings import is_one_process
+
     # What a PySpark driver has set for its own JVM does not hold for this one.
     dropped = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
     result = {key: value for key, value in os.environ.items() if key not in dropped}
     result |= {"SPARK_HOME": str(home), "SPARK_CONNECT_MODE": "0"}
-    result.setdefault("PYSPARK_PYTHON", sys.executable)
-    result.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if is_one_process(conf.get("spark.master", "local")):
+        result.setdefault("PYSPARK_PYTHON", sys.executable)
+        result.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return result

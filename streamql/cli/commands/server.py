@@ -66,7 +66,7 @@ def run(options: Options) -> int:
         }
     home = spark_home()
     line = command(conf, home, (), ("--class", MAIN, "spark-internal"))
-    variables = environment(home)
+    variables = environment(home, conf)
     if options.verbose:
         variables.setdefault(LOG_LEVEL, "info")
     sys.stdout.flush()

@@ -31,7 +31,7 @@ def run(options: Options) -> int:
     if options.database is not None:
         line += ["--database", options.database]
     sys.stdout.flush()
-    os.execve(line[0], [*line, *rest], environment(home))
+    os.execve(line[0], [*line, *rest], environment(home, conf))
 
 
 def split_settings(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:

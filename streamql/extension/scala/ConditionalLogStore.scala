@@ -70,12 +70,12 @@ private case object Written extends Outcome
 private case class Taken(owner: String) extends Outcome
 
 /**
- * An object that is written if there is none of its name.
+ * Writes an object if there is none of its name.
  *
- * Any error leaves open whether the store took the object: the answer was lost, or Amazon's SDK or Hadoop sent the request again after it was, and
- * the object itself refused the second one (412). Therefore the object is looked at after each error. It carries a name that no other writer has
- * (its metadata, not its content: two commits may be equal to the byte). If there is no object, the write is repeated. A request that arrives late
- * can no longer do harm: it carries the same name, or finds the object.
+ * An error does not say whether the store has taken the object. The answer may be lost. Or Amazon's SDK or Hadoop may have sent the request a
+ * second time, and the store refused it (412) because it had taken the first one. So `write` reads the object's metadata after each error.
+ * The metadata hold an id of this writer. The content does not identify it, since two commits can be equal to the byte. If there is no object,
+ * `write` sends it again. A request that arrives late does no harm: it carries the same id, or the store refuses it.
  */
 private final class NewObject(files: FileSystem, path: Path, content: Seq[Array[Byte]], forceMultipart: Boolean = false) {
   import NewObject._
