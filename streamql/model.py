@@ -180,8 +180,8 @@ class SourceRef(Protocol):
 class TableSource:
     """A Delta table as a stream refers to it: by Delta's table id; path and name are where it was last seen.
 
-    `seen`: its newest version by then, and the in-commit time of that in milliseconds, by which its history is known from that of a copy,
-    which has the same id; None where commits do not tell.
+    `seen`: its newest version by then, and the in-commit time of that in milliseconds. A copy has the same id, but another time there.
+    None: the commits have no such times.
     """
 
     name: Name

@@ -263,7 +263,7 @@ def _version_of(source: SourceRef, interval: Interval, form: ReadForm, table_id:
 
 def has_data(spark: SparkSession, state: StreamState) -> bool:
     """Whether there is something to consume, by the log alone: never False wrongly. True as well for a stream whose consumption has not
-    ended, since the next consumer resumes it, and for an interval without rows that would go stale unless it is consumed."""
+    ended, since the next consumer resumes it. True for an interval without rows, if it would go stale unless it is consumed."""
     source = open_source(spark, state.stream.source)
     return is_due(state, source, interval_now(spark, state, source))
 

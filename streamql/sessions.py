@@ -50,8 +50,8 @@ def session(data: str | os.PathLike[str] = DATA_DEFAULT, conf: Mapping[str, str]
     """The embedded session over the data directory `data`, made if it is not there: tables, views and streams in it persist.
 
     `conf` overrides any setting. A second call for the same directory gives the same session; other processes may use the directory
-    at the same time. Raises INVALID_ARGUMENT if this process has a session over another directory or of another make, for an unknown
-    connector, and for the address of an object store; JAVA_NOT_FOUND, JAR_BUILD_FAILED.
+    at the same time. Raises INVALID_ARGUMENT if this process has a session over another directory, or one that streamql did not make; also
+    for an unknown connector, and for the address of an object store. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED.
     """
     global _embedded
     directory = metastore.data_directory(data).expanduser().resolve()

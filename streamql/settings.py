@@ -108,7 +108,7 @@ _DURATION = re.compile(
 
 
 def text(spark: SparkSession, setting: Setting) -> str:
-    """The value that is in force; empty where there is none."""
+    """The value that is in force; empty if there is none."""
     return spark.conf.get(setting.key, setting.default) or setting.default or ""
 
 

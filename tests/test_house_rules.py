@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.prose import sentences
+
 ROOT = Path(__file__).resolve().parent.parent
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
@@ -33,6 +35,15 @@ RETIRED = re.compile(
     r"|way[ _]out|portions?|kinds|UNDECIDED|UNFINISHED|decides?|decided|somebody|nobody|whoever|anybody|a person|any more)\b"
 )
 """What CONTRIBUTING.md names other words for."""
+
+
+INVERTED = re.compile(
+    r"(?<![Tt]here )\b(?:is|are|was|were) (?:no (?!longer|larger|more|later|older)[a-z]|none\b)"
+    r"|\bwhere there (?:is|are|was|were) (?:no|none)\b|\b(?:also|even) where\b|\b(?:come|came|comes) to (?:its|their) end\b"
+    r"|\bdoes so by itself\b|\bbothers?\b|\bunheard\b"
+)
+"""Other words stand for these: is not a, if there is, even if, ended, does it, did not learn."""
+SENTENCE_WORDS_MAX = 25
 
 
 def kept_files() -> list[Path]:
@@ -88,6 +99,23 @@ def test_no_retired_words() -> None:
     wrong = [line for line in lines_matching(RETIRED) if not line.startswith(elsewhere)]
     # The view shows what catalogs of earlier builds hold under today's names.
     assert [line for line in wrong if "THEN 'IN_DOUBT'" not in line] == []
+
+
+def test_prose_is_plain() -> None:
+    """Readers stumble over inversions (*is no table*), and over vague conditions (*also where*)."""
+    wrong = [line for line in lines_matching(INVERTED) if line.startswith(("streamql/", "sql/"))]
+    assert wrong == []
+
+
+def test_sentences_are_short() -> None:
+    wrong = [
+        f"{name}:{sentence.line}: {sentence.word_count} words: {sentence.text}"
+        for name, text in texts()
+        if name.startswith(("streamql/", "sql/", "setup.py"))
+        for sentence in sentences(name, text)
+        if sentence.word_count > SENTENCE_WORDS_MAX
+    ]
+    assert wrong == []
 
 
 def test_no_binaries_and_nothing_large() -> None:

@@ -129,7 +129,7 @@ class Handler:
 
     @guarded
     def bind(self, sql: str, names: JavaObject, literals: JavaObject) -> str:
-        """The statement with its parameters replaced by literals: of those names, or in their order where there are no names."""
+        """The statement with its parameters replaced by literals: of those names, or in their order if there are no names."""
         values = list(literals)
         return dialect.bind(sql, dict(zip(names, values, strict=True)) if len(names) else values)
 

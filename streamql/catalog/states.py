@@ -184,7 +184,7 @@ T = TypeVar("T")
 
 
 def decode(text: str) -> StreamState:
-    """The state that a JSON form holds. Raises CATALOG_UNREADABLE where it is none of ours."""
+    """The state that a JSON form holds. Raises CATALOG_UNREADABLE if it is not a form of ours."""
     return decoded(text, lambda _: None)
 
 
@@ -297,5 +297,5 @@ def _read_claim(data: Mapping[str, Any]) -> Claim:
 def read_count(value: object, least: int = 0) -> int:
     """A whole number, at least `least`. Raises ValueError."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{value!r} is no count")
+        raise ValueError(f"{value!r} is not a count")
     return value

@@ -338,7 +338,7 @@ class Catalog:
         if version is None or not version.isdigit() or int(version) > tables.VERSION:
             raise StreamqlError(
                 "CATALOG_UNREADABLE",
-                f"the table {self._schema}.{tables.EVENTS} is no catalog of streams that this streamql can read"
+                f"the table {self._schema}.{tables.EVENTS} is not a catalog of streams that this streamql can read"
                 + (f": its version is {version}" if version else ""),
                 hint=("upgrade streamql, or " if version else "") + f"set {settings.CATALOG.key} to another schema",
             )

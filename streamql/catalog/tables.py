@@ -106,8 +106,8 @@ def create_events(schema: str, path: str | None) -> str:
         f"CREATE TABLE IF NOT EXISTS {events_name(schema, path)} ({columns_ddl()}) USING delta "
         "COMMENT 'streamql: what happened to streams; written by streamql only' TBLPROPERTIES ("
         f"'{VERSION_KEY}' = '{VERSION}', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '100', "
-        # What upkeep compacts may go soon: only a user's RESTORE needs older versions, each day of files is in every checkpoint, and on a
-        # local file system Delta lists all commits that the log keeps, for each query of a view.
+        # What upkeep compacts may go soon. Only a user's RESTORE needs older versions. Each day of files is in every checkpoint. For
+        # each query of a view, Delta lists all commits that the log keeps if it lies on a local file system.
         "'delta.deletedFileRetentionDuration' = 'interval 1 day', 'delta.logRetentionDuration' = 'interval 1 day', "
         "'delta.enableInCommitTimestamps' = 'true')"
     )

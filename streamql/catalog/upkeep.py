@@ -86,5 +86,5 @@ def maintain_later(make_session: Callable[[], SparkSession], table: str) -> None
     thread = threading.Thread(target=work, name="streamql-upkeep", daemon=True)
     atexit.register(
         thread.join, EXIT_SECONDS_MAX
-    )  # before PySpark stops: a job that lives for seconds would never come to its end
+    )  # before PySpark stops: a job that lives for seconds would never finish its upkeep
     thread.start()

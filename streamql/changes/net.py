@@ -1,10 +1,10 @@
 """What the commits of an interval did to files, summed: from log actions to file states with weights. Pure.
 
-Each data-changing commit takes a file from a state s to a state t (absent, or present with a deletion vector) and so contributes
-t - s. Over all commits that sums to last - first. A move (`dataChange = false`: OPTIMIZE, REORG, backfill) takes rows from files to
-files and changes none, so what it contributes is zero as rows, if not as files: it may be left out, or counted, whichever leaves less
-to read. Left out, as a rule: an interval that compacts the whole table then has nothing of it. But where rewrites came before and
-after a move, what it took and what it gave are both in the sum, and counting it makes them vanish.
+Each data-changing commit takes a file from a state s to a state t, and so contributes t - s. A state is absent, or present with a deletion
+vector. Over all commits that sums to last - first. A move (`dataChange = false`: OPTIMIZE, REORG, backfill) takes rows from files to files
+and changes none, so what it contributes is zero as rows, if not as files: it may be left out, or counted, whichever leaves less to read.
+Left out, as a rule: an interval that compacts the whole table then has nothing of it. But if rewrites came before and after a move, what it
+took and what it gave are both in the sum. Counting the move makes them vanish.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ REWRITING_OPERATIONS = frozenset(
 def versions_tell(commits: Sequence[Commit]) -> bool:
     """Whether no commit brought old row images back, as RESTORE does: then a row whose version is older than the interval is unchanged.
 
-    Said by what the actions show, an old file added again or a deletion vector that does not grow, and by the operation besides, since a
-    vector may lose rows while it gains others.
+    The actions show it: an old file is added again, or a deletion vector does not grow. The operation shows it too, since a vector may lose
+    rows while it gains others.
     """
     for commit in commits:
         for change in commit.changes:
@@ -150,8 +150,9 @@ def _cardinality(state: FileState) -> int:
 
 
 def untracked_rewrite(net: Mapping[str, NetFile], commits: Sequence[Commit]) -> int | None:
-    """The version of a rewrite that gave new row ids to rows which the interval brought, if later changes to these rows are in the net
-    changes: then the changes cannot be matched with the row. None: there is no such rewrite.
+    """The version of a rewrite that gave new row ids to rows which the interval brought. None: there is no such rewrite.
+
+    It counts only if later changes to these rows are in the net changes: then the changes cannot be matched with the row.
 
     A file is followed from move to move: that it holds rows which the interval brought (`fresh`), and that such rows lost their ids on
     the way (`lost`, by which version). Of several files that one move took and made, each may have gone into each.

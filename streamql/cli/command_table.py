@@ -101,7 +101,7 @@ COMMANDS = {
 
 
 def split(argv: Sequence[str], valued: frozenset[str]) -> tuple[list[str], str | None, list[str]]:
-    """The arguments before the command, its name (the first that is no option; None: there is none), and those behind it.
+    """The arguments before the command, its name (the first that is not an option; None: there is none), and those behind it.
 
     `valued`: the options that take the argument after them as their value. Subparsers of argparse do not fit: a `--conf` behind the command
     would replace those before it, and `streamql spark-sql -e …` would be an error.

@@ -24,7 +24,7 @@ def no_data(directory: Path) -> str | None:
     """What to say if there is no data directory to read; None if there is one. Nothing is made."""
     if not is_new(directory):
         return None
-    what = "is no data directory" if directory.expanduser().exists() else "does not exist"
+    what = "is not a data directory" if directory.expanduser().exists() else "does not exist"
     return (
         f"error: [INVALID_ARGUMENT] there is no data directory: {directory} {what}\n"
         "hint: --data DIR names the directory in which tables and streams live; "

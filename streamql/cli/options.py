@@ -170,7 +170,7 @@ def _conf(given: argparse.Namespace) -> dict[str, str]:
 def short_help() -> str:
     """What the command prints at a terminal if no SQL is given."""
     return (
-        "streamql at a terminal is a shell; here stdout is none. It runs SQL statements:\n"
+        "streamql at a terminal is a shell; here stdout is not a terminal. It runs SQL statements:\n"
         "  streamql -e 'SHOW STREAMS'     statements on the command line\n"
         "  streamql -f script.sql         a script\n"
         "  streamql < script.sql          a pipe\n"
@@ -305,7 +305,7 @@ def _text(value: str) -> Input:
 
 
 def is_utf8(text: str) -> bool:
-    """Whether the text can be written as UTF-8: bytes of a terminal or an argument that were none are lone surrogates in it."""
+    """Whether the text can be written as UTF-8: bytes of a terminal or an argument that were not UTF-8 are lone surrogates in it."""
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 

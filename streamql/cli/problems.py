@@ -115,7 +115,7 @@ def _root(text: str) -> str:
 
 
 def _without_class(message: str) -> str:
-    """The message without the exception's class where there is a code, with its short name where there is none."""
+    """The message without the exception's class where there is a code, with its short name if there is none."""
     short = _CLASS.sub("", message)
     return _CODED_CLASS.sub("", short)
 

@@ -74,7 +74,7 @@ def runs_plain(target: Target) -> bool:
 def prepare(spark: SparkSession, command: Command, i: int, target: Target, consumption_id: str) -> Target:
     """The target with a table in place that can be fenced: CREATE TABLE AS reserves its name by an empty marked table.
 
-    Raises `Changed` if another statement made, filled or dropped a table of the name at the same time, and UNSUPPORTED_TARGET, before it
+    Raises `Changed` if another statement made, filled or dropped a table of the name at the same time. Raises UNSUPPORTED_TARGET, before it
     makes anything, if the new table would forget transactions.
     """
     if target.forgets:

@@ -109,7 +109,7 @@ class Command:
         return str(self._handle.pin())
 
     def fingerprint(self, i: int) -> str:
-        """Equal for equal statements: of the text, or where there is none (a DataFrame writer) of what is written where."""
+        """Equal for equal statements: of the text, or if there is none (a DataFrame writer) of what is written where."""
         return str(self._handle.fingerprint(session_of(self._spark), i))
 
     def rebind(self, token: str, frame: DataFrame, new_token: str) -> None:

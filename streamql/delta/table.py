@@ -52,7 +52,7 @@ class Snapshot:
 
     @property
     def exists(self) -> bool:
-        """False where there is no table at the path."""
+        """False if there is no table at the path."""
         return self.version >= 0
 
     @property
@@ -98,7 +98,7 @@ class DeltaTable:
         self.path = path
 
     def latest(self) -> Snapshot:
-        """The newest version in the log, looked for now; `exists` is False where there is no table."""
+        """The newest version in the log, looked for now; `exists` is False if there is no table."""
         return self._snapshot(self.reader.update())
 
     def at(self, version: int) -> Snapshot:

@@ -84,7 +84,7 @@ class EventState:
 
     @property
     def exists(self) -> bool:
-        """False where there is no table."""
+        """False if there is no table."""
         return self.version >= 0
 
 

@@ -31,7 +31,7 @@ _NO_ALIAS = frozenset((
 
 
 def changes_splice(cursor: Cursor, relation: Relation) -> list[Splice] | None:
-    """The splice for a change query at the relation; None when it is none.
+    """The splice for a change query at the relation; None if it is not a change query.
 
     Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_POINT_IN_TIME.
     """

@@ -74,7 +74,7 @@ def _is_cte(tokens: list[Token], at_with: int) -> bool:
 
 
 def _check_place(cursor: Cursor, relation: Relation) -> None:
-    """An error for `FROM s x WITH CONSUME`: Spark wants options before the alias, and so do we."""
+    """An error for `FROM s x WITH CONSUME`: Spark takes options before the alias only, and so does streamql."""
     tokens = cursor.tokens
     at_with = relation.after + (2 if key_at(tokens, relation.after) == "AS" else 1)
     if key_at(tokens, at_with) != "WITH" or key_at(tokens, relation.after) == "WITH":

@@ -42,7 +42,7 @@ class Merge:
 
 
 def read_merge(cursor: Cursor, verb: int) -> Merge | None:
-    """The MERGE whose first token is at `verb`; None when it is none or not one that Spark could read."""
+    """The MERGE whose first token is at `verb`; None if it is not a MERGE, or not one that Spark could read."""
     tokens = cursor.tokens
     if key_at(tokens, verb) != "MERGE":
         return None

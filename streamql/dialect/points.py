@@ -166,7 +166,7 @@ def quoted_name(cursor: Cursor) -> NameParts:
 def parse_name(text: str) -> NameParts:
     """The parts of a name, as SQL text spells it: `db.s`, `` `a b`.s ``.
 
-    Raises SYNTAX_ERROR without line and column: those within a name are none of the statement that holds it.
+    Raises SYNTAX_ERROR without line and column: those within a name are not those of the statement that holds it.
     """
     cursor = Cursor(text, grammar="[[catalog.]schema.]name")
     try:

@@ -66,7 +66,7 @@ def key_at(tokens: list[Token], index: int) -> str:
 
 
 def shape(tokens: list[Token]) -> Shape:
-    """The statement's shape; OTHER if it is none of the others."""
+    """The statement's shape; OTHER if no other type fits."""
     index, is_explained = 0, False
     key = key_at(tokens, 0)
     if key == "EXPLAIN":

@@ -36,7 +36,7 @@ class Consumption:
 
 @dataclass(frozen=True)
 class Newest:
-    """Of a stream: its newest consumption, and the newest that did not come to its end; None: there was none."""
+    """Of a stream: its newest consumption, and the newest that did not end; None: there was none."""
 
     consumption: Consumption
     failure: Consumption | None
@@ -145,7 +145,7 @@ def flows(spark: SparkSession) -> dict[str, tuple[Flow, ...]]:
 
 
 def rows_written_by(spark: SparkSession, host: str, pid: int, since_ms: int) -> int | None:
-    """The rows of the consumptions that a process has ended since a time, begun by whomever: None where there was none that says so."""
+    """The rows of the consumptions that a process has ended since a time, begun by whomever: None if there was none that says so."""
     ledger = catalog_of(spark).ledger(spark)
     if ledger is None:
         return None

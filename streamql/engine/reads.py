@@ -36,7 +36,7 @@ from streamql.sources.table import find_table
 
 
 def find_stream(spark: SparkSession, parts: Sequence[str]) -> StreamState | None:
-    """The stream that a name stands for here; None where there is none."""
+    """The stream that a name stands for here; None if there is none."""
     try:
         name = qualify(spark, tuple(parts))
     except StreamqlError:
@@ -157,7 +157,7 @@ def read_point(point_type: str, value: object, before: bool) -> PointInTime:
     """A point in time that reached a function as its arguments. Raises INVALID_POINT_IN_TIME for a version that is not a number."""
     if point_type == "VERSION":
         if not isinstance(value, int) or isinstance(value, bool):
-            raise StreamqlError("INVALID_POINT_IN_TIME", f"VERSION => {value} is no version", hint="VERSION => 3")
+            raise StreamqlError("INVALID_POINT_IN_TIME", f"VERSION => {value} is not a version", hint="VERSION => 3")
         return PointInTime("VERSION", before, version=value)
     if point_type == "STREAM":
         return PointInTime("STREAM", before, stream=parse_name(str(value)))

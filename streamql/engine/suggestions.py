@@ -76,7 +76,7 @@ def insert_hint(spark: SparkSession, columns: Sequence[str], written: Sequence[s
 
 
 def table_hint(spark: SparkSession, parts: Sequence[str]) -> str | None:
-    """The nearest table, view or stream to a name that is none; what to do with the name of a stream or an external table where a table is
+    """The nearest table, view or stream to an unknown name; what to do with the name of a stream or an external table where a table is
     wanted."""
     try:
         name = qualify(spark, tuple(parts))

@@ -1,7 +1,7 @@
 """Starting the embedded session's JVM.
 
-PySpark's own way, bin/spark-submit, starts a second JVM to work out the first one's command line, and opens an incubator module that
-makes every start print a warning. The command is known here, so it is run directly.
+PySpark's own way, bin/spark-submit, starts a second JVM to work out the first one's command line. It also opens an incubator module,
+and then every start prints a warning. The command is known here, so it is run directly.
 """
 
 from __future__ import annotations

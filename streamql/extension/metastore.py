@@ -34,7 +34,7 @@ def data_directory(data: str | os.PathLike[str]) -> Path:
         return Path(text)
     raise StreamqlError(
         "INVALID_ARGUMENT",
-        f"{text} is no directory of this machine, and the metastore of an embedded session is a file of it",
+        f"{text} is not a directory of this machine, and the metastore of an embedded session is a file of it",
         hint="keep the metastore here, and the tables there: --data DIRECTORY --with s3 --conf "
         f"spark.streamql.catalogLocation={text.rstrip('/')}/catalog, then CREATE SCHEMA name LOCATION '{text.rstrip('/')}/name'",
         asked=text,

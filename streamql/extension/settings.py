@@ -23,8 +23,8 @@ def conf_lines(connectors: str = "") -> dict[str, str]:
 
     `connectors`: the value of `spark.streamql.connectors`.
 
-    The jars are on the driver's class path, because those in spark.jars are not seen by the threads of the Thrift and Connect servers,
-    and in spark.jars, which takes them to the executors of a cluster. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, INVALID_ARGUMENT for an
+    The jars are on the driver's class path, because the threads of the Thrift and Connect servers do not see those in spark.jars. They are
+    also in spark.jars, which takes them to the executors of a cluster. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, INVALID_ARGUMENT for an
     unknown connector.
     """
     named = parse_connectors(connectors)

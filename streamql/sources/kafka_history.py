@@ -81,8 +81,8 @@ def check_start(topic: Topic, position: Parts) -> None:
 
 
 def named(topic: Topic, point: Point) -> Parts:
-    """The position that a statement names. Partitions that it leaves out stay where the stream is. Raises INVALID_POINT_IN_TIME if it
-    names what is not a partition of the topic, or if there is no stream yet and a partition is left out."""
+    """The position that a statement names. Partitions that it leaves out stay where the stream is. Raises INVALID_POINT_IN_TIME if the
+    topic has no such partition, or if there is no stream yet and a partition is left out."""
     assert point.positions is not None
     given = dict(point.positions.numbers)
     partitions = {str(p) for p in topic.latest}

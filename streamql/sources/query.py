@@ -206,8 +206,8 @@ class OpenQuery(OpenTables):
         return frame
 
     def batch_end(self, interval: Interval, mode: StreamMode, rows_max: int) -> Position:
-        """The end of the longest part of an interval with at most `rows_max` changes, the commits of all tables taken in the order of
-        their times; at least one commit. Initial rows come whole."""
+        """The end of the longest part of an interval with at most `rows_max` changes; at least one commit. The commits of all tables are
+        taken in the order of their times. Initial rows come whole."""
         if interval.initial:
             return interval.through if mode is StreamMode.STANDARD else interval.after
         return interval.through if interval.is_empty else query_history.batch_end(self, interval, mode, rows_max)

@@ -145,8 +145,8 @@ class _Reader:
 
 @dataclass(frozen=True)
 class _Followed:
-    """A branch over the rows of an interval that ended at `through`: the query was analysed over the table's columns of now, some of which
-    may have had another name then, or have come in the place of another column of their name."""
+    """A branch over the rows of an interval that ended at `through`: the query was analysed over the table's present columns. Some of
+    them may have had another name then, or may have replaced another column of their name."""
 
     branch: BranchRows
     table: OpenTable

@@ -22,7 +22,7 @@ def to_spark_comments(text: str, system: System) -> str:
     """The script with comments that Spark reads as the source system does. Its length does not change.
 
     `//` begins a comment in Snowflake, and divides in Databend. A backslash at the end of a comment would make Spark read the next line
-    as part of it, and `/*` inside a comment would open a second one.
+    as part of it. `/*` inside a comment would open a second one.
     """
     pattern = _SNOWFLAKE_PIECE if system is System.SNOWFLAKE else _PIECE
     return pattern.sub(_respelled, text)

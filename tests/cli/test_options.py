@@ -137,9 +137,9 @@ def test_a_data_directory_that_is_no_directory(data: str, capsys: pytest.Capture
         parse(["--data", data, "-e", "SHOW STREAMS"])
     said = capsys.readouterr().err
     assert ended.value.code == 2
-    assert f"{data} is no directory of this machine" in said
+    assert f"{data} is not a directory of this machine" in said
     assert f"--conf spark.streamql.catalogLocation={data.rstrip('/')}/catalog" in said
-    with pytest.raises(StreamqlError, match="is no directory of this machine"):
+    with pytest.raises(StreamqlError, match="is not a directory of this machine"):
         session(data)
 
 
@@ -180,7 +180,7 @@ def test_what_the_cache_holds(
     assert main(["prepare", "--show"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[:2] == [[str(tmp_path)], ["jars", "1", "file", "2", "KB"]]
-    assert [line[0] for line in lines[2:]] == ["extension", "classes"]
+    assert [line[0] for line in lines[2:]] == ["extension", "classes", "history"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["jars"]
 
 

@@ -29,7 +29,7 @@ share:
              next_seconds
   stopped    run, seconds, statements: a signal came between two statements
   cancelled  run, seconds, signal: a second signal came
-  warning    message: something that a statement did otherwise than one may think
+  warning    message: something that a statement did otherwise than its text suggests
 All have at, event, job, host, pid. Rows of queries go to stdout, as those of streamql -f do.
 """
 

@@ -13,7 +13,7 @@ def seconds_of(text: str) -> float:
     """A duration such as 500ms, 30s, 5min, 1h or 7 days, in seconds. Raises ValueError for anything else, a bare number among it."""
     found = settings.duration(text, needs_unit=True)
     if found is None:
-        raise ValueError(f"{text!r} is no duration: 30s, 5min and 1h are")
+        raise ValueError(f"{text!r} is not a duration: 30s, 5min and 1h are")
     return found
 
 

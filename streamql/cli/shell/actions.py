@@ -135,7 +135,7 @@ def watch(shell: Shell, argument: str) -> None:
     except ValueError:
         raise CommandError(f"{argument} is not a number of seconds", "\\watch 5") from None
     if not WATCH_SECONDS_MIN <= seconds <= WATCH_SECONDS_MAX:
-        raise CommandError(f"{argument} s is no pause to wait", f"{WATCH_SECONDS_MIN} s to {WATCH_SECONDS_MAX} s")
+        raise CommandError(f"{argument} s is not a valid pause", f"{WATCH_SECONDS_MIN} s to {WATCH_SECONDS_MAX} s")
     text = shell.last_statements()
     if not text:
         raise CommandError("no statement has run yet that could be watched", "run one, then \\watch 5")
@@ -197,7 +197,7 @@ def _name(argument: str) -> Sequence[str]:
     dots = all(token.key == "." for token in tokens[1::2]) and len(tokens) % 2 == 1
     found = [part for part in parts if part is not None]
     if not dots or len(found) != len(parts):
-        raise CommandError(f"{argument} is no name", "\\d name, or \\d database.name; odd names in backquotes")
+        raise CommandError(f"{argument} is not a name", "\\d name, or \\d database.name; odd names in backquotes")
     return found
 
 

@@ -72,7 +72,7 @@ class Call(NamedTuple):
 
 
 def parse(text: str) -> Call | None:
-    """The command in an input; None: it is SQL. A closing semicolon is no part of it."""
+    """The command in an input; None: it is SQL. A closing semicolon is not a part of it."""
     text = text.strip()
     line = text.rstrip(";").rstrip() if not text.startswith("\\;") else text
     if line.startswith("!"):

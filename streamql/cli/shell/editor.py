@@ -107,7 +107,7 @@ class _Kept(History):
         self._path = history.history_file()
 
     def load_history_strings(self) -> Iterable[str]:
-        """The newest first, as prompt_toolkit wants them."""
+        """The newest first, as prompt_toolkit expects them."""
         return reversed(history.load(self._path))
 
     def store_string(self, string: str) -> None:

@@ -89,8 +89,7 @@ TOPICS = (
         (CHANGES_GRAMMAR, POINT_GRAMMAR, AS_OF_GRAMMAR, AT_POINT_GRAMMAR),
         "CHANGES shows the changes between any two points that the table's history still has; the end is inclusive. "
         "A point behind the table alone shows the table as it was. AT (STREAM => …) and END (STREAM => …) show it at "
-        "the begin and at the end of what the statement sees of a stream that reads the table. None of them moves a "
-        "stream.",
+        "the begin and at the end of the interval of a stream that reads the table. None of them moves a stream.",
         (
             "SELECT * FROM orders CHANGES (INFORMATION => DEFAULT) AT (STREAM => 'orders_st');",
             "SELECT * FROM orders AT (VERSION => 1);",

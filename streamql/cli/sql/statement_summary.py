@@ -45,7 +45,7 @@ def moved(effects: Sequence[Effect], database: str) -> str:
 
 
 def _refreshed(stream: str) -> str | None:
-    """The dynamic table that a hidden stream refreshes. None: the stream is none of those."""
+    """The dynamic table that a hidden stream refreshes. None: the stream is not a hidden one."""
     schema, _, name = stream.rpartition(".")
     table = name.strip("`").removesuffix(HIDDEN_SUFFIX)
     return None if table == name.strip("`") else f"{schema}.{table}"

@@ -1,4 +1,4 @@
-"""A thread that runs statements while the main one waits: so that Ctrl-C is heard at once, and progress can be shown.
+"""A thread that runs statements while the main one waits: so that Ctrl-C works at once, and progress can be shown.
 
 PySpark gives each Python thread a connection of its own to the JVM. A signal handler that called the JVM over the
 connection of the statement it interrupts would wait for that statement's end.

@@ -154,7 +154,7 @@ def partially_committed(claim: Claim, what: str) -> StreamqlError:
     """The error for a transaction of which some statements are in and others not."""
     return StreamqlError(
         "CONSUMPTION_PARTIALLY_COMMITTED",
-        f"a transaction of {claim.owner.who} did not come to its end, and {len(claim.done)} of its "
+        f"a transaction of {claim.owner.who} did not end, and {len(claim.done)} of its "
         f"statements committed, into {claim.where_done}: {what}",
         hint="run the same transaction again: what is done is skipped. Or RESTORE the targets, then ALTER STREAM … RELEASE",
         consumption_id=claim.consumption_id,

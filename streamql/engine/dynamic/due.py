@@ -1,7 +1,7 @@
 """When dynamic tables are due. Pure.
 
-A schedule asks for one of three things: that the rows are never behind for longer than a target (TARGET_LAG), that a refresh begins at
-each tick of an interval (REFRESH INTERVAL), or that the table is refreshed with those that read it (TARGET_LAG = DOWNSTREAM).
+A schedule asks for one of three things. TARGET_LAG: the rows are never behind for longer than a target. REFRESH INTERVAL: a refresh
+begins at each tick of an interval. TARGET_LAG = DOWNSTREAM: the table is refreshed with those that read it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Timing:
     """What the time a table is due depends on. Times in milliseconds since 1970, durations in milliseconds.
 
     `is_filled`: a refresh has succeeded since the table was made, or since a source was replaced. `behind_since_ms`: when the first change
-    was made that it does not show; None: it shows all. `tried_ms`: when its last refresh began, whether it succeeded or not; None: there
-    was none. `duration_ms`: what its last refresh that succeeded took. `failures`: how many failed in a row up to now; `failed_ms`: when
+    was made that it does not show; None: it shows all. `tried_ms`: when its last refresh began, whether it succeeded or not; None: it
+    had none. `duration_ms`: what its last refresh that succeeded took. `failures`: how many failed in a row up to now; `failed_ms`: when
     the last of them ended. `reads`: the ids of the dynamic tables that it reads.
     """
 

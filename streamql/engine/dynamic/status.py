@@ -28,8 +28,8 @@ class DynamicStatus:
     """How a dynamic table stands. Times in milliseconds since 1970, durations in milliseconds.
 
     `positions`: the versions of the tables that it reads at which it equals its query; None: it was never filled. `behind_since_ms`: when
-    the first commit was made that it does not show, of those tables, and of those that the dynamic tables among them do not show; None: it
-    shows all. `target_ms`: how long it may be behind; None: no schedule says. `reads`: the dynamic tables that it reads. `sources`: the
+    the first commit was made that it does not show. A commit counts that a dynamic table among those tables does not show; None: it shows
+    all. `target_ms`: how long it may be behind; None: no schedule says. `reads`: the dynamic tables that it reads. `sources`: the
     other tables that it reads. `missing`: why a table that it read at its last refresh is not there; then it counts as behind since that
     refresh.
     """

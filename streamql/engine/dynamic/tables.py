@@ -145,7 +145,7 @@ def mark_of(spark: SparkSession, name: Name) -> str | None:
 
 
 def is_left_over(spark: SparkSession, name: Name) -> bool:
-    """Whether a view of the name was made for a dynamic table whose CREATE, DROP or RENAME did not come to its end."""
+    """Whether a view of the name was made for a dynamic table whose CREATE, DROP or RENAME did not finish."""
     mark = mark_of(spark, name)
     if mark is None:
         return False

@@ -184,7 +184,7 @@ private object Probe {
     }
 
   private def write(files: FileSystem, path: Path, multipart: Boolean): Unit = {
-    // Delta's readers do not look at it, if the process ends before it is deleted: it is no name of a commit.
+    // Delta's readers do not look at it, if the process ends before it is deleted: it is not a name of a commit.
     val probe = new Path(path.getParent, s".streamql-probe-${UUID.randomUUID()}")
     def next() = new NewObject(files, probe, Seq("probe\n".getBytes(UTF_8)), multipart)
     val first = next()
