@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.prose import sentences
+from tests.prose import docstrings, sentences
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE_LINES_MAX = 400
@@ -43,6 +43,8 @@ INVERTED = re.compile(
     r"|\bdoes so by itself\b|\bbothers?\b|\bunheard\b"
 )
 """Other words stand for these: is not a, if there is, even if, ended, does it, did not learn."""
+NO_VERB = re.compile(r"(?:The|An?|Whether|What|How|Where|Why|Which|Who|When|All|Its|Those|Every|Some|One)\b(?!')")
+"""What the docstring of a function does not begin with: Returns the …, Returns whether …, Yields … stand for these."""
 SENTENCE_WORDS_MAX = 25
 
 
@@ -114,6 +116,17 @@ def test_sentences_are_short() -> None:
         if name.startswith(("streamql/", "sql/", "setup.py"))
         for sentence in sentences(name, text)
         if sentence.word_count > SENTENCE_WORDS_MAX
+    ]
+    assert wrong == []
+
+
+def test_docstrings_of_functions_begin_with_a_verb() -> None:
+    wrong = [
+        f"{name}:{line}: {docstring.splitlines()[0][:100]}"
+        for name, text in texts()
+        if name.startswith("streamql/") and name.endswith(".py")
+        for node, line, docstring in docstrings(text)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and NO_VERB.match(docstring)
     ]
     assert wrong == []
 

@@ -29,7 +29,7 @@ class NetFile:
 
     @property
     def is_pair(self) -> bool:
-        """Whether what is left is one state before and one after: the file's vector changed."""
+        """Returns whether what is left is one state before and one after: the file's vector changed."""
         return sorted(self.weights.values()) == [-1, +1]
 
     def count(self, state: FileState, weight: int) -> None:
@@ -60,7 +60,7 @@ def least_files(commits: Sequence[Commit]) -> tuple[dict[str, NetFile], frozense
 
 
 def bytes_read(files: Mapping[str, NetFile]) -> int:
-    """How much of the table a sum makes one read: a file whose vector changed once, others once for each state."""
+    """Returns how much of the table a sum makes one read: a file whose vector changed once, others once for each state."""
     total = 0
     for file in files.values():
         size = max(int(s.action.get("size") or 0) for s in file.weights)
@@ -126,7 +126,8 @@ REWRITING_OPERATIONS = frozenset(
 
 
 def versions_tell(commits: Sequence[Commit]) -> bool:
-    """Whether no commit brought old row images back, as RESTORE does: then a row whose version is older than the interval is unchanged.
+    """Returns whether no commit brought old row images back, as RESTORE does: then a row whose version is older than the interval is
+    unchanged.
 
     The actions show it: an old file is added again, or a deletion vector does not grow. The operation shows it too, since a vector may lose
     rows while it gains others.
@@ -150,7 +151,7 @@ def _cardinality(state: FileState) -> int:
 
 
 def untracked_rewrite(net: Mapping[str, NetFile], commits: Sequence[Commit]) -> int | None:
-    """The version of a rewrite that gave new row ids to rows which the interval brought. None: there is no such rewrite.
+    """Returns the version of a rewrite that gave new row ids to rows which the interval brought. None: there is no such rewrite.
 
     It counts only if later changes to these rows are in the net changes: then the changes cannot be matched with the row.
 
@@ -190,7 +191,7 @@ def there_before(commits: Sequence[Commit]) -> dict[str, FileState]:
 
 
 def first_changes(commits: Sequence[Commit]) -> dict[str, FileChange]:
-    """What the first commit that touched a file did to it, by path."""
+    """Returns what the first commit that touched a file did to it, by path."""
     first: dict[str, FileChange] = {}
     for commit in commits:
         for change in commit.changes:

@@ -66,7 +66,7 @@ class Key:
 
     @property
     def columns(self) -> list[str]:
-        """The names of its columns in record rows."""
+        """Returns the names of its columns in record rows."""
         return [key_column(i) for i in range(len(self.names))]
 
 
@@ -134,7 +134,7 @@ class Entries:
 
     @property
     def ops(self) -> str:
-        """The SQL expression for OPS."""
+        """Returns the SQL expression for OPS."""
         cells = (self._cell(_value_column(i), field, i) for i, field in self.fields)
         return f"{_PRESENT}({', '.join([f'IF({KIND} <> {STAYED}, {_DELETE_ROW}, NULL)', *cells])})"
 

@@ -41,7 +41,8 @@ def execute(
 
 
 def counted(command: Command, i: int, statement: ClaimedStatement) -> ClaimedStatement:
-    """A statement that this process has run, with the rows it took. If they cannot be counted, the statement is done all the same."""
+    """Returns a statement that this process has run, with the rows it took. If they cannot be counted, the statement is done all the
+    same."""
     if statement.outcome != "done":
         return statement
     try:

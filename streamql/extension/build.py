@@ -36,12 +36,12 @@ COMPILE_SECONDS_MAX = 300
 
 
 def scala_sources(directory: Path = SOURCES_DIR) -> list[Path]:
-    """The sources of the jar, in a fixed order."""
+    """Returns the sources of the jar, in a fixed order."""
     return sorted(directory.glob("*.scala"))
 
 
 def resources(directory: Path = SHARED_DIR) -> list[Path]:
-    """The files that go into the jar beside its classes, as /streamql/<name>."""
+    """Returns the files that go into the jar beside its classes, as /streamql/<name>."""
     return sorted([*directory.glob("*.json"), *directory.glob("*.txt")])
 
 

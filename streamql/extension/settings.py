@@ -19,7 +19,7 @@ LISTS = {"spark.sql.extensions": ",", "spark.jars": ",", "spark.driver.extraClas
 
 
 def conf_lines(connectors: str = "") -> dict[str, str]:
-    """The settings that give any Spark the extension, as `streamql conf` prints them for spark-defaults.conf or --conf.
+    """Returns the settings that give any Spark the extension, as `streamql conf` prints them for spark-defaults.conf or --conf.
 
     `connectors`: the value of `spark.streamql.connectors`.
 
@@ -43,7 +43,7 @@ def conf_lines(connectors: str = "") -> dict[str, str]:
 
 
 def joined(key: str, given: str | None, ours: str) -> str:
-    """A setting's value: what is given stays; to one that holds several values ours are appended, each once."""
+    """Returns a setting's value: what is given stays; to one that holds several values ours are appended, each once."""
     if not given:
         return ours
     separator = LISTS.get(key)
@@ -55,7 +55,7 @@ def joined(key: str, given: str | None, ours: str) -> str:
 
 
 def not_installed(why: str) -> StreamqlError:
-    """The error of a session without the extension, which shows the lines to add."""
+    """Returns the error of a session without the extension, which shows the lines to add."""
     lines = "\n".join(f"  {key} {value}" for key, value in conf_lines().items())
     return StreamqlError(
         "EXTENSION_NOT_INSTALLED",

@@ -13,7 +13,7 @@ from streamql.errors import StreamqlError
 
 
 def settings(options: Options) -> dict[str, str]:
-    """The embedded session's settings over the data directory, which is made if it is not there. Raises JAVA_NOT_FOUND,
+    """Returns the embedded session's settings over the data directory, which is made if it is not there. Raises JAVA_NOT_FOUND,
     JAR_BUILD_FAILED, INVALID_ARGUMENT."""
     from streamql.sessions import embedded_conf
 
@@ -41,7 +41,7 @@ def joined_settings(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[s
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The JVM's environment: this Spark, this Python, loopback."""
+    """Returns the JVM's environment: this Spark, this Python, loopback."""
     # What a PySpark driver has set for its own JVM does not hold for this one.
     dropped = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
     result = {key: value for key, value in os.environ.items() if key not in dropped}

@@ -52,7 +52,7 @@ _STATEMENTS = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own options."""
+    """Adds its own options."""
     parser.add_argument("--show", action="store_true", help="only print where the cache is, and what it holds")
 
 
@@ -96,7 +96,7 @@ def _say(text: str, options: Options) -> None:
 
 
 def _write(data: Path, archive: Path, options: Options) -> str | None:
-    """A session that does a bit of everything, in a JVM that writes the archive at its end. Why it wrote none; None: it did."""
+    """Runs a session that does a bit of everything, in a JVM that writes the archive as it ends. Returns why it wrote none, or None."""
     from pyspark import SparkContext
 
     from streamql.extension import class_data

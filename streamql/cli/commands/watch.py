@@ -47,7 +47,7 @@ exit codes:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own options."""
+    """Adds its own options."""
     parser.epilog = EPILOG
     add = parser.add_argument
     names_arguments(parser, "watch")
@@ -95,7 +95,7 @@ def _is_main() -> bool:
 
 
 def _screen(options: Options) -> tuple[AbstractContextManager[object], Callable[[Overview], None]]:
-    """What to keep open while watching, and what shows an update."""
+    """Returns what to keep open while watching, and what shows an update."""
     every: float = options.arguments.every
     if options.output != "table":
         return nullcontext(), _records(options)

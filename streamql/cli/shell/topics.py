@@ -314,12 +314,12 @@ _KEYS = (
 
 
 def names() -> list[str]:
-    """What \\help takes."""
+    """Returns what \\help takes."""
     return [topic.name for topic in TOPICS]
 
 
 def find(argument: str) -> str:
-    """The text of a topic. Raises CommandError, with the nearest there is."""
+    """Returns the text of a topic. Raises CommandError, with the nearest there is."""
     wanted = " ".join(argument.rstrip(";").upper().split())
     known = {name.upper(): topic for topic in TOPICS for name in (*topic.also, topic.name)}
     topic = known.get(wanted) or next((t for name, t in known.items() if wanted and name.startswith(wanted)), None)

@@ -24,7 +24,7 @@ class Text(NamedTuple):
 
 
 def read(inputs: Iterable[Input]) -> list[Text]:
-    """The text of each input. Raises UsageError for a file that cannot be read or is no UTF-8."""
+    """Returns the text of each input. Raises UsageError for a file that cannot be read or is no UTF-8."""
     return [_text(source) for source in inputs]
 
 

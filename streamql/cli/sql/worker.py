@@ -33,16 +33,16 @@ class Task(Generic[T]):
             self._done.set()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it is done after at most so many seconds."""
+        """Returns whether it is done after at most so many seconds."""
         return self._done.wait(seconds)
 
     @property
     def is_done(self) -> bool:
-        """Whether it has ended, well or not."""
+        """Returns whether it has ended, well or not."""
         return self._done.is_set()
 
     def result(self) -> T:
-        """What it gave; raises what it raised."""
+        """Returns what it gave; raises what it raised."""
         self._done.wait()
         if self._error is not None:
             raise self._error
