@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _PARAGRAPH = re.compile(r"\n\s*\n|\n\s*(?=[-*|] )|\n {2,}(?=\S)| {3,}(?=\S)")
-_SENTENCE = re.compile(r"(?<=[.!?])[)\"']?\s+|(?<=[:;])\s+")
+_SENTENCE = re.compile(r"(?<=[.!?])[)*\"']*\s+|(?<=[:;])\s+")
 _CODE = re.compile(r"`[^`]*`")
 _SCALA_COMMENT = re.compile(r"/\*\*?(?P<block>.*?)\*/|(?P<lines>(?:^[ \t]*//[^\n]*\n)+)", re.DOTALL | re.MULTILINE)
+_NOT_PROSE = re.compile(r"^```.*?^```|<!--.*?-->|^(?:\||#|    |\t)[^\n]*", re.DOTALL | re.MULTILINE)
+"""What of a page has no sentences: code, comments, rows of tables, headings."""
 _SPOKEN = frozenset(
     ("StreamqlError", "error", "refused", "CommandError", "Topic", "Setting", "Command", "add", "add_argument")
 )
@@ -42,6 +44,8 @@ def sentences(name: str, text: str) -> Iterator[Sentence]:
         found = _of_scala(text)
     elif name.endswith(".slt"):
         found = _comments(text, "-- ")
+    elif name.endswith(".md"):
+        found = _of_markdown(text)
     elif name.endswith("errors.json"):
         found = _of_errors(text)
     for line, prose in found:
@@ -106,6 +110,16 @@ def _of_scala(text: str) -> Iterator[tuple[int, str]]:
     for match in _SCALA_COMMENT.finditer(text):
         comment = re.sub(r"^[ \t]*(\*|//) ?", "", match["block"] or match["lines"], flags=re.MULTILINE)
         yield text.count("\n", 0, match.start()) + 1, comment
+
+
+def _of_markdown(text: str) -> Iterator[tuple[int, str]]:
+    """Yields the paragraphs and the items of lists, each with its line."""
+    blank = _NOT_PROSE.sub(lambda match: "\n" * match[0].count("\n"), text)
+    for match in re.finditer(r"(?:^(?!\s*$)[^\n]*\n?)+", blank, re.MULTILINE):
+        line = blank.count("\n", 0, match.start()) + 1
+        for item in re.split(r"^\s*(?:[-*>]|\d+\.) +", match[0], flags=re.MULTILINE):
+            yield line, item
+            line += item.count("\n")
 
 
 def _of_errors(text: str) -> Iterator[tuple[int, str]]:

@@ -32,7 +32,8 @@ REGISTRY_HOST = re.compile(
 
 RETIRED = re.compile(
     r"\b(?:glances?|mend(?:s|ed|ing)?|judges?|lost_sight(?:_of)?|tell_of|tells? of|g(?:one|oes|oing|o) on with|known again|owed|gives? way"
-    r"|way[ _]out|portions?|kinds|UNDECIDED|UNFINISHED|decides?|decided|somebody|nobody|whoever|anybody|a person|any more)\b"
+    r"|way[ _]out|portions?|kinds|UNDECIDED|UNFINISHED|decides?|decided|somebody|nobody|whoever|anybody|everybody"
+    r"|a person|any more|conclude[sd]?|settle[sd]?|in sight)\b"
 )
 """What CONTRIBUTING.md names other words for."""
 
@@ -46,6 +47,8 @@ INVERTED = re.compile(
 NO_VERB = re.compile(r"(?:The|An?|Whether|What|How|Where|Why|Which|Who|When|All|Its|Those|Every|Some|One)\b(?!')")
 """What the docstring of a function does not begin with: Returns the …, Returns whether …, Yields … stand for these."""
 SENTENCE_WORDS_MAX = 25
+PLAIN = ("streamql/", "sql/", "setup.py")
+"""Where sentences are short and not inverted. Not held yet: README.md, ARCHITECTURE.md, CONTRIBUTING.md, docs/."""
 
 
 def kept_files() -> list[Path]:
@@ -105,7 +108,7 @@ def test_no_retired_words() -> None:
 
 def test_prose_is_plain() -> None:
     """Readers stumble over inversions (*is no table*), and over vague conditions (*also where*)."""
-    wrong = [line for line in lines_matching(INVERTED) if line.startswith(("streamql/", "sql/"))]
+    wrong = [line for line in lines_matching(INVERTED) if line.startswith(PLAIN)]
     assert wrong == []
 
 
@@ -113,7 +116,7 @@ def test_sentences_are_short() -> None:
     wrong = [
         f"{name}:{sentence.line}: {sentence.word_count} words: {sentence.text}"
         for name, text in texts()
-        if name.startswith(("streamql/", "sql/", "setup.py"))
+        if name.startswith(PLAIN)
         for sentence in sentences(name, text)
         if sentence.word_count > SENTENCE_WORDS_MAX
     ]

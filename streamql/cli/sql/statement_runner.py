@@ -43,7 +43,7 @@ class Failure:
 class Runner:
     """Statements in a session, which one thread uses for statements, and another one for progress and cancelling.
 
-    `keeps_ctrl_c`: while it says so, Ctrl-C is someone else's: a pager's.
+    `keeps_ctrl_c`: while it says so, Ctrl-C is a pager's.
     """
 
     def __init__(
