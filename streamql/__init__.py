@@ -35,7 +35,7 @@ def __getattr__(name: str) -> object:
 
 
 def session(data: str | Path = "streamql-data", conf: dict[str, str] | None = None) -> SparkSession:
-    """An embedded Spark session whose tables, streams and metastore live in the directory `data`.
+    """Returns an embedded Spark session whose tables, streams and metastore live in the directory `data`.
 
     Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED.
     """
@@ -52,7 +52,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
 
 
 def conf_lines(connectors: str = "") -> dict[str, str]:
-    """The Spark settings that a session made elsewhere needs. `connectors`: names of optional parts, with commas between."""
+    """Returns the Spark settings that a session made elsewhere needs. `connectors`: names of optional parts, with commas between."""
     from streamql.extension.settings import conf_lines as lines
 
     return lines(connectors)
@@ -72,7 +72,7 @@ def sql(
 
 
 def transaction(spark: SparkSession | None = None) -> AbstractContextManager[SparkSession]:
-    """A transaction block as a `with` statement: BEGIN TRANSACTION, then COMMIT, or ROLLBACK where the body raises.
+    """Returns a transaction block as a `with` statement: BEGIN TRANSACTION, then COMMIT, or ROLLBACK where the body raises.
 
     The DML statements of the body see one pinned interval of each stream they read, and the offsets move once, at the end. Where some
     had committed before the body raised, nothing takes them back: the transaction stays partially committed (a note on the exception

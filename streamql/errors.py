@@ -27,7 +27,7 @@ SPARK_WRAPPERS = ("[TASK_WRITE_FAILED]", "Job aborted", "Exception thrown in awa
 
 
 def counted(number: int, what: str) -> str:
-    """A number and what it counts: 1 row, 2 rows."""
+    """Returns a number and what it counts: 1 row, 2 rows."""
     return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
@@ -60,7 +60,7 @@ class StreamqlError(Exception):
 
     @property
     def sqlstate(self) -> str:
-        """The SQLSTATE that front ends show."""
+        """Returns the SQLSTATE that front ends show."""
         return ERROR_CLASSES[self.code].sqlstate
 
     def __str__(self) -> str:

@@ -45,7 +45,7 @@ class Parts:
 
     @staticmethod
     def of(numbers: Mapping[str, int]) -> Parts:
-        """The position that has these numbers by part."""
+        """Returns the position that has these numbers by part."""
         return Parts(tuple(sorted(numbers.items())))
 
     def __post_init__(self) -> None:
@@ -63,7 +63,8 @@ Position = int | Parts
 
 
 def is_ordered(after: Position, through: Position) -> bool:
-    """Whether a position is not later than another one of the same source: no part of it is, and no part is missing from the later one."""
+    """Returns whether a position is not later than another one of the same source: no part of it is, and no part is missing from the later
+    one."""
     if isinstance(after, int) and isinstance(through, int):
         return -1 <= after <= through
     if isinstance(after, Parts) and isinstance(through, Parts):
@@ -73,27 +74,27 @@ def is_ordered(after: Position, through: Position) -> bool:
 
 
 def version_or_none(position: Position) -> int | None:
-    """The position as a version of a Delta table; None if it has parts."""
+    """Returns the position as a version of a Delta table; None if it has parts."""
     return position if isinstance(position, int) else None
 
 
 def parts_or_none(position: Position) -> str | None:
-    """The position of a source of several parts as text, JSON; None if it is a version."""
+    """Returns the position of a source of several parts as text, JSON; None if it is a version."""
     return None if isinstance(position, int) else str(position)
 
 
 def offset_clause(position: Position) -> str:
-    """A position as ALTER STREAM … SET OFFSET takes it."""
+    """Returns a position as ALTER STREAM … SET OFFSET takes it."""
     return f"VERSION {position}" if isinstance(position, int) else f"'{position}'"
 
 
 def shown_position(position: Position) -> str:
-    """A position as messages name it."""
+    """Returns a position as messages name it."""
     return f"version {position}" if isinstance(position, int) else f"offsets {position}"
 
 
 def offset_form(position: Position) -> str:
-    """How ALTER STREAM … SET OFFSET takes positions like this one, for hints."""
+    """Returns how ALTER STREAM … SET OFFSET takes positions like this one, for hints."""
     return "VERSION n" if isinstance(position, int) else "'{\"partition\": offset}'"
 
 
@@ -129,7 +130,7 @@ class Interval:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing can be in it: it has no commit and no initial rows. A part that `after` lacks counts from 0."""
+        """Returns whether nothing can be in it: it has no commit and no initial rows. A part that `after` lacks counts from 0."""
         if self.initial:
             return False
         if isinstance(self.after, Parts) and isinstance(self.through, Parts):
@@ -139,12 +140,12 @@ class Interval:
 
     @property
     def versions(self) -> Versions:
-        """The interval of a source that is one Delta table. Raises TypeError for another source's."""
+        """Returns the interval of a source that is one Delta table. Raises TypeError for another source's."""
         return Versions(version_of(self.after), version_of(self.through), self.initial)
 
 
 def version_of(position: Position) -> int:
-    """The position as a version of a Delta table. Raises TypeError if it has parts."""
+    """Returns the position as a version of a Delta table. Raises TypeError if it has parts."""
     if not isinstance(position, int):
         raise TypeError(f"not a version of a table: {position}")
     return position
@@ -155,19 +156,19 @@ class SourceRef(Protocol):
 
     @property
     def type_name(self) -> str:
-        """The name of its type in `sources.registry`."""
+        """Returns the name of its type in `sources.registry`."""
 
     @property
     def name(self) -> Name:
-        """Its name when it was last seen."""
+        """Returns its name when it was last seen."""
 
     @property
     def identity(self) -> str:
-        """What stays the same for as long as it is the same source, whatever its name is."""
+        """Returns what stays the same for as long as it is the same source, whatever its name is."""
 
     @property
     def path(self) -> str:
-        """Where its files are; empty: it has no files of its own."""
+        """Returns where its files are; empty: it has no files of its own."""
 
     def to_json(self) -> dict[str, Any]:
         """Returns what its type reads back."""
@@ -180,8 +181,8 @@ class SourceRef(Protocol):
 class TableSource:
     """A Delta table as a stream refers to it: by Delta's table id; path and name are where it was last seen.
 
-    `seen`: its newest version by then, and the in-commit time of that in milliseconds, by which its history is known from that of a copy,
-    which has the same id; None where commits do not tell.
+    `seen`: its newest version by then, and the in-commit time of that in milliseconds. A copy has the same id, but another time there.
+    None: the commits have no such times.
     """
 
     name: Name
@@ -191,7 +192,7 @@ class TableSource:
 
     @property
     def type_name(self) -> str:
-        """The name of its type in `sources.registry`."""
+        """Returns the name of its type in `sources.registry`."""
         return "table"
 
     @property

@@ -11,12 +11,12 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def quote(part: str) -> str:
-    """One part of a name as Spark SQL takes it, quoted always: a ` inside is doubled."""
+    """Returns one part of a name as Spark SQL takes it, quoted always: a ` inside is doubled."""
     return "`" + part.replace("`", "``") + "`"
 
 
 def quote_if_needed(part: str) -> str:
-    """One part of a name for display: quoted only where it must be."""
+    """Returns one part of a name for display: quoted only where it must be."""
     return part if _PLAIN.match(part) else quote(part)
 
 
@@ -33,7 +33,7 @@ class Name:
 
     @classmethod
     def of(cls, parts: Sequence[Any]) -> Name:
-        """The name that has these parts. Raises ValueError if they are not three texts."""
+        """Returns the name that has these parts. Raises ValueError if they are not three texts."""
         if len(parts) != 3 or not all(isinstance(part, str) for part in parts):
             raise ValueError(f"not a name: {parts!r}")
         return cls(*map(str, parts))
@@ -45,12 +45,12 @@ class Name:
 
     @property
     def key(self) -> str:
-        """What two spellings of one name share."""
+        """Returns what two spellings of one name share."""
         return "\x1f".join((self.catalog.lower(), self.schema.lower(), self.object.lower()))
 
     @property
     def sql(self) -> str:
-        """All three parts, quoted, for use in SQL text."""
+        """Returns all three parts, quoted, for use in SQL text."""
         return ".".join(quote(p) for p in (self.catalog, self.schema, self.object))
 
     def __str__(self) -> str:

@@ -27,7 +27,7 @@ PINNED_MAX = 4096
 
 
 def visible_columns(changes: DataFrame) -> int:
-    """How many of a change set's columns SELECT * shows: the hidden ones are its last."""
+    """Returns how many of a change set's columns SELECT * shows: the hidden ones are its last."""
     return len(changes.columns) - len(HIDDEN_COLUMNS)
 
 
@@ -55,7 +55,7 @@ class StreamReading:
 
     @property
     def token(self) -> str:
-        """What the node in the plan says of itself: JSON of the stream, its interval, and where its source is now."""
+        """Returns what the node in the plan says of itself: JSON of the stream, its interval, and where its source is now."""
         more = {} if self.details is None else {"details": self.details}
         if self.form is not ReadForm.CHANGES:
             more["form"] = self.form.value
@@ -63,7 +63,7 @@ class StreamReading:
 
     @property
     def visible(self) -> int:
-        """How many of the frame's columns SELECT * shows."""
+        """Returns how many of the frame's columns SELECT * shows."""
         return visible_columns(self.frame) if self.form is ReadForm.CHANGES else len(self.frame.columns) - 1
 
 
@@ -93,7 +93,7 @@ class ImageReading:
 
     @property
     def token(self) -> str:
-        """What the node in the plan says of itself: as that of a read of the stream, with the form and the table."""
+        """Returns what the node in the plan says of itself: as that of a read of the stream, with the form and the table."""
         common = _token_of(self.state, self.interval, self.source, None)
         return json.dumps({**common, "form": self.form.value, "table": self.table_id})
 
@@ -114,7 +114,7 @@ class Token:
 
 
 def read_token(text: str) -> Token:
-    """The stream and interval that a node of the plan stands for."""
+    """Returns the stream and interval that a node of the plan stands for."""
     t = json.loads(text)
     interval = read_interval((t["after"], t["through"], t["initial"]))
     return Token(
@@ -149,8 +149,8 @@ class PinnedIntervals:
         self._pinned: OrderedDict[tuple[str, str], Pin] = OrderedDict()
 
     def get(self, scope: str, uuid: str, batch_of: str | None = None) -> Pin | None:
-        """What the scope has read of a stream; None: nothing. `batch_of`: the statement that reads a batch of the stream, which may be
-        smaller than what its own AT and END (STREAM => …) have pinned; None: the read takes what is pinned."""
+        """Returns what the scope has read of a stream; None: nothing. `batch_of`: the statement that reads a batch of the stream, which may
+        be smaller than what its own AT and END (STREAM => …) have pinned; None: the read takes what is pinned."""
         with self._lock:
             pin = self._pinned.get((scope, uuid))
         return None if pin is not None and pin.follows and pin.statement == batch_of else pin
@@ -193,7 +193,7 @@ def read_stream(
     rows_max: int | None = None,
     form: ReadForm = ReadForm.CHANGES,
 ) -> StreamReading:
-    """A stream's change set, for an interval or for what there is now. Raises what reading it raises, before any job.
+    """Returns a stream's change set, for an interval or for what there is now. Raises what reading it raises, before any job.
 
     `form` RECORDS: the 6-tuples of its commits instead, and a hidden change type by which consumed rows are counted.
     """
@@ -216,7 +216,8 @@ _CHANGE_TYPE = constants("columns")["changeType"]
 
 
 def _tuples(spark: SparkSession, state: StreamState, source: OpenSource, interval: Interval) -> DataFrame:
-    """The 6-tuples of a stream's interval. Raises UNSUPPORTED_SOURCE if the stream shows something else than the commits of a table."""
+    """Returns the 6-tuples of a stream's interval. Raises UNSUPPORTED_SOURCE if the stream shows something else than the commits of a
+    table."""
     if not isinstance(source, OpenTable) or state.stream.mode is not StreamMode.STANDARD or interval.initial:
         shown = "its table's rows first" if interval.initial else "other changes"
         raise StreamqlError(
@@ -237,7 +238,7 @@ def read_image(
     pinned: Interval | None = None,
     shown_as: Interval | None = None,
 ) -> ImageReading:
-    """A table of a stream's source as of the begin or the end of an interval, or of what there is now. Lazy.
+    """Returns a table of a stream's source as of the begin or the end of an interval, or of what there is now. Lazy.
 
     `shown_as`: an interval in whose columns the rows are shown if it has a later version of the table. Raises INCOMPATIBLE_SCHEMA_CHANGE,
     and what reading the stream raises.
@@ -262,8 +263,8 @@ def _version_of(source: SourceRef, interval: Interval, form: ReadForm, table_id:
 
 
 def has_data(spark: SparkSession, state: StreamState) -> bool:
-    """Whether there is something to consume, by the log alone: never False wrongly. True as well for a stream whose consumption has not
-    ended, since the next consumer resumes it, and for an interval without rows that would go stale unless it is consumed."""
+    """Returns whether there is something to consume, by the log alone: never False wrongly. True as well for a stream whose consumption has
+    not ended, since the next consumer resumes it. True for an interval without rows, if it would go stale unless it is consumed."""
     source = open_source(spark, state.stream.source)
     return is_due(state, source, interval_now(spark, state, source))
 

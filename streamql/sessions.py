@@ -47,11 +47,11 @@ _embedded: _Embedded | None = None
 
 
 def session(data: str | os.PathLike[str] = DATA_DEFAULT, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """The embedded session over the data directory `data`, made if it is not there: tables, views and streams in it persist.
+    """Returns the embedded session over the data directory `data`, made if it is not there: tables, views and streams in it persist.
 
     `conf` overrides any setting. A second call for the same directory gives the same session; other processes may use the directory
-    at the same time. Raises INVALID_ARGUMENT if this process has a session over another directory or of another make, for an unknown
-    connector, and for the address of an object store; JAVA_NOT_FOUND, JAR_BUILD_FAILED.
+    at the same time. Raises INVALID_ARGUMENT if this process has a session over another directory, or one that streamql did not make; also
+    for an unknown connector, and for the address of an object store. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED.
     """
     global _embedded
     directory = metastore.data_directory(data).expanduser().resolve()
@@ -118,7 +118,7 @@ def _start(data: Path, overrides: Mapping[str, str]) -> SparkSession:
 
 
 def embedded_conf(data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
-    """Every setting of the embedded session over `data`, an absolute path; `overrides` go before them. Warns if `overrides` name a
+    """Returns every setting of the embedded session over `data`, an absolute path; `overrides` go before them. Warns if `overrides` name a
     cluster whose executors cannot see the warehouse."""
     java()
     given = {key: str(value) for key, value in overrides.items()}
@@ -231,7 +231,7 @@ _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 
 def _running_gateway() -> JavaGateway | None:
-    """The gateway to this process's JVM; None: there is no JVM yet."""
+    """Returns the gateway to this process's JVM; None: there is no JVM yet."""
     if SparkContext._gateway is None and _SUBMITTED in os.environ:
         SparkContext._ensure_initialized()  # it attaches, as the first session would
     return SparkContext._gateway

@@ -108,17 +108,17 @@ _DURATION = re.compile(
 
 
 def text(spark: SparkSession, setting: Setting) -> str:
-    """The value that is in force; empty where there is none."""
+    """Returns the value that is in force; empty if there is none."""
     return spark.conf.get(setting.key, setting.default) or setting.default or ""
 
 
 def is_on(spark: SparkSession, setting: Setting) -> bool:
-    """Whether a switch is on: all but false is."""
+    """Returns whether a switch is on: all but false is."""
     return text(spark, setting).strip().lower() != "false"
 
 
 def seconds(spark: SparkSession, setting: Setting) -> float:
-    """A duration such as 500ms, 90s, 2min, 14 days. Raises INVALID_ARGUMENT."""
+    """Returns a duration such as 500ms, 90s, 2min, 14 days. Raises INVALID_ARGUMENT."""
     given = text(spark, setting)
     found = duration(given, needs_unit=setting.needs_unit)
     if found is None:

@@ -10,7 +10,7 @@ DAY_MS = 24 * HOUR_MS
 
 
 def now_ms() -> int:
-    """The time, in milliseconds since 1970."""
+    """Returns the time, in milliseconds since 1970."""
     return int(time.time() * 1000)
 
 
@@ -20,7 +20,7 @@ def now_us() -> int:
 
 
 def duration(ms: int) -> str:
-    """A whole duration for display, in its largest whole unit: `10 minutes`."""
+    """Returns a whole duration for display, in its largest whole unit: `10 minutes`."""
     for unit, size in (("day", DAY_MS), ("hour", HOUR_MS), ("minute", 60_000), ("second", 1000)):
         if ms % size == 0:
             return f"{ms // size} {unit}{'' if ms == size else 's'}"
@@ -31,7 +31,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def iso(time_ms: int) -> str:
-    """A time in milliseconds since 1970 for display, in UTC."""
+    """Returns a time in milliseconds since 1970 for display, in UTC."""
     try:
         text = (_EPOCH + timedelta(milliseconds=time_ms)).isoformat(sep=" ", timespec="milliseconds")
     except OverflowError:  # Spark's times reach farther than Python's

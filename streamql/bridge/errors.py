@@ -11,7 +11,7 @@ _HEAD = re.compile(r"\[([A-Z_]+)\] (.*?)(?: \(line (\d+), column (\d+)\))?(?:\nH
 
 
 def as_streamql_error(e: BaseException) -> StreamqlError | None:
-    """The error of ours that Spark's exception carries across the JVM; None: it is Spark's own."""
+    """Returns the error of ours that Spark's exception carries across the JVM; None: it is Spark's own."""
     code = getattr(e, "getCondition", lambda: None)()
     if code not in ERROR_CLASSES:
         return None

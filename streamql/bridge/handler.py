@@ -92,7 +92,7 @@ class Handler:
 
     @guarded
     def plan(self, jsession: JavaObject, delegate: JavaObject, sql: str) -> JavaObject:
-        """One of our statements as a command, or one with pieces of its text spliced; None: it is Spark's as it is."""
+        """Plans one of our statements as a command, or one with pieces of its text spliced; None: it is Spark's as it is."""
         statement = dialect.parse(sql)
         plans = scala(self._spark).Plans
         if statement is not None:
@@ -129,13 +129,14 @@ class Handler:
 
     @guarded
     def bind(self, sql: str, names: JavaObject, literals: JavaObject) -> str:
-        """The statement with its parameters replaced by literals: of those names, or in their order where there are no names."""
+        """Returns the statement with its parameters replaced by literals: of those names, or in their order if there are no names."""
         values = list(literals)
         return dialect.bind(sql, dict(zip(names, values, strict=True)) if len(names) else values)
 
     @guarded
     def rejected(self, jsession: JavaObject, delegate: JavaObject, sql: str) -> JavaObject:
-        """What Spark's parser rejected: rewritten, or explained if it resembles a statement of streamql; None: Spark's command stands."""
+        """Returns what Spark's parser rejected: rewritten, or explained if it resembles a statement of streamql; None: Spark's command
+        stands."""
         spark = self._session(jsession)
         rewritten = dialect.rewrite_rejected(sql, lambda parts: _columns(spark, parts))
         if rewritten is not None:
@@ -147,7 +148,7 @@ class Handler:
 
     @guarded
     def resolve(self, jsession: JavaObject, name: Sequence[str], request: str, pin: str) -> JavaObject:
-        """The node that stands for a stream's change set; None: no stream has the name."""
+        """Returns the node that stands for a stream's change set; None: no stream has the name."""
         spark = self._session(jsession)
         asked = json.loads(request)
         with transactions.pending_on_failure(spark, asked.get("writer")):
@@ -184,8 +185,8 @@ class Handler:
         return scala(spark).Plans.streamRead(analyzed(reading.frame), reading.token, reading.visible)
 
     def _seen(self, spark: SparkSession, state: StreamState, pin: str, batch_of: str | None = None) -> Interval | None:
-        """The interval of a stream that the statement, or its transaction, has read; None: none. `batch_of`: as `PinnedIntervals.get` has
-        it."""
+        """Returns the interval of a stream that the statement, or its transaction, has read; None: none. `batch_of`: as
+        `PinnedIntervals.get` has it."""
         block = transactions.current(spark)
         in_block = None if block is None else block.interval(state, batch_of)
         if in_block is not None:
@@ -203,7 +204,7 @@ class Handler:
 
     @guarded
     def asOf(self, jsession: JavaObject, arguments: Sequence[Any], request: str, pin: str) -> JavaObject:  # noqa: N802 (the trait's name)
-        """The node that stands for a table at a point, or at the begin or end of what the statement sees of a stream."""
+        """Returns the node that stands for a table at a point, or at the begin or end of what the statement sees of a stream."""
         spark = self._session(jsession)
         context = json.loads(request)
         with transactions.pending_on_failure(spark, context.get("writer")):
@@ -219,7 +220,8 @@ class Handler:
 
     @guarded
     def follow(self, jsession: JavaObject, token: str, pin: str) -> JavaObject:
-        """The node for a table that is read at a stream of which the statement sees another interval by now; None: it sees the same."""
+        """Returns the node for a table that is read at a stream of which the statement sees another interval by now; None: it sees the
+        same."""
         spark = self._session(jsession)
         old = read_token(token)
         state = catalog_of(spark).by_uuid(spark, old.uuid)
@@ -255,7 +257,7 @@ class Handler:
         return analyzed(frame if name == _FUNCTIONS["backlog"] else frame.select("has_data"))
 
     def _records(self, spark: SparkSession, arguments: Sequence[Any], pin: str) -> JavaObject:
-        """The node for the 6-tuples of a stream, which moves it, or of a table."""
+        """Returns the node for the 6-tuples of a stream, which moves it, or of a table."""
         state = stream_named(spark, arguments)
         if state is None:
             records = records_relation(spark, arguments)
@@ -296,7 +298,7 @@ class Handler:
 
     @guarded
     def hint(self, jsession: JavaObject, error: str, name: Sequence[str], known: Sequence[str]) -> str | None:
-        """What to type in place of what Spark refuses; None: nothing to say."""
+        """Returns what to type in place of what Spark refuses; None: nothing to say."""
         return hint_for(self._session(jsession), error, list(name), list(known))
 
     @guarded
@@ -321,11 +323,11 @@ class Handler:
     # -- helpers
 
     def _session(self, jsession: JavaObject) -> SparkSession:
-        """A Python session over the JVM session that the statement runs in."""
+        """Returns a Python session over the JVM session that the statement runs in."""
         return SparkSession(self._context, jsession)
 
     def java_exception(self, e: Exception) -> JavaObject:
-        """The exception that the JVM shall throw: Spark's own as it came, ours under its code."""
+        """Returns the exception that the JVM shall throw: Spark's own as it came, ours under its code."""
         if isinstance(e, Py4JJavaError):
             return e.java_exception
         origin = getattr(e, "_origin", None)
@@ -342,7 +344,7 @@ class Handler:
 
 
 def _columns(spark: SparkSession, parts: NameParts) -> Sequence[str]:
-    """The columns of a table, for a statement that left them out; none where it does not exist: Spark will say so."""
+    """Returns the columns of a table, for a statement that left them out; none where it does not exist: Spark will say so."""
     try:
         return look_up(spark, qualify(spark, parts)).columns
     except StreamqlError:
@@ -372,7 +374,7 @@ def install(spark: SparkSession) -> None:
 
 
 def answering(spark: SparkSession) -> Handler:
-    """A handler in this process that the session's JVM can call."""
+    """Returns a handler in this process that the session's JVM can call."""
     from pyspark.java_gateway import ensure_callback_server_started
 
     gateway = spark.sparkContext._gateway

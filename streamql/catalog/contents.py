@@ -56,7 +56,7 @@ class Contents:
             self._unreadable[uuid] = e
 
     def find(self, name: Name) -> StreamState | None:
-        """The stream of a name. Raises CATALOG_UNREADABLE where its entry cannot be read, or the name is another stream's."""
+        """Returns the stream of a name. Raises CATALOG_UNREADABLE where its entry cannot be read, or the name is another stream's."""
         uuid = self._names.get(name.key)
         state = None if uuid is None else self.get(uuid)
         if state is not None and state.name.key != name.key:
@@ -68,29 +68,29 @@ class Contents:
         return state
 
     def shown(self) -> list[StreamState]:
-        """The streams that can be read, by name; not those of refreshes."""
+        """Returns the streams that can be read, by name; not those of refreshes."""
         shown = (s for s in self.streams.values() if s.stream.source.type_name != HIDDEN_TYPE)
         return sorted(shown, key=lambda s: s.name)
 
     def find_definition(self, name: Name) -> Definition | None:
-        """The connection or external table of a name. Raises CATALOG_UNREADABLE where its entry cannot be read."""
+        """Returns the connection or external table of a name. Raises CATALOG_UNREADABLE where its entry cannot be read."""
         uuid = self._names.get(name.key)
         if uuid is not None and uuid in self._unreadable:
             raise self._told(uuid)
         return None if uuid is None else self.definitions.get(uuid)
 
     def entry(self, uuid: str) -> Entry | None:
-        """What an id stands for, as far as it can be read."""
+        """Returns what an id stands for, as far as it can be read."""
         return self.streams.get(uuid) or self.definitions.get(uuid)
 
     def get(self, uuid: str) -> StreamState | None:
-        """A stream by its id. Raises CATALOG_UNREADABLE where its entry cannot be read."""
+        """Returns a stream by its id. Raises CATALOG_UNREADABLE where its entry cannot be read."""
         if uuid in self._unreadable:
             raise self._told(uuid)
         return self.streams.get(uuid)
 
     def unreadable(self) -> list[StreamqlError]:
-        """Why entries of streams cannot be read, each with what to do."""
+        """Returns why entries of streams cannot be read, each with what to do."""
         return [self._told(uuid) for uuid in self._unreadable]
 
     def _told(self, uuid: str) -> StreamqlError:
@@ -105,7 +105,7 @@ class Contents:
         )
 
     def contradictions(self) -> list[str]:
-        """What does not fit together; nothing, unless others than streamql wrote it."""
+        """Returns what does not fit together; nothing, unless others than streamql wrote it."""
         streams, names = self.streams, self._names
         known = streams.keys() | self.definitions.keys() | self._unreadable.keys()
         lost = [f"the name {_shown(key)} stands for no stream" for key, uuid in names.items() if uuid not in known]
@@ -118,8 +118,8 @@ class Contents:
         return lost + [f"stream {s.name} ({s.stream.uuid}) cannot be found by its name" for s in nameless]
 
     def without(self, name: Name) -> dict[str, str | None]:
-        """The change that takes a name away, with the entry that it stands for, where that is damaged and none of a newer streamql; nothing
-        where the name stands for a stream that is."""
+        """Returns the change that takes a name away, with the entry that it stands for, where that is damaged and none of a newer streamql;
+        nothing where the name stands for a stream that is."""
         uuid = self._names.get(name.key)
         if uuid is None:
             return {}
@@ -168,5 +168,5 @@ class Contents:
 
 
 def _shown(key: str) -> str:
-    """The name of a key, for display."""
+    """Returns the name of a key, for display."""
     return str(Name(*key.split("\x1f")))

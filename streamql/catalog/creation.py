@@ -11,7 +11,7 @@ from streamql.names import quote
 
 
 def create(spark: SparkSession, schema: str, path: str | None) -> None:
-    """All that is not there yet; `path`: of a catalog that is shared by it. Raises Spark's own errors, also if two do so at once."""
+    """Makes all that is not there yet; `path`: of a catalog that is shared by it. Raises Spark's own errors, also if two do so at once."""
     own = neutral_clone(spark)
     _create_schema(own, schema)
     own.sql(tables.create_events(schema, path))
@@ -19,7 +19,7 @@ def create(spark: SparkSession, schema: str, path: str | None) -> None:
 
 
 def create_views(spark: SparkSession, schema: str, path: str | None, *, replace: bool = False) -> None:
-    """The views alone, in the session's metastore: those that are missing or outdated. `replace`: all of them."""
+    """Makes the views alone, in the session's metastore: those that are missing or outdated. `replace`: all of them."""
     own = neutral_clone(spark)
     _create_schema(own, schema)
     _create_views(own, schema, path, replace)
@@ -35,14 +35,14 @@ def replace_outdated_views(spark: SparkSession, schema: str, path: str | None) -
 
 
 def lacks_views(spark: SparkSession, schema: str, path: str | None) -> bool:
-    """Whether one of the views is missing from the session's metastore, or is that of an earlier streamql."""
+    """Returns whether one of the views is missing from the session's metastore, or is that of an earlier streamql."""
     if not schema_exists(spark, "spark_catalog", schema):
         return True
     return bool(_wanting(spark, schema, path))
 
 
 def _wanting(spark: SparkSession, schema: str, path: str | None) -> dict[str, bool]:
-    """The views to make, and whether there is an outdated one. A view over the events of another catalog is left as it is."""
+    """Returns the views to make, and whether there is an outdated one. A view over the events of another catalog is left as it is."""
     events, wanting = tables.events_name(schema, path), {}
     for view, (_, query) in tables.views(schema, path, _optional_columns(spark, schema, path)).items():
         text = view_text(spark, schema, view)
@@ -52,7 +52,7 @@ def _wanting(spark: SparkSession, schema: str, path: str | None) -> dict[str, bo
 
 
 def _optional_columns(spark: SparkSession, schema: str, path: str | None) -> frozenset[str]:
-    """Which optional columns the table of events has. A catalog of an earlier streamql lacks some."""
+    """Returns which optional columns the table of events has. A catalog of an earlier streamql lacks some."""
     there = spark.table(tables.events_name(schema, path)).columns
     return frozenset(name for name, _ in tables.OPTIONAL_COLUMNS if name in there)
 

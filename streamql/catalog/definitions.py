@@ -19,12 +19,12 @@ _TYPE = "entry"
 
 
 def uuid_of(entry: Entry) -> str:
-    """The id of an entry."""
+    """Returns the id of an entry."""
     return entry.uuid if isinstance(entry, Definition) else entry.stream.uuid
 
 
 def encode(entry: Entry) -> str:
-    """The JSON form."""
+    """Returns the JSON form."""
     if isinstance(entry, StreamState):
         return encode_stream(entry)
     return json.dumps(
@@ -47,7 +47,7 @@ def encode(entry: Entry) -> str:
 
 
 def decode(text: str) -> Entry:
-    """The entry that a JSON form holds. Raises CATALOG_UNREADABLE if streamql has not written it, or a newer streamql has."""
+    """Returns the entry that a JSON form holds. Raises CATALOG_UNREADABLE if streamql has not written it, or a newer streamql has."""
     return decoded(text, _read_definition)
 
 

@@ -87,7 +87,7 @@ def _changes(statement: ClaimedStatement, uuid: str) -> str | None:
 
 
 def _positions(interval: Interval) -> str | None:
-    """Where an interval of several parts begins and ends, as JSON; None for versions of a table."""
+    """Returns where an interval of several parts begins and ends, as JSON; None for versions of a table."""
     if isinstance(interval.through, int):
         return None
     return json.dumps([position_json(interval.after), position_json(interval.through)], sort_keys=True)

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 
 def user_of(spark: SparkSession) -> str:
-    """Who the session runs as."""
+    """Returns who the session runs as."""
     return str(spark.sparkContext.sparkUser())
 
 

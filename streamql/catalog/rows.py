@@ -45,7 +45,7 @@ def sources_of_dropped(events: DataFrame) -> set[tuple[str, str]]:
 
 
 def targets_of_consumptions(events: DataFrame) -> dict[str, str]:
-    """The names of the tables that consumptions have written, by path."""
+    """Returns the names of the tables that consumptions have written, by path."""
     rows = events.where("event = 'consumed' AND target_path IS NOT NULL")
     newest = rows.groupBy("target_path").agg(F.max_by("target", "ended_at").alias("target"))
     return {row["target_path"]: row["target"] for row in newest.collect() if row["target_path"]}

@@ -63,7 +63,7 @@ class ClaimedStatement:
     withdrawn: bool = False
 
     def writes_where(self, path: str, target: str) -> bool:
-        """Whether it writes into the target at a path, which has many names, or that has a name and, being no Delta table, no path."""
+        """Returns whether it writes into the target at a path, which has many names. A target that is not a Delta table has only a name."""
         return self.path == path and (bool(path) or self.target == target)
 
 
@@ -96,21 +96,21 @@ class Claim:
 
     @property
     def identity(self) -> tuple[str, int, int]:
-        """What must be the same for a step on a claim to be a step on this claim, as it was read: heartbeats aside, all of it."""
+        """Returns what must be the same for a step on a claim to be a step on this claim, as it was read: heartbeats aside, all of it."""
         return (self.consumption_id, self.number, self.revision)
 
     @property
     def done(self) -> tuple[ClaimedStatement, ...]:
-        """The statements whose commits are in their targets, by the record."""
+        """Returns the statements whose commits are in their targets, by the record."""
         return tuple(s for s in self.statements if s.outcome == "done")
 
     def reads(self, statement: ClaimedStatement, uuid: str) -> bool:
-        """Whether a statement of the claim reads a stream."""
+        """Returns whether a statement of the claim reads a stream."""
         return not statement.streams or uuid in statement.streams
 
     def guarantee(self, statement: ClaimedStatement) -> str:
-        """How often a change arrives where a statement of the claim writes. Without a log at the target, its process alone knows what it
-        did; a query that consumed is not shown again."""
+        """Returns how often a change arrives where a statement of the claim writes. Without a log at the target, its process alone knows
+        what it did; a query that consumed is not shown again."""
         if not statement.path:
             return "at_least_once" if statement.target else "at_most_once"
         return "exactly_once_by_one_driver" if self.is_for_one_driver else "exactly_once"
@@ -122,12 +122,12 @@ class Claim:
 
     @property
     def commit_number(self) -> int:
-        """What the statement's own commit carries."""
+        """Returns what the statement's own commit carries."""
         return 2 * self.number
 
     @property
     def fence_number(self) -> int:
-        """What a fence carries: higher, so that the statement can no longer commit."""
+        """Returns what a fence carries: higher, so that the statement can no longer commit."""
         return 2 * self.number + 1
 
 
@@ -143,11 +143,11 @@ class StreamState:
 
     @property
     def name(self) -> Name:
-        """The stream's name."""
+        """Returns the stream's name."""
         return self.stream.name
 
     def next(self, **changes: Any) -> StreamState:
-        """The state after one more event."""
+        """Returns the state after one more event."""
         return replace(self, sequence=self.sequence + 1, **changes)
 
 
@@ -157,7 +157,7 @@ def lowest(uuids: Mapping[str, Any]) -> str:
 
 
 def encode(state: StreamState) -> str:
-    """The JSON form."""
+    """Returns the JSON form."""
     s = state.stream
     return json.dumps(
         {
@@ -184,12 +184,13 @@ T = TypeVar("T")
 
 
 def decode(text: str) -> StreamState:
-    """The state that a JSON form holds. Raises CATALOG_UNREADABLE where it is none of ours."""
+    """Returns the state that a JSON form holds. Raises CATALOG_UNREADABLE if it is not a form of ours."""
     return decoded(text, lambda _: None)
 
 
 def decoded(text: str, other: Callable[[Mapping[str, Any]], T | None]) -> StreamState | T:
-    """What a JSON form holds: what `other` reads from it, else (it returns None) the state of a stream. Raises CATALOG_UNREADABLE."""
+    """Returns what a JSON form holds: what `other` reads from it, else (it returns None) the state of a stream. Raises
+    CATALOG_UNREADABLE."""
     try:
         data = json.loads(text)
         if data["format"] > FORMAT:
@@ -228,24 +229,24 @@ def decoded(text: str, other: Callable[[Mapping[str, Any]], T | None]) -> Stream
 
 
 def position_json(position: Position) -> int | dict[str, int]:
-    """A position as JSON has it: a table's version as a number, parts as an object."""
+    """Returns a position as JSON has it: a table's version as a number, parts as an object."""
     return position if isinstance(position, int) else dict(position.numbers)
 
 
 def read_position(data: object) -> Position:
-    """The position that `position_json` wrote. Raises ValueError."""
+    """Returns the position that `position_json` wrote. Raises ValueError."""
     if isinstance(data, dict):
         return Parts.of({str(part): read_count(number) for part, number in data.items()})
     return read_count(data, -1)
 
 
 def interval_json(interval: Interval) -> list[Any]:
-    """An interval as JSON has it: where it begins, where it ends, whether it has initial rows."""
+    """Returns an interval as JSON has it: where it begins, where it ends, whether it has initial rows."""
     return [position_json(interval.after), position_json(interval.through), interval.initial]
 
 
 def read_interval(data: Sequence[Any]) -> Interval:
-    """The interval that `interval_json` wrote. Raises LookupError or ValueError."""
+    """Returns the interval that `interval_json` wrote. Raises LookupError or ValueError."""
     return Interval(read_position(data[0]), read_position(data[1]), data[2])
 
 
@@ -295,7 +296,7 @@ def _read_claim(data: Mapping[str, Any]) -> Claim:
 
 
 def read_count(value: object, least: int = 0) -> int:
-    """A whole number, at least `least`. Raises ValueError."""
+    """Returns a whole number, at least `least`. Raises ValueError."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{value!r} is no count")
+        raise ValueError(f"{value!r} is not a count")
     return value

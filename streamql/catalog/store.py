@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql import settings
-from streamql.catalog import creation, tables, upkeep
+from streamql.catalog import creation, errors, tables, upkeep
 from streamql.catalog.contents import Contents
 from streamql.catalog.definitions import Entry, uuid_of
 from streamql.catalog.states import StreamState
@@ -60,12 +60,12 @@ class Catalog:
 
     @property
     def table_id(self) -> str:
-        """The id of the table that the catalog was last seen in."""
+        """Returns the id of the table that the catalog was last seen in."""
         return self._table_id
 
     @property
     def path(self) -> str:
-        """Where the table of events was last seen; empty: it was not looked for yet, or is not there."""
+        """Returns where the table of events was last seen; empty: it was not looked for yet, or is not there."""
         return self._path or ""
 
     # -- reading
@@ -79,12 +79,7 @@ class Catalog:
                 if path is not None:
                     self._follow(spark, path)
             except (Py4JError, PySparkException) as e:  # Delta's, the metastore's and the storage's own
-                raise StreamqlError(
-                    "CATALOG_UNREADABLE",
-                    f"the log of the table {self._schema}.{tables.EVENTS} cannot be read: {sentence(e)}",
-                    hint=f"check the newest files of {path or 'the table'}/_delta_log",
-                    path=path,
-                ) from e
+                raise errors.log_unreadable(self._schema, path, sentence(e)) from e
 
     def _follow(self, spark: SparkSession, path: str) -> None:
         log = EventLog(spark, path)
@@ -92,19 +87,14 @@ class Catalog:
         version = int(snapshot.version())
         was_there = self._base is not None
         if was_there and version < self._version and snapshot.metadata().id() == self._table_id:
-            raise StreamqlError(
-                "CATALOG_UNREADABLE",
-                f"the catalog {path} went back from version {self._version} to {version}: it was put back from a copy",
-                hint="what was consumed since would come again: ALTER STREAM … SET OFFSET for each stream that was, in a new process",
-                schema=self._schema,
-            )
+            raise errors.put_back(self._schema, path, self._version, version)
         if was_there and (version == self._version or self._replay(spark, path, snapshot, version)):
             return
         self._load(log, snapshot)
         if not self._is_loaded():
             self._path = None  # it is looked for anew
             if was_there or (self._has_been(spark) and not DeltaTable(spark, path).latest().exists):
-                raise self._missing(path)
+                raise errors.missing(self._schema, path)
 
     def _follow_own(
         self,
@@ -123,19 +113,19 @@ class Catalog:
         self._version, self._base = version, snapshot
 
     def find(self, spark: SparkSession, name: Name) -> StreamState | None:
-        """The stream of a name, as of now. Raises CATALOG_UNREADABLE, where its entry is damaged for one."""
+        """Returns the stream of a name, as of now. Raises CATALOG_UNREADABLE, where its entry is damaged for one."""
         with self._lock:
             self.refresh(spark)
             return self._contents.find(name)
 
     def by_uuid(self, spark: SparkSession, uuid: str) -> StreamState | None:
-        """A stream by its id, as of now."""
+        """Returns a stream by its id, as of now."""
         with self._lock:
             self.refresh(spark)
             return self._contents.get(uuid)
 
     def last_read(self, spark: SparkSession, uuid: str) -> StreamState | None:
-        """A stream by its id, as this process last read it or wrote it. The catalog is read only if it has no such stream.
+        """Returns a stream by its id, as this process last read it or wrote it. The catalog is read only if it has no such stream.
 
         For changes: `commit` refuses one that is based on a state that is no longer there.
         """
@@ -143,13 +133,13 @@ class Catalog:
             return self._contents.get(uuid) or self.by_uuid(spark, uuid)
 
     def definition(self, spark: SparkSession, name: Name) -> Definition | None:
-        """The connection or external table of a name, as of now. Raises CATALOG_UNREADABLE, where its entry is damaged for one."""
+        """Returns the connection or external table of a name, as of now. Raises CATALOG_UNREADABLE, where its entry is damaged for one."""
         with self._lock:
             self.refresh(spark)
             return self._contents.find_definition(name)
 
     def definitions(self, spark: SparkSession, type_: DefinitionType) -> list[Definition]:
-        """Every definition of a type whose entry can be read, by name."""
+        """Returns every definition of a type whose entry can be read, by name."""
         with self._lock:
             self.refresh(spark)
             return sorted(
@@ -157,33 +147,33 @@ class Catalog:
             )
 
     def all(self, spark: SparkSession) -> list[StreamState]:
-        """Every stream whose entry can be read, by name; not those of refreshes."""
+        """Returns every stream whose entry can be read, by name; not those of refreshes."""
         with self._lock:
             self.refresh(spark)
             return self._contents.shown()
 
     def unreadable(self) -> list[StreamqlError]:
-        """Why entries could not be read, at the last read."""
+        """Returns why entries could not be read, at the last read."""
         with self._lock:
             return self._contents.unreadable()
 
     def contradictions(self) -> list[str]:
-        """What in the catalog as it was last read does not fit together; nothing, unless others than streamql wrote it."""
+        """Returns what in the catalog as it was last read does not fit together; nothing, unless others than streamql wrote it."""
         with self._lock:
             return self._contents.contradictions()
 
     def was_restored(self, state: StreamState) -> bool:
-        """Whether the table of events was taken back behind an event of this stream, as it is now: its offset is not to be trusted then."""
+        """Returns whether the table of events was taken back behind an event of this stream: its offset is not to be trusted then."""
         with self._lock:
             now = self._contents.streams.get(state.stream.uuid)
             return now is not None and self._contents.numbers.get(now.stream.uuid, 0) > now.sequence
 
     def number_of(self, state: StreamState) -> int:
-        """The number of the stream's last event, even if the table of events was restored to an earlier version."""
+        """Returns the number of the stream's last event, even if the table of events was restored to an earlier version."""
         return max(self._contents.numbers.get(state.stream.uuid, 0), state.sequence)
 
     def outcome_of(self, spark: SparkSession, consumption_id: str) -> str | None:
-        """What the ledger says became of a consumption: CONSUMED if any of its rows says so; None: nothing."""
+        """Returns what the ledger says became of a consumption: CONSUMED if any of its rows says so; None: nothing."""
         rows = self.ledger(spark)
         if rows is None:
             return None
@@ -193,12 +183,12 @@ class Catalog:
         return "CONSUMED" if "CONSUMED" in said else next(iter(said), None)
 
     def ledger(self, spark: SparkSession) -> DataFrame | None:
-        """The rows of resolved consumptions, as the view `consumptions` shows them. None: there is no catalog yet."""
+        """Returns the rows of resolved consumptions, as the view `consumptions` shows them. None: there is no catalog yet."""
         rows = self.events(spark)
         return None if rows is None else rows.where(tables.IS_CONSUMPTION)
 
     def events(self, spark: SparkSession) -> DataFrame | None:
-        """All rows. None: there is no catalog yet."""
+        """Returns all rows. None: there is no catalog yet."""
         self.refresh(spark)
         return neutral(spark).read.format("delta").load(self._path) if self._is_loaded() and self._path else None
 
@@ -211,7 +201,7 @@ class Catalog:
         after: Sequence[Entry | None],
         events: Sequence[Event],
     ) -> bool:
-        """One event commit: each entry goes from its state before to its state after (None: dropped); an entry in `after` alone is new.
+        """Makes one event commit: each entry goes from its state before to its state after. None: it is dropped; only in `after`: new.
 
         False: an entry or name was changed by another process since `before` was read; nothing is written.
         """
@@ -249,15 +239,15 @@ class Catalog:
         return f"delta.{quote(self._path or '')}"
 
     def maintain(self, spark: SparkSession) -> None:
-        """One round of upkeep, now; nothing if there is no catalog."""
+        """Does one round of upkeep, now; nothing if there is no catalog."""
         self.refresh(spark)
         if self._is_loaded():
             upkeep.maintain(neutral_clone(spark), self._table)
 
     def _is_written(self, spark: SparkSession, base: int, domains: Mapping[str, str | None]) -> bool:
-        """Whether a refused commit is in the log all the same, after version `base`: storage may take one and not say so, and Delta's retry
-        then meets it, and takes it for another process's. Others may have gone on from it since, so that the state of now does not tell; of
-        two equal ones, which hold the same numbers and ids, it makes no difference whose it is."""
+        """Returns whether a refused commit is in the log all the same, after version `base`: storage may take one and not say so, and
+        Delta's retry then meets it, and takes it for another process's. Others may have gone on from it since, so that the state of now
+        does not tell; of two equal ones, which hold the same numbers and ids, it makes no difference whose it is."""
         table = DeltaTable(spark, self._path or "")
         try:
             return any(
@@ -278,17 +268,9 @@ class Catalog:
         return self._path
 
     def _has_been(self, spark: SparkSession) -> bool:
-        """Whether the session's metastore has this catalog's ledger: what is not there now, was."""
+        """Returns whether the session's metastore has this catalog's ledger: what is not there now, was."""
         ledger = view_text(spark, self._schema, tables.CONSUMPTIONS)
         return ledger is not None and tables.events_name(self._schema, self._configured_path) in ledger
-
-    def _missing(self, path: str) -> StreamqlError:
-        return StreamqlError(
-            "CATALOG_UNREADABLE",
-            f"the table {self._schema}.{tables.EVENTS}, which keeps all streams, does not exist any longer: {path}",
-            hint=f"put it back where it was; or DROP SCHEMA {self._schema} CASCADE, and create the streams again",
-            schema=self._schema,
-        )
 
     def _create(self, spark: SparkSession) -> None:
         self.refresh(spark)
@@ -301,12 +283,7 @@ class Catalog:
             if not self._appears(spark):
                 raise
         if not self._appears(spark):
-            raise StreamqlError(
-                "CATALOG_UNREADABLE",
-                f"the catalog of streams could not be created: {self._schema}.{tables.EVENTS} is something else",
-                hint=f"set {settings.CATALOG.key} to a schema that is not there yet",
-                schema=self._schema,
-            )
+            raise errors.not_created(self._schema)
 
     def _repair(self, spark: SparkSession) -> None:
         """Gives a table of events that has never been used, and has times without a time zone, the right columns."""
@@ -319,7 +296,7 @@ class Catalog:
             creation.create_views(spark, self._schema, self._configured_path, replace=True)
 
     def _appears(self, spark: SparkSession) -> bool:
-        """Whether the catalog is there, now or in a moment."""
+        """Returns whether the catalog is there, now or in a moment."""
         deadline = time.monotonic() + CREATION_SECONDS_MAX
         while True:
             self.refresh(spark)
@@ -328,7 +305,7 @@ class Catalog:
             time.sleep(0.1)
 
     def _show_here(self, spark: SparkSession) -> None:
-        """The first time that this process writes, replaces views of an earlier streamql; of a catalog that is shared by path, also makes
+        """Replaces, the first time that this process writes, views of an earlier streamql; of a catalog that is shared by path, also makes
         those that its metastore lacks."""
         if self._is_shown or not self._is_loaded():
             return
@@ -342,7 +319,7 @@ class Catalog:
             log.debug("no views of the catalog: %s", e)
 
     def lacks_views(self, spark: SparkSession, *, fix: bool) -> bool:
-        """Whether views are missing or outdated: their maker died first, or was an earlier streamql. `fix`: they are made."""
+        """Returns whether views are missing or outdated: their maker died first, or was an earlier streamql. `fix`: they are made."""
         self.refresh(spark)
         if not self._is_loaded() or not creation.lacks_views(spark, self._schema, self._configured_path):
             return False
@@ -362,21 +339,12 @@ class Catalog:
             return
         version = state.configuration.get(tables.VERSION_KEY)
         if version is None or not version.isdigit() or int(version) > tables.VERSION:
-            raise StreamqlError(
-                "CATALOG_UNREADABLE",
-                f"the table {self._schema}.{tables.EVENTS} is no catalog of streams that this streamql can read"
-                + (f": its version is {version}" if version else ""),
-                hint=("upgrade streamql, or " if version else "") + f"set {settings.CATALOG.key} to another schema",
-            )
+            raise errors.of_other_version(self._schema, version)
         if _is_unused(state):
             return  # the first event repairs it
         wrong = tables.misfit(state.schema)
         if wrong is not None:
-            raise StreamqlError(
-                "CATALOG_UNREADABLE",
-                f"the table {self._schema}.{tables.EVENTS} was altered: {wrong}, so that no event can be written",
-                hint="write the table over itself, by overwriteSchema, with the column as it was; the streams in it stay",
-            )
+            raise errors.altered(self._schema, wrong)
         self._contents = Contents(state.transactions)
         self._contents.apply(state.domains)
         self._version, self._table_id, self._base = state.version, state.table_id, snapshot
@@ -406,7 +374,7 @@ class Catalog:
 
 
 def _is_unused(state: EventState) -> bool:
-    """Whether a table of events is as an earlier streamql left it that could not write it: with times that have no time zone."""
+    """Returns whether a table of events is as an earlier streamql left it that could not write it: with times that have no time zone."""
     return state.version == 0 and tables.has_local_times(state.schema)
 
 
@@ -415,7 +383,7 @@ _catalogs_lock = threading.Lock()
 
 
 def catalog_of(spark: SparkSession) -> Catalog:
-    """The catalog that the session's settings name: spark.streamql.catalog (a schema), spark.streamql.catalogLocation (a path)."""
+    """Returns the catalog that the session's settings name: spark.streamql.catalog (a schema), spark.streamql.catalogLocation (a path)."""
     schema = settings.text(spark, settings.CATALOG)
     path = settings.text(spark, settings.CATALOG_LOCATION) or None
     key = (str(spark.sparkContext.applicationId), schema, path)

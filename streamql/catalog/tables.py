@@ -56,7 +56,7 @@ consumption whose source has several parts. `details`: JSON of what else a state
 
 
 def columns_ddl() -> str:
-    """The columns of the table of events."""
+    """Returns the columns of the table of events."""
     return ", ".join(f"{name} {sql_type}" for name, sql_type in (*EVENT_COLUMNS, *OPTIONAL_COLUMNS))
 
 
@@ -66,14 +66,14 @@ _LOCAL_TIME = "timestamp_ntz"
 
 
 def misfit(schema: Mapping[str, Any]) -> str | None:
-    """What is not in a table's schema (as Delta's JSON) that events need: a required column, or the right type of one.
+    """Returns what is not in a table's schema (as Delta's JSON) that events need: a required column, or the right type of one.
     Others' columns do no harm."""
     wrong = _wrong(schema)
     return f"column {wrong[0][0]} is no {wrong[0][1]}" if wrong else None
 
 
 def has_local_times(schema: Mapping[str, Any]) -> bool:
-    """Whether a table's schema fits but for its times, which have no time zone: an earlier streamql made it in a session whose
+    """Returns whether a table's schema fits but for its times, which have no time zone: an earlier streamql made it in a session whose
     spark.sql.timestampType was TIMESTAMP_NTZ, and could not use it."""
     there = _types(schema)
     wrong = _wrong(schema)
@@ -95,27 +95,28 @@ def _wrong(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def events_name(schema: str, path: str | None) -> str:
-    """The table of events in SQL: by its name, or, of a catalog that is shared by path, by that, whatever the metastore has of the name."""
+    """Returns the table of events in SQL: by its name, or, of a catalog that is shared by path, by that, whatever the metastore has of the
+    name."""
     return f"delta.{quote(path)}" if path else f"{quote('spark_catalog')}.{quote(schema)}.{EVENTS}"
 
 
 def create_events(schema: str, path: str | None) -> str:
-    """The statement that makes the table of events; nothing happens where it is there already."""
+    """Returns the statement that makes the table of events; nothing happens where it is there already."""
     # A checkpoint each 100 commits: events are small and many, and state is read from the newest checksum or checkpoint.
     return (
         f"CREATE TABLE IF NOT EXISTS {events_name(schema, path)} ({columns_ddl()}) USING delta "
         "COMMENT 'streamql: what happened to streams; written by streamql only' TBLPROPERTIES ("
         f"'{VERSION_KEY}' = '{VERSION}', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '100', "
-        # What upkeep compacts may go soon: only a user's RESTORE needs older versions, each day of files is in every checkpoint, and on a
-        # local file system Delta lists all commits that the log keeps, for each query of a view.
+        # What upkeep compacts may go soon. Only a user's RESTORE needs older versions. Each day of files is in every checkpoint. For
+        # each query of a view, Delta lists all commits that the log keeps if it lies on a local file system.
         "'delta.deletedFileRetentionDuration' = 'interval 1 day', 'delta.logRetentionDuration' = 'interval 1 day', "
         "'delta.enableInCommitTimestamps' = 'true')"
     )
 
 
 def create_view(schema: str, path: str | None, view: str, columns: Collection[str], *, replace: bool) -> str:
-    """The statement that makes a view; `replace`: in the place of the one of that name, else nothing happens if there is one. `columns`:
-    those of OPTIONAL_COLUMNS that the table of events has."""
+    """Returns the statement that makes a view; `replace`: in the place of the one of that name, else nothing happens if there is one.
+    `columns`: those of OPTIONAL_COLUMNS that the table of events has."""
     comment, query = views(schema, path, columns)[view]
     name = f"{quote('spark_catalog')}.{quote(schema)}.{view}"
     create = "CREATE OR REPLACE VIEW" if replace else "CREATE VIEW IF NOT EXISTS"
@@ -123,7 +124,7 @@ def create_view(schema: str, path: str | None, view: str, columns: Collection[st
 
 
 def views(schema: str, path: str | None, columns: Collection[str]) -> dict[str, tuple[str, str]]:
-    """The views, by name: what each shows, and its query. `columns`: those of OPTIONAL_COLUMNS that the table of events has."""
+    """Returns the views, by name: what each shows, and its query. `columns`: those of OPTIONAL_COLUMNS that the table of events has."""
     return {
         STREAMS: ("the streams there are", _streams_query(schema, path)),
         CONSUMPTIONS: ("the ledger of consumptions", _consumptions_query(schema, path, columns)),
@@ -131,7 +132,7 @@ def views(schema: str, path: str | None, columns: Collection[str]) -> dict[str, 
 
 
 def _streams_query(schema: str, path: str | None) -> str:
-    """The streams there are, each with its offset."""
+    """Returns the streams there are, each with its offset."""
     return (
         "SELECT stream_id, stream AS name, mode, source, source_id, offset_version, comment, definition, sequence, ended_at AS changed_at "
         f"FROM (SELECT *, row_number() OVER (PARTITION BY stream_id ORDER BY sequence DESC) AS newest FROM {events_name(schema, path)}) "
@@ -144,7 +145,7 @@ _OUTCOME = "CASE outcome WHEN 'UNDECIDED' THEN 'IN_DOUBT' WHEN 'UNFINISHED' THEN
 
 
 def _consumptions_query(schema: str, path: str | None, columns: Collection[str]) -> str:
-    """The ledger: which statement took which versions of which stream into which version of which target."""
+    """Returns the ledger: which statement took which versions of which stream into which version of which target."""
     optional = ", ".join(
         name if name in columns else f"CAST(NULL AS {sql_type}) AS {name}" for name, sql_type in OPTIONAL_COLUMNS
     )

@@ -27,12 +27,12 @@ DELETE_ATTEMPTS_MAX = 5
 
 
 def is_due(version: int) -> bool:
-    """Whether the commit that made this version of the table is followed by a round."""
+    """Returns whether the commit that made this version of the table is followed by a round."""
     return version > 0 and version % UPKEEP_EVERY == 0
 
 
 def maintain(spark: SparkSession, table: str) -> None:
-    """One round on the table (its name in SQL): small files become large, unneeded files go, old entries of the ledger go.
+    """Does one round on the table (its name in SQL): small files become large, unneeded files go, old entries of the ledger go.
 
     `spark`: a neutral clone, which this may alter.
     """
@@ -67,8 +67,8 @@ EXIT_SECONDS_MAX = 30.0
 
 
 def maintain_later(make_session: Callable[[], SparkSession], table: str) -> None:
-    """A round in a thread of its own: the statement that brought it about does not wait, the end of its process does, for a while. What
-    fails is tried again by the next."""
+    """Does a round in a thread of its own: the statement that brought it about does not wait, the end of its process does, for a while.
+    What fails is tried again by the next."""
 
     def work() -> None:
         if not _running.acquire(blocking=False):
@@ -86,5 +86,5 @@ def maintain_later(make_session: Callable[[], SparkSession], table: str) -> None
     thread = threading.Thread(target=work, name="streamql-upkeep", daemon=True)
     atexit.register(
         thread.join, EXIT_SECONDS_MAX
-    )  # before PySpark stops: a job that lives for seconds would never come to its end
+    )  # before PySpark stops: a job that lives for seconds would never finish its upkeep
     thread.start()

@@ -28,7 +28,7 @@ def change_set(
     end: Snapshot | None = None,
     query: RowQuery | None = None,
 ) -> DataFrame:
-    """The changes of a Delta table over an interval: the three metadata columns, the table's columns as of `interval.through`, then
+    """Returns the changes of a Delta table over an interval: the three metadata columns, the table's columns as of `interval.through`, then
     HIDDEN_COLUMNS. Lazy. `query`: what is shown of the table's rows, in place of its columns; None: all.
 
     STANDARD: at most one DELETE or INSERT, or one UPDATE_BEFORE with one UPDATE_AFTER, for each row identity; versions and times are
@@ -40,12 +40,12 @@ def change_set(
 
 
 def explain(spark: SparkSession, path: str, interval: Versions, mode: StreamMode) -> ChangePlan:
-    """The plan by which `change_set` would read; same errors, no reading of rows."""
+    """Returns the plan by which `change_set` would read; same errors, no reading of rows."""
     return _prepare(spark, path, interval, mode, None, None)[1]
 
 
 def read_commits(table: DeltaTable, snapshot: Snapshot, interval: Versions) -> list[Commit]:
-    """The commits of an interval, all of them. Raises STREAM_STALE where one is gone."""
+    """Returns the commits of an interval, all of them. Raises STREAM_STALE where one is gone."""
     try:
         return table.commits(snapshot, interval.after, interval.through)
     except CommitMissing as e:
@@ -82,8 +82,8 @@ def _epochs(table: DeltaTable, end: Snapshot, interval: Versions, commits: list[
 
 
 def _start(table: DeltaTable, interval: Versions, commits: list[Commit]) -> Snapshot:
-    """The table as of the interval's start, for its metadata. Log cleanup may have taken that version a moment after the first commit of
-    the interval made a checkpoint: the version behind that commit has the same, unless the commit changed it."""
+    """Returns the table as of the interval's start, for its metadata. Log cleanup may have taken that version a moment after the first
+    commit of the interval made a checkpoint: the version behind that commit has the same, unless the commit changed it."""
     try:
         return table.at(interval.after)
     except StreamqlError:

@@ -39,7 +39,7 @@ INSERT, DELETE = "INSERT", "DELETE"
 
 
 def build(reading: Reading, plan: ChangePlan) -> DataFrame:
-    """The rows of a plan: the three metadata columns, the table's columns, then HIDDEN_COLUMNS."""
+    """Returns the rows of a plan: the three metadata columns, the table's columns, then HIDDEN_COLUMNS."""
     if plan.type is PlanType.NOTHING and reading.query is None:
         return reading.table.nothing(reading.end, METADATA_DDL, _HIDDEN_DDL)
     _check_files_exist(reading, plan)
@@ -110,7 +110,7 @@ def _initial_appended(reading: Reading, plan: ChangePlan) -> list[Part]:
 
 
 def _minimize(reading: Reading, plan: ChangePlan) -> list[Part]:
-    """Every row id has at most one image on either side: they meet in one join, and equal versions cancel unseen."""
+    """Joins both sides at once: every row id has at most one image on either side, and equal versions cancel unseen."""
     removed = scan(reading, [p for p in plan.pieces if p.weight < 0])
     added = scan(reading, [p for p in plan.pieces if p.weight > 0])
     if plan.type is PlanType.MINIMIZE_CARRIED:

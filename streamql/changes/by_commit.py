@@ -35,7 +35,7 @@ class Use:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all rows in the file are meant, so that no bitmap is needed."""
+        """Returns whether all rows in the file are meant, so that no bitmap is needed."""
         return self.state.vector is None and self.other is None
 
 
@@ -65,7 +65,7 @@ class CommitsPlan:
 
     @property
     def uses(self) -> int:
-        """How many uses it has."""
+        """Returns how many uses it has."""
         return sum(len(file.uses) for file in self.files)
 
 
@@ -120,7 +120,7 @@ def _compared(files: Sequence[FileUses]) -> frozenset[int]:
 
 
 def _uses(version: int, change: FileChange) -> Iterator[Use]:
-    """The rows that left the file, then those that came. A vector that grew has only the former, but a vector may lose rows too."""
+    """Yields the rows that left the file, then those that came. A vector that grew has only the former, but a vector may lose rows too."""
     if change.before is not None:
         yield Use(version, REMOVED, change.before, change.after)
     if change.after is not None and (change.before is None or change.before.vector is not None):

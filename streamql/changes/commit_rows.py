@@ -64,12 +64,12 @@ class RunChanges:
 
     @property
     def apart(self) -> DataFrame | None:
-        """The rows of `flat` as COLUMNS."""
+        """Returns the rows of `flat` as COLUMNS."""
         return None if self.flat is None else _apart(self.flat, schema.column_names(self.metadata))
 
     @property
     def rows(self) -> DataFrame | None:
-        """All row changes. None: there are none."""
+        """Returns all row changes. None: there are none."""
         apart = self.apart
         if apart is None or self.compared is None:
             return apart if self.compared is None else self.compared
@@ -88,7 +88,7 @@ class History:
 
     @property
     def epochs(self) -> list[schema.Epoch]:
-        """The metadata over time."""
+        """Returns the metadata over time."""
         first = self.commits[0]
         if self.start is not None:
             return schema.epochs(self.start, first.version - 1, self.commits)
@@ -120,7 +120,7 @@ def changes_by_commit(
 def _runs(
     commits: Sequence[Commit], epochs: Sequence[schema.Epoch], cuts: frozenset[int], uses_max: int
 ) -> Iterator[tuple[list[Commit], schema.Epoch]]:
-    """The commits that are read together, and the epoch that they end in. Runs that changed no rows are left out."""
+    """Yields the commits that are read together, and the epoch that they end in. Runs that changed no rows are left out."""
     epoch_of: dict[int, schema.Epoch] = {}
     index = 0
     for commit in commits:
@@ -138,7 +138,7 @@ def _runs(
 
 
 def _is_alike(one: Json, other: Json) -> bool:
-    """Whether files written under both are read alike."""
+    """Returns whether files written under both are read alike."""
 
     def facts(metadata: Json) -> tuple[object, ...]:
         mapping = (metadata.get("configuration") or {}).get(schema.MAPPING_MODE, "none")
@@ -213,7 +213,8 @@ def _check_files_exist(reading: Reading, plan: CommitsPlan, *, is_latest: bool) 
 
 
 def _scan(reading: Reading, used: UsedFiles, files: Sequence[tuple[int, FileUses]], facts: Sequence[Fact]) -> DataFrame:
-    """The rows of files, once for each use: the row's id and version, the columns of `Fact`, then the table's columns of the run."""
+    """Returns the rows of files, once for each use: the row's id and version, the columns of `Fact`, then the table's columns of the
+    run."""
     numbers = {file.file.path: number for number, file in files}
     pieces = [Piece(+1, file.file) for _, file in files]
     own = [ROW_ID, ROW_VERSION, VERSION, TIME, SLICE, SIGN, TOLD]
@@ -245,7 +246,7 @@ def _apart(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
 
 
 def _compared(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """The rows of each commit, by row id. A row that row versions tell to be carried along comes without its image."""
+    """Returns the rows of each commit, by row id. A row that row versions tell to be carried along comes without its image."""
     carried = f"({TOLD} AND {SIGN} > 0 AND {ROW_VERSION} < {VERSION})"
     images = select(
         rows,

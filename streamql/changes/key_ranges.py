@@ -67,13 +67,13 @@ def values_between(stats: Sequence[Statistics], data_type: Any, count: int) -> l
 
 
 def _rows(commit: Commit) -> int:
-    """How many row images a commit has at most, as far as statistics tell."""
+    """Returns how many row images a commit has at most, as far as statistics tell."""
     states = [s for _, change in changed_files([commit]) for s in (change.before, change.after) if s is not None]
     return sum(state.rows or 0 for state in states)
 
 
 def _points(stats: Statistics, data_type: Any, total: int) -> list[Point]:
-    """The points of a file, as if its integers or times were spread evenly."""
+    """Returns the points of a file, as if its integers or times were spread evenly."""
     rows, low, high = stats
     if data_type == "string":
         return [(low, rows)]

@@ -1,10 +1,10 @@
 """What the commits of an interval did to files, summed: from log actions to file states with weights. Pure.
 
-Each data-changing commit takes a file from a state s to a state t (absent, or present with a deletion vector) and so contributes
-t - s. Over all commits that sums to last - first. A move (`dataChange = false`: OPTIMIZE, REORG, backfill) takes rows from files to
-files and changes none, so what it contributes is zero as rows, if not as files: it may be left out, or counted, whichever leaves less
-to read. Left out, as a rule: an interval that compacts the whole table then has nothing of it. But where rewrites came before and
-after a move, what it took and what it gave are both in the sum, and counting it makes them vanish.
+Each data-changing commit takes a file from a state s to a state t, and so contributes t - s. A state is absent, or present with a deletion
+vector. Over all commits that sums to last - first. A move (`dataChange = false`: OPTIMIZE, REORG, backfill) takes rows from files to files
+and changes none, so what it contributes is zero as rows, if not as files: it may be left out, or counted, whichever leaves less to read.
+Left out, as a rule: an interval that compacts the whole table then has nothing of it. But if rewrites came before and after a move, what it
+took and what it gave are both in the sum. Counting the move makes them vanish.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class NetFile:
 
     @property
     def is_pair(self) -> bool:
-        """Whether what is left is one state before and one after: the file's vector changed."""
+        """Returns whether what is left is one state before and one after: the file's vector changed."""
         return sorted(self.weights.values()) == [-1, +1]
 
     def count(self, state: FileState, weight: int) -> None:
@@ -60,7 +60,7 @@ def least_files(commits: Sequence[Commit]) -> tuple[dict[str, NetFile], frozense
 
 
 def bytes_read(files: Mapping[str, NetFile]) -> int:
-    """How much of the table a sum makes one read: a file whose vector changed once, others once for each state."""
+    """Returns how much of the table a sum makes one read: a file whose vector changed once, others once for each state."""
     total = 0
     for file in files.values():
         size = max(int(s.action.get("size") or 0) for s in file.weights)
@@ -126,10 +126,11 @@ REWRITING_OPERATIONS = frozenset(
 
 
 def versions_tell(commits: Sequence[Commit]) -> bool:
-    """Whether no commit brought old row images back, as RESTORE does: then a row whose version is older than the interval is unchanged.
+    """Returns whether no commit brought old row images back, as RESTORE does: then a row whose version is older than the interval is
+    unchanged.
 
-    Said by what the actions show, an old file added again or a deletion vector that does not grow, and by the operation besides, since a
-    vector may lose rows while it gains others.
+    The actions show it: an old file is added again, or a deletion vector does not grow. The operation shows it too, since a vector may lose
+    rows while it gains others.
     """
     for commit in commits:
         for change in commit.changes:
@@ -150,8 +151,9 @@ def _cardinality(state: FileState) -> int:
 
 
 def untracked_rewrite(net: Mapping[str, NetFile], commits: Sequence[Commit]) -> int | None:
-    """The version of a rewrite that gave new row ids to rows which the interval brought, if later changes to these rows are in the net
-    changes: then the changes cannot be matched with the row. None: there is no such rewrite.
+    """Returns the version of a rewrite that gave new row ids to rows which the interval brought. None: there is no such rewrite.
+
+    It counts only if later changes to these rows are in the net changes: then the changes cannot be matched with the row.
 
     A file is followed from move to move: that it holds rows which the interval brought (`fresh`), and that such rows lost their ids on
     the way (`lost`, by which version). Of several files that one move took and made, each may have gone into each.
@@ -189,7 +191,7 @@ def there_before(commits: Sequence[Commit]) -> dict[str, FileState]:
 
 
 def first_changes(commits: Sequence[Commit]) -> dict[str, FileChange]:
-    """What the first commit that touched a file did to it, by path."""
+    """Returns what the first commit that touched a file did to it, by path."""
     first: dict[str, FileChange] = {}
     for commit in commits:
         for change in commit.changes:

@@ -82,12 +82,12 @@ class ChangePlan:
 
     @property
     def files(self) -> int:
-        """How many file states are read."""
+        """Returns how many file states are read."""
         return len(self.inserted) + len(self.pieces)
 
     @property
     def meets_in_one_task(self) -> bool:
-        """Whether the rows to be compared are so few that shuffling them is not worth it."""
+        """Returns whether the rows to be compared are so few that shuffling them is not worth it."""
         size = sum(int(p.file.action["size"]) for p in self.pieces)
         return size <= ONE_TASK_BYTES_MAX and len(self.pieces) <= ONE_TASK_FILES_MAX
 
@@ -95,7 +95,8 @@ class ChangePlan:
 def plan_changes(
     commits: Sequence[Commit], interval: Versions, mode: StreamMode, later: Sequence[Commit] = ()
 ) -> ChangePlan:
-    """The plan for an interval whose commits these are. `later`: those behind it, which may have removed files that initial rows need.
+    """Returns the plan for an interval whose commits these are. `later`: those behind it, which may have removed files that initial rows
+    need.
 
     Raises CHANGE_TRACKING_DISABLED and CHANGES_UNREADABLE.
     """
@@ -161,7 +162,7 @@ def _pieces(net: dict[str, NetFile], keep_inserted_apart: bool) -> tuple[tuple[P
 
 
 def without_pairs(plan: ChangePlan, weights: set[int]) -> ChangePlan:
-    """The plan without changed deletion vectors on the given sides, where they turned out to hold no row."""
+    """Returns the plan without changed deletion vectors on the given sides, where they turned out to hold no row."""
     pieces = tuple(p for p in plan.pieces if p.other is None or p.weight not in weights)
     plan_type = _type(plan.inserted, pieces, plan.type is PlanType.MINIMIZE_MOVED, plan.versions_tell)
     return replace(plan, type=plan_type, pieces=pieces)
@@ -189,7 +190,7 @@ def _much_is_rewritten(pieces: Sequence[Piece]) -> bool:
 
 
 def _records(pieces: Sequence[Piece]) -> float:
-    """How many rows the files have; infinitely many where one does not say."""
+    """Returns how many rows the files have; infinitely many where one does not say."""
     return sum(float(p.file.action.get("numRecords", "inf")) for p in pieces)
 
 
@@ -236,7 +237,7 @@ TRACK_AGAIN = "ALTER TABLE … SET PROPERTIES ('change_tracking' = 'true'), then
 
 
 def tracking_disabled(version: int, what: str, hint: str = TRACK_AGAIN) -> StreamqlError:
-    """The error for a version at which rows have no identity that could be followed."""
+    """Returns the error for a version at which rows have no identity that could be followed."""
     return StreamqlError(
         "CHANGE_TRACKING_DISABLED",
         f"version {version} of the source {what}",

@@ -66,7 +66,7 @@ class Key:
 
     @property
     def columns(self) -> list[str]:
-        """The names of its columns in record rows."""
+        """Returns the names of its columns in record rows."""
         return [key_column(i) for i in range(len(self.names))]
 
 
@@ -119,8 +119,8 @@ class Entries:
         return select(self.numbered(), [*RECORD_COLUMNS, f"{self.ops} AS {OPS}", *self.key.columns])
 
     def numbered(self, *, in_slice: bool = False) -> DataFrame:
-        """Returns the records without OPS, but with all that the expression `ops` needs. `in_slice`: ROW counts the records of a slice, not
-        those of the commit and shard, which have to be counted by a job if the commit has several slices. Lazy."""
+        """Returns the records without OPS, but with all that the expression `ops` needs. `in_slice`: ROW counts the records of a slice.
+        Else it counts those of the commit and shard, by a job if the commit has several slices. Lazy."""
         columns = EntryColumns((SHARD, SLICE, VERSION), self.key.columns, KIND, ROW, WENT, CAME)
         violations = (self._violation("a row"), self._violation("two rows"))
         return numbered(self.rows, columns, self._tasks(), violations, () if in_slice else self.slices.bounds)
@@ -134,7 +134,7 @@ class Entries:
 
     @property
     def ops(self) -> str:
-        """The SQL expression for OPS."""
+        """Returns the SQL expression for OPS."""
         cells = (self._cell(_value_column(i), field, i) for i, field in self.fields)
         return f"{_PRESENT}({', '.join([f'IF({KIND} <> {STAYED}, {_DELETE_ROW}, NULL)', *cells])})"
 

@@ -58,7 +58,7 @@ class Records:
 
     @property
     def rows(self) -> DataFrame | None:
-        """The records, as `Entries.records` has them. None: there are none."""
+        """Returns the records, as `Entries.records` has them. None: there are none."""
         return _union([run.records() for run in self.runs])
 
 
@@ -97,14 +97,14 @@ def no_records(spark: SparkSession, generation: Generation, metadata: Json, tabl
 
 
 def _bounds(history: History, generation: Generation) -> dict[int, list[str]]:
-    """The bounds of the commits that are divided: none, if the key's column has another name at the end."""
+    """Returns the bounds of the commits that are divided: none, if the key's column has another name at the end."""
     end = schema.fields(history.epochs[-1].metadata)
     field = next((f for f in end if str(f["name"]).lower() == generation.key[0].lower()), None)
     return {} if field is None else bounds(history.table, history.latest, history.commits, field, generation.count)
 
 
 def _numbers(history: History, slice_of: Mapping[int, int], divided: Mapping[int, Sequence[str]]) -> dict[int, int]:
-    """The first slice of each version: a commit that is divided has one more for each bound."""
+    """Returns the first slice of each version: a commit that is divided has one more for each bound."""
     found, added = {}, 0
     for commit in history.commits:
         found[commit.version] = slice_of.get(commit.version, 0) + added
@@ -113,7 +113,7 @@ def _numbers(history: History, slice_of: Mapping[int, int], divided: Mapping[int
 
 
 def _slices(run: RunChanges, numbers: Mapping[int, int], divided: Mapping[int, list[str]], index: int) -> Slices:
-    """The slices of a run. Each run begins with a slice of its own, since it has tasks of its own."""
+    """Returns the slices of a run. Each run begins with a slice of its own, since it has tasks of its own."""
     own = {version: values for version, values in divided.items() if run.first <= version <= run.last}
     return Slices(numbers[run.first] + index, numbers[run.last] + len(own.get(run.last, ())) + index, index, own)
 
@@ -188,7 +188,7 @@ def tuples(
 
 
 def _values(key: Key, names: Sequence[str], sequence_info: bool) -> list[str]:
-    """The SQL expressions for the columns of tuples."""
+    """Returns the SQL expressions for the columns of tuples."""
     values = [
         *key.columns,
         f"{_OP}.column",

@@ -27,7 +27,7 @@ class RowQuery(Protocol):
 
     @property
     def columns(self) -> Sequence[str]:
-        """The columns that it makes."""
+        """Returns the columns that it makes."""
 
     def rows(self, rows: DataFrame, carried: Sequence[str]) -> DataFrame:
         """Returns its rows, made of rows of the table: the columns `carried` of those rows, then its own. Lazy."""
@@ -52,7 +52,7 @@ class Reading:
 
     @cached_property
     def changed_types(self) -> frozenset[str]:
-        """The identities of columns whose type changed in the interval. Rows of it may hold NULLs that the last type excludes.
+        """Returns the identities of columns whose type changed in the interval. Rows of it may hold NULLs that the last type excludes.
 
         Other columns keep NOT NULL inside their types: Delta's MERGE into such a type takes no type without it.
         """
@@ -60,7 +60,7 @@ class Reading:
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are shown: those of the query, or the table's at the end of the interval."""
+        """Returns the columns that are shown: those of the query, or the table's at the end of the interval."""
         return schema.column_names(self.end.metadata) if self.query is None else list(self.query.columns)
 
     def shown(self, rows: DataFrame, origins: bool = False) -> DataFrame:
@@ -73,7 +73,7 @@ def _own_columns(origins: bool) -> list[str]:
 
 
 def scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> DataFrame:
-    """The rows of the pieces, as they are shown: for each partitioning one scan of whole files, and one of changed ones."""
+    """Returns the rows of the pieces, as they are shown: for each partitioning one scan of whole files, and one of changed ones."""
     parts = []
     for epoch, group in by_partitioning(reading, pieces):
         reads_with = descriptor(reading, epoch)
@@ -96,7 +96,7 @@ def scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> Da
 
 
 def loose_columns(reading: Reading, epoch: schema.Epoch) -> list[str]:
-    """The columns of an epoch whose types may hold NULLs that the epoch's schema excludes."""
+    """Returns the columns of an epoch whose types may hold NULLs that the epoch's schema excludes."""
     return [f["name"] for f in schema.fields(epoch.metadata) if schema.identity(f) in reading.changed_types]
 
 
@@ -137,8 +137,8 @@ def by_partitioning(reading: Reading, pieces: Sequence[Piece]) -> list[tuple[sch
 
 
 def _came_back(commits: Sequence[Commit]) -> dict[str, frozenset[str]]:
-    """What the files that were not there when the interval began are partitioned by: an add, unlike a remove, names also those columns
-    whose value is NULL."""
+    """Returns what the files that were not there when the interval began are partitioned by: an add, unlike a remove, names also those
+    columns whose value is NULL."""
     adds = {path: c.after for path, c in first_changes(commits).items() if c.before is None}
     return {path: frozenset(f.action.get("partitionValues") or ()) for path, f in adds.items() if f is not None}
 
@@ -164,7 +164,7 @@ def check_readable_at_end(epochs: Sequence[schema.Epoch], index: int) -> None:
 
 
 def descriptor(reading: Reading, epoch: schema.Epoch) -> JavaObject:
-    """What files of an epoch are read with."""
+    """Returns what files of an epoch are read with."""
     if epoch is reading.epochs[-1]:
         return reading.end.handle
     return reading.table.descriptor(reading.end, epoch.version, epoch.metadata)
@@ -204,7 +204,7 @@ def followed(get: Callable[[str], Column], old: Sequence[Json], new: Sequence[Js
 
 
 def _reshaped(value: Column, was: Any, now: Any, data_type: DataType) -> Column:
-    """A value in the final type: structs by the identity of their fields, where a cast would go by position."""
+    """Returns a value in the final type: structs by the identity of their fields, where a cast would go by position."""
     if was == now or not isinstance(was, Mapping) or not isinstance(now, Mapping) or was.get("type") != now.get("type"):
         return value
     if isinstance(data_type, StructType):

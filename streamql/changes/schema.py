@@ -41,12 +41,12 @@ class Epoch:
 
 
 def epochs(start: Json, after: int, commits: Sequence[Commit]) -> list[Epoch]:
-    """The metadata in force at `after`, then each one that a commit of the interval brought."""
+    """Returns the metadata in force at `after`, then each one that a commit of the interval brought."""
     return [Epoch(after, start), *(Epoch(c.version, c.metadata) for c in commits if c.metadata is not None)]
 
 
 def changed_types(epochs: Sequence[Epoch]) -> frozenset[str]:
-    """The identities of columns whose type is not the same in all epochs that have them, be it by a NOT NULL inside the type."""
+    """Returns the identities of columns whose type differs between epochs that have them; a NOT NULL inside the type counts."""
     types: dict[str, Any] = {}
     changed = set()
     for epoch in epochs if len(epochs) > 1 else ():
@@ -57,12 +57,12 @@ def changed_types(epochs: Sequence[Epoch]) -> frozenset[str]:
 
 
 def fields(metadata: Json) -> list[Json]:
-    """The columns of a table, as Spark's JSON schema has them."""
+    """Returns the columns of a table, as Spark's JSON schema has them."""
     return list(json.loads(metadata["schemaString"])["fields"])
 
 
 def identity(field: Json) -> str:
-    """What a column stays the same by, when it is renamed."""
+    """Returns what a column stays the same by, when it is renamed."""
     return str((field.get("metadata") or {}).get(PHYSICAL_NAME, field["name"]))
 
 
@@ -90,19 +90,20 @@ def column_names(metadata: Json) -> list[str]:
 
 
 def physical_partition_columns(metadata: Json) -> frozenset[str]:
-    """The partition columns as the log's partitionValues name them."""
+    """Returns the partition columns as the log's partitionValues name them."""
     names = {f["name"]: identity(f) for f in fields(metadata)}
     return frozenset(names.get(c, c) for c in metadata.get("partitionColumns") or ())
 
 
 def has_type_of(was: Json, now: Json) -> bool:
-    """Whether two fields have the same type, collations included: JSON has those beside the type."""
+    """Returns whether two fields have the same type, collations included: JSON has those beside the type."""
     collations = [(field.get("metadata") or {}).get("__COLLATIONS") for field in (was, now)]
     return bool(was["type"] == now["type"] and collations[0] == collations[1])
 
 
 def has_same_columns(was: Json, now: Json) -> bool:
-    """Whether each name that two metadata both have is the name of the same column in both, of the same type, nested fields included."""
+    """Returns whether each name that two metadata both have is the name of the same column in both, of the same type, nested fields
+    included."""
     before = {f["name"].lower(): f for f in fields(was)}
     return all(
         identity(old) == identity(new) and has_type_of(old, new)
@@ -170,7 +171,7 @@ def _differences(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]
 
 
 def widens(was: Any, now: Any) -> bool:
-    """Whether values written as `was` can be read as `now`."""
+    """Returns whether values written as `was` can be read as `now`."""
     if not isinstance(was, str) or not isinstance(now, str):
         return False
     if now in _WIDER.get(was, frozenset()):

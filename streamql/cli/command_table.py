@@ -33,7 +33,7 @@ class Command:
 
     @property
     def module(self) -> ModuleType:
-        """Where it is done: streamql.cli.commands.NAME."""
+        """Returns where it is done: streamql.cli.commands.NAME."""
         return import_module(f"streamql.cli.commands.{self.name.replace('-', '_')}")
 
 
@@ -101,7 +101,7 @@ COMMANDS = {
 
 
 def split(argv: Sequence[str], valued: frozenset[str]) -> tuple[list[str], str | None, list[str]]:
-    """The arguments before the command, its name (the first that is no option; None: there is none), and those behind it.
+    """Returns the arguments before the command, its name (the first that is not an option; None: there is none), and those behind it.
 
     `valued`: the options that take the argument after them as their value. Subparsers of argparse do not fit: a `--conf` behind the command
     would replace those before it, and `streamql spark-sql -e …` would be an error.
@@ -115,7 +115,7 @@ def split(argv: Sequence[str], valued: frozenset[str]) -> tuple[list[str], str |
 
 
 def table() -> str:
-    """The commands as lines for --help."""
+    """Returns the commands as lines for --help."""
     width = max(map(len, COMMANDS))
     return "\n".join(f"  {c.name:<{width}}  {c.summary}" for c in COMMANDS.values())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def is_new(directory: Path) -> bool:
-    """Whether a session over the directory makes a lakehouse there. Nothing is made here."""
+    """Returns whether a session over the directory makes a lakehouse there. Nothing is made here."""
     from streamql.extension.metastore import file_of
 
     try:
@@ -16,15 +16,15 @@ def is_new(directory: Path) -> bool:
 
 
 def made(directory: Path) -> str:
-    """What to say after that."""
+    """Returns what to say after that."""
     return f"made a new lakehouse in {directory.expanduser().absolute()}"
 
 
 def no_data(directory: Path) -> str | None:
-    """What to say if there is no data directory to read; None if there is one. Nothing is made."""
+    """Returns what to say if there is no data directory to read; None if there is one. Nothing is made."""
     if not is_new(directory):
         return None
-    what = "is no data directory" if directory.expanduser().exists() else "does not exist"
+    what = "is not a data directory" if directory.expanduser().exists() else "does not exist"
     return (
         f"error: [INVALID_ARGUMENT] there is no data directory: {directory} {what}\n"
         "hint: --data DIR names the directory in which tables and streams live; "

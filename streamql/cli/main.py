@@ -84,7 +84,7 @@ def _main(options: Options) -> int:
 
 
 def _shell(options: Options, init: Sequence[Text]) -> int:
-    """The prompt; Spark starts behind it."""
+    """Returns the prompt; Spark starts behind it."""
     from streamql.cli.render.screen import Screen
     from streamql.cli.shell.app import App
     from streamql.cli.sql.server_url import server_of
@@ -122,7 +122,7 @@ def _command(options: Options, command: Command) -> int:
 
 
 def _refusal(options: Options, command: Command) -> str | None:
-    """Why the command is not even tried: said at once, before Spark starts."""
+    """Returns why the command is not even tried: said at once, before Spark starts."""
     if command.reads_only and (missing := data_directory.no_data(options.data)) is not None:
         return missing
     check: Callable[[Options], str | None] | None = getattr(command.module, "check", None)
@@ -175,7 +175,7 @@ def _statements(session: Session, options: Options, screen: Screen, found: Seque
 
 
 def _open(options: Options, screen: Screen) -> Session:
-    """The session that runs statements: over the data directory, or on a server."""
+    """Returns the session that runs statements: over the data directory, or on a server."""
     if options.connect:
         from streamql.cli.sql.remote import RemoteSession
 
@@ -191,7 +191,7 @@ def _open(options: Options, screen: Screen) -> Session:
 
 
 def _spark(options: Options) -> SparkSession:
-    """The session over the data directory; the second time, the same one."""
+    """Returns the session over the data directory; the second time, the same one."""
     if options.verbose:
         os.environ.setdefault("STREAMQL_LOG_LEVEL", "info")
     import streamql
@@ -293,7 +293,7 @@ def _set_encoding() -> None:
 
 
 def _output_closed() -> int:
-    """The reader of stdout is gone: what Python still writes there is dropped."""
+    """Drops what Python still writes to stdout, whose reader is gone. Returns the exit code."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

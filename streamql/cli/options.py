@@ -98,7 +98,7 @@ class Options:
 
 
 def parse(argv: Sequence[str] | None = None) -> Options:
-    """The options in `argv` (None: of this process). Raises SystemExit: 0 for --help and --version, 2 for what is wrong."""
+    """Returns the options in `argv` (None: of this process). Raises SystemExit: 0 for --help and --version, 2 for what is wrong."""
     parser = main_parser()
     head, name, tail = command_table.split(sys.argv[1:] if argv is None else argv, _VALUED)
     given = parser.parse_args(head)
@@ -152,7 +152,7 @@ def parse(argv: Sequence[str] | None = None) -> Options:
 
 
 def _data(parser: argparse.ArgumentParser, given: str) -> Path:
-    """The directory of --data."""
+    """Returns the directory of --data."""
     from streamql.extension.metastore import data_directory
 
     try:
@@ -162,15 +162,15 @@ def _data(parser: argparse.ArgumentParser, given: str) -> Path:
 
 
 def _conf(given: argparse.Namespace) -> dict[str, str]:
-    """The settings of --conf and --with."""
+    """Returns the settings of --conf and --with."""
     connectors: str = getattr(given, "with")
     return dict(given.conf) | ({CONNECTORS.key: connectors} if connectors else {})
 
 
 def short_help() -> str:
-    """What the command prints at a terminal if no SQL is given."""
+    """Returns what the command prints at a terminal if no SQL is given."""
     return (
-        "streamql at a terminal is a shell; here stdout is none. It runs SQL statements:\n"
+        "streamql at a terminal is a shell; here stdout is not a terminal. It runs SQL statements:\n"
         "  streamql -e 'SHOW STREAMS'     statements on the command line\n"
         "  streamql -f script.sql         a script\n"
         "  streamql < script.sql          a pipe\n"
@@ -186,7 +186,7 @@ def _refuse(parser: argparse.ArgumentParser, given: argparse.Namespace, who: str
 
 
 def _common(*, suppressed: bool, without: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """The options that may stand before a command and behind it. `suppressed`: they leave alone what was said before."""
+    """Returns the options that may stand before a command and behind it. `suppressed`: they leave alone what was said before."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
 
     def default(value: object) -> object:
@@ -305,7 +305,8 @@ def _text(value: str) -> Input:
 
 
 def is_utf8(text: str) -> bool:
-    """Whether the text can be written as UTF-8: bytes of a terminal or an argument that were none are lone surrogates in it."""
+    """Returns whether the text can be written as UTF-8: bytes of a terminal or an argument that were not UTF-8 are lone surrogates in
+    it."""
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
@@ -319,7 +320,7 @@ def _init(value: str) -> Input:
 
 
 def path_text(value: str) -> str:
-    """The path, where ~name in it is a user's home directory."""
+    """Returns the path, where ~name in it is a user's home directory."""
     try:
         Path(value).expanduser()
     except RuntimeError as e:

@@ -41,7 +41,7 @@ class Problem:
 
 
 def from_exception(e: BaseException) -> Problem:
-    """The problem that an exception of ours, of Spark's, or of neither stands for."""
+    """Returns the problem that an exception of ours, of Spark's, or of neither stands for."""
     if isinstance(e, StreamqlError):
         return Problem(f"[{e.code}] {e.message}", e.hint, e.line, e.column, e.sqlstate)
     name = type(e).__name__
@@ -58,7 +58,7 @@ def from_exception(e: BaseException) -> Problem:
 
 
 def from_spark(text: str, sqlstate: str | None = None) -> Problem:
-    """What Spark's exception says, cut to the message."""
+    """Returns what Spark's exception says, cut to the message."""
     text, _, given = _root(text.strip()).partition("\nHint: ")
     line, column = None, None
     if m := _RAN.search(text):
@@ -83,7 +83,7 @@ def from_spark(text: str, sqlstate: str | None = None) -> Problem:
 
 
 def describe(problem: Problem, where: str, script_line: int, text: str) -> str:
-    """The problem as lines for stderr: where and what, the line at fault with a caret, SQLSTATE, hint.
+    """Returns the problem as lines for stderr: where and what, the line at fault with a caret, SQLSTATE, hint.
 
     `script_line` is the line of the statement's first in its script, `text` the statement.
     """
@@ -99,7 +99,7 @@ def describe(problem: Problem, where: str, script_line: int, text: str) -> str:
 
 
 def _root(text: str) -> str:
-    """The message without wrappers: of several causes, the last that has a code, else the last that says something."""
+    """Returns the message without wrappers: of several causes, the last that has a code, else the last that says something."""
     text = _PY4J.sub("", text)
     head = _without_class(_TRACE.split(text, maxsplit=1)[0])
     wrapped = any(wrapper in head for wrapper in SPARK_WRAPPERS)
@@ -115,13 +115,13 @@ def _root(text: str) -> str:
 
 
 def _without_class(message: str) -> str:
-    """The message without the exception's class where there is a code, with its short name where there is none."""
+    """Returns the message without the exception's class where there is a code, with its short name if there is none."""
     short = _CLASS.sub("", message)
     return _CODED_CLASS.sub("", short)
 
 
 def _excerpt(problem: Problem, script_line: int, text: str, width_max: int = 100) -> list[str]:
-    """The line at fault, numbered as in the script, and a caret under the column."""
+    """Returns the line at fault, numbered as in the script, and a caret under the column."""
     if problem.line is None or problem.column is None:
         return []
     rows = concealed(text).split("\n")  # the statement may be refused because it holds a secret

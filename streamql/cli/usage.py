@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def unexpected(word: str, commands: Iterable[str]) -> str:
-    """What is wrong with a word that stands where only a command may stand."""
+    """Returns what is wrong with a word that stands where only a command may stand."""
     commands = list(commands)
     if word.endswith((".sql", ".hql")) or Path(word).is_file():
         hint = f" (a script is given with -f {word})"

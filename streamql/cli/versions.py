@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def version_line() -> str:
-    """One line: streamql, Spark, Delta Lake, Scala, Java and Python."""
+    """Returns one line: streamql, Spark, Delta Lake, Scala, Java and Python."""
     parts = {
         "Spark": _package("pyspark"),
         "Delta Lake": _package("delta-spark"),
@@ -27,7 +27,7 @@ def _package(name: str, missing: str = "not installed") -> str:
 
 
 def _scala() -> str:
-    """The version of the Scala library among Spark's jars."""
+    """Returns the version of the Scala library among Spark's jars."""
     from streamql.errors import StreamqlError
     from streamql.extension.host import spark_home
 
@@ -39,7 +39,7 @@ def _scala() -> str:
 
 
 def _java() -> str:
-    """The version of the Java that a session would start."""
+    """Returns the version of the Java that a session would start."""
     from streamql.errors import StreamqlError
     from streamql.extension.host import java, java_version
 

@@ -21,17 +21,17 @@ NO_INTERVALS: Mapping[str, Interval] = {}
 
 
 def tokens_of(command: Command) -> list[Token]:
-    """The reads of streams in a statement, each once."""
+    """Returns the reads of streams in a statement, each once."""
     return [read_token(text) for text in command.tokens]
 
 
 def sources_of(command: Command) -> dict[str, SourceRef]:
-    """Where the source of each stream was found when the statement was analysed."""
+    """Returns where the source of each stream was found when the statement was analysed."""
     return {t.uuid: t.source for t in tokens_of(command)}
 
 
 def streams_of(spark: SparkSession, command: Command) -> list[StreamState]:
-    """The streams that a statement reads, by id, as this process last read them: what is made of them is compared and set. Raises
+    """Returns the streams that a statement reads, by id, as this process last read them: what is made of them is compared and set. Raises
     STREAM_NOT_FOUND."""
     states = {}
     for token in tokens_of(command):
@@ -45,7 +45,7 @@ def streams_of(spark: SparkSession, command: Command) -> list[StreamState]:
 def bind(
     spark: SparkSession, command: Command, states: Iterable[StreamState], fixed: Mapping[str, Interval] = NO_INTERVALS
 ) -> dict[str, Interval]:
-    """One interval for each of the streams: the one that is `fixed`, else one that starts at its offset.
+    """Returns one interval for each of the streams: the one that is `fixed`, else one that starts at its offset.
 
     Reads that were made for another one (another consumer was first, or parts of the statement were made at different times) are given
     this one. So are tables that are read AT one of the streams or at its END.
@@ -108,8 +108,8 @@ def changes_of(command: Command, i: int) -> dict[str, dict[str, int]]:
 
 @contextlib.contextmanager
 def nothing_bound(spark: SparkSession, command: Command) -> Iterator[None]:
-    """All reads show nothing while the statement runs unclaimed: it must not carry rows over even if it unexpectedly succeeds. Then they
-    show what they did: a DataFrame may be written again."""
+    """Makes all reads show nothing while the statement runs unclaimed: it must not carry rows over even if it unexpectedly succeeds. Then
+    they show what they did: a DataFrame may be written again."""
     states = {s.stream.uuid: s for s in streams_of(spark, command)}
     with command.keeping_reads():
         for token in tokens_of(command):

@@ -73,12 +73,12 @@ class Block:
 
     @property
     def claim(self) -> Claim | None:
-        """The transaction's claim, as it is now; None: no statement has entered."""
+        """Returns the transaction's claim, as it is now; None: no statement has entered."""
         return self._consumption.claim
 
     def interval(self, state: StreamState, batch_of: str | None = None) -> Interval | None:
-        """The interval that reads of a stream show; None: no statement of the transaction has read it. `batch_of`: as `PinnedIntervals.get`
-        takes it."""
+        """Returns the interval that reads of a stream show; None: no statement of the transaction has read it. `batch_of`: as
+        `PinnedIntervals.get` takes it."""
         self._used = time.monotonic()
         uuid = state.stream.uuid
         if self.claim is not None and uuid in self.claim.intervals:
@@ -94,12 +94,12 @@ class Block:
         self._pinned.put(TRANSACTION, uuid, Pin(interval, statement, follows))
 
     def _pinned_before(self, uuid: str, statement: str) -> Interval | None:
-        """The interval that another statement than the given one has pinned; None: there is none."""
+        """Returns the interval that another statement than the given one has pinned; None: there is none."""
         pin = self._pinned.get(TRANSACTION, uuid)
         return None if pin is None or pin.statement == statement else pin.interval
 
     def holds(self, uuid: str) -> bool:
-        """Whether the transaction has claimed a stream."""
+        """Returns whether the transaction has claimed a stream."""
         return self.claim is not None and uuid in self.claim.intervals
 
     # -- statements
@@ -188,7 +188,7 @@ class Block:
         return entry
 
     def _matched(self, command: Command, i: int, fingerprint: str) -> ClaimedStatement | None:
-        """The record of the statement, if it is done; None: it must run."""
+        """Returns the record of the statement, if it is done; None: it must run."""
         if self.claim is None or self._done.cannot_match(self.claim, fingerprint):
             return None
         try:
@@ -199,7 +199,7 @@ class Block:
             raise
 
     def _takes_over(self, command: Command, fingerprint: str) -> bool:
-        """Whether this block has taken over an earlier run of it, which has this statement among its own."""
+        """Returns whether this block has taken over an earlier run of it, which has this statement among its own."""
 
         def resumes(claim: Claim) -> bool:
             return claim.is_block and fingerprint in [s.fingerprint for s in claim.statements]
@@ -220,7 +220,8 @@ class Block:
     def _bound(
         self, command: Command, states: Sequence[StreamState], joining: Sequence[StreamState]
     ) -> dict[str, Interval]:
-        """The intervals of the statement's streams: those of the block. A stream that no statement of it has read starts at its offset."""
+        """Returns the intervals of the statement's streams: those of the block. A stream that no statement of it has read starts at its
+        offset."""
         fixed = {} if self.claim is None else {**self.claim.intervals}
         for state in joining:
             pinned = self._pinned_before(state.stream.uuid, command.pin)
@@ -242,7 +243,7 @@ class Block:
 
     @property
     def has_expired(self) -> bool:
-        """Whether the transaction was idle for so long that others may resolve its claim."""
+        """Returns whether the transaction was idle for so long that others may resolve its claim."""
         return self.claim is not None and not self._goes_on()
 
     # -- its end

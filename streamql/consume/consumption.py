@@ -84,7 +84,7 @@ class Consumption:
 
     @property
     def claim(self) -> Claim | None:
-        """The claim as it is now; None: no statement has entered."""
+        """Returns the claim as it is now; None: no statement has entered."""
         return self._claim
 
     def __enter__(self) -> Consumption:
@@ -187,8 +187,8 @@ class Consumption:
             raise errors.lost(self._claim, "another process took this one for dead") from None
 
     def adopt_unacknowledged(self) -> bool:
-        """Whether the last commit of the claim was this process's, though no answer arrived (Ctrl-C). Then the claim is as that commit
-        wrote it, and its statements are resolved."""
+        """Returns whether the last commit of the claim was this process's, though no answer arrived (Ctrl-C). Then the claim is as that
+        commit wrote it, and its statements are resolved."""
         if self._claim is None:
             return False
         state = catalog_of(self._spark).by_uuid(self._spark, next(iter(self._claim.intervals)))
@@ -276,7 +276,7 @@ class Consumption:
                 raise errors.lost(claim, "another process took the claim over") from None
 
     def is_held(self) -> bool:
-        """Whether all streams of the claim have it still."""
+        """Returns whether all streams of the claim have it still."""
         return self._claim is not None and is_held(self._spark, self._claim)
 
 

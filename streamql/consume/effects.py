@@ -40,7 +40,7 @@ class Move:
 
 
 def shown(position: Position) -> int | str:
-    """A position as a front end shows it."""
+    """Returns a position as a front end shows it."""
     return position if isinstance(position, int) else str(position)
 
 
@@ -138,7 +138,7 @@ def to_json(effects: Sequence[Effect]) -> str:
 
 
 def from_json(text: str) -> list[Effect]:
-    """What `to_json` wrote; nothing for an empty text."""
+    """Returns what `to_json` wrote; nothing for an empty text."""
     return [
         Effect(**{**e, "moves": tuple(Move(**m) for m in e["moves"]), "writes": tuple(Write(**w) for w in e["writes"])})
         for e in (json.loads(text) if text else [])

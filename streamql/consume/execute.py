@@ -41,7 +41,8 @@ def execute(
 
 
 def counted(command: Command, i: int, statement: ClaimedStatement) -> ClaimedStatement:
-    """A statement that this process has run, with the rows it took. If they cannot be counted, the statement is done all the same."""
+    """Returns a statement that this process has run, with the rows it took. If they cannot be counted, the statement is done all the
+    same."""
     if statement.outcome != "done":
         return statement
     try:
@@ -52,8 +53,8 @@ def counted(command: Command, i: int, statement: ClaimedStatement) -> ClaimedSta
 
 
 def warn_of_reservation(claim: Claim, target: Target) -> None:
-    """Warns that a failed statement leaves an empty table. It is never dropped: with it would go the log that keeps the statement from
-    committing after all, and a process that has taken the name over meanwhile would lose a table."""
+    """Warns that a failed statement leaves an empty table. It is never dropped: its log keeps the statement from committing
+    after all, and a process that has taken the name over meanwhile would lose a table."""
     if target.mark == claim.consumption_id:
         log.warning(
             "%s stays, empty: run the statement again, or a corrected one; or DROP TABLE it",

@@ -23,12 +23,12 @@ class DoneStatements:
         self._warned: list[ClaimedStatement] = []
 
     def cannot_match(self, claim: Claim, fingerprint: str) -> bool:
-        """Whether a statement is certainly new."""
+        """Returns whether a statement is certainly new."""
         is_known = fingerprint in self.mismatched or _is_withdrawn(claim, fingerprint)
         return not (self.unreported or self.earlier or is_known)
 
     def match(self, spark: SparkSession, claim: Claim, target: Target, fingerprint: str) -> ClaimedStatement | None:
-        """The record of a statement that is done, so that it is skipped; None: it must run.
+        """Returns the record of a statement that is done, so that it is skipped; None: it must run.
 
         Raises CONSUMPTION_PARTIALLY_COMMITTED if its target was replaced since, and for a statement that is neither one that is done nor
         one that failed. Raises STATEMENT_COMMITTED, once, for a statement into a target which a done statement wrote, if it may be the

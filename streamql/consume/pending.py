@@ -28,7 +28,7 @@ class PendingStatement:
 
     @property
     def shown(self) -> str:
-        """The statement as an error or a warning names it."""
+        """Returns the statement as an error or a warning names it."""
         text = " ".join(self.text.split())
         text = text if len(text) <= TEXT_CHARACTERS_SHOWN else f"{text[:TEXT_CHARACTERS_SHOWN]}…"
         return text or (f"a DataFrame write into {self.target}" if self.target else "a DataFrame write")
@@ -46,7 +46,7 @@ class Pending:
 
     @property
     def last(self) -> PendingStatement | None:
-        """The statement that failed last; None: no statement is pending."""
+        """Returns the statement that failed last; None: no statement is pending."""
         return next(reversed(self._statements.values()), None)
 
     def add(self, fingerprint: str, text: str, target: str = "") -> None:
@@ -94,13 +94,13 @@ class Pending:
 
 
 def left_out_of(claim: Claim | None) -> PendingStatement | None:
-    """The statement of an earlier run that `left_out` finds; None: there is none. Pure."""
+    """Returns the statement of an earlier run that `left_out` finds; None: there is none. Pure."""
     left = None if claim is None else left_out(claim)
     return None if left is None else PendingStatement(left.fingerprint, left.text, left.target)
 
 
 def without(claim: Claim | None, fingerprint: str) -> Claim | None:
-    """The claim with its failed statements of a fingerprint withdrawn; None: it has none. Pure."""
+    """Returns the claim with its failed statements of a fingerprint withdrawn; None: it has none. Pure."""
     if claim is None or not any(s.outcome == "fenced" and s.fingerprint == fingerprint for s in claim.statements):
         return None
     statements = [

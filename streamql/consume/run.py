@@ -76,7 +76,7 @@ def consume(spark: SparkSession, command: Command) -> JavaObject:
 
 
 def _check_asked(command: Command) -> None:
-    """A query that consumes may not take along a stream that it only reads."""
+    """Raises if a query that consumes would take along a stream that it only reads."""
     for token in tokens_of(command):
         if token.uuid not in command.asked:
             raise StreamqlError(
@@ -124,7 +124,7 @@ def _enter(spark: SparkSession, command: Command, consumption: Consumption) -> E
 
 
 def _busy(spark: SparkSession, command: Command) -> StreamqlError:
-    """The error for a statement whose streams others kept changing."""
+    """Returns the error for a statement whose streams others kept changing."""
     state: StreamState | None = catalog_of(spark).by_uuid(spark, min(t.uuid for t in tokens_of(command)))
     return contended() if state is None or state.claim is None else busy(state)
 

@@ -43,7 +43,7 @@ _OPERATIONS = {
 
 
 def find_target(spark: SparkSession, command: Command, i: int) -> Target:
-    """Where statement `i` of the command writes, looked up now. Raises UNSUPPORTED_TARGET."""
+    """Returns where statement `i` of the command writes, looked up now. Raises UNSUPPORTED_TARGET."""
     target = command.target(i)
     if target.format != "delta" and (target.is_created or text(spark, NON_DELTA_TARGETS) != AT_LEAST_ONCE):
         raise StreamqlError(
@@ -65,16 +65,16 @@ def find_target(spark: SparkSession, command: Command, i: int) -> Target:
 
 
 def runs_plain(target: Target) -> bool:
-    """Whether Spark shall say its error, or do nothing (IF NOT EXISTS, or mode ignore, over a table that is there)."""
+    """Returns whether Spark shall say its error, or do nothing (IF NOT EXISTS, or mode ignore, over a table that is there)."""
     if target.operation == "REPLACE":
         return not target.exists
     return target.operation == "EXISTS" or (target.operation == CREATE and target.exists and not target.is_reserved)
 
 
 def prepare(spark: SparkSession, command: Command, i: int, target: Target, consumption_id: str) -> Target:
-    """The target with a table in place that can be fenced: CREATE TABLE AS reserves its name by an empty marked table.
+    """Returns the target with a table in place that can be fenced: CREATE TABLE AS reserves its name by an empty marked table.
 
-    Raises `Changed` if another statement made, filled or dropped a table of the name at the same time, and UNSUPPORTED_TARGET, before it
+    Raises `Changed` if another statement made, filled or dropped a table of the name at the same time. Raises UNSUPPORTED_TARGET, before it
     makes anything, if the new table would forget transactions.
     """
     if target.forgets:
@@ -113,7 +113,7 @@ def _wait_for_reservation(spark: SparkSession, target: Target) -> None:
 def claimed_statement(
     spark: SparkSession, command: Command, i: int, target: Target, lead: str, ordinal: int
 ) -> ClaimedStatement:
-    """What a claim keeps of statement `i` of the command, its own `ordinal`-th. Raises `Changed` if the target changed since it was
+    """Returns what a claim keeps of statement `i` of the command, its own `ordinal`-th. Raises `Changed` if the target changed since it was
     looked up, and UNSUPPORTED_TARGET."""
     if target.format != "delta":
         return _statement(command, i, target, lead, ordinal, "", -1)
@@ -187,5 +187,5 @@ def app_id(lead: str, ordinal: int) -> str:
 
 
 def lead_of(claim: Claim) -> str:
-    """The id of the stream that a claim with statements is known by."""
+    """Returns the id of the stream that a claim with statements is known by."""
     return claim.statements[0].app_id.split(":")[1]

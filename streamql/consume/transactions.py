@@ -29,8 +29,8 @@ def inherit(spark: SparkSession) -> None:
 
 
 def current(spark: SparkSession) -> Block | None:
-    """The open transaction of a session. Raises INVALID_TRANSACTION_STATE where it had been idle for too long, until ROLLBACK or BEGIN,
-    or was lost with the process that held it."""
+    """Returns the open transaction of a session. Raises INVALID_TRANSACTION_STATE where it had been idle for too long, until ROLLBACK or
+    BEGIN, or was lost with the process that held it."""
     if _lost and session_id(spark) in _lost:
         raise StreamqlError(
             "INVALID_TRANSACTION_STATE",
@@ -48,7 +48,7 @@ def current(spark: SparkSession) -> Block | None:
 
 
 def is_open(spark: SparkSession) -> bool:
-    """Whether a session has a transaction that has not ended."""
+    """Returns whether a session has a transaction that has not ended."""
     return _find(spark) is not None or session_id(spark) in _lost
 
 

@@ -36,12 +36,12 @@ class Target:
 
     @property
     def is_reserved(self) -> bool:
-        """Whether the name is reserved: a table with a mark and without rows has it."""
+        """Returns whether the name is reserved: a table with a mark and without rows has it."""
         return bool(self.mark)
 
     @property
     def is_created(self) -> bool:
-        """Whether the statement makes the table, or makes it anew: then it is looked up by name each time."""
+        """Returns whether the statement makes the table, or makes it anew: then it is looked up by name each time."""
         return self.operation in _CREATIONS.values()
 
 
@@ -64,56 +64,56 @@ class Command:
 
     @property
     def tokens(self) -> list[str]:
-        """The tokens of all stream reads, each once."""
+        """Returns the tokens of all stream reads, each once."""
         return str(self._handle.tokens()).splitlines()
 
     @property
     def followers(self) -> list[str]:
-        """The tokens of tables that are read AT a stream or at its END, each once."""
+        """Returns the tokens of tables that are read AT a stream or at its END, each once."""
         return str(self._handle.followers()).splitlines()
 
     @property
     def text(self) -> str:
-        """The statement as it was written, as far as Spark kept it."""
+        """Returns the statement as it was written, as far as Spark kept it."""
         return str(self._handle.text())
 
     @property
     def key(self) -> str:
-        """The text, and where in it the statement stands, since statements of one BEGIN … END script share its text."""
+        """Returns the text, and where in it the statement stands, since statements of one BEGIN … END script share its text."""
         return str(self._handle.key())
 
     @property
     def is_query(self) -> bool:
-        """Whether the rows are the result, and nothing is written."""
+        """Returns whether the rows are the result, and nothing is written."""
         return bool(self._handle.isQuery())
 
     @property
     def asked(self) -> frozenset[str]:
-        """The ids of the streams that a query asked to consume."""
+        """Returns the ids of the streams that a query asked to consume."""
         return frozenset(str(self._handle.askedFor()).splitlines())
 
     @property
     def count(self) -> int:
-        """How many statements."""
+        """Returns how many statements."""
         return int(self._handle.statementCount())
 
     def target(self, i: int) -> Target:
-        """Where statement `i` writes, looked up now."""
+        """Returns where statement `i` writes, looked up now."""
         t = json.loads(self._handle.target(session_of(self._spark), i))
         where = (t["name"], t["path"], t["tableId"], t["exists"], t.get("mark", ""), t.get("managed", False))
         return Target(t["format"], t["operation"], *where, t.get("forgets", ""))
 
     @property
     def pin(self) -> str:
-        """The name under which the intervals of this statement's reads were pinned."""
+        """Returns the name under which the intervals of this statement's reads were pinned."""
         return str(self._handle.pin())
 
     def fingerprint(self, i: int) -> str:
-        """Equal for equal statements: of the text, or where there is none (a DataFrame writer) of what is written where."""
+        """Equal for equal statements: of the text, or if there is none (a DataFrame writer) of what is written where."""
         return str(self._handle.fingerprint(session_of(self._spark), i))
 
     def rebind(self, token: str, frame: DataFrame, new_token: str) -> None:
-        """Every read with this token now stands for another interval, of the same columns."""
+        """Lets every read with this token stand for another interval, of the same columns."""
         self._handle.rebind(token, analyzed(frame), new_token)
 
     @contextlib.contextmanager
@@ -130,7 +130,7 @@ class Command:
         self._handle.reserve(session_of(self._spark), i, mark)
 
     def no_rows(self) -> JavaObject:
-        """A result without rows."""
+        """Returns a result without rows."""
         return java_list(self._spark, [])
 
     def execute(self, i: int, number: Numbered | None = None, reserved: bool = False) -> JavaObject:
@@ -142,6 +142,6 @@ class Command:
         return self._handle.execute(session_of(self._spark), i, n.app_id, n.number, n.path, n.seen, reserved)
 
     def changes(self, i: int) -> dict[str, dict[str, int]]:
-        """How many rows of each change type statement `i` took when it was last executed, by the tokens of the streams."""
+        """Returns how many rows of each change type statement `i` took when it was last executed, by the tokens of the streams."""
         counted: dict[str, dict[str, int]] = json.loads(self._handle.changes(i))
         return counted

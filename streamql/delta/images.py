@@ -12,7 +12,7 @@ from streamql.shared import constants
 
 
 def select(df: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """The SQL expressions."""
+    """Returns the SQL expressions."""
     return frame(df.sparkSession, scala(df.sparkSession).Images.select(java_frame(df), json.dumps(list(columns))))
 
 
@@ -50,14 +50,14 @@ def compared(before: DataFrame, after: DataFrame, names: Sequence[str]) -> DataF
 
 
 def unfold(pairs: DataFrame, names: Sequence[str]) -> DataFrame:
-    """`compared` for pairs made elsewhere: the columns of the row before, then of the row after, NULLs where there is none."""
+    """`compared` for pairs made elsewhere: the columns of the row before, then of the row after, NULLs if there is none."""
     return frame(
         pairs.sparkSession, scala(pairs.sparkSession).Images.unfold(java_frame(pairs), json.dumps(list(names)))
     )
 
 
 def among(rows: DataFrame, row_id: Column) -> Column:
-    """Whether a row id is one of those in the only column of `rows`, which run first, as a subquery, and become a set of bits."""
+    """Returns whether a row id is one of those in the only column of `rows`. They run first, as a subquery, and become a set of bits."""
     from pyspark.sql.classic.column import Column as ClassicColumn
 
     return ClassicColumn(scala(rows.sparkSession).RowIds.among(java_frame(rows), row_id._jc))

@@ -37,7 +37,7 @@ _packages: WeakKeyDictionary[JavaObject, _Known] = WeakKeyDictionary()
 
 
 def scala(spark: SparkSession) -> JavaObject:
-    """The package of streamql's own Scala classes."""
+    """Returns the package of streamql's own Scala classes."""
     view = jvm(spark)
     package = _packages.get(view)
     if package is None:
@@ -51,7 +51,8 @@ def jvm(spark: SparkSession) -> JavaObject:
 
 
 def has_classes(view: JavaObject, names: Iterable[str]) -> bool:
-    """Whether the JVM behind a Py4J view can load classes: from its class path, or from what spark-submit has added to it (--jars)."""
+    """Returns whether the JVM behind a Py4J view can load classes: from its class path, or from what spark-submit has added to it
+    (--jars)."""
     loader = view.java.lang.Thread.currentThread().getContextClassLoader()
     try:
         for name in names:
@@ -62,12 +63,12 @@ def has_classes(view: JavaObject, names: Iterable[str]) -> bool:
 
 
 def session_of(spark: SparkSession) -> JavaObject:
-    """The JVM's session behind a Python one."""
+    """Returns the JVM's session behind a Python one."""
     return spark._jsparkSession
 
 
 def session_id(spark: SparkSession) -> str:
-    """What tells the JVM's session behind a Python one from others."""
+    """Returns what tells the JVM's session behind a Python one from others."""
     return str(session_of(spark).sessionUUID())
 
 
@@ -77,7 +78,7 @@ def set_in_block(spark: SparkSession, is_open: bool) -> None:
 
 
 def sessions_in_block(spark: SparkSession) -> list[str]:
-    """The ids of the sessions in which the JVM holds a transaction to be open."""
+    """Returns the ids of the sessions in which the JVM holds a transaction to be open."""
     return str(scala(spark).Blocks.ids()).split()
 
 
@@ -100,8 +101,8 @@ class Waiting:
         self._cancellations = _cancellations
 
     def is_cancelled(self) -> bool:
-        """Whether `cancel_waiting` was called since, or a server's client has cancelled the statement: Spark interrupts the JVM's thread of
-        it."""
+        """Returns whether `cancel_waiting` was called since, or a server's client has cancelled the statement: Spark interrupts the JVM's
+        thread of it."""
         return _cancellations != self._cancellations or bool(
             jvm(self._spark).java.lang.Thread.currentThread().isInterrupted()
         )
@@ -113,24 +114,24 @@ def activate(spark: SparkSession) -> None:
 
 
 def frame(spark: SparkSession, java_frame: JavaObject) -> DataFrame:
-    """A Python DataFrame over a Dataset of the JVM."""
+    """Returns a Python DataFrame over a Dataset of the JVM."""
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
     return ClassicDataFrame(java_frame, spark)
 
 
 def java_frame(df: DataFrame) -> JavaObject:
-    """The JVM's Dataset behind a Python DataFrame."""
+    """Returns the JVM's Dataset behind a Python DataFrame."""
     return df._jdf
 
 
 def analyzed(df: DataFrame) -> JavaObject:
-    """The analysed logical plan of a DataFrame."""
+    """Returns the analysed logical plan of a DataFrame."""
     return df._jdf.queryExecution().analyzed()
 
 
 def java_list(spark: SparkSession, items: list[Any]) -> JavaObject:
-    """A java.util.List of the items."""
+    """Returns a java.util.List of the items."""
     result = jvm(spark).java.util.ArrayList()
     for item in items:
         result.add(item)
@@ -142,7 +143,7 @@ ERROR_CHARACTERS_MAX = 1000
 
 
 def message(e: BaseException) -> str:
-    """What an error says. Of a write that failed Spark throws the cause or a wrapper of it, as it happens which of the tasks
+    """Returns what an error says. Of a write that failed Spark throws the cause or a wrapper of it, as it happens which of the tasks
     was the first: it is the cause here."""
     if not isinstance(e, Py4JJavaError):
         return str(e)
@@ -156,5 +157,5 @@ def message(e: BaseException) -> str:
 
 
 def sentence(e: BaseException) -> str:
-    """The first line of an error's message, which is shown and stored."""
+    """Returns the first line of an error's message, which is shown and stored."""
     return (message(e).strip().split("\n")[0] or type(e).__name__)[:ERROR_CHARACTERS_MAX]

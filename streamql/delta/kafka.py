@@ -58,8 +58,8 @@ class Brokers:
 
     @property
     def config(self) -> str:
-        """The settings of a client, as JSON: with the config providers, and without a secret. The time-outs are the session's, whatever the
-        user's settings are: Kafka refuses a client whose requests may take longer than its calls."""
+        """Returns the settings of a client, as JSON: with the config providers, and without a secret. The time-outs are the session's,
+        whatever the user's settings are: Kafka refuses a client whose requests may take longer than its calls."""
         milliseconds = str(int(self.timeout_seconds * 1000))
         return json.dumps(
             {
@@ -131,7 +131,7 @@ def _topic(name: str, found: Mapping[str, Any]) -> Topic | TopicProblem:
 
 
 def list_topics(spark: SparkSession, brokers: Brokers) -> list[str]:
-    """The names of the topics that the connection may see. Raises what `describe_topics` raises."""
+    """Returns the names of the topics that the connection may see. Raises what `describe_topics` raises."""
     config = brokers.config
     return list(_ask(spark, brokers, lambda k: k.topics(config)))
 
@@ -139,7 +139,7 @@ def list_topics(spark: SparkSession, brokers: Brokers) -> list[str]:
 def offsets_at(
     spark: SparkSession, brokers: Brokers, topic: str, partitions: Sequence[int], time_ms: int
 ) -> dict[int, int | None]:
-    """The offset of each partition's first message at or after a time in milliseconds since 1970; None: it has none. Raises what
+    """Returns the offset of each partition's first message at or after a time in milliseconds since 1970; None: it has none. Raises what
     `describe_topics` raises."""
     config, listed = brokers.config, json.dumps(list(partitions))
     answer = _ask(spark, brokers, lambda k: k.offsetsAt(config, topic, listed, time_ms, brokers.committed_only))
@@ -180,7 +180,7 @@ def isolation_level(brokers: Brokers) -> str:
 
 
 def _ask(spark: SparkSession, brokers: Brokers, question: Callable[[JavaObject], JavaObject]) -> Any:
-    """The answer to a question to brokers, read from JSON. Waits in short steps, so that Ctrl-C and a server's cancel end it."""
+    """Returns the answer to a question to brokers, read from JSON. Waits in short steps, so that Ctrl-C and a server's cancel end it."""
     check_loaded(spark)
     asked = question(scala(spark).Kafka)
     deadline = time.monotonic() + brokers.timeout_seconds + GRACE_SECONDS
@@ -199,7 +199,7 @@ def _ask(spark: SparkSession, brokers: Brokers, question: Callable[[JavaObject],
 
 
 def error_of(brokers: Brokers, problem: TopicProblem) -> StreamqlError:
-    """The error for what brokers refuse: KAFKA_UNREACHABLE or KAFKA_REFUSED."""
+    """Returns the error for what brokers refuse: KAFKA_UNREACHABLE or KAFKA_REFUSED."""
     if problem.type == "unreachable":
         return _unreachable(brokers)
     if problem.type == "unresolvable":
@@ -228,8 +228,8 @@ _SILENT = ("Cannot fetch record", "org.apache.kafka.common.errors.TimeoutExcepti
 
 
 def explained(e: BaseException) -> StreamqlError | None:
-    """The error for a job that failed while it read messages; None: it failed for another reason. Spark's own error of messages that are
-    gone advises an option that external tables do not have."""
+    """Returns the error for a job that failed while it read messages; None: it failed for another reason. Spark's own error of messages
+    that are gone advises an option that external tables do not have."""
     text = f"{message(e)} {e}"
     if any(name in text for name in _LOST):
         return StreamqlError(
@@ -249,7 +249,7 @@ def explained(e: BaseException) -> StreamqlError | None:
 def messages(
     spark: SparkSession, brokers: Brokers, topic: str, begin: Mapping[int, int], end: Mapping[int, int]
 ) -> DataFrame:
-    """The messages [begin, end) of partitions, in the columns of Spark's connector, with headers. Lazy.
+    """Returns the messages [begin, end) of partitions, in the columns of Spark's connector, with headers. Lazy.
 
     The job fails if messages are no longer there, and if brokers do not answer for `PATIENCE` times their time-out. Spark's own limit is
     two minutes. `begin` and `end` have the same partitions, at least one.

@@ -51,11 +51,11 @@ class FileState:
 
     @property
     def has_metadata(self) -> bool:
-        """Whether the action says enough to read the file by (removes may leave it out)."""
+        """Returns whether the action says enough to read the file by (removes may leave it out)."""
         return "size" in self.action and "partitionValues" in self.action
 
     def as_add(self) -> str:
-        """The state as an add action in JSON, for reading."""
+        """Returns the state as an add action in JSON, for reading."""
         keep = ("path", "size", "deletionVector", "baseRowId", "defaultRowCommitVersion")
         add: dict[str, Any] = {k: self.action[k] for k in keep if self.action.get(k) is not None}
         add["partitionValues"] = self.action.get("partitionValues") or {}
@@ -74,7 +74,7 @@ class FileChange:
 
     @property
     def path(self) -> str:
-        """The file's path, as the log names it."""
+        """Returns the file's path, as the log names it."""
         state = self.after if self.after is not None else self.before
         assert state is not None
         return state.path
@@ -108,14 +108,14 @@ class CommitMissing(Exception):
 
 
 def file_state(action: Json) -> FileState:
-    """The state that an add shows, or the one that a remove ends."""
+    """Returns the state that an add shows, or the one that a remove ends."""
     dv = action.get("deletionVector")
     vector = (str(dv["storageType"]), str(dv["pathOrInlineDv"]), dv.get("offset")) if dv else None
     return FileState(str(action["path"]), vector, action)
 
 
 def parse_commits(text: str) -> list[Commit]:
-    """The answer of TableReader.commits as data. Raises CommitMissing."""
+    """Returns the answer of TableReader.commits as data. Raises CommitMissing."""
     return [_commit(entry) for entry in json.loads(text)]
 
 

@@ -27,7 +27,7 @@ class Found:
 
 
 def look_up(spark: SparkSession, name: Name) -> Found:
-    """What type of table or view a name is, if any."""
+    """Returns what type of table or view a name is, if any."""
     answer = json.loads(scala(spark).Names.identify(session_of(spark), name.catalog, name.schema, name.object))
     return Found(
         answer["type"],
@@ -39,7 +39,7 @@ def look_up(spark: SparkSession, name: Name) -> Found:
 
 
 def qualify(spark: SparkSession, parts: tuple[str, ...]) -> Name:
-    """The full name that 1 to 3 parts stand for in this session. Raises SCHEMA_NOT_FOUND for more parts or an unknown catalog."""
+    """Returns the full name that 1 to 3 parts stand for in this session. Raises SCHEMA_NOT_FOUND for more parts or an unknown catalog."""
     current = list(scala(spark).Names.current(session_of(spark)))
     if len(parts) == 1:
         return Name(current[0], current[1] if len(current) > 1 else "default", parts[0])
@@ -55,18 +55,18 @@ def qualify(spark: SparkSession, parts: tuple[str, ...]) -> Name:
 
 
 def schema_exists(spark: SparkSession, catalog: str, schema: str) -> bool:
-    """Whether a catalog has a schema of that name."""
+    """Returns whether a catalog has a schema of that name."""
     return bool(scala(spark).Names.schemaExists(session_of(spark), catalog, schema))
 
 
 def schema_location(spark: SparkSession, schema: str) -> str | None:
-    """Where the tables of a schema of the session catalog lie; None: there is no such schema."""
+    """Returns where the tables of a schema of the session catalog lie; None: there is no such schema."""
     location = scala(spark).Names.schemaLocation(session_of(spark), schema)
     return None if location is None else str(location)
 
 
 def view_text(spark: SparkSession, schema: str, view: str) -> str | None:
-    """The text of a view of the session catalog; None: there is none of the name."""
+    """Returns the text of a view of the session catalog; None: there is none of the name."""
     text = scala(spark).Names.viewText(session_of(spark), schema, view)
     return None if text is None else str(text)
 

@@ -37,21 +37,21 @@ class TrackedQuery:
 
     @property
     def reads_one_table_once(self) -> bool:
-        """Whether each row of the query is made of one row of the only table."""
+        """Returns whether each row of the query is made of one row of the only table."""
         return len(self.tables) == 1 and all(len(leaves) == 1 for leaves in self.branches)
 
     def image(self, branch: int, images: Sequence[DataFrame]) -> DataFrame:
-        """All rows of a branch as INSERTs, in the columns of a stream. `images`: for each table that it reads."""
+        """Returns all rows of a branch as INSERTs, in the columns of a stream. `images`: for each table that it reads."""
         return frame(self.spark, self._joined(branch).image(self._frames(images), self._has_one_table))
 
     def changes(self, branch: int, changed: Sequence[DataFrame | None], images: Sequence[DataFrame]) -> DataFrame:
-        """The net changes of a branch, in the columns of a stream: by the change sets of the tables that it reads (None: a table has not
-        changed), and their images as of the interval's end."""
+        """Returns the net changes of a branch, in the columns of a stream: by the change sets of the tables that it reads (None: a table
+        has not changed), and their images as of the interval's end."""
         joined = self._joined(branch)
         return frame(self.spark, joined.standard(self._frames(changed), self._frames(images), self._has_one_table))
 
     def appended(self, branch: int, added: Sequence[DataFrame | None], images: Sequence[DataFrame]) -> DataFrame:
-        """The rows of a branch that have a new row of a table in them. `added`: those rows (None: a table has none)."""
+        """Returns the rows of a branch that have a new row of a table in them. `added`: those rows (None: a table has none)."""
         joined = self._joined(branch)
         return frame(self.spark, joined.appended(self._frames(added), self._frames(images), self._has_one_table))
 
@@ -75,17 +75,17 @@ class BranchRows:
 
     @property
     def columns(self) -> Sequence[str]:
-        """The columns that it makes."""
+        """Returns the columns that it makes."""
         return self.query.columns
 
     def rows(self, rows: DataFrame, carried: Sequence[str]) -> DataFrame:
-        """The branch's rows, made of rows of its table: the columns `carried` of those rows, then its own. Lazy."""
+        """Returns the branch's rows, made of rows of its table: the columns `carried` of those rows, then its own. Lazy."""
         made = self.query.handle.over(self.branch, java_frame(rows), json.dumps(list(carried)))
         return frame(rows.sparkSession, made)
 
 
 def query_of_view(spark: SparkSession, name: Name) -> TrackedQuery:
-    """The query of a view. Raises STREAM_SOURCE_MISSING, with what Spark says, if it cannot be analysed."""
+    """Returns the query of a view. Raises STREAM_SOURCE_MISSING, with what Spark says, if it cannot be analysed."""
     try:
         handle = scala(spark).TrackedQuery.view(session_of(spark), name.catalog, name.schema, name.object)
     except (AnalysisException, Py4JJavaError) as e:
@@ -94,7 +94,7 @@ def query_of_view(spark: SparkSession, name: Name) -> TrackedQuery:
 
 
 def described(spark: SparkSession, handle: JavaObject) -> TrackedQuery:
-    """A query that the extension has analysed. `handle`: its TrackedQuery."""
+    """Returns a query that the extension has analysed. `handle`: its TrackedQuery."""
     said = json.loads(handle.describe())
     tables = tuple(TableSource(_name(t["name"]), t["path"], t["id"]) for t in said.get("tables", ()))
     branches = tuple(tuple(leaves) for leaves in said.get("branches", ()))

@@ -63,7 +63,7 @@ class Unsafe:
 
     @property
     def what(self) -> str:
-        """What can happen there."""
+        """Returns what can happen there."""
         if not self.is_known:
             return (
                 f"streamql does not know whether several drivers can write {self.path}, whose log store is {self.store}"
@@ -74,15 +74,16 @@ class Unsafe:
 
     @property
     def remedy(self) -> str:
-        """What to do."""
+        """Returns what to do."""
         if self.scheme in S3_SCHEMES:
             return f"let one driver write, or start all with spark.delta.logStore.{self.scheme}.impl = {SAFE_STORE}"
         return "let one driver write, or put the table on HDFS, S3, or a store of Azure or Google"
 
 
 def unsafe_store(path: str, setting: Callable[[str], str | None], *, is_local: bool = True) -> Unsafe | None:
-    """The log under a path, if two drivers can lose a commit there, or if nothing is known of its store; None: they cannot. `setting`: the
-    value of a key of the Spark context's configuration; None if it is not set. `is_local`: the application is one process. Pure.
+    """Returns the log under a path, if two drivers can lose a commit there, or if nothing is known of its store; None: they cannot.
+    `setting`: the value of a key of the Spark context's configuration; None if it is not set. `is_local`: the application is one process.
+    Pure.
 
     Delta resolves a store so (`LogStore.scala`, `DelegatingLogStore.scala`): `spark.delta.logStore.class`, else
     `spark.delta.logStore.<scheme>.impl`, else its default of the scheme; each key also without `spark.`.
@@ -104,7 +105,7 @@ def unsafe_store(path: str, setting: Callable[[str], str | None], *, is_local: b
 
 
 def unsafe_stores(spark: SparkSession, paths: Iterable[str]) -> list[Unsafe]:
-    """The logs under some of the paths that several drivers must not write."""
+    """Returns the logs under some of the paths that several drivers must not write."""
     with_scheme = [p for p in dict.fromkeys(paths) if urlsplit(p).scheme]
     if not with_scheme:
         return []
@@ -115,7 +116,7 @@ def unsafe_stores(spark: SparkSession, paths: Iterable[str]) -> list[Unsafe]:
 
 
 def are_for_several_drivers(spark: SparkSession, paths: Iterable[str]) -> bool:
-    """Whether several drivers can write the tables at all of the paths. If not, warns of the first one, once per session."""
+    """Returns whether several drivers can write the tables at all of the paths. If not, warns of the first one, once per session."""
     unsafe = unsafe_stores(spark, paths)
     if unsafe and (session := session_id(spark)) not in _warned:
         _warned.add(session)
@@ -137,6 +138,6 @@ class UnmarkedCommit:
 
 
 def unmarked_commits(spark: SparkSession, path: str, last: int) -> list[UnmarkedCommit]:
-    """Those of the last commits of the table at a path on S3 that another log store has written: it may not see the condition."""
+    """Returns those of the last commits of the table at a path on S3 that another log store has written: it may not see the condition."""
     found = scala(spark).LogStores.unmarked(session_of(spark), path, last)
     return [UnmarkedCommit(c["version"], c["time"], c["engine"]) for c in json.loads(found)]

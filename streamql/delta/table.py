@@ -52,7 +52,7 @@ class Snapshot:
 
     @property
     def exists(self) -> bool:
-        """False where there is no table at the path."""
+        """False if there is no table at the path."""
         return self.version >= 0
 
     @property
@@ -62,7 +62,7 @@ class Snapshot:
 
     @property
     def configuration(self) -> dict[str, str]:
-        """The table's properties."""
+        """Returns the table's properties."""
         return dict(self.metadata.get("configuration") or {})
 
 
@@ -76,7 +76,7 @@ class LatestVersion:
 
 
 def latest_versions(spark: SparkSession, paths: Sequence[str]) -> dict[str, LatestVersion]:
-    """The newest versions of several tables, read together; version -1 if there is no table."""
+    """Returns the newest versions of several tables, read together; version -1 if there is no table."""
     answer = json.loads(scala(spark).TableReader.latestVersions(session_of(spark), "\n".join(paths)))
     return {path: LatestVersion(*one) for path, one in zip(paths, answer, strict=True)}
 
@@ -98,15 +98,16 @@ class DeltaTable:
         self.path = path
 
     def latest(self) -> Snapshot:
-        """The newest version in the log, looked for now; `exists` is False where there is no table."""
+        """Returns the newest version in the log, looked for now; `exists` is False if there is no table."""
         return self.described(self.reader.update())
 
     def known(self) -> Snapshot:
-        """The version that this process has: of its own last commit, or as it was last read. The log may have newer ones."""
+        """Returns the version that this process has: of its own last commit, or as it was last read. The log may have newer ones."""
         return self.described(self.reader.known())
 
     def at(self, version: int) -> Snapshot:
-        """An earlier version. Raises STREAM_STALE where the log does not reach back to it; what storage says else, as it says it."""
+        """Returns an earlier version. Raises STREAM_STALE where the log does not reach back to it; what storage says else, as it says
+        it."""
         try:
             return self.described(self.reader.snapshotAt(version))
         except Exception as e:  # Py4J's own class, or PySpark's, for those errors of Delta that it knows
@@ -115,7 +116,7 @@ class DeltaTable:
             raise
 
     def described(self, handle: JavaObject) -> Snapshot:
-        """A snapshot of this table in the JVM, with what its metadata and protocol say."""
+        """Returns a snapshot of this table in the JVM, with what its metadata and protocol say."""
         text = json.loads(self.reader.describe(handle))
         return Snapshot(
             int(text["version"]),
@@ -126,11 +127,11 @@ class DeltaTable:
         )
 
     def schema(self, snapshot: Snapshot) -> StructType:
-        """The columns of a version, as Spark types in which all is nullable, nested fields too."""
+        """Returns the columns of a version, as Spark types in which all is nullable, nested fields too."""
         return StructType.fromJson(_nullable(json.loads(snapshot.metadata["schemaString"])))
 
     def commits(self, snapshot: Snapshot, after: int, through: int, *, files: bool = True) -> list[Commit]:
-        """The commits of (after, through], with or without their actions on files. Raises CommitMissing."""
+        """Returns the commits of (after, through], with or without their actions on files. Raises CommitMissing."""
         if after == through:
             return []
         commits = parse_commits(self.reader.commits(snapshot.handle, after + 1, through, files))
@@ -139,16 +140,16 @@ class DeltaTable:
         return commits
 
     def statistics(self, snapshot: Snapshot, version: int, column: str) -> list[tuple[int, Any, Any]]:
-        """The number of rows, and the least and the greatest value of a column, for each file that a commit added or removed; files without
-        these statistics are left out. `column`: its physical name. Values are as JSON has them; long texts are cut."""
+        """Returns the number of rows, and the least and the greatest value of a column, for each file that a commit added or removed; files
+        without these statistics are left out. `column`: its physical name. Values are as JSON has them; long texts are cut."""
         return [tuple(entry) for entry in json.loads(self.reader.statistics(snapshot.handle, version, column))]
 
     def has_commit(self, snapshot: Snapshot, version: int) -> bool:
-        """Whether the commit of a version, up to the snapshot's, is still in the log: one file is checked, nothing is listed."""
+        """Returns whether the commit of a version, up to the snapshot's, is still in the log: one file is checked, nothing is listed."""
         return bool(self.reader.hasCommit(snapshot.handle, version))
 
     def was_restored_since(self, snapshot: Snapshot, version: int) -> bool:
-        """Whether the table was RESTOREd after a version; no, if the log no longer shows it."""
+        """Returns whether the table was RESTOREd after a version; no, if the log no longer shows it."""
         if not 0 <= version < snapshot.version:
             return False
         try:
@@ -158,16 +159,16 @@ class DeltaTable:
         return any(commit.operation == "RESTORE" for commit in commits)
 
     def earliest(self) -> tuple[int, int]:
-        """The first version whose commit is still in the log, and its time in milliseconds; (-1, 0) where the log is empty."""
+        """Returns the first version whose commit is still in the log, and its time in milliseconds; (-1, 0) where the log is empty."""
         version, time_ms = self.reader.earliest()
         return int(version), int(time_ms)
 
     def version_at(self, time_ms: int) -> int:
-        """The last version committed at or before a time; -1 where the log begins later."""
+        """Returns the last version committed at or before a time; -1 where the log begins later."""
         return int(self.reader.versionAt(time_ms))
 
     def stale(self, version: int) -> StreamqlError:
-        """The error for a version that the log does not reach back to; names what can still be read."""
+        """Returns the error for a version that the log does not reach back to; names what can still be read."""
         first, time_ms = self.earliest()
         return StreamqlError(
             "STREAM_STALE",
@@ -184,18 +185,18 @@ class DeltaTable:
         return str(self.reader.missing("\n".join(f.as_add() for f in files))).splitlines()
 
     def forgotten(self, snapshot: Snapshot, removed: Sequence[FileState], since_ms: int) -> list[FileState]:
-        """Those of the file states, removed at a time or later, whose removal a version does not hold: a checkpoint dropped it, and VACUUM
-        goes by the age of the file alone. One job over the log's state."""
+        """Returns those of the file states, removed at a time or later, whose removal a version does not hold: a checkpoint dropped it, and
+        VACUUM goes by the age of the file alone. One job over the log's state."""
         lines = {state.as_add(): state for state in removed}
         text = self.reader.forgotten(snapshot.handle, "\n".join(lines), since_ms)
         return [lines[line] for line in text.splitlines()]
 
     def is_empty(self, snapshot: Snapshot) -> bool:
-        """Whether a version has no file."""
+        """Returns whether a version has no file."""
         return bool(self.reader.isEmpty(snapshot.handle))
 
     def files(self, snapshot: Snapshot) -> list[FileState]:
-        """All files of a version: costs what the table's size costs."""
+        """Returns all files of a version: costs what the table's size costs."""
         text = self.reader.filesOf(snapshot.handle)
         return [file_state(json.loads(line)["add"]) for line in text.split("\n") if line]
 
@@ -214,7 +215,7 @@ class DeltaTable:
             raise
 
     def vector_gone(self) -> StreamqlError:
-        """The error for a deletion vector that is needed and was removed."""
+        """Returns the error for a deletion vector that is needed and was removed."""
         return StreamqlError(
             "STREAM_STALE",
             f"a deletion vector of the table at {self.path} was removed by VACUUM",
@@ -222,7 +223,7 @@ class DeltaTable:
         )
 
     def descriptor(self, base: Snapshot, version: int, metadata: Json) -> JavaObject:
-        """What `scan` reads with, for a version's metadata other than a snapshot's own."""
+        """Returns what `scan` reads with, for a version's metadata other than a snapshot's own."""
         return self.reader.descriptor(base.handle, version, json.dumps({"metaData": metadata}))
 
     def scan(
@@ -233,7 +234,8 @@ class DeltaTable:
         origins: bool = False,
         loose: Iterable[str] = (),
     ) -> DataFrame:
-        """The rows of exactly these files, with ROW_ID and ROW_VERSION before the columns (`origins`: BASE_ROW_ID, FILE_VERSION too).
+        """Returns the rows of exactly these files, with ROW_ID and ROW_VERSION before the columns (`origins`: BASE_ROW_ID, FILE_VERSION
+        too).
 
         `chosen`: only the rows it names. All columns are nullable; those of `loose` in their nested fields, elements and values too. Lazy.
         """
@@ -246,22 +248,22 @@ class DeltaTable:
         return frame(self._spark, self.reader.nothing(snapshot.handle, before, after))
 
     def rows(self, snapshot: Snapshot) -> DataFrame:
-        """All rows of a version, as `scan` shows them. Lazy."""
+        """Returns all rows of a version, as `scan` shows them. Lazy."""
         return frame(self._spark, self.reader.table(snapshot.handle))
 
     def image(self, snapshot: Snapshot) -> DataFrame:
-        """All rows of a version, as a query reads them: the table's own columns. Lazy."""
+        """Returns all rows of a version, as a query reads them: the table's own columns. Lazy."""
         return frame(self._spark, self.reader.image(snapshot.handle))
 
     def commit_times(self, snapshot: Snapshot, commits: Sequence[Commit]) -> JavaObject:
-        """What tells when a version was committed (`images.shown`): these commits from memory, earlier ones from the log, where it still
-        has them."""
+        """Returns what tells when a version was committed (`images.shown`): these commits from memory, earlier ones from the log, where it
+        still has them."""
         known = "\n".join(f"{c.version} {c.time_ms}" for c in commits)
         return scala(self._spark).CommitTimes.of(self.reader, snapshot.handle, known)
 
 
 def _nullable(data_type: Json) -> dict[str, Any]:
-    """A type, or a field, as JSON has it: without NOT NULL anywhere in it."""
+    """Returns a type, or a field, as JSON has it: without NOT NULL anywhere in it."""
     made = dict(data_type)
     for part in ("type", "elementType", "keyType", "valueType"):
         if isinstance(data_type.get(part), dict):
@@ -276,7 +278,8 @@ _durations: dict[str, int] = {}
 
 
 def duration_ms(spark: SparkSession, text: str) -> int:
-    """A duration as table properties have it (`interval 1 week`, `14 days`, `1 day 12 hours`), in milliseconds, as Delta reads it."""
+    """Returns a duration as table properties have it (`interval 1 week`, `14 days`, `1 day 12 hours`), in milliseconds, as Delta reads
+    it."""
     if text not in _durations:
         _durations[text] = int(scala(spark).TableReader.milliseconds(text))
     return _durations[text]

@@ -32,7 +32,7 @@ class Found:
 def find_txn(
     spark: SparkSession, table: DeltaTable, latest: Snapshot, app_id: str, wanted: int, after: int
 ) -> Found | None:
-    """The commit of (app id, wanted), else what the log up to `latest` has last for the id; None: nothing since version `after`.
+    """Returns the commit of (app id, wanted), else what the log up to `latest` has last for the id; None: nothing since version `after`.
 
     Of few commits since then, they are read. Else the whole state is asked, which knows the last number only; where that is a later one,
     only the commits tell whether the wanted one came before it: they are read, however many, and where they are gone it is as if not.
@@ -84,7 +84,7 @@ class EventState:
 
     @property
     def exists(self) -> bool:
-        """False where there is no table."""
+        """False if there is no table."""
         return self.version >= 0
 
 
@@ -95,15 +95,15 @@ class EventLog:
         self._log = scala(spark).EventLog(session_of(spark), path)
 
     def update(self) -> JavaObject:
-        """The newest snapshot."""
+        """Returns the newest snapshot."""
         return self._log.update()
 
     def known(self) -> JavaObject:
-        """The snapshot that this process has: its own last commit, or what it read since. The log may have newer commits."""
+        """Returns the snapshot that this process has: its own last commit, or what it read since. The log may have newer commits."""
         return self._log.known()
 
     def state(self, snapshot: JavaObject) -> EventState:
-        """All of a snapshot's state."""
+        """Returns all of a snapshot's state."""
         text = json.loads(self._log.state(snapshot))
         return EventState(
             text["version"],
@@ -122,7 +122,7 @@ class EventLog:
         transactions: Mapping[str, int],
         rows: Sequence[Mapping[str, Any]],
     ) -> int | None:
-        """One commit on top of `base`; None: a commit since then touched one of the same domains, nothing was written.
+        """Makes one commit on top of `base`; None: a commit since then touched one of the same domains, nothing was written.
 
         Times in rows are milliseconds since 1970.
         """

@@ -41,21 +41,22 @@ class WholeQuery:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of its columns."""
+        """Returns the names of its columns."""
         return tuple(field["name"] for field in json.loads(self.schema)["fields"])
 
     @cached_property
     def tracked(self) -> TrackedQuery:
-        """The query as that of a view with a stream: its `refused` says whether the changes of its tables can be followed."""
+        """Returns the query as that of a view with a stream: its `refused` says whether the changes of its tables can be followed."""
         return described(self.spark, self.handle.tracked())
 
     @property
     def branch_keys(self) -> tuple[tuple[str | int | None, ...], ...]:
-        """What `keys` are in the rows of each branch of `tracked`, if none of them joins: "id", the table's row id; a number; or NULL."""
+        """Returns what `keys` are in the rows of each branch of `tracked`, if none of them joins: "id", the table's row id; a number; or
+        NULL."""
         return tuple(tuple(keys) for keys in json.loads(self.handle.branchKeys()))
 
     def rows(self, versions: Mapping[str, int]) -> DataFrame:
-        """Its rows, with the key columns that it does not show. `versions`: of its tables, by their ids. Lazy."""
+        """Returns its rows, with the key columns that it does not show. `versions`: of its tables, by their ids. Lazy."""
         return frame(self.spark, self.handle.rows(json.dumps(dict(versions))))
 
     def inserts(self, versions: Mapping[str, int]) -> DataFrame:
@@ -63,13 +64,14 @@ class WholeQuery:
         return frame(self.spark, self.handle.inserts(json.dumps(dict(versions))))
 
     def difference(self, versions: Mapping[str, int], stored: DataFrame) -> DataFrame:
-        """What turns `stored` into `rows`: INSERT, UPDATE_AFTER, and DELETE (of which the key counts), in a stream's columns. Lazy."""
+        """Returns what turns `stored` into `rows`: INSERT, UPDATE_AFTER, and DELETE (of which the key counts), in a stream's columns.
+        Lazy."""
         return frame(self.spark, self.handle.difference(json.dumps(dict(versions)), java_frame(stored)))
 
 
 def query_properties(spark: SparkSession, text: str) -> tuple[str, dict[str, Any]]:
-    """What a query's meaning depends on beside its text (settings, current catalog and schema; JSON), and its columns as Spark's JSON has
-    them. Raises what Spark says of the text, as `SparkError`."""
+    """Returns what a query's meaning depends on beside its text (settings, current catalog and schema; JSON), and its columns as Spark's
+    JSON has them. Raises what Spark says of the text, as `SparkError`."""
     said = json.loads(scala(spark).StoredQuery.properties(session_of(spark), text))
     return json.dumps(said["properties"]), said["schema"]
 
@@ -77,8 +79,8 @@ def query_properties(spark: SparkSession, text: str) -> tuple[str, dict[str, Any
 def stored_query(
     spark: SparkSession, name: Name, text: str, schema: str, properties: str, moved: Mapping[str, Sequence[str]]
 ) -> WholeQuery:
-    """A query that was stored. `moved`: tables that have another name than in the text, by that name in lower case. Raises what Spark says
-    of it, as `SparkError`."""
+    """Returns a query that was stored. `moved`: tables that have another name than in the text, by that name in lower case. Raises what
+    Spark says of it, as `SparkError`."""
     view = jvm(spark)
     gateway = spark.sparkContext._gateway
     assert gateway is not None

@@ -24,7 +24,7 @@ _POINT_TYPES = ("STREAM", "VERSION", "TIMESTAMP", "OFFSET", "STATEMENT")
 
 
 def as_of_splice(cursor: Cursor, relation: Relation) -> list[Splice] | None:
-    """The splice for a table that is read at a point; None: no point follows the relation.
+    """Returns the splice for a table that is read at a point; None: no point follows the relation.
 
     Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_POINT_IN_TIME.
     """

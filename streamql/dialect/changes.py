@@ -31,7 +31,7 @@ _NO_ALIAS = frozenset((
 
 
 def changes_splice(cursor: Cursor, relation: Relation) -> list[Splice] | None:
-    """The splice for a change query at the relation; None when it is none.
+    """Returns the splice for a change query at the relation; None if it is not a change query.
 
     Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_POINT_IN_TIME.
     """
@@ -77,7 +77,7 @@ def _read_mode(reader: Cursor) -> str:
 
 
 def has_alias(reader: Cursor) -> bool:
-    """Whether the next token is the alias of the relation that ends before it."""
+    """Returns whether the next token is the alias of the relation that ends before it."""
     return name_part(reader.token) is not None and not reader.at_any(_NO_ALIAS)
 
 
@@ -91,12 +91,12 @@ def _call(parts: NameParts, mode: str, points: list[PointInTime]) -> str:
 
 
 def value_of(point: PointInTime) -> str:
-    """The value of a point in time as an argument of a function."""
+    """Returns the value of a point in time as an argument of a function."""
     if point.stream is not None:
         return quoted_parts(point.stream)
     return point.expression if point.expression is not None else str(point.version)
 
 
 def quoted_parts(parts: NameParts) -> str:
-    """A name as a string literal: its parts in backquotes with dots between them; parse_name reads it back."""
+    """Returns a name as a string literal: its parts in backquotes with dots between them; parse_name reads it back."""
     return quote_string(".".join(quote(part) for part in parts))

@@ -52,7 +52,7 @@ class _Option:
 
 
 def read_options(cursor: Cursor, relation: Relation, statement: Shape) -> Options | None:
-    """The options behind a relation, if CONSUME or MAX_BATCH_SIZE is among them; the cursor lends its text and tokens.
+    """Returns the options behind a relation, if CONSUME or MAX_BATCH_SIZE is among them; the cursor lends its text and tokens.
 
     Raises UNSUPPORTED_CLAUSE for CONSUME in what is not a query, INVALID_ARGUMENT for a value, SYNTAX_ERROR.
     """
@@ -74,7 +74,7 @@ def _is_cte(tokens: list[Token], at_with: int) -> bool:
 
 
 def _check_place(cursor: Cursor, relation: Relation) -> None:
-    """An error for `FROM s x WITH CONSUME`: Spark wants options before the alias, and so do we."""
+    """Raises for `FROM s x WITH CONSUME`: Spark takes options before the alias only, and so does streamql."""
     tokens = cursor.tokens
     at_with = relation.after + (2 if key_at(tokens, relation.after) == "AS" else 1)
     if key_at(tokens, at_with) != "WITH" or key_at(tokens, relation.after) == "WITH":
@@ -95,7 +95,7 @@ def _check_type(cursor: Cursor, token: Token, statement: Shape) -> None:
 
 
 def _split(tokens: list[Token], opening: int, last: int) -> list[_Option]:
-    """The options between two parentheses."""
+    """Returns the options between two parentheses."""
     options: list[_Option] = []
     first = opening + 1
     for index in [*(i for i in outermost(tokens, first, last) if tokens[i].key == ","), last]:
@@ -121,7 +121,7 @@ def _read_list(cursor: Cursor, options: list[_Option], at_with: int, last: int, 
 
 
 def _without(tokens: list[Token], options: list[_Option], place: int, at_with: int, last: int) -> Splice:
-    """The splice that takes one option and its comma out of the list, or the whole list if nothing else is in it."""
+    """Returns the splice that takes one option and its comma out of the list, or the whole list if nothing else is in it."""
     if len(options) == 1:
         return Splice(tokens[at_with].start, tokens[last].end, "")
     option = options[place]
@@ -167,5 +167,5 @@ def check_batch_size(cursor: Cursor, relation: Relation) -> None:
 
 
 def consumed_names(asked: list[tuple[Relation, Options]]) -> tuple[NameParts, ...]:
-    """The names for which CONSUME = TRUE was asked, once each, in the order of the text."""
+    """Returns the names for which CONSUME = TRUE was asked, once each, in the order of the text."""
     return tuple(dict.fromkeys(relation.parts for relation, options in asked if options.consume))

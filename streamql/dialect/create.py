@@ -42,7 +42,7 @@ _WORDS = ("TIMESTAMP", "VERSION", "AT", "BEFORE", "WITH", "PROPERTIES", *_CLAUSE
 
 
 def parse_create(cursor: Cursor) -> CreateStream:
-    """The whole of CREATE STREAM, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY."""
+    """Returns the whole of CREATE STREAM, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY."""
     cursor.grammar = CREATE_GRAMMAR
     cursor.expect("CREATE")
     or_replace = cursor.take("OR", "REPLACE")
@@ -100,7 +100,7 @@ class _Clauses:
         self._spelled: set[str] = set()
 
     def read(self) -> None:
-        """All clauses up to the end of the statement."""
+        """Reads all clauses up to the end of the statement."""
         cursor = self.cursor
         while not cursor.at_end() and not cursor.at(";"):
             self.refuse()
@@ -117,7 +117,7 @@ class _Clauses:
                 raise self._unknown()
 
     def refuse(self) -> None:
-        """An error if a clause stands here that streamql will not honour."""
+        """Raises if a clause stands here that streamql does not honour."""
         for keywords, why, hint in _REFUSED_CLAUSES:
             if self.cursor.at(*keywords):
                 raise self.cursor.refused(" ".join(w for w in keywords if w != "("), why, hint)
@@ -139,7 +139,7 @@ class _Clauses:
         self._set_point(start, PointInTime("TIMESTAMP", expression=expression, span=self._span(start)))
 
     def _at_clause(self) -> bool:
-        """Whether a clause starts here: what ends a TIMESTAMP AS OF expression."""
+        """Returns whether a clause starts here: what ends a TIMESTAMP AS OF expression."""
         cursor, key, following = self.cursor, self.cursor.key(), self.cursor.key(1)
         if key in ("TIMESTAMP", "VERSION"):
             return cursor.at(key, "AS", "OF")

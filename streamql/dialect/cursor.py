@@ -59,31 +59,31 @@ class Cursor:
 
     @property
     def token(self) -> Token:
-        """The next token; at the end, the END token."""
+        """Returns the next token; at the end, the END token."""
         return self.tokens[min(self.index, len(self.tokens) - 1)]
 
     def key(self, ahead: int = 0) -> str:
-        """The key of the token that many places ahead."""
+        """Returns the key of the token that many places ahead."""
         return self.tokens[min(self.index + ahead, len(self.tokens) - 1)].key
 
     def at(self, *keys: str) -> bool:
-        """Whether the next tokens are these keywords or symbols."""
+        """Returns whether the next tokens are these keywords or symbols."""
         return all(self.key(ahead) == key for ahead, key in enumerate(keys))
 
     def at_any(self, keys: Iterable[str]) -> bool:
-        """Whether the next token is one of these."""
+        """Returns whether the next token is one of these."""
         return self.key() in keys
 
     def at_end(self) -> bool:
-        """Whether no token is left."""
+        """Returns whether no token is left."""
         return self.token.type is TokenType.END
 
     def at_string(self) -> bool:
-        """Whether the next token is a string literal."""
+        """Returns whether the next token is a string literal."""
         return self.token.type in _STRINGS
 
     def at_name(self) -> bool:
-        """Whether a name can start here: a word, or a name in backquotes or double quotes."""
+        """Returns whether a name can start here: a word, or a name in backquotes or double quotes."""
         return self.token.type in (TokenType.WORD, TokenType.BACKQUOTED, TokenType.DOUBLE_QUOTED)
 
     def take(self, *keys: str) -> bool:
@@ -104,12 +104,12 @@ class Cursor:
     def error(
         self, message: str, *, hint: str = "", token: Token | None = None, code: str = "SYNTAX_ERROR"
     ) -> StreamqlError:
-        """An error at the token (by default the next one)."""
+        """Returns an error at the token (by default the next one)."""
         line, column = line_and_column(self.text, (token or self.token).start)
         return StreamqlError(code, message, hint=hint or self.grammar, line=line, column=column)
 
     def expected(self, what: str, hint: str = "") -> StreamqlError:
-        """The error that something else stands where `what` is wanted."""
+        """Returns the error that something else stands where `what` is wanted."""
         open_token = unterminated(self.tokens)
         if open_token is not None:
             return self.unterminated(open_token)
@@ -118,7 +118,7 @@ class Cursor:
         return self.error(f"expected {what}, found {self.found()}", hint=hint)
 
     def unterminated(self, token: Token) -> StreamqlError:
-        """The error for a string, name or comment that is never closed."""
+        """Returns the error for a string, name or comment that is never closed."""
         what = unterminated_what(token)
         line, column = line_and_column(self.text, token.start)
         return self.error(
@@ -126,11 +126,11 @@ class Cursor:
         )
 
     def refused(self, clause: str, why: str, hint: str = "", token: Token | None = None) -> StreamqlError:
-        """The error for a clause that parses and cannot be honoured."""
+        """Returns the error for a clause that parses and cannot be honoured."""
         return self.error(f"{clause} is not supported: {why}", hint=hint, token=token, code="UNSUPPORTED_CLAUSE")
 
     def found(self) -> str:
-        """The next token as an error shows it: its text, or its type if errors may not quote it."""
+        """Returns the next token as an error shows it: its text, or its type if errors may not quote it."""
         token = self.token
         if token.type is TokenType.END or self._is_hidden():
             return token.type.value
@@ -147,7 +147,7 @@ class Cursor:
         return first
 
     def expect_end(self) -> None:
-        """An error unless the statement ends here."""
+        """Raises unless the statement ends here."""
         if self.at(";"):
             raise self.error(
                 "one statement at a time: text follows the semicolon", hint="run the statements one by one"
@@ -158,7 +158,7 @@ class Cursor:
     # --- pieces
 
     def name(self, what: str) -> tuple[NameParts, Span]:
-        """A name of 1 to 3 parts; parts are bare, in backquotes, or (as Snowflake has them) in double quotes."""
+        """Returns a name of 1 to 3 parts; parts are bare, in backquotes, or (as Snowflake has them) in double quotes."""
         first = self.token
         parts = [self._part(what)]
         while self.take("."):
@@ -168,7 +168,7 @@ class Cursor:
         return tuple(parts), span(self.text, first.start, self.tokens[self.index - 1].end)
 
     def single_name(self, what: str) -> tuple[str, Span]:
-        """A name of one part."""
+        """Returns a name of one part."""
         first = self.token
         name, where = self.name(what)
         if len(name) > 1:
@@ -213,7 +213,7 @@ class Cursor:
         return part
 
     def string(self, what: str) -> str:
-        """A string literal; adjacent literals are one, as in Spark."""
+        """Returns a string literal; adjacent literals are one, as in Spark."""
         if not self.at_string():
             raise self.expected(f"{what} as a string literal")
         value = ""
@@ -245,7 +245,7 @@ class Cursor:
         return int(digits)
 
     def raw(self, what: str, stop: Callable[[], bool]) -> str:
-        """The text from here to where `stop` holds outside all brackets, or the end: an expression, kept as written."""
+        """Returns the text from here to where `stop` holds outside all brackets, or the end: an expression, kept as written."""
         first = self.index
         waiting: list[str] = []
         while not self.at_end() and (waiting or not stop()):

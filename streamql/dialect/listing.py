@@ -20,7 +20,7 @@ class Listing:
 
 
 def read_listing(cursor: Cursor, statement: str, listed: str) -> Listing:
-    """All clauses up to the end of the statement, in any order. `statement`, `listed`: its keywords and what it lists, for errors.
+    """Reads all clauses up to the end of the statement, in any order. `statement`, `listed`: its keywords and what it lists, for errors.
 
     Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE.
     """
@@ -31,7 +31,7 @@ def read_listing(cursor: Cursor, statement: str, listed: str) -> Listing:
 
 
 def _clause(cursor: Cursor, show: Listing, statement: str, listed: str) -> Listing:
-    """The clauses so far and the next one; Snowflake's order (LIKE before IN) is as good as ours."""
+    """Returns the clauses so far and the next one; Snowflake's order (LIKE before IN) is as good as ours."""
     if cursor.at("STARTS", "WITH"):
         raise cursor.refused("STARTS WITH", f"{statement} has patterns", "write LIKE 'prefix%'")
     if cursor.at_any(("IN", "FROM")) and show.schema is None:
@@ -52,13 +52,13 @@ def _clause(cursor: Cursor, show: Listing, statement: str, listed: str) -> Listi
 
 
 def read_where(cursor: Cursor) -> str:
-    """The condition after WHERE, which comes next, up to LIMIT or the end."""
+    """Returns the condition after WHERE, which comes next, up to LIMIT or the end."""
     cursor.expect("WHERE")
     return cursor.raw("a condition", lambda: _at_limit(cursor))
 
 
 def read_limit(cursor: Cursor) -> int:
-    """The number after LIMIT, which comes next."""
+    """Returns the number after LIMIT, which comes next."""
     cursor.expect("LIMIT")
     limit = cursor.integer()
     if limit is None:

@@ -42,7 +42,7 @@ class Merge:
 
 
 def read_merge(cursor: Cursor, verb: int) -> Merge | None:
-    """The MERGE whose first token is at `verb`; None when it is none or not one that Spark could read."""
+    """Returns the MERGE whose first token is at `verb`; None if it is not a MERGE, or not one that Spark could read."""
     tokens = cursor.tokens
     if key_at(tokens, verb) != "MERGE":
         return None
@@ -72,7 +72,7 @@ def _alias(tokens: list[Token], index: int, following: str) -> tuple[str | None,
 
 
 def _source_name(cursor: Cursor, first: int, on: int) -> str | None:
-    """What qualifies the source's columns: its alias, which stands just before ON, or the last part of its name."""
+    """Returns what qualifies the source's columns: its alias, which stands just before ON, or the last part of its name."""
     tokens = cursor.tokens
     parts, after = chain(tokens, first)
     if key_at(tokens, first) == "(":
@@ -82,7 +82,7 @@ def _source_name(cursor: Cursor, first: int, on: int) -> str | None:
 
 
 def _insertions(tokens: list[Token], start: int) -> Iterator[Insertion]:
-    """The clauses that insert. WHEN and THEN of CASE expressions are not theirs."""
+    """Yields the clauses that insert. WHEN and THEN of CASE expressions are not theirs."""
     places: list[int] = []
     cases = 0
     thens: dict[int, int] = {}
@@ -102,7 +102,7 @@ def _insertions(tokens: list[Token], start: int) -> Iterator[Insertion]:
 
 
 def name_columns(cursor: Cursor, merge: Merge, columns_of: ColumnsOf) -> list[Splice]:
-    """The splices that give every `INSERT VALUES (…)` the target's columns. SYNTAX_ERROR where the counts differ."""
+    """Returns the splices that give every `INSERT VALUES (…)` the target's columns. SYNTAX_ERROR where the counts differ."""
     splices = []
     tokens = cursor.tokens
     for insertion in merge.insertions:
@@ -125,7 +125,7 @@ def name_columns(cursor: Cursor, merge: Merge, columns_of: ColumnsOf) -> list[Sp
 
 
 def null_target_columns(cursor: Cursor, merge: Merge) -> tuple[list[Splice], list[str]]:
-    """The splices that put NULL for columns of the target in WHEN NOT MATCHED, and what to warn of."""
+    """Returns the splices that put NULL for columns of the target in WHEN NOT MATCHED, and what to warn of."""
     splices: list[Splice] = []
     written: dict[str, str] = {}
     source = merge.source_name or "the source"
@@ -145,7 +145,7 @@ def null_target_columns(cursor: Cursor, merge: Merge) -> tuple[list[Splice], lis
 
 
 def _target_columns(cursor: Cursor, merge: Merge, insertion: Insertion) -> Iterator[tuple[int, int, str]]:
-    """The references to the target's columns in the clause: tokens [first, after) and the column."""
+    """Yields the references to the target's columns in the clause: tokens [first, after) and the column."""
     tokens = cursor.tokens
     qualifiers = _qualifiers(merge)
     index = insertion.first
@@ -166,7 +166,7 @@ def _target_columns(cursor: Cursor, merge: Merge, insertion: Insertion) -> Itera
 
 
 def _qualifiers(merge: Merge) -> list[NameParts]:
-    """What the target's columns may be qualified with, in lower case: its alias or, without one, its name.
+    """Returns what the target's columns may be qualified with, in lower case: its alias or, without one, its name.
 
     An alias hides the name in Spark, and the name may then be a column of the source.
     """

@@ -10,10 +10,10 @@ from streamql.errors import StreamqlError
 
 
 def bind(text: str, values: Mapping[str, str] | Sequence[str]) -> str:
-    """The text with each `:name` (a mapping) or `?` (a sequence, in order) replaced by its value, a SQL expression.
+    """Returns the text with each `:name` (a mapping) or `?` (a sequence, in order) replaced by its value, a SQL expression.
 
-    A colon that ends what stands before it is none of ours: STRUCT<a:INT>, column:field. Raises INVALID_ARGUMENT for a parameter without a
-    value.
+    A colon that ends what stands before it does not begin a parameter: STRUCT<a:INT>, column:field. Raises INVALID_ARGUMENT for a parameter
+    without a value.
     """
     by_name = isinstance(values, Mapping)
     pieces, done, count = [], 0, 0

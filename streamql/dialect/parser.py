@@ -91,7 +91,7 @@ AFTER_TABLE_NAME = _AFTER_CREATED_TABLE | _AFTER_CREATED_TABLE_NEVER_ON | _AFTER
 
 
 def parse(text: str) -> Statement | None:
-    """The statement, if it is one of ours; None when it is Spark's.
+    """Returns the statement, if it is one of ours; None when it is Spark's.
 
     Raises StreamqlError (SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY, INVALID_POINT_IN_TIME) for a statement of
     ours that has a fault.

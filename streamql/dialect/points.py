@@ -60,7 +60,7 @@ def point_in_parentheses(cursor: Cursor, before: bool, start: Token) -> PointInT
 
 
 def _positions(cursor: Cursor, before: bool) -> PointInTime | None:
-    """The point that `OFFSET => '{…}'` names; None: the value is an expression in seconds."""
+    """Returns the point that `OFFSET => '{…}'` names; None: the value is an expression in seconds."""
     if not cursor.at_string() or not string_value(cursor.token).lstrip().startswith("{"):
         return None
     if before:
@@ -70,7 +70,7 @@ def _positions(cursor: Cursor, before: bool) -> PointInTime | None:
 
 
 def positions_point(cursor: Cursor, hint: str) -> PointInTime:
-    """The string literal that comes next as a position in a source of several parts. Raises INVALID_POINT_IN_TIME."""
+    """Returns the string literal that comes next as a position in a source of several parts. Raises INVALID_POINT_IN_TIME."""
     token = cursor.token
     positions = parse_positions(cursor.string("a position"))
     if positions is None:
@@ -80,7 +80,8 @@ def positions_point(cursor: Cursor, hint: str) -> PointInTime:
 
 
 def parse_positions(text: str) -> tuple[tuple[str, int], ...] | None:
-    """The (part, number) pairs of a JSON object such as {"0": 17, "1": 20} or {"db.orders": 17}; None: the text is not such an object.
+    """Returns the (part, number) pairs of a JSON object such as {"0": 17, "1": 20} or {"db.orders": 17}; None: the text is not such an
+    object.
 
     Parts that are numbers come first, ordered as numbers, then all others, ordered as text. What the parts mean is for the source
     to check. An object without parts is not a position: it would place a stream before everything, which a typing error should not.
@@ -136,7 +137,7 @@ _POINT_TYPES: dict[str, PointType] = {
 
 
 def version_number(cursor: Cursor) -> int:
-    """A table version: a whole number from 0, bare or quoted."""
+    """Returns a table version: a whole number from 0, bare or quoted."""
     token = cursor.token
     version = cursor.integer()
     if version is None:
@@ -154,7 +155,7 @@ def version_number(cursor: Cursor) -> int:
 
 
 def quoted_name(cursor: Cursor) -> NameParts:
-    """A name inside a string literal, such as 'db.s2'."""
+    """Returns a name inside a string literal, such as 'db.s2'."""
     token = cursor.token
     text = cursor.string("a name")
     try:
@@ -164,9 +165,9 @@ def quoted_name(cursor: Cursor) -> NameParts:
 
 
 def parse_name(text: str) -> NameParts:
-    """The parts of a name, as SQL text spells it: `db.s`, `` `a b`.s ``.
+    """Returns the parts of a name, as SQL text spells it: `db.s`, `` `a b`.s ``.
 
-    Raises SYNTAX_ERROR without line and column: those within a name are none of the statement that holds it.
+    Raises SYNTAX_ERROR without line and column: those within a name are not those of the statement that holds it.
     """
     cursor = Cursor(text, grammar="[[catalog.]schema.]name")
     try:

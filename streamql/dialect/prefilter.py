@@ -20,5 +20,5 @@ def _pattern() -> re.Pattern[str]:
 
 
 def might_be_ours(text: str) -> bool:
-    """Whether `parse` or `rewrite` could have something to say about the text; False is certain, True is not."""
+    """Returns whether `parse` or `rewrite` could have something to say about the text; False is certain, True is not."""
     return _pattern().search(text) is not None

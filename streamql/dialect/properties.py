@@ -33,7 +33,7 @@ def skip_name(cursor: Cursor) -> bool:
 
 
 def is_set_table_properties(cursor: Cursor) -> bool:
-    """Whether `TABLE name SET …` follows and names one of our keys. Moves the cursor."""
+    """Returns whether `TABLE name SET …` follows and names one of our keys. Moves the cursor."""
     if not (cursor.take("TABLE") and skip_name(cursor) and cursor.take("SET")):
         return False
     if cursor.at("CHANGE_TRACKING"):
@@ -42,7 +42,7 @@ def is_set_table_properties(cursor: Cursor) -> bool:
 
 
 def _has_our_key(cursor: Cursor) -> bool:
-    """Whether one of our keys, or a misspelling of one, stands at a key's place in the list that follows."""
+    """Returns whether one of our keys, or a misspelling of one, stands at a key's place in the list that follows."""
     tokens, start = cursor.tokens, cursor.index + 1
     return any(
         _written(tokens[index + 1]) in _OURS or _meant(tokens, index + 1) is not None
@@ -52,7 +52,8 @@ def _has_our_key(cursor: Cursor) -> bool:
 
 
 def _meant(tokens: list[Token], index: int) -> str | None:
-    """The key of ours that a key is a misspelling of; None: it is ours, or the user's own. Keys with dots are Delta's or the user's."""
+    """Returns the key of ours that a key is a misspelling of; None: it is ours, or the user's own. Keys with dots are Delta's or the
+    user's."""
     written = _written(tokens[index])
     is_bare = index + 1 < len(tokens) and tokens[index + 1].key == "."
     if written in _OURS or is_bare or "." in written or not any(part in written for part in _PARTS):
@@ -61,13 +62,13 @@ def _meant(tokens: list[Token], index: int) -> str | None:
 
 
 def _written(token: Token) -> str:
-    """A property's key as the token has it, in lower case; ASCII only and without escapes, as the prefilter sees it."""
+    """Returns a property's key as the token has it, in lower case; ASCII only and without escapes, as the prefilter sees it."""
     text = token.text.strip("'\"`")
     return text.lower() if text.isascii() else text
 
 
 def parse_set_table_properties(cursor: Cursor) -> SetTableProperties:
-    """The statement from its first token. Raises SYNTAX_ERROR, INVALID_PROPERTY."""
+    """Returns the statement from its first token. Raises SYNTAX_ERROR, INVALID_PROPERTY."""
     cursor.grammar = PROPERTIES_GRAMMAR
     cursor.expect("ALTER", "TABLE")
     table, table_span = cursor.name("the name of the table")
@@ -115,7 +116,7 @@ class _Properties:
             self.cursor.expect(",", hint="properties are separated by commas, the list ends with )")
 
     def _key(self) -> str:
-        """A key: a string, or parts with dots between them (delta.appendOnly); ours in lower case."""
+        """Returns a key: a string, or parts with dots between them (delta.appendOnly); ours in lower case."""
         cursor = self.cursor
         meant = _meant(cursor.tokens, cursor.index)
         if meant is not None:
@@ -136,7 +137,7 @@ class _Properties:
 
 
 def read_key(cursor: Cursor) -> str:
-    """The key of a property: a string, or parts with dots between them (delta.appendOnly)."""
+    """Returns the key of a property: a string, or parts with dots between them (delta.appendOnly)."""
     if cursor.at_string():
         return string_value(cursor.advance())
     parts = []
@@ -151,7 +152,7 @@ def read_key(cursor: Cursor) -> str:
 
 
 def read_value(cursor: Cursor, key: str) -> str:
-    """The value of a property: a string, a number, TRUE or FALSE."""
+    """Returns the value of a property: a string, a number, TRUE or FALSE."""
     if cursor.at_string():
         return cursor.string("the value")
     if cursor.at_any(("TRUE", "FALSE")):

@@ -49,7 +49,7 @@ def _merge_columns(cursor: Cursor, columns_of: ColumnsOf) -> list[Splice]:
 
 
 def _strings(cursor: Cursor) -> list[Splice]:
-    """The splices for character types without a length, wherever a type stands."""
+    """Returns the splices for character types without a length, wherever a type stands."""
     tokens = cursor.tokens
     if not any(token.key in _CHARACTER_TYPES for token in tokens):
         return []
@@ -61,7 +61,7 @@ def _strings(cursor: Cursor) -> list[Splice]:
 
 
 def _rewrite_type(tokens: list[Token], start: int) -> Iterator[Splice]:
-    """The splices within the type at `start`, through ARRAY<…>, MAP<…> and STRUCT<…>."""
+    """Yields the splices within the type at `start`, through ARRAY<…>, MAP<…> and STRUCT<…>."""
     yield from _rewrite_word(tokens, start)
     depth = 0
     for index in range(start + 1, len(tokens)):
@@ -86,7 +86,7 @@ def _rewrite_word(tokens: list[Token], index: int) -> Iterator[Splice]:
 
 
 def _cast_types(tokens: list[Token]) -> Iterator[int]:
-    """Where types start in CAST(… AS type), TRY_CAST(… AS type) and …::type."""
+    """Yields where types start in CAST(… AS type), TRY_CAST(… AS type) and …::type."""
     calls: list[bool] = []
     for index, token in enumerate(tokens):
         if token.key == "(":
@@ -98,7 +98,7 @@ def _cast_types(tokens: list[Token]) -> Iterator[int]:
 
 
 def _column_types(cursor: Cursor) -> Iterator[int]:
-    """Where the types of column definitions start, in CREATE TABLE, CREATE VIEW … USING and ALTER TABLE."""
+    """Yields where the types of column definitions start, in CREATE TABLE, CREATE VIEW … USING and ALTER TABLE."""
     cursor.index = 0
     if cursor.take("ALTER", "TABLE"):
         if skip_name(cursor):
@@ -116,7 +116,7 @@ def _column_types(cursor: Cursor) -> Iterator[int]:
 
 
 def _listed_types(cursor: Cursor, first: int, last: int | None = None) -> Iterator[int]:
-    """The types of `name type …, name type …` in the tokens [first, last)."""
+    """Yields the types of `name type …, name type …` in the tokens [first, last)."""
     depth = 0
     yield from _defined_type(cursor.tokens, first)
     for index in outermost(cursor.tokens, first, last):
@@ -127,7 +127,7 @@ def _listed_types(cursor: Cursor, first: int, last: int | None = None) -> Iterat
 
 
 def _defined_type(tokens: list[Token], first: int) -> Iterator[int]:
-    """The type of the definition `name[.name …] type`; a constraint has none."""
+    """Yields the type of the definition `name[.name …] type`; a constraint has none."""
     keys = (key_at(tokens, first), key_at(tokens, first + 1))
     parts, after = chain(tokens, first)
     if parts and keys not in _CONSTRAINTS and after < len(tokens):
@@ -135,7 +135,7 @@ def _defined_type(tokens: list[Token], first: int) -> Iterator[int]:
 
 
 def _altered_types(cursor: Cursor) -> Iterator[int]:
-    """The types in ADD COLUMN[S], REPLACE COLUMNS, ALTER|CHANGE COLUMN."""
+    """Yields the types in ADD COLUMN[S], REPLACE COLUMNS, ALTER|CHANGE COLUMN."""
     tokens = cursor.tokens
     if cursor.take("ADD") or cursor.take("REPLACE"):
         if not (cursor.take("COLUMNS") or cursor.take("COLUMN")):

@@ -35,7 +35,7 @@ COLUMNS = {name.upper(): name for name in (
 
 
 def rewrite(text: str, is_stream: IsStream, columns_of: ColumnsOf) -> Rewrite | None:
-    """The statement with its splices, or None when nothing is to be done.
+    """Returns the statement with its splices, or None when nothing is to be done.
 
     `is_stream` tells whether a name as written is a stream, `columns_of` the column names of a MERGE's target (empty
     if they are not known); both are asked only where the answer matters. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE,
@@ -74,7 +74,7 @@ def rewrite(text: str, is_stream: IsStream, columns_of: ColumnsOf) -> Rewrite | 
 
 
 def dollar_names(tokens: list[Token]) -> list[Splice]:
-    """The splices for Snowflake's and Databend's names with a $, which Spark cannot read unquoted."""
+    """Returns the splices for Snowflake's and Databend's names with a $, which Spark cannot read unquoted."""
     splices = []
     for index, token in enumerate(tokens):
         if token.type is not TokenType.WORD or "$" not in token.text:
@@ -103,13 +103,13 @@ def _batch_size(cursor: Cursor, relation: Relation, options: Options, is_stream:
 
 
 def _reads_stream(tokens: list[Token], found: list[Relation], merge: Merge, is_stream: IsStream) -> bool:
-    """Whether the source is a stream, or a subquery or CTE before it reads one."""
+    """Returns whether the source is a stream, or a subquery or CTE before it reads one."""
     ctes = _cte_names(tokens, merge.verb)
     sources = (r.parts for r in found if r.first < merge.source[1])
     return any(is_stream(parts) for parts in sources if len(parts) > 1 or parts[0].lower() not in ctes)
 
 
 def _cte_names(tokens: list[Token], verb: int) -> set[str]:
-    """The names that a leading WITH defines, in lower case."""
+    """Returns the names that a leading WITH defines, in lower case."""
     places = (i for i in outermost(tokens, 0, verb) if key_at(tokens, i - 1) in ("WITH", "RECURSIVE", ","))
     return {part.lower() for part in (name_part(tokens[i]) for i in places) if part is not None}

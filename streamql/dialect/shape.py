@@ -61,12 +61,12 @@ _OPENING, _CLOSING = ("(", "["), (")", "]")
 
 
 def key_at(tokens: list[Token], index: int) -> str:
-    """The key of a token; empty beyond the end."""
+    """Returns the key of a token; empty beyond the end."""
     return tokens[index].key if index < len(tokens) else ""
 
 
 def shape(tokens: list[Token]) -> Shape:
-    """The statement's shape; OTHER if it is none of the others."""
+    """Returns the statement's shape; OTHER if no other type fits."""
     index, is_explained = 0, False
     key = key_at(tokens, 0)
     if key == "EXPLAIN":
@@ -98,7 +98,7 @@ def _statement_type(tokens: list[Token], verb: int) -> StatementType:
 
 
 def _inserts(tokens: list[Token], start: int) -> bool:
-    """Whether `FROM …` continues as a multi-insert."""
+    """Returns whether `FROM …` continues as a multi-insert."""
     return any(
         key_at(tokens, index) == "INSERT" and key_at(tokens, index + 1) in ("INTO", "OVERWRITE")
         for index in outermost(tokens, start)
@@ -106,7 +106,7 @@ def _inserts(tokens: list[Token], start: int) -> bool:
 
 
 def _after_ctes(tokens: list[Token], start: int) -> int:
-    """The index of the verb behind `WITH name AS (…), …`: the first one that follows a closing parenthesis."""
+    """Returns the index of the verb behind `WITH name AS (…), …`: the first one that follows a closing parenthesis."""
     verbs = (*_VERBS, "(")
     places = outermost(tokens, start)
     verb = next((i for i in places if key_at(tokens, i - 1) == ")" and tokens[i].key in verbs), start)
@@ -116,7 +116,7 @@ def _after_ctes(tokens: list[Token], start: int) -> int:
 
 
 def outermost(tokens: list[Token], start: int, end: int | None = None) -> Iterator[int]:
-    """The indices from `start` outside all brackets opened from there on; those of the brackets are included."""
+    """Yields the indices from `start` outside all brackets opened from there on; those of the brackets are included."""
     depth = 0
     for index in range(start, len(tokens) if end is None else end):
         key = tokens[index].key
@@ -131,7 +131,7 @@ def outermost(tokens: list[Token], start: int, end: int | None = None) -> Iterat
 
 
 def chain(tokens: list[Token], first: int) -> tuple[NameParts, int]:
-    """The name (parts with dots between them) at `first` and the index after it; no parts where no name stands."""
+    """Returns the name (parts with dots between them) at `first` and the index after it; no parts where no name stands."""
     parts: list[str] = []
     index = first
     while index < len(tokens):
@@ -157,7 +157,7 @@ _END_OF_FROM = frozenset((
 
 
 def relations(tokens: list[Token], merge: int | None = None) -> Iterator[Relation]:
-    """Every name in a relation's place: behind FROM, JOIN, a comma or a parenthesis in FROM, and MERGE's USING.
+    """Yields every name in a relation's place: behind FROM, JOIN, a comma or a parenthesis in FROM, and MERGE's USING.
 
     `merge` is the index of MERGE in a statement that is one. Names of CTEs and of columns in `extract(… FROM c)` are
     among them: what a name means is for others to find out.

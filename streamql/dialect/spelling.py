@@ -12,12 +12,12 @@ from rapidfuzz.distance import OSA
 
 
 def distance(one: str, other: str, limit: int) -> int:
-    """How many letters to add, drop, change or swap with a neighbour (optimal string alignment); at most limit + 1."""
+    """Returns how many letters to add, drop, change or swap with a neighbour (optimal string alignment); at most limit + 1."""
     return OSA.distance(one, other, score_cutoff=limit)
 
 
 def nearest(word: str, known: Iterable[str], limit: int | None = None) -> str | None:
-    """The known word within `limit` mistakes of the word (by default a third of its letters), whatever the case."""
+    """Returns the known word within `limit` mistakes of the word (by default a third of its letters), whatever the case."""
     allowed = max(1, len(word) // 3) if limit is None else limit
     best = min(((distance(word.upper(), k.upper(), allowed), k) for k in known), default=(allowed + 1, ""))
     return best[1] if best[0] <= allowed else None

@@ -16,7 +16,7 @@ class Splice:
 
 
 def apply(text: str, splices: Iterable[Splice]) -> str:
-    """The text with all splices made. One inside the piece of an earlier one is dropped: that piece is gone."""
+    """Returns the text with all splices made. One inside the piece of an earlier one is dropped: that piece is gone."""
     pieces: list[str] = []
     position = 0
     for splice in sorted(splices):

@@ -130,13 +130,13 @@ class _Blocks:
 
 
 def _creates(tokens: list[Token], index: int) -> str:
-    """The word behind CREATE [OR REPLACE | ALTER]; empty at the end of the text."""
+    """Returns the word behind CREATE [OR REPLACE | ALTER]; empty at the end of the text."""
     index += 2 if index < len(tokens) and tokens[index].key == "OR" else 0
     return tokens[index].key if index < len(tokens) else ""
 
 
 def split(script: str) -> list[Fragment]:
-    """The statements of a script, each from its first token to its last: comments around them are dropped.
+    """Returns the statements of a script, each from its first token to its last: comments around them are dropped.
 
     `terminated` is False only for the last one: without a semicolon, or with a string, comment or block left open. A
     comment that is left open counts as a statement, so that a shell waits for its end. Never raises.

@@ -66,7 +66,7 @@ _KAFKA_PHRASES = (("CREATE", *_EXTERNAL), ("CREATE", "OR", "REPLACE", *_EXTERNAL
 
 
 def explain_rejected(text: str) -> StreamqlError | None:
-    """The error to show for a statement that Spark rejected, if there is a better one than Spark's; else None.
+    """Returns the error to show for a statement that Spark rejected, if there is a better one than Spark's; else None.
 
     SYNTAX_ERROR with "did you mean CREATE STREAM?" for one that is within 2 mistakes per word of a statement of ours;
     UNSUPPORTED_CLAUSE for tasks of other systems, for ALTER of what is replaced as a whole, and for EXPLAIN of a statement
@@ -88,7 +88,7 @@ def explain_rejected(text: str) -> StreamqlError | None:
 
 
 def _explained(cursor: Cursor) -> StreamqlError | None:
-    """The error for EXPLAIN of a statement of ours.
+    """Returns the error for EXPLAIN of a statement of ours.
 
     Spark's own error quotes the statement after it has put the values of environment variables in the place of `${env:NAME}`.
     """
@@ -109,7 +109,7 @@ def _explained(cursor: Cursor) -> StreamqlError | None:
 
 
 def _dollar_name(cursor: Cursor) -> StreamqlError | None:
-    """The error for a misspelt METADATA$… or SYSTEM$STREAM_…, which Spark cannot read."""
+    """Returns the error for a misspelt METADATA$… or SYSTEM$STREAM_…, which Spark cannot read."""
     for index, token in enumerate(cursor.tokens):
         if token.type is not TokenType.WORD or "$" not in token.text or token.key in COLUMNS:
             continue
@@ -132,7 +132,7 @@ def _not_here(cursor: Cursor) -> StreamqlError | None:
 
 
 def _misspelt(cursor: Cursor) -> StreamqlError | None:
-    """The error for a statement whose first keywords are nearly those of one of ours."""
+    """Returns the error for a statement whose first keywords are nearly those of one of ours."""
     verb = _closest(cursor.key(), _VERBS)
     if verb is None:
         return None
@@ -150,7 +150,7 @@ def _misspelt(cursor: Cursor) -> StreamqlError | None:
 
 
 def _closest(key: str, known: Collection[str]) -> str | None:
-    """The known word that `key` is, or is a misspelling of; of short keywords, only what is nearly the same."""
+    """Returns the known word that `key` is, or is a misspelling of; of short keywords, only what is nearly the same."""
     if key in known:
         return key
     fits = [(distance(key, word, _MISTAKES_MAX), word) for word in known if len(word) > 3]
@@ -159,7 +159,7 @@ def _closest(key: str, known: Collection[str]) -> str | None:
 
 
 def _is_table(cursor: Cursor, keywords: list[str]) -> bool:
-    """Whether the word taken for STREAM is more likely a table's name: CREATE TABLE steam (a INT)."""
+    """Returns whether the word taken for STREAM is more likely a table's name: CREATE TABLE steam (a INT)."""
     if "TABLE" not in keywords or (keywords[0] == "SHOW" and "CREATE" not in keywords):
         return False
     following = cursor.tokens[min(len(keywords), len(cursor.tokens) - 1)]
@@ -167,7 +167,7 @@ def _is_table(cursor: Cursor, keywords: list[str]) -> bool:
 
 
 def _did_you_mean(cursor: Cursor, keywords: list[str]) -> StreamqlError | None:
-    """The error for a statement whose first keywords should be `keywords`; None when they are, and in their order."""
+    """Returns the error for a statement whose first keywords should be `keywords`; None when they are, and in their order."""
     condition = [word for word in keywords if word in ("IF", "NOT", "EXISTS")]
     meant = [word for word in keywords if word not in condition and word not in ("TEMPORARY", "TEMP")] + condition
     written = cursor.tokens[: len(keywords)]
@@ -178,7 +178,7 @@ def _did_you_mean(cursor: Cursor, keywords: list[str]) -> StreamqlError | None:
 
 
 def _misspelt_phrase(cursor: Cursor) -> StreamqlError | None:
-    """The error for a statement whose first keywords are nearly one of the phrases."""
+    """Returns the error for a statement whose first keywords are nearly one of the phrases."""
     for phrase in (*_PHRASES, *_KAFKA_PHRASES):
         written = cursor.tokens[: len(phrase)]
         if not all(_is_nearly(token.key, word) for token, word in zip(written, phrase, strict=False)):
@@ -192,7 +192,7 @@ def _misspelt_phrase(cursor: Cursor) -> StreamqlError | None:
 
 
 def _mixed_type(cursor: Cursor) -> StreamqlError | None:
-    """The error for DYNAMIC VIEW and MATERIALIZED TABLE."""
+    """Returns the error for DYNAMIC VIEW and MATERIALIZED TABLE."""
     for phrase in _DYNAMIC:
         size = len(phrase)
         meant = _MIXED.get((cursor.key(size), cursor.key(size + 1)))
@@ -212,7 +212,7 @@ def _not_a_statement(cursor: Cursor, written: list[Token], meant: Sequence[str],
 
 
 def _kafka_table(cursor: Cursor) -> StreamqlError | None:
-    """The error for an external table on Kafka, or a connection, with a keyword left out or out of its place."""
+    """Returns the error for an external table on Kafka, or a connection, with a keyword left out or out of its place."""
     after = 3 if cursor.at("CREATE", "OR", "REPLACE") else 1
     if cursor.key() != "CREATE":
         return None

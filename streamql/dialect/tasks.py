@@ -18,7 +18,7 @@ _ANYTHING = "streamql run FILE.sql --every 5min --when-has-data STREAM runs stat
 
 
 def task_refused(text: str) -> StreamqlError | None:
-    """The UNSUPPORTED_CLAUSE error for a statement about a task; None for any other text.
+    """Returns the UNSUPPORTED_CLAUSE error for a statement about a task; None for any other text.
 
     The hint for CREATE TASK has the schedule, the streams and the name that the statement gives.
     """
@@ -38,7 +38,7 @@ def task_refused(text: str) -> StreamqlError | None:
 
 
 def _file(cursor: Cursor) -> str | None:
-    """The file to name: that of the task's name; None: the statement names no task."""
+    """Returns the file to name: that of the task's name; None: the statement names no task."""
     try:
         parts, _ = cursor.name("the name of the task")
     except StreamqlError:
@@ -106,7 +106,7 @@ def _schedule(cursor: Cursor) -> tuple[str | None, str | None]:
 
 
 def _crontab(parts: list[str]) -> str | None:
-    """The fields of a cron schedule as a crontab has them; None: these are not cron's fields."""
+    """Returns the fields of a cron schedule as a crontab has them; None: these are not cron's fields."""
     zone = ""
     if len(parts) > _CRON_FIELDS and parts[-1][0].isalpha() and parts[-1].upper() not in _DAYS:
         zone = f"CRON_TZ={parts.pop()} "
@@ -115,7 +115,7 @@ def _crontab(parts: list[str]) -> str | None:
 
 
 def _condition(cursor: Cursor) -> list[str] | None:
-    """The streams of `f('a') [= TRUE] [OR f('b') …]` up to AS; None: the condition says anything else."""
+    """Returns the streams of `f('a') [= TRUE] [OR f('b') …]` up to AS; None: the condition says anything else."""
     streams: list[str] = []
     while (stream := _asked(cursor)) is not None:
         streams.append(_word(stream))
@@ -129,7 +129,7 @@ def _condition(cursor: Cursor) -> list[str] | None:
 
 
 def _asked(cursor: Cursor) -> str | None:
-    """The stream of one `f('a') [= TRUE]`; None: it is anything else."""
+    """Returns the stream of one `f('a') [= TRUE]`; None: it is anything else."""
     opened = 0
     while cursor.take("("):
         opened += 1
@@ -145,5 +145,5 @@ def _asked(cursor: Cursor) -> str | None:
 
 
 def _word(name: str) -> str:
-    """The name as a word of a shell's command line."""
+    """Returns the name as a word of a shell's command line."""
     return name if re.fullmatch(r"[\w.]+", name) else "'" + name.replace("'", "'\\''") + "'"

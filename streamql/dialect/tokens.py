@@ -77,7 +77,7 @@ _OPENERS = {"'": "string", '"': "string", "`": "quoted name"}
 
 
 def scan(text: str) -> Iterator[Token]:
-    """The tokens of the text, one by one; whitespace and comments are skipped. Never raises."""
+    """Yields the tokens of the text, one by one; whitespace and comments are skipped. Never raises."""
     position, size = 0, len(text)
     match = _TOKEN.match
     while position < size:
@@ -119,7 +119,7 @@ def _token(token_type: TokenType, text: str, start: int, end: int) -> Token:
 
 
 def _comment_end(text: str, position: int) -> int:
-    """Where the comment that was opened just before `position` ends; -1 when it does not. Comments nest."""
+    """Returns where the comment that was opened just before `position` ends; -1 when it does not. Comments nest."""
     depth = 1
     for edge in _COMMENT_EDGE.finditer(text, position):
         depth += 1 if edge.group() == "/*" else -1
@@ -129,7 +129,7 @@ def _comment_end(text: str, position: int) -> int:
 
 
 def tokenize(text: str) -> list[Token]:
-    """All tokens of one statement, without the semicolons that close it, and a last one of token_type END."""
+    """Returns all tokens of one statement, without the semicolons that close it, and a last one of token_type END."""
     tokens = list(scan(text))
     while tokens and tokens[-1].key == ";":
         tokens.pop()
@@ -139,20 +139,20 @@ def tokenize(text: str) -> list[Token]:
 
 
 def head(text: str, size: int) -> list[Token]:
-    """The first tokens, as many as `size`, and one of token_type END."""
+    """Returns the first tokens, as many as `size`, and one of token_type END."""
     tokens = list(islice(scan(text), size))
     end = tokens[-1].end if tokens else len(text)
     return [*tokens, Token(TokenType.END, "", end, end, "")]
 
 
 def unterminated(tokens: list[Token]) -> Token | None:
-    """The token that is never closed, if there is one: always the last before END."""
+    """Returns the token that is never closed, if there is one: always the last before END."""
     last = tokens[-2] if len(tokens) > 1 else tokens[-1]
     return last if last.type is TokenType.UNTERMINATED else None
 
 
 def unterminated_what(token: Token) -> str:
-    """What an UNTERMINATED token began as, in words."""
+    """Returns what an UNTERMINATED token began as, in words."""
     return _OPENERS.get(token.text[0], "comment" if token.text.startswith("/*") else "dollar-quoted text")
 
 
@@ -162,7 +162,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 def span(text: str, start: int, end: int) -> Span:
-    """The piece [start, end) of the text, with its line and column."""
+    """Returns the piece [start, end) of the text, with its line and column."""
     line, column = line_and_column(text, start)
     return Span(start, end, line, column)
 
@@ -181,7 +181,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def string_value(token: Token) -> str:
-    """The value of a STRING or DOUBLE_QUOTED token, by Spark's rules (SparkParserUtils.unescapeSQLString)."""
+    """Returns the value of a STRING or DOUBLE_QUOTED token, by Spark's rules (SparkParserUtils.unescapeSQLString)."""
     text = token.text
     if text[0] in "rR":
         return text[2:-1]
@@ -192,12 +192,12 @@ def string_value(token: Token) -> str:
 
 
 def quote_string(value: str) -> str:
-    """The value as a Spark string literal in single quotes, safe to splice into SQL text."""
+    """Returns the value as a Spark string literal in single quotes, safe to splice into SQL text."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def name_part(token: Token) -> str | None:
-    """The part of a name that a token spells: bare or backquoted; None for all other tokens."""
+    """Returns the part of a name that a token spells: bare or backquoted; None for all other tokens."""
     if token.type is TokenType.WORD:
         return token.text
     return token.text[1:-1].replace("``", "`") if token.type is TokenType.BACKQUOTED else None

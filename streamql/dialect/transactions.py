@@ -21,7 +21,7 @@ _STATEMENTS: dict[str, Callable[[], Transaction]] = {
 
 
 def recognize_transaction(cursor: Cursor) -> Callable[[Cursor], Transaction] | None:
-    """The rule for a statement of a transaction; None: BEGIN … END is a script of Spark's."""
+    """Returns the rule for a statement of a transaction; None: BEGIN … END is a script of Spark's."""
     verb = cursor.advance().key
     if cursor.at_any(_WORDS) or (verb == "ROLLBACK" and cursor.at("STATEMENT")):
         return _parse_transaction

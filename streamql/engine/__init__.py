@@ -125,7 +125,7 @@ _EVENTS: dict[type, Callable[[SparkSession, Any, str], None]] = {
 
 
 def columns_of(statement: Statement) -> str:
-    """The columns of a statement's result, as DDL; empty: it has none."""
+    """Returns the columns of a statement's result, as DDL; empty: it has none."""
     if isinstance(statement, ShowStreams) and statement.terse:
         return TERSE_COLUMNS
     return _RESULTS[type(statement)][0] if type(statement) in _RESULTS else ""

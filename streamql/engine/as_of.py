@@ -40,7 +40,8 @@ class AsOf:
 
 
 def read_arguments(arguments: Sequence[object], home: Sequence[str]) -> AsOf:
-    """The arguments of streamql_as_of. `home`: catalog and schema of the view that has the call in its text; empty: it is in no view.
+    """Returns the arguments of streamql_as_of. `home`: catalog and schema of the view that has the call in its text; empty: it is in no
+    view.
 
     Raises INVALID_ARGUMENT, and INVALID_POINT_IN_TIME for a version that is not a number.
     """
@@ -69,21 +70,22 @@ def _place(text: object) -> Mapping[str, int]:
 
 
 def _at_home(parts: NameParts, home: Sequence[str]) -> NameParts:
-    """A name as the text of a view means it."""
+    """Returns a name as the text of a view means it."""
     if not home or len(parts) > 2:
         return parts
     return (*home, *parts) if len(parts) == 1 else (home[0], *parts)
 
 
 def table_at(spark: SparkSession, asked: AsOf) -> DataFrame:
-    """The table at a point in its history. Lazy. Raises INVALID_POINT_IN_TIME, TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE."""
+    """Returns the table at a point in its history. Lazy. Raises INVALID_POINT_IN_TIME, TABLE_NOT_FOUND, NOT_A_DELTA_TABLE,
+    UNSUPPORTED_SOURCE."""
     assert asked.point is not None
     source = open_table(spark, _table(spark, asked))
     return image(source, version_of(offset_at(spark, source, asked.point).position))
 
 
 def followed_stream(spark: SparkSession, asked: AsOf) -> tuple[StreamState, TableSource]:
-    """The stream that a table is read at, and the table. Raises STREAM_NOT_FOUND, what finding the table raises, and
+    """Returns the stream that a table is read at, and the table. Raises STREAM_NOT_FOUND, what finding the table raises, and
     INVALID_POINT_IN_TIME if the stream does not read the table."""
     state = need_stream(spark, asked.stream, asked.place.get("line"), asked.place.get("column"))
     source = state.stream.source

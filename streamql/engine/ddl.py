@@ -106,7 +106,7 @@ def _new_state(spark: SparkSession, statement: CreateStream, name: Name, text: s
 
 
 def _trackable(spark: SparkSession, statement: CreateStream) -> tuple[OpenSource, StreamMode]:
-    """The source, if a stream can be made on it, and the stream's mode."""
+    """Returns the source, if a stream can be made on it, and the stream's mode."""
     where = place_of(statement.source_span)
     name = qualify(spark, statement.source)
     found = named_source(spark, name, where.get("line"), where.get("column"))
@@ -152,7 +152,7 @@ def check_free_of_streams(spark: SparkSession, name: Name, where: Mapping[str, i
 
 
 def definition_exists(definition: Definition, where: Mapping[str, int]) -> StreamqlError:
-    """The error for a CREATE of what a definition defines already."""
+    """Returns the error for a CREATE of what a definition defines already."""
     label = definition.type.value.upper()
     return StreamqlError(
         "NAME_ALREADY_IN_USE",
@@ -179,7 +179,7 @@ def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
 
 
 def _discarded(spark: SparkSession, parts: tuple[str, ...]) -> bool:
-    """Whether a name stood for a stream that cannot be read, and is removed now."""
+    """Returns whether a name stood for a stream that cannot be read, and is removed now."""
     try:
         name = qualify(spark, parts)
     except StreamqlError:  # no name at all
@@ -215,18 +215,18 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
 
 
 def _moved(spark: SparkSession, before: StreamState, after: StreamState) -> str | None:
-    """What SET OFFSET skips, or shows again; None if that is nothing."""
+    """Returns what SET OFFSET skips, or shows again; None if that is nothing."""
     source = open_source(spark, after.stream.source)
     return source.describe_move(after.name, after.stream.mode, before.offset, after.offset)
 
 
 def is_version(point: PointInTime | None) -> bool:
-    """Whether the statement names the version or the positions themselves, rather than a time or the latest version."""
+    """Returns whether the statement names the version or the positions themselves, rather than a time or the latest version."""
     return point is not None and point.type in ("VERSION", "POSITIONS") and not point.before
 
 
 def _of(last: Change, state: StreamState) -> StreamState:
-    """A stream as the end of a consumption that is given up leaves it."""
+    """Returns a stream as the end of a consumption that is given up leaves it."""
     return next(s for s in last.after if s.stream.uuid == state.stream.uuid)
 
 
@@ -299,7 +299,7 @@ def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> 
 
 
 def place_of(span: Span | None) -> dict[str, int]:
-    """The line and column of an error, as its facts; nothing if the place is not known."""
+    """Returns the line and column of an error, as its facts; nothing if the place is not known."""
     return {} if span is None else {"line": span.line, "column": span.column}
 
 

@@ -202,7 +202,7 @@ def _drop(spark: SparkSession, found: Definition) -> None:
 
 
 def show_connections(spark: SparkSession, statement: ShowConnections) -> DataFrame:
-    """The storage connections, a row each: CONNECTIONS_COLUMNS."""
+    """Returns the storage connections, a row each: CONNECTIONS_COLUMNS."""
     rows: list[list[Value]] = [
         [
             d.name.object,
@@ -219,7 +219,7 @@ def show_connections(spark: SparkSession, statement: ShowConnections) -> DataFra
 
 
 def show_external_tables(spark: SparkSession, statement: ShowExternalTables) -> DataFrame:
-    """The external tables of a schema, the current one unless named: TABLES_COLUMNS. Asks no broker. Raises SCHEMA_NOT_FOUND."""
+    """Returns the external tables of a schema, the current one unless named: TABLES_COLUMNS. Asks no broker. Raises SCHEMA_NOT_FOUND."""
     catalog, schema = listed_schema(spark, statement.schema)
     rows: list[list[Value]] = [
         [
@@ -243,14 +243,14 @@ def _liked(frame: DataFrame, like: str | None) -> DataFrame:
 
 
 def describe_connection(spark: SparkSession, statement: DescribeConnection) -> DataFrame:
-    """What is known of a storage connection, a row a fact. References to secrets are shown as they were written."""
+    """Returns what is known of a storage connection, a row a fact. References to secrets are shown as they were written."""
     found = _need_connection(spark, statement.name, statement.name_span)
     facts: list[tuple[str, str | None]] = [("name", found.name.object), ("type", "KAFKA")]
     return _described(spark, found, [*facts, *sorted(found.options.items())])
 
 
 def describe_external_table(spark: SparkSession, statement: DescribeExternalTable) -> DataFrame:
-    """What is known of an external table, a row a fact; of its topic, what the brokers say now, or why they say nothing."""
+    """Returns what is known of an external table, a row a fact; of its topic, what the brokers say now, or why they say nothing."""
     found = _need_table(spark, qualify(spark, statement.name), statement.name_span)
     facts: list[tuple[str, str | None]] = [
         ("name", str(found.name)),
@@ -276,13 +276,13 @@ def _described(spark: SparkSession, found: Definition, facts: Sequence[tuple[str
 
 
 def show_create_external_table(spark: SparkSession, statement: ShowCreateExternalTable) -> DataFrame:
-    """The statement that made the external table, as it was written."""
+    """Returns the statement that made the external table, as it was written."""
     found = _need_table(spark, qualify(spark, statement.name), statement.name_span)
     return small_frame(spark, CREATE_COLUMNS, [[found.text]])
 
 
 def _need_connection(spark: SparkSession, name: str, span: Span | None = None) -> Definition:
-    """The storage connection that a statement names. Raises CONNECTION_NOT_FOUND, with the nearest name."""
+    """Returns the storage connection that a statement names. Raises CONNECTION_NOT_FOUND, with the nearest name."""
     try:
         return need_connection(spark, name)
     except StreamqlError as e:

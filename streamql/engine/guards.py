@@ -79,5 +79,5 @@ def _guard_definition(spark: SparkSession, command: str, parts: tuple[str, ...])
 
 
 def _stored_in(spark: SparkSession, name: Name) -> Definition | None:
-    """The dynamic table whose rows are in the table of a name. None: no dynamic table's are."""
+    """Returns the dynamic table whose rows are in the table of a name. None: no dynamic table's are."""
     return next((t.definition for t in all_dynamic(spark) if t.backing.name.key == name.key), None)

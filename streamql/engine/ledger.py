@@ -30,13 +30,13 @@ class Consumption:
 
     @property
     def is_consumed(self) -> bool:
-        """Whether the stream moved."""
+        """Returns whether the stream moved."""
         return self.outcome == "CONSUMED"
 
 
 @dataclass(frozen=True)
 class Newest:
-    """Of a stream: its newest consumption, and the newest that did not come to its end; None: there was none."""
+    """Of a stream: its newest consumption, and the newest that did not end; None: there was none."""
 
     consumption: Consumption
     failure: Consumption | None
@@ -84,7 +84,7 @@ def newest(spark: SparkSession) -> dict[str, Newest]:
 
 
 def first_ms(spark: SparkSession, uuids: Sequence[str]) -> int | None:
-    """When the first consumption of one of the streams ended that the ledger still has. None: it has none."""
+    """Returns when the first consumption of one of the streams ended that the ledger still has. None: it has none."""
     ledger = catalog_of(spark).ledger(spark)
     found = None if ledger is None else ledger.where(F.col("stream_id").isin(list(uuids)))
     row = None if found is None else found.agg(F.unix_millis(F.min("ended_at"))).first()
@@ -145,7 +145,8 @@ def flows(spark: SparkSession) -> dict[str, tuple[Flow, ...]]:
 
 
 def rows_written_by(spark: SparkSession, host: str, pid: int, since_ms: int) -> int | None:
-    """The rows of the consumptions that a process has ended since a time, begun by whomever: None where there was none that says so."""
+    """Returns the rows of the consumptions that a process has ended since a time, begun by whomever: None if there was none that says
+    so."""
     ledger = catalog_of(spark).ledger(spark)
     if ledger is None:
         return None
@@ -166,13 +167,14 @@ def rows_written_by(spark: SparkSession, host: str, pid: int, since_ms: int) -> 
 
 
 def _consumptions(spark: SparkSession) -> DataFrame | None:
-    """A row a stream and consumption: the ledger has one for each statement of it."""
+    """Returns a row a stream and consumption: the ledger has one for each statement of it."""
     ledger = catalog_of(spark).ledger(spark)
     return None if ledger is None else by_consumption(ledger)
 
 
 def by_consumption(ledger: DataFrame) -> DataFrame:
-    """The ledger's rows, one a stream and consumption. Of several statements, the one that took the most rows stands for what was there."""
+    """Returns the ledger's rows, one a stream and consumption. Of several statements, the one that took the most rows stands for what was
+    there."""
     counted = F.from_json("changes", CHANGES_TYPE)
     rows = F.aggregate(F.map_values(counted), F.lit(0).cast("bigint"), lambda total, n: total + n)
     changes = F.max_by(counted, rows)
@@ -193,7 +195,7 @@ def by_consumption(ledger: DataFrame) -> DataFrame:
 
 
 def _offsets(ledger: DataFrame) -> Column:
-    """How many offsets of a source of several parts a consumption took. A part whose begin is not recorded counts from 0."""
+    """Returns how many offsets of a source of several parts a consumption took. A part whose begin is not recorded counts from 0."""
     if "positions" not in ledger.columns:  # the catalog of an earlier streamql
         return F.lit(None).cast("bigint")
     ends = F.from_json("positions", "ARRAY<MAP<STRING, BIGINT>>")
@@ -206,7 +208,7 @@ def _offsets(ledger: DataFrame) -> Column:
 
 
 def _target() -> Column:
-    """A target's name as users write it."""
+    """Returns a target's name as users write it."""
     return F.regexp_replace("target", r"^spark_catalog\.", "")
 
 

@@ -57,7 +57,7 @@ class StreamFacts:
 
     @property
     def state(self) -> State:
-        """The one word for it: what needs attention comes before what passes."""
+        """Returns the one word for it: what needs attention comes before what passes."""
         if self.status.stale:
             return "stale"
         if self.status.invalid_reason is not None:
@@ -68,7 +68,7 @@ class StreamFacts:
 
     @property
     def error(self) -> str | None:
-        """What is wrong with it now: why it cannot be read, or why the newest consumption failed."""
+        """Returns what is wrong with it now: why it cannot be read, or why the newest consumption failed."""
         if self.status.invalid_reason is not None:
             return self.status.invalid_reason
         return None if self.last is None or self.last.is_consumed else (self.last.error or self.last.outcome)
@@ -88,8 +88,8 @@ def overview(
     chosen: Sequence[StreamState] | None = None,
     tables: Sequence[DynamicTable] | None = None,
 ) -> Overview:
-    """How streams and dynamic tables stand now: those chosen, or all. From the logs, and a job each over the ledger; a broken stream is
-    listed with its reason.
+    """Returns how streams and dynamic tables stand now: those chosen, or all. From the logs, and a job each over the ledger; a broken
+    stream is listed with its reason.
 
     Raises CATALOG_UNREADABLE.
     """

@@ -36,7 +36,7 @@ from streamql.sources.table import find_table
 
 
 def find_stream(spark: SparkSession, parts: Sequence[str]) -> StreamState | None:
-    """The stream that a name stands for here; None where there is none."""
+    """Returns the stream that a name stands for here; None if there is none."""
     try:
         name = qualify(spark, tuple(parts))
     except StreamqlError:
@@ -48,7 +48,7 @@ def find_stream(spark: SparkSession, parts: Sequence[str]) -> StreamState | None
 def need_stream(
     spark: SparkSession, parts: Sequence[str], line: int | None = None, column: int | None = None
 ) -> StreamState:
-    """The stream of a name. Raises STREAM_NOT_FOUND with the nearest names."""
+    """Returns the stream of a name. Raises STREAM_NOT_FOUND with the nearest names."""
     state = find_stream(spark, parts)
     if state is not None:
         return state
@@ -80,7 +80,7 @@ def batch_size(options: Mapping[str, str]) -> int | None:
 
 
 def named_source(spark: SparkSession, name: Name, line: int | None = None, column: int | None = None) -> SourceRef:
-    """The source of a name. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE."""
+    """Returns the source of a name. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE."""
     source = find_source(spark, name)
     if source is None:
         raise _no_source(spark, name, line, column)
@@ -88,7 +88,7 @@ def named_source(spark: SparkSession, name: Name, line: int | None = None, colum
 
 
 def named_table(spark: SparkSession, name: Name, line: int | None = None, column: int | None = None) -> TableSource:
-    """The Delta table of a name. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE."""
+    """Returns the Delta table of a name. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE."""
     table = find_table(spark, name)
     if table is None:
         raise _no_source(spark, name, line, column)
@@ -96,7 +96,7 @@ def named_table(spark: SparkSession, name: Name, line: int | None = None, column
 
 
 def _no_source(spark: SparkSession, name: Name, line: int | None, column: int | None) -> StreamqlError:
-    """The error for a name that is not a source: says what it is instead."""
+    """Returns the error for a name that is not a source: says what it is instead."""
     found = look_up(spark, name)
     where = {"line": line, "column": column}
     if found.type == "missing" and find_source(spark, name) is not None:
@@ -154,10 +154,10 @@ def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
 
 
 def read_point(point_type: str, value: object, before: bool) -> PointInTime:
-    """A point in time that reached a function as its arguments. Raises INVALID_POINT_IN_TIME for a version that is not a number."""
+    """Returns a point in time that reached a function as its arguments. Raises INVALID_POINT_IN_TIME for a version that is not a number."""
     if point_type == "VERSION":
         if not isinstance(value, int) or isinstance(value, bool):
-            raise StreamqlError("INVALID_POINT_IN_TIME", f"VERSION => {value} is no version", hint="VERSION => 3")
+            raise StreamqlError("INVALID_POINT_IN_TIME", f"VERSION => {value} is not a version", hint="VERSION => 3")
         return PointInTime("VERSION", before, version=value)
     if point_type == "STREAM":
         return PointInTime("STREAM", before, stream=parse_name(str(value)))
@@ -190,7 +190,7 @@ _ACCESS = constants("access")
 def named_relation(
     spark: SparkSession, parts: Sequence[str], access: str, options: Mapping[str, str]
 ) -> DataFrame | None:
-    """The rows of a source that Spark's catalogs do not have, by its name: of an external table. None: the name stands for none.
+    """Returns the rows of a source that Spark's catalogs do not have, by its name: of an external table. None: the name stands for none.
     `access`: how the statement uses it; `options`: its WITH (…). Raises what reading it raises, UNSUPPORTED_TARGET for a statement that
     would write it, INVALID_PROPERTY for options: it has none."""
     try:
@@ -250,7 +250,7 @@ def backlog_frame(spark: SparkSession, state: StreamState) -> DataFrame:
 
 
 def table_time_micros(spark: SparkSession, state: StreamState) -> int | None:
-    """When the version was committed that the stream's offset is at, in microseconds; None if the log no longer has it."""
+    """Returns when the version was committed that the stream's offset is at, in microseconds; None if the log no longer has it."""
     source = open_source(spark, state.stream.source)
     time_ms = source.time_ms(state.offset.position)
     return None if time_ms is None else time_ms * 1000

@@ -46,8 +46,8 @@ class Removal:
 
 
 def removals(commits: Sequence[Commit]) -> list[Removal]:
-    """What these commits took from a table and, at their end, it has not got back. A removal that does not say when it was counts as very
-    old, as it does for VACUUM."""
+    """Returns what these commits took from a table and, at their end, it has not got back. A removal that does not say when it was counts
+    as very old, as it does for VACUUM."""
     last = {change.path: change.after for commit in commits for change in commit.changes}
     found: dict[FileState, Removal] = {}
     for change in (change for commit in commits for change in commit.changes):
@@ -111,37 +111,37 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
 
 
 def _held_by(state: StreamState, table_id: str) -> list[TableSource]:
-    """A table, if a stream needs its history: it is the stream's source, or one of the tables behind that."""
+    """Returns a table, if a stream needs its history: it is the stream's source, or one of the tables behind that."""
     return [table for table, _ in state.stream.source.holds(offset_of(state)) if table.table_id == table_id][:1]
 
 
 def offset_of(state: StreamState) -> Interval:
-    """The offset of a stream as an interval without commits: what `holds` takes if the end of the source is not known."""
+    """Returns the offset of a stream as an interval without commits: what `holds` takes if the end of the source is not known."""
     offset = state.offset
     return Interval(offset.position, offset.position, offset.initial)
 
 
 def held_tables(spark: SparkSession, source: OpenSource, interval: Interval) -> list[OpenTable]:
-    """The tables whose history an interval of a source needs. Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED."""
+    """Returns the tables whose history an interval of a source needs. Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED."""
     if isinstance(source, OpenTable):
         return [source]
     return [open_table(spark, table) for table, _ in source.ref.holds(interval)]
 
 
 def _waiting(table: OpenTable, state: StreamState) -> list[Versions]:
-    """What a stream has still to read of a table: from its offset to the table's end."""
+    """Returns what a stream has still to read of a table: from its offset to the table's end."""
     parts = versions_of(table, state, offset_of(state))
     return [Versions(v.after, max(v.after, table.latest), v.initial) for v in parts]
 
 
 def versions_of(table: OpenTable, state: StreamState, interval: Interval) -> list[Versions]:
-    """The versions of a table that an interval of a stream needs; none if the stream does not need the table."""
+    """Returns the versions of a table that an interval of a stream needs; none if the stream does not need the table."""
     return [v for t, v in state.stream.source.holds(interval) if t.table_id == table.ref.table_id]
 
 
 def removed_behind(table: OpenTable, state: StreamState) -> list[Removal]:
-    """What went from a table that a stream may have still to read, if only in batches: all since its offset, or since the begin of an
-    partially committed consumption, which is read again as it was."""
+    """Returns what went from a table that a stream may have still to read, if only in batches: all since its offset, or since the begin of
+    an partially committed consumption, which is read again as it was."""
     uuid, claim = state.stream.uuid, state.claim
     parts = _waiting(table, state)
     if claim is not None and uuid in claim.intervals:
@@ -156,13 +156,13 @@ def removed_behind(table: OpenTable, state: StreamState) -> list[Removal]:
 
 
 def _needs_since(state: StreamState, versions: Versions) -> int:
-    """The version from which on nothing may go: initial rows are in STANDARD mode those of the interval's end."""
+    """Returns the version from which on nothing may go: initial rows are in STANDARD mode those of the interval's end."""
     is_of_end = versions.initial and state.stream.mode is StreamMode.STANDARD
     return versions.through if is_of_end else versions.after
 
 
 def forgotten(source: OpenTable, removed: Sequence[Removal]) -> list[Removal]:
-    """Those whose files no retention protects any longer."""
+    """Returns those whose files no retention protects any longer."""
     if not removed:
         return []
     states = source.table.forgotten(source.snapshot, [r.state for r in removed], min(r.time_ms for r in removed))
@@ -170,7 +170,7 @@ def forgotten(source: OpenTable, removed: Sequence[Removal]) -> list[Removal]:
 
 
 def _is_stale(table: OpenTable, state: StreamState) -> bool:
-    """Whether what the stream needs is gone already. One that cannot be read for another reason may yet be, in batches."""
+    """Returns whether what the stream needs is gone already. One that cannot be read for another reason may yet be, in batches."""
     try:
         for v in _waiting(table, state):
             if not v.is_empty:
@@ -218,7 +218,7 @@ class Extension:
 
 
 def extension_of(source: OpenTable) -> Extension | None:
-    """The extension of a source's retention; None: there is none."""
+    """Returns the extension of a source's retention; None: there is none."""
     text = source.snapshot.configuration.get(EXTENDED)
     if text is None:
         return None
@@ -233,12 +233,12 @@ def extension_of(source: OpenTable) -> Extension | None:
 
 
 def is_ours(spark: SparkSession, extension: Extension) -> bool:
-    """Whether it is for this session's catalog to take an extension back; one without an owner may be taken back by any."""
+    """Returns whether it is for this session's catalog to take an extension back; one without an owner may be taken back by any."""
     return not extension.catalogs or has_joined(spark, extension)
 
 
 def has_joined(spark: SparkSession, extension: Extension) -> bool:
-    """Whether an extension is noted as needed by this session's catalog."""
+    """Returns whether an extension is noted as needed by this session's catalog."""
     return catalog_of(spark).table_id in extension.catalogs
 
 
@@ -264,7 +264,7 @@ def revert(spark: SparkSession, source: OpenTable, extension: Extension) -> bool
 
 
 def _sql(source: OpenTable) -> str:
-    """The very table, whatever has its name by now, here or in another metastore."""
+    """Returns the very table, whatever has its name by now, here or in another metastore."""
     return f"spark_catalog.delta.{quote(source.table.path)}"
 
 

@@ -29,7 +29,8 @@ CREATE_COLUMNS = "createtab_stmt STRING"
 
 
 def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
-    """The streams of a schema, the current one unless named: one row each, SHOW_COLUMNS. TERSE: TERSE_COLUMNS, by the catalog alone."""
+    """Returns the streams of a schema, the current one unless named: one row each, SHOW_COLUMNS. TERSE: TERSE_COLUMNS, by the catalog
+    alone."""
     catalog, schema = listed_schema(spark, statement.schema)
     warn_of_unreadable(spark)
     states = [
@@ -49,7 +50,8 @@ def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
 
 
 def listed_schema(spark: SparkSession, named: NameParts | None) -> tuple[str, str]:
-    """The catalog and schema that a SHOW statement lists: the one that it names, else (None) the current one. Raises SCHEMA_NOT_FOUND."""
+    """Returns the catalog and schema that a SHOW statement lists: the one that it names, else (None) the current one. Raises
+    SCHEMA_NOT_FOUND."""
     if named is None:
         here = qualify(spark, ("_",))
         return here.catalog, here.schema
@@ -69,7 +71,7 @@ def like_pattern(like: str) -> str:
 
 
 def _terse_row(state: StreamState) -> list[Value]:
-    """The table's name is the one that streamql saw last: to find a renamed table's name takes opening it."""
+    """Returns the table's name as streamql saw it last: to find a renamed table's name takes opening it."""
     stream = state.stream
     return [stream.name.object, stream.name.schema, str(stream.source.name), stream.mode.value, stream.created_at_ms]
 
@@ -98,7 +100,7 @@ def _row(state: StreamState, status: StreamStatus) -> list[Value]:
 
 
 def describe_stream(spark: SparkSession, statement: DescribeStream) -> DataFrame:
-    """All that is known of a stream, a row a fact: info_name, info_value."""
+    """Returns all that is known of a stream, a row a fact: info_name, info_value."""
     state = _need(spark, statement)
     names = [c.split(" ")[0] for c in SHOW_COLUMNS.split(", ")]
     status = status_of(spark, state)
@@ -133,7 +135,7 @@ def _text(spark: SparkSession, value: Value, is_time: bool) -> str | None:
 
 
 def time_text(spark: SparkSession, milliseconds: Value) -> str | None:
-    """A time as the session shows it."""
+    """Returns a time as the session shows it."""
     row = small_frame(spark, "t TIMESTAMP_LTZ", [[milliseconds]]).select(F.col("t").cast("string")).first()
     return None if row is None else str(row[0])
 
@@ -143,7 +145,7 @@ def _boolean(value: bool) -> str:
 
 
 def show_create_stream(spark: SparkSession, statement: ShowCreateStream) -> DataFrame:
-    """The statement that made the stream, as it was written."""
+    """Returns the statement that made the stream, as it was written."""
     return small_frame(spark, CREATE_COLUMNS, [[_need(spark, statement).stream.definition]])
 
 

@@ -20,7 +20,7 @@ from streamql.sources.registry import type_of
 
 
 def hint_for(spark: SparkSession, error: str, name: Sequence[str], known: Sequence[str]) -> str | None:
-    """The hint for an error of Spark's; None: there is none.
+    """Returns the hint for an error of Spark's; None: there is none.
 
     `error` says what `name` and `known` are:
     TABLE: a name that nothing has. VERSION: the name behind which time travel stands, and its version, line and column.
@@ -41,7 +41,7 @@ def hint_for(spark: SparkSession, error: str, name: Sequence[str], known: Sequen
 
 
 def column_hint(column: str, known: Sequence[str]) -> str | None:
-    """The nearest column to `s.amuont`: with its qualifier if the column has one. All are SQL, in backquotes where they need it."""
+    """Returns the nearest column to `s.amuont`: with its qualifier if the column has one. All are SQL, in backquotes where they need it."""
     qualifier, _, last = column.rpartition(".")
     fits = [k for k in known if not qualifier or k.lower().startswith(f"{qualifier.lower()}.")]
     bare = {k.rpartition(".")[2]: k for k in reversed(fits or known)}
@@ -52,7 +52,8 @@ def column_hint(column: str, known: Sequence[str]) -> str | None:
 
 
 def star_hint(target: Sequence[str], source: Sequence[str]) -> str:
-    """What to write in place of `*` if the source does not have all columns of the target. The source's are SQL, with their qualifier."""
+    """Returns what to write in place of `*` if the source does not have all columns of the target. The source's are SQL, with their
+    qualifier."""
     there = {c.rpartition(".")[2].strip("`").lower(): c for c in source}
     both = {quote_if_needed(c): there[c.lower()] for c in target if c.lower() in there}
     if not both:
@@ -76,8 +77,8 @@ def insert_hint(spark: SparkSession, columns: Sequence[str], written: Sequence[s
 
 
 def table_hint(spark: SparkSession, parts: Sequence[str]) -> str | None:
-    """The nearest table, view or stream to a name that is none; what to do with the name of a stream or an external table where a table is
-    wanted."""
+    """Returns the nearest table, view or stream to an unknown name; what to do with the name of a stream or an external table where a table
+    is wanted."""
     try:
         name = qualify(spark, tuple(parts))
     except StreamqlError:
@@ -142,7 +143,7 @@ def missing_table(spark: SparkSession, name: Name, line: int | None = None, colu
 def nearest_name(
     spark: SparkSession, name: Name, *, with_tables: bool = False, with_streams: bool = False
 ) -> str | None:
-    """The nearest name in the schema of `name`; None: nothing there is near. What the catalogs cannot list is left out."""
+    """Returns the nearest name in the schema of `name`; None: nothing there is near. What the catalogs cannot list is left out."""
     known: list[str] = []
     if with_streams:
         home = (name.catalog, name.schema.lower())
@@ -178,7 +179,7 @@ def refuse_version(spark: SparkSession, parts: Sequence[str], facts: Sequence[st
 
 
 def _mistakes(word: str) -> int:
-    """How many mistakes a name may have: amnt is near to amount, and id to no other name of two letters."""
+    """Returns how many mistakes a name may have: amnt is near to amount, and id to no other name of two letters."""
     return max(len(word) // 3, min(2, len(word) // 2), 1)
 
 
@@ -198,7 +199,7 @@ def _stream(spark: SparkSession, name: Name) -> StreamState | None:
 
 
 def _external_tables(spark: SparkSession, name: Name) -> list[str]:
-    """The names of the external tables in the schema of a name."""
+    """Returns the names of the external tables in the schema of a name."""
     try:
         tables = catalog_of(spark).definitions(spark, DefinitionType.EXTERNAL_TABLE)
     except StreamqlError:

@@ -1,7 +1,7 @@
 """The extension jar: shipped in the wheel and the sdist, or compiled from scala/*.scala on first use in a source checkout.
 
-A jar holds a digest of the sources that it was compiled from. streamql uses a shipped jar only while that digest is the one of the sources
-beside it, so a checkout with a jar of an earlier state compiles its own. Equal sources give equal jars, byte by byte.
+A jar holds a digest of the sources that it was compiled from. streamql uses a shipped jar only if the sources beside it have that
+digest: a checkout with a jar of an earlier state compiles its own. Equal sources give equal jars, byte by byte.
 
 This module is loaded by setup.py, so it imports nothing but the standard library and modules here that do the same.
 """
@@ -36,12 +36,12 @@ COMPILE_SECONDS_MAX = 300
 
 
 def scala_sources(directory: Path = SOURCES_DIR) -> list[Path]:
-    """The sources of the jar, in a fixed order."""
+    """Returns the sources of the jar, in a fixed order."""
     return sorted(directory.glob("*.scala"))
 
 
 def resources(directory: Path = SHARED_DIR) -> list[Path]:
-    """The files that go into the jar beside its classes, as /streamql/<name>."""
+    """Returns the files that go into the jar beside its classes, as /streamql/<name>."""
     return sorted([*directory.glob("*.json"), *directory.glob("*.txt")])
 
 

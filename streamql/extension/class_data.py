@@ -27,7 +27,7 @@ UNUSED_SECONDS_MAX = 30 * 24 * 3600
 
 
 def path_of(java: Path, classpath: str) -> Path:
-    """Where the archive for this Java and this class path is, or would be; it is named by what goes into it."""
+    """Returns where the archive for this Java and this class path is, or would be; it is named by what goes into it."""
     digest = hashlib.sha256(str(java.resolve()).encode())
     for file in (java.resolve().parent.parent / "release", *_files(classpath)):
         with contextlib.suppress(OSError):
@@ -38,7 +38,7 @@ def path_of(java: Path, classpath: str) -> Path:
 
 
 def options(java: Path, classpath: str, given: Sequence[str]) -> list[str]:
-    """The JVM options that use the archive, if it was made and the options `given` name none themselves."""
+    """Returns the JVM options that use the archive, if it was made and the options `given` name none themselves."""
     if any(option.startswith((WRITE, _USE, "-Xshare")) for option in given):
         return []
     archive = path_of(java, classpath)

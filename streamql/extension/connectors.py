@@ -85,8 +85,8 @@ CONNECTORS: Mapping[str, Connector] = MappingProxyType({c.name: c for c in (KAFK
 
 
 def parse_connectors(text: str) -> tuple[Connector, ...]:
-    """The connectors of a value of `spark.streamql.connectors` or `--with`: names with commas between, each once, in their order. Raises
-    INVALID_ARGUMENT for an unknown name. Pure."""
+    """Returns the connectors of a value of `spark.streamql.connectors` or `--with`: names with commas between, each once, in their order.
+    Raises INVALID_ARGUMENT for an unknown name. Pure."""
     names = dict.fromkeys(name for part in text.split(",") if (name := part.strip().lower()))
     unknown = [name for name in names if name not in CONNECTORS]
     if unknown:
@@ -96,7 +96,7 @@ def parse_connectors(text: str) -> tuple[Connector, ...]:
 
 
 def connector_jars(text: str) -> list[Path]:
-    """The jars of the named connectors, each once, fetched if they are not cached. Raises INVALID_ARGUMENT for an unknown name,
+    """Returns the jars of the named connectors, each once, fetched if they are not cached. Raises INVALID_ARGUMENT for an unknown name,
     JAR_BUILD_FAILED if they cannot be fetched."""
     jars = [jar for c in parse_connectors(text) for jar in fetch(c.coordinates, f"the jars of the connector {c.name}")]
     return list(dict.fromkeys(jars))

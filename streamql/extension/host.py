@@ -34,7 +34,7 @@ _JAVA_HINT = (
 
 
 def cache_dir() -> Path:
-    """The directory for jars that were fetched or built: $STREAMQL_CACHE, $XDG_CACHE_HOME/streamql or ~/.cache/streamql."""
+    """Returns the directory for jars that were fetched or built: $STREAMQL_CACHE, $XDG_CACHE_HOME/streamql or ~/.cache/streamql."""
     own = os.environ.get("STREAMQL_CACHE")
     if own:
         return Path(own).expanduser().absolute()
@@ -71,7 +71,7 @@ def file_locked(path: Path) -> Iterator[None]:
 
 
 def java() -> Path:
-    """The `java` that Spark's own launcher would start: $JAVA_HOME/bin/java if JAVA_HOME is set, else the first on PATH.
+    """Returns the `java` that Spark's own launcher would start: $JAVA_HOME/bin/java if JAVA_HOME is set, else the first on PATH.
 
     Raises JAVA_NOT_FOUND if there is none, or it is older than 17.
     """
@@ -110,13 +110,13 @@ def java_version(executable: Path) -> str:
 
 
 def _major(version: str) -> int:
-    """The feature release in a version: 8 for 1.8.0_392, 0 for none."""
+    """Returns the feature release in a version: 8 for 1.8.0_392, 0 for none."""
     match = re.match(r"(?:1\.)?(\d+)", version)
     return int(match.group(1)) if match else 0
 
 
 def spark_home() -> Path:
-    """Where Spark is: $SPARK_HOME, else the installed pyspark package (found without importing it)."""
+    """Returns where Spark is: $SPARK_HOME, else the installed pyspark package (found without importing it)."""
     own = os.environ.get("SPARK_HOME")
     if own:
         return Path(own)

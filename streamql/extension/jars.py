@@ -50,12 +50,12 @@ def delta_jars() -> list[Path]:
 
 
 def compile_jars() -> list[Path]:
-    """The jars that the extension is compiled against, beside Spark's. Raises JAR_BUILD_FAILED as `fetch` does."""
+    """Returns the jars that the extension is compiled against, beside Spark's. Raises JAR_BUILD_FAILED as `fetch` does."""
     return [*delta_jars(), *fetch((*KAFKA_CLIENTS, *S3_CLIENTS), "the clients of Kafka and S3")]
 
 
 def fetch(coordinates: Sequence[str], what: str) -> list[Path]:
-    """The jars at `group:artifact:version` coordinates, without their dependencies, from the cache or else by Ivy.
+    """Returns the jars at `group:artifact:version` coordinates, without their dependencies, from the cache or else by Ivy.
 
     STREAMQL_IVY_SETTINGS may name an Ivy settings file (private mirrors, proxies); Ivy's defaults ask Maven Central.
     Raises JAR_BUILD_FAILED with what Ivy said.
@@ -116,7 +116,7 @@ def _ivy_module(coordinates: Sequence[str]) -> str:
 
 
 def _essence(output: str, lines_max: int = 20) -> str:
-    """What Ivy said, without its progress dots and rulers."""
+    """Returns what Ivy said, without its progress dots and rulers."""
     kept = [line.strip() for line in output.splitlines() if line.strip(" .:-\t")]
     return (
         "\n".join(line for line in kept if not line.startswith("..."))[-4000:]

@@ -1,7 +1,7 @@
 """Starting the embedded session's JVM.
 
-PySpark's own way, bin/spark-submit, starts a second JVM to work out the first one's command line, and opens an incubator module that
-makes every start print a warning. The command is known here, so it is run directly.
+PySpark's own way, bin/spark-submit, starts a second JVM to work out the first one's command line. It also opens an incubator module,
+and then every start prints a warning. The command is known here, so it is run directly.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def command(
     jvm_options: Sequence[str],
     application: Sequence[str] = ("pyspark-shell",),
 ) -> list[str]:
-    """The command line: java, its options, SparkSubmit and its settings, and what it is to run."""
+    """Returns the command line: java, its options, SparkSubmit and its settings, and what it is to run."""
     executable, classpath = java(), classpath_of(conf, home)
     given = [*jvm_options, *shlex.split(conf.get("spark.driver.extraJavaOptions", ""))]
     line = [str(executable), "-cp", classpath, f"-Xmx{conf.get('spark.driver.memory', '1g')}", *MODULE_OPTIONS]
@@ -112,7 +112,7 @@ def command(
 
 
 def classpath_of(conf: Mapping[str, str], home: Path | None = None) -> str:
-    """The class path of Spark at `home` (None: the one that is used) with settings `conf`.
+    """Returns the class path of Spark at `home` (None: the one that is used) with settings `conf`.
 
     It is the same, to the letter, as that of org.apache.spark.launcher.AbstractCommandBuilder, so that bin/spark-sql can use the same class
     data archive; a test compares them.
@@ -125,7 +125,7 @@ def classpath_of(conf: Mapping[str, str], home: Path | None = None) -> str:
 
 
 def _await_answer(process: subprocess.Popen[bytes], answer: Path) -> tuple[int, str]:
-    """The port and secret that the JVM writes, whole, when it listens: two values, each an int or length-prefixed UTF-8."""
+    """Returns the port and secret that the JVM writes, whole, when it listens: two values, each an int or length-prefixed UTF-8."""
     deadline = time.monotonic() + START_SECONDS_MAX
     while not answer.exists():
         code = process.poll()
@@ -141,7 +141,7 @@ def _await_answer(process: subprocess.Popen[bytes], answer: Path) -> tuple[int, 
 
 
 def _attach(port: int, secret: str) -> JavaGateway:
-    """A gateway to a JVM that listens already; PySpark takes its address from the environment."""
+    """Returns a gateway to a JVM that listens already; PySpark takes its address from the environment."""
     given = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
     with _ATTACH:
         saved = {key: os.environ.pop(key, None) for key in given}

@@ -23,12 +23,12 @@ BUSY_TIMEOUT_MS = 60_000
 
 
 def file_of(data: Path) -> Path:
-    """Where the metastore of a data directory lies; it is there once a session was."""
+    """Returns where the metastore of a data directory lies; it is there once a session was."""
     return data / "metastore.sqlite"
 
 
 def data_directory(data: str | os.PathLike[str]) -> Path:
-    """The directory that `data` names. Raises INVALID_ARGUMENT for the address of an object store."""
+    """Returns the directory that `data` names. Raises INVALID_ARGUMENT for the address of an object store."""
     text = os.fspath(data)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", text) is None:
         return Path(text)
@@ -43,7 +43,7 @@ def data_directory(data: str | os.PathLike[str]) -> Path:
 
 
 def location(warehouse: str) -> str:
-    """The URI of the directory that a value of `spark.sql.warehouse.dir` names."""
+    """Returns the URI of the directory that a value of `spark.sql.warehouse.dir` names."""
     return warehouse if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", warehouse) else f"file:{Path(warehouse).absolute()}"
 
 
@@ -86,7 +86,7 @@ def prepare(data: Path, warehouse: str) -> Path:
 
 
 def default_location(path: Path) -> str:
-    """The URI of the schema `default` in the metastore at `path`. It is chosen when the metastore is made."""
+    """Returns the URI of the schema `default` in the metastore at `path`. It is chosen when the metastore is made."""
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000)
     try:
         return str(connection.execute("SELECT DB_LOCATION_URI FROM DBS WHERE \"NAME\" = 'default'").fetchone()[0])
@@ -103,7 +103,8 @@ def _version(path: Path) -> int:
 
 
 def _create(path: Path, warehouse: str) -> None:
-    """All tables, and the rows that Hive would add at its first start: in one transaction, so that a kill leaves nothing half made."""
+    """Makes all tables, and the rows that Hive would add at its first start: in one transaction, so that a kill leaves nothing half
+    made."""
     now = int(time.time())
     model = "org.apache.hadoop.hive.metastore.model."
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None)
@@ -129,12 +130,12 @@ def _create(path: Path, warehouse: str) -> None:
 
 
 def jars() -> list[Path]:
-    """The JDBC driver."""
+    """Returns the JDBC driver."""
     return fetch(METASTORE, "the metastore's JDBC driver")
 
 
 def conf(path: Path) -> dict[str, str]:
-    """What tells Spark to keep its catalog in the metastore at `path`."""
+    """Returns what tells Spark to keep its catalog in the metastore at `path`."""
     # Every transaction takes the write lock when it begins: one that reads and then writes could else fail, and no timeout helps.
     url = f"jdbc:sqlite:{path}?transaction_mode=IMMEDIATE&busy_timeout={BUSY_TIMEOUT_MS}&journal_mode=WAL&synchronous=NORMAL"
     hive = {

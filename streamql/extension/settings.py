@@ -19,12 +19,12 @@ LISTS = {"spark.sql.extensions": ",", "spark.jars": ",", "spark.driver.extraClas
 
 
 def conf_lines(connectors: str = "") -> dict[str, str]:
-    """The settings that give any Spark the extension, as `streamql conf` prints them for spark-defaults.conf or --conf.
+    """Returns the settings that give any Spark the extension, as `streamql conf` prints them for spark-defaults.conf or --conf.
 
     `connectors`: the value of `spark.streamql.connectors`.
 
-    The jars are on the driver's class path, because those in spark.jars are not seen by the threads of the Thrift and Connect servers,
-    and in spark.jars, which takes them to the executors of a cluster. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, INVALID_ARGUMENT for an
+    The jars are on the driver's class path, because the threads of the Thrift and Connect servers do not see those in spark.jars. They are
+    also in spark.jars, which takes them to the executors of a cluster. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, INVALID_ARGUMENT for an
     unknown connector.
     """
     named = parse_connectors(connectors)
@@ -43,12 +43,12 @@ def conf_lines(connectors: str = "") -> dict[str, str]:
 
 
 def is_one_process(master: str) -> bool:
-    """Whether `spark.master` names a Spark whose executors are threads of the driver, as `SparkContext.isLocal` says it."""
+    """Tells whether `spark.master` names a Spark whose executors are threads of the driver, as `SparkContext.isLocal` says it."""
     return master == "local" or master.startswith("local[")
 
 
 def joined(key: str, given: str | None, ours: str) -> str:
-    """A setting's value: what is given stays; to one that holds several values ours are appended, each once."""
+    """Returns a setting's value: what is given stays; to one that holds several values ours are appended, each once."""
     if not given:
         return ours
     separator = LISTS.get(key)
@@ -60,7 +60,7 @@ def joined(key: str, given: str | None, ours: str) -> str:
 
 
 def not_installed(why: str) -> StreamqlError:
-    """The error of a session without the extension, which shows the lines to add."""
+    """Returns the error of a session without the extension, which shows the lines to add."""
     lines = "\n".join(f"  {key} {value}" for key, value in conf_lines().items())
     return StreamqlError(
         "EXTENSION_NOT_INSTALLED",

@@ -17,24 +17,24 @@ SHARED_DIR = Path(__file__).parent
 
 
 def text_of(name: str) -> str:
-    """The content of one of the files."""
+    """Returns the content of one of the files."""
     return (SHARED_DIR / name).read_text("utf-8")
 
 
 @cache
 def errors() -> Mapping[str, Any]:
-    """The catalogue of errors: {code: {sqlstate, summary, messages: {name: {message, hint}}}}. `messages` may be missing."""
+    """Returns the catalogue of errors: {code: {sqlstate, summary, messages: {name: {message, hint}}}}. `messages` may be missing."""
     return MappingProxyType(json.loads(text_of("errors.json")))
 
 
 @cache
 def constants(group: str) -> Mapping[str, str]:
-    """The constants of a group by their names in constants.json."""
+    """Returns the constants of a group by their names in constants.json."""
     return MappingProxyType(_all_constants()[group])
 
 
 def change_types() -> tuple[str, ...]:
-    """The values of `__change_type`, in the order in which the extension counts them."""
+    """Returns the values of `__change_type`, in the order in which the extension counts them."""
     return tuple(_all_constants()["changeTypes"])
 
 

@@ -11,8 +11,8 @@ Part = TypeVar("Part")
 
 
 def longest_prefix(length: int, known: int, fits: Callable[[int], bool]) -> int:
-    """How many of `length` things fit, where the first `known` do, and what is asked for costs as much as it is long: in steps that double,
-    then by halves."""
+    """Returns how many of `length` things fit, where the first `known` do, and what is asked for costs as much as it is long: in steps that
+    double, then by halves."""
     step = 1
     while known < length:
         tried = min(known + step, length)

@@ -49,7 +49,7 @@ class Definition:
 
 
 def connection_name(name: str) -> Name:
-    """The name of a connection. Connections are in no schema."""
+    """Returns the name of a connection. Connections are in no schema."""
     return Name("", "", name)
 
 
@@ -79,18 +79,19 @@ def _reader(spark: SparkSession) -> Reader:
 
 
 def find_definitions(spark: SparkSession, type_: DefinitionType) -> list[Definition]:
-    """All definitions of a type, by name. Raises CATALOG_UNREADABLE."""
+    """Returns all definitions of a type, by name. Raises CATALOG_UNREADABLE."""
     return _reader(spark).definitions(spark, type_)
 
 
 def find_definition(spark: SparkSession, name: Name, type_: DefinitionType) -> Definition | None:
-    """The definition of a name; None: the name stands for nothing, or for something else. Raises CATALOG_UNREADABLE."""
+    """Returns the definition of a name; None: the name stands for nothing, or for something else. Raises CATALOG_UNREADABLE."""
     found = _reader(spark).definition(spark, name)
     return found if found is not None and found.type is type_ else None
 
 
 def need_connection(spark: SparkSession, name: str, used_by: str = "") -> Definition:
-    """The connection of a name. `used_by`: what needs it, for the error; empty: a statement names it. Raises CONNECTION_NOT_FOUND."""
+    """Returns the connection of a name. `used_by`: what needs it, for the error; empty: a statement names it. Raises
+    CONNECTION_NOT_FOUND."""
     found = find_definition(spark, connection_name(name), DefinitionType.CONNECTION)
     if found is None:
         raise StreamqlError(

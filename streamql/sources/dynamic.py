@@ -68,26 +68,26 @@ class DynamicTable:
 
     @property
     def name(self) -> Name:
-        """Its name."""
+        """Returns its name."""
         return self.definition.name
 
     @property
     def label(self) -> str:
-        """What statements call it: DYNAMIC TABLE or MATERIALIZED VIEW."""
+        """Returns what statements call it: DYNAMIC TABLE or MATERIALIZED VIEW."""
         return self.definition.type.value.upper()
 
     @property
     def stored_columns(self) -> list[str]:
-        """The columns of the backing table: those that it shows, then the keys that are not among them."""
+        """Returns the columns of the backing table: those that it shows, then the keys that are not among them."""
         shown = {c.lower() for c in self.columns}
         return [*self.columns, *(k for k in self.keys if k.lower() not in shown)]
 
     def names_since(self, time_ms: int) -> list[str]:
-        """The names, as keys of positions, by which a text of that time may name it and that it has no longer."""
+        """Returns the names, as keys of positions, by which a text of that time may name it and that it has no longer."""
         return [".".join(n.parts).lower() for n, lost_ms in self.former if lost_ms >= time_ms]
 
     def to_definition(self) -> Definition:
-        """The entry of the catalog."""
+        """Returns the entry of the catalog."""
         options = {
             "query": self.query,
             "schema": self.schema,
@@ -104,7 +104,7 @@ class DynamicTable:
 
     @classmethod
     def of(cls, definition: Definition) -> DynamicTable:
-        """The table that an entry of the catalog defines."""
+        """Returns the table that an entry of the catalog defines."""
         o = definition.options
         return cls(
             definition,
@@ -123,7 +123,7 @@ class DynamicTable:
 
 
 def find_dynamic(spark: SparkSession, name: Name) -> DynamicTable | None:
-    """The dynamic table or materialized view of a name; None: the name stands for neither."""
+    """Returns the dynamic table or materialized view of a name; None: the name stands for neither."""
     for type_ in TYPES:
         definition = find_definition(spark, name, type_)
         if definition is not None:
@@ -144,7 +144,7 @@ class DynamicSource:
 
     @property
     def type_name(self) -> str:
-        """The name of its type in `sources.registry`."""
+        """Returns the name of its type in `sources.registry`."""
         return _names[self.definition_type]
 
     @property
@@ -154,7 +154,7 @@ class DynamicSource:
 
     @property
     def path(self) -> str:
-        """Where the files of the backing table are."""
+        """Returns where the files of the backing table are."""
         return self.table.path
 
     def to_json(self) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class OpenDynamic:
 
     @property
     def latest(self) -> int:
-        """The newest version of the backing table."""
+        """Returns the newest version of the backing table."""
         return self.table.latest
 
     def check_trackable(self, mode: StreamMode, where: Mapping[str, int]) -> None:
@@ -277,7 +277,7 @@ def open_dynamic(spark: SparkSession, source: DynamicSource) -> OpenDynamic:
 
 
 def all_dynamic(spark: SparkSession) -> list[DynamicTable]:
-    """All dynamic tables and materialized views, by name."""
+    """Returns all dynamic tables and materialized views, by name."""
     definitions = [d for type_ in TYPES for d in find_definitions(spark, type_)]
     return sorted((DynamicTable.of(d) for d in definitions), key=lambda t: t.name.key)
 

@@ -45,7 +45,7 @@ class KafkaSource:
 
     @property
     def type_name(self) -> str:
-        """The name of its type in `sources.registry`."""
+        """Returns the name of its type in `sources.registry`."""
         return "kafka"
 
     @property
@@ -93,7 +93,7 @@ class OpenKafka:
 
     @property
     def latest(self) -> Parts:
-        """The end of the topic: of what is committed, unless the table reads uncommitted messages."""
+        """Returns the end of the topic: of what is committed, unless the table reads uncommitted messages."""
         return kafka_history.parts(self.topic.latest)
 
     # -- checks
@@ -141,7 +141,7 @@ class OpenKafka:
         raise kafka_history.no_versions(self.topic, point)
 
     def seen_at(self, position: Position) -> KafkaSource:  # noqa: ARG002 - it is what is there now
-        """The topic with its id, and its earliest offsets now."""
+        """Returns the topic with its id, and its earliest offsets now."""
         return replace(self.ref, earliest=kafka_history.parts(self.topic.earliest))
 
     def time_ms(self, position: Position) -> int | None:  # noqa: ARG002 - the protocol's
@@ -149,7 +149,7 @@ class OpenKafka:
         return None
 
     def lag(self, offset: Offset) -> int:
-        """The number of offsets behind a stream's offset: messages, and gaps where messages were compacted or aborted."""
+        """Returns the number of offsets behind a stream's offset: messages, and gaps where messages were compacted or aborted."""
         ends = kafka_history.ends(
             self.topic, _parts(offset.position), self.latest
         )  # the offset may be later: then it is stale
@@ -163,22 +163,22 @@ class OpenKafka:
     # -- reading
 
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:
-        """The messages of an interval as INSERTs. Lazy."""
+        """Returns the messages of an interval as INSERTs. Lazy."""
         self.check_trackable(mode, {})
         return kafka_messages.changes(
             self.spark, self.brokers, self.topic.name, self.table.columns, self._ends(interval)
         )
 
     def as_at(self, position: Position, frame: DataFrame, end: Position) -> DataFrame:  # noqa: ARG002 - the protocol's
-        """The change set itself: the columns of a topic never change."""
+        """Returns the change set itself: the columns of a topic never change."""
         return frame
 
     def first_step(self, interval: Interval) -> Interval:
-        """The interval itself: any part of it can be read if all of it can."""
+        """Returns the interval itself: any part of it can be read if all of it can."""
         return interval
 
     def batch_end(self, interval: Interval, mode: StreamMode, rows_max: int) -> Position:  # noqa: ARG002 - one mode
-        """The end of a part of the interval with at most `rows_max` offsets, of which each partition has a share by its backlog."""
+        """Returns the end of a part of the interval with at most `rows_max` offsets, of which each partition has a share by its backlog."""
         ends = self._ends(interval)
         shares = spread({p: end - begin for p, (begin, end) in ends.items()}, rows_max)
         after = dict(_parts(interval.after).numbers)
@@ -191,8 +191,8 @@ class OpenKafka:
         return Backlog(messages, messages, 0, 0, 0, messages > 0)
 
     def expiry(self, interval: Interval, mode: StreamMode) -> Expiry | None:  # noqa: ARG002 - one mode
-        """When the interval's first message may be deleted, by the topic's retention. None: nothing is in the interval, or its first
-        message did not arrive in two seconds."""
+        """Returns when the interval's first message may be deleted, by the topic's retention. None: nothing is in the interval, or its
+        first message did not arrive in two seconds."""
         if self._is_empty(interval):
             return None
         first = self._first_time_ms(interval)
@@ -215,7 +215,7 @@ class OpenKafka:
         return kafka_history.ends(self.topic, _parts(interval.after), _parts(interval.through))
 
     def readable(self, offset: Offset) -> Interval | None:
-        """The interval behind an offset, if something is in it and all of it is there; else None."""
+        """Returns the interval behind an offset, if something is in it and all of it is there; else None."""
         try:
             self.check_history(offset, self.ref, self.ref.name)
         except StreamqlError:
@@ -224,15 +224,16 @@ class OpenKafka:
         return None if self._is_empty(interval) else interval
 
     def window(self, interval: Interval) -> tuple[str, dict[int, int], dict[int, int]]:
-        """The topic, and [from, until) of those partitions that have something in the interval."""
+        """Returns the topic, and [from, until) of those partitions that have something in the interval."""
         return (self.topic.name, *kafka_messages.window(self._ends(interval)))
 
     def starting_position(self) -> Parts:
-        """Where the table begins, by its option starting_offset: partitions that the position lacks begin with their earliest message."""
+        """Returns where the table begins, by its option starting_offset: partitions that the position lacks begin with their earliest
+        message."""
         return kafka_history.starting_position(self.topic, self.table.options.get("starting_offset", "earliest"))
 
     def rows(self) -> DataFrame:
-        """The messages between the table's starting_offset and ending_offset, in its columns. Lazy."""
+        """Returns the messages between the table's starting_offset and ending_offset, in its columns. Lazy."""
         after, options = self.starting_position(), self.table.options
         through = kafka_history.ending_position(self.topic, options.get("ending_offset", "latest"))
         ends = kafka_history.ends(self.topic, after, through)
@@ -246,7 +247,7 @@ def _parts(position: Position) -> Parts:
 
 
 def table_of(spark: SparkSession, source: KafkaSource) -> Definition:
-    """The external table of a source. Raises STREAM_SOURCE_MISSING, and STREAM_SOURCE_REPLACED if it names another topic now."""
+    """Returns the external table of a source. Raises STREAM_SOURCE_MISSING, and STREAM_SOURCE_REPLACED if it names another topic now."""
     table = find_definition(spark, source.name, DefinitionType.EXTERNAL_TABLE)
     if table is None:
         raise StreamqlError(
@@ -266,8 +267,8 @@ def table_of(spark: SparkSession, source: KafkaSource) -> Definition:
 
 
 def brokers_of(spark: SparkSession, table: Definition) -> Brokers:
-    """How the brokers of a table are reached: by its connection's settings. Those of the table, which begin with `kafka.`, say how messages
-    are read. Raises CONNECTION_NOT_FOUND."""
+    """Returns how the brokers of a table are reached: by its connection's settings. Those of the table, which begin with `kafka.`, say how
+    messages are read. Raises CONNECTION_NOT_FOUND."""
     connection = need_connection(spark, table.connection, f"the external table {table.name}")
     reading = {key.removeprefix("kafka."): value for key, value in table.options.items() if key.startswith("kafka.")}
     isolation = reading.pop("isolation.level", connection.options.get("isolation.level", ""))
@@ -298,7 +299,7 @@ def open_definition(spark: SparkSession, table: Definition, source: KafkaSource 
 def opened(
     spark: SparkSession, source: KafkaSource, table: Definition, brokers: Brokers, topic: Topic | TopicProblem
 ) -> OpenKafka:
-    """The source by what its brokers said of the topic. Raises what `open_kafka` raises."""
+    """Returns the source by what its brokers said of the topic. Raises what `open_kafka` raises."""
     if isinstance(topic, TopicProblem):
         if topic.type not in ("missing", "invalid"):
             raise error_of(brokers, topic)

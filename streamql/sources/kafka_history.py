@@ -19,7 +19,7 @@ def parts(offsets: Mapping[int, int]) -> Parts:
 
 
 def begins(topic: Topic, position: Parts) -> dict[int, int]:
-    """The next offset of each partition of a topic. A partition that the position lacks begins with its earliest message."""
+    """Returns the next offset of each partition of a topic. A partition that the position lacks begins with its earliest message."""
     named = {int(p): offset for p, offset in position.numbers}
     return {p: named.get(p, earliest) for p, earliest in topic.earliest.items()}
 
@@ -81,8 +81,8 @@ def check_start(topic: Topic, position: Parts) -> None:
 
 
 def named(topic: Topic, point: Point) -> Parts:
-    """The position that a statement names. Partitions that it leaves out stay where the stream is. Raises INVALID_POINT_IN_TIME if it
-    names what is not a partition of the topic, or if there is no stream yet and a partition is left out."""
+    """Returns the position that a statement names. Partitions that it leaves out stay where the stream is. Raises INVALID_POINT_IN_TIME if
+    the topic has no such partition, or if there is no stream yet and a partition is left out."""
     assert point.positions is not None
     given = dict(point.positions.numbers)
     partitions = {str(p) for p in topic.latest}
@@ -115,13 +115,14 @@ def _no_partition(topic: Topic, part: str, where: Mapping[str, int]) -> Streamql
 
 
 def first_ms(point: Point) -> int:
-    """The earliest time, in whole milliseconds, of messages behind a point in time: AT takes messages of that time, BEFORE leaves them."""
+    """Returns the earliest time, in whole milliseconds, of messages behind a point in time: AT takes messages of that time, BEFORE leaves
+    them."""
     assert point.time_us is not None
     return -(-point.time_us // 1000) if point.before else point.time_us // 1000 + 1
 
 
 def no_versions(topic: Topic, point: Point) -> StreamqlError:
-    """The error for a version, or what is before an offset, of a topic."""
+    """Returns the error for a version, or what is before an offset, of a topic."""
     return StreamqlError(
         "INVALID_POINT_IN_TIME",
         f"the topic {topic.name} has no versions: its offsets are counted by partition",
@@ -132,7 +133,7 @@ def no_versions(topic: Topic, point: Point) -> StreamqlError:
 
 
 def in_future(point: Point) -> StreamqlError:
-    """The error for a time that has not come yet."""
+    """Returns the error for a time that has not come yet."""
     assert point.time_us is not None
     return StreamqlError(
         "INVALID_POINT_IN_TIME",
@@ -143,7 +144,7 @@ def in_future(point: Point) -> StreamqlError:
 
 
 def starting_position(topic: Topic, option: str) -> Parts:
-    """Where a table begins, by its option starting_offset (earliest, latest, or offsets by partition as JSON)."""
+    """Returns where a table begins, by its option starting_offset (earliest, latest, or offsets by partition as JSON)."""
     if option == "earliest":
         return Parts(())
     if option == "latest":
@@ -152,7 +153,8 @@ def starting_position(topic: Topic, option: str) -> Parts:
 
 
 def ending_position(topic: Topic, option: str) -> Parts:
-    """Where a table ends, by its option ending_offset (latest, or offsets by partition as JSON). Partitions left out end at their end."""
+    """Returns where a table ends, by its option ending_offset (latest, or offsets by partition as JSON). Partitions left out end at their
+    end."""
     return parts(topic.latest if option == "latest" else {**topic.latest, **_clamped(topic, option)})
 
 

@@ -24,13 +24,13 @@ _HIDDEN_TYPES = ("STRING", "BOOLEAN", "STRING") * 2
 
 
 def window(ends: Ends) -> tuple[dict[int, int], dict[int, int]]:
-    """The begins and the ends of those partitions that have something between them."""
+    """Returns the begins and the ends of those partitions that have something between them."""
     open_ends = {p: e for p, e in ends.items() if e[0] < e[1]}
     return {p: begin for p, (begin, _) in open_ends.items()}, {p: end for p, (_, end) in open_ends.items()}
 
 
 def rows(spark: SparkSession, brokers: Brokers, topic: str, columns: Sequence[str], ends: Ends) -> DataFrame:
-    """The messages between offsets in the columns of a table. Lazy."""
+    """Returns the messages between offsets in the columns of a table. Lazy."""
     begin, end = window(ends)
     if not begin:
         return no_rows(spark, columns)
@@ -38,12 +38,12 @@ def rows(spark: SparkSession, brokers: Brokers, topic: str, columns: Sequence[st
 
 
 def no_rows(spark: SparkSession, columns: Sequence[str]) -> DataFrame:
-    """The columns of a table without a row."""
+    """Returns the columns of a table without a row."""
     return _nothing(spark, {name: COLUMNS[name] for name in columns})
 
 
 def changes(spark: SparkSession, brokers: Brokers, topic: str, columns: Sequence[str], ends: Ends) -> DataFrame:
-    """The messages between offsets as a change set: INSERTs, with the offset as their version and their own time. The row id is the
+    """Returns the messages between offsets as a change set: INSERTs, with the offset as their version and their own time. The row id is the
     partition and the offset. Lazy."""
     begin, end = window(ends)
     if not begin:
@@ -63,7 +63,7 @@ def changes(spark: SparkSession, brokers: Brokers, topic: str, columns: Sequence
 
 
 def _column(name: str) -> Column:
-    """A column of an external table, from those of Spark's connector."""
+    """Returns a column of an external table, from those of Spark's connector."""
     if name == "timestamp_type":  # org.apache.kafka.common.record.TimestampType
         number = F.col("timestampType")
         return F.when(number == 0, "CreateTime").when(number == 1, "LogAppendTime").alias(name)

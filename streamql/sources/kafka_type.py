@@ -76,7 +76,7 @@ def _opened_together(
 def _with_times(
     spark: SparkSession, wanted: Sequence[tuple[KafkaSource, Offset]], brokers: Brokers, found: dict[int, Opened]
 ) -> dict[int, Opened]:
-    """The same, with the times of what is behind the offsets. Brokers that do not answer leave the times unknown."""
+    """Returns the same, with the times of what is behind the offsets. Brokers that do not answer leave the times unknown."""
     behind: list[tuple[int, OpenKafka, Interval]] = []
     for i, source in found.items():
         if isinstance(source, OpenKafka) and (interval := source.readable(wanted[i][1])) is not None:
@@ -95,18 +95,18 @@ def _with_times(
 
 
 def start(source: OpenKafka, at: Offset, show_initial_rows: bool) -> Offset:
-    """Where a stream starts: with SHOW_INITIAL_ROWS where its table begins, else at the offset that was asked for."""
+    """Returns where a stream starts: with SHOW_INITIAL_ROWS where its table begins, else at the offset that was asked for."""
     return Offset(source.starting_position()) if show_initial_rows else at
 
 
 def find_kafka(spark: SparkSession, name: Name) -> KafkaSource | None:
-    """The topic of an external table; None: there is no external table of the name. Asks no broker."""
+    """Returns the topic of an external table; None: there is no external table of the name. Asks no broker."""
     table = find_definition(spark, name, DefinitionType.EXTERNAL_TABLE)
     return None if table is None else KafkaSource(table.name, table.options["topics"])
 
 
 def relation(spark: SparkSession, source: KafkaSource, *, columns_only: bool) -> DataFrame:
-    """What SELECT of an external table reads. `columns_only`: its columns without a row, for which no broker is asked."""
+    """Returns what SELECT of an external table reads. `columns_only`: its columns without a row, for which no broker is asked."""
     if columns_only:
         return kafka_messages.no_rows(spark, table_of(spark, source).columns)
     return open_kafka(spark, source).rows()

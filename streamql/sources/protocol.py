@@ -49,12 +49,12 @@ class Expiry:
 
     @property
     def at_ms(self) -> int | None:
-        """The time after which it may be gone, in milliseconds since 1970. None: it stays."""
+        """Returns the time after which it may be gone, in milliseconds since 1970. None: it stays."""
         return None if self.retention_ms is None else self.first_ms + self.retention_ms
 
     @property
     def is_soon(self) -> bool:
-        """Whether it may be gone in a day, or in a quarter of the retention if that is less."""
+        """Returns whether it may be gone in a day, or in a quarter of the retention if that is less."""
         if self.retention_ms is None or self.at_ms is None:
             return False
         return self.at_ms - now_ms() <= min(DAY_MS, self.retention_ms // 4)
@@ -78,7 +78,7 @@ class Point:
 
     @property
     def where(self) -> dict[str, int]:
-        """The place in the statement, as facts of an error."""
+        """Returns the place in the statement, as facts of an error."""
         return {} if self.span is None else {"line": self.span.line, "column": self.span.column}
 
 
@@ -96,15 +96,15 @@ class OpenSource(Protocol):
 
     @property
     def spark(self) -> SparkSession:
-        """The session it was opened in."""
+        """Returns the session it was opened in."""
 
     @property
     def ref(self) -> SourceRef:
-        """The source, where it is now."""
+        """Returns the source, where it is now."""
 
     @property
     def latest(self) -> Position:
-        """The newest position."""
+        """Returns the newest position."""
 
     def check_trackable(self, mode: StreamMode, where: Mapping[str, int]) -> None:
         """Raises an error if no stream of the mode can be made on it. `where`: line and column of the source in the statement."""

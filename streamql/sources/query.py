@@ -37,7 +37,7 @@ class QuerySource:
 
     @property
     def identity(self) -> str:
-        """What the query says, and the ids of its tables."""
+        """Returns what the query says, and the ids of its tables."""
         return " ".join([self.digest, *(table.table_id for _, table in self.tables)])
 
     @property
@@ -67,14 +67,14 @@ def digest(said: object) -> str:
 
 
 def parts_of(position: Position) -> dict[str, int]:
-    """The versions of a position, by part. Raises TypeError for a position in another source."""
+    """Returns the versions of a position, by part. Raises TypeError for a position in another source."""
     if not isinstance(position, Parts):
         raise TypeError(f"not a position in a query's tables: {position}")
     return dict(position.numbers)
 
 
 def versions_of(interval: Interval, part: str) -> Versions:
-    """The part of an interval that concerns one table."""
+    """Returns the part of an interval that concerns one table."""
     return Versions(parts_of(interval.after)[part], parts_of(interval.through)[part], interval.initial)
 
 
@@ -92,16 +92,16 @@ class OpenTables:
 
     @cached_property
     def latest(self) -> Parts:
-        """The newest versions of the tables."""
+        """Returns the newest versions of the tables."""
         return Parts.of({part: table.latest for part, table in self.tables.items()})
 
     @property
     def only_table(self) -> OpenTable | None:
-        """The table of a query that reads one alone; None: it reads several."""
+        """Returns the table of a query that reads one alone; None: it reads several."""
         return next(iter(self.tables.values())) if len(self.tables) == 1 else None
 
     def offset_of(self, offset: Offset, part: str) -> Offset:
-        """What an offset is to one of the tables."""
+        """Returns what an offset is to one of the tables."""
         return Offset(parts_of(offset.position)[part], offset.initial)
 
     # -- checks
@@ -131,19 +131,19 @@ class OpenTables:
         return Parts.of({part: self.only_table.one_earlier(version, point)})
 
     def seen_at(self, position: Position) -> QuerySource:
-        """The source with what a version of each table is recognised by."""
+        """Returns the source with what a version of each table is recognised by."""
         versions = parts_of(position)
         tables = tuple((part, table.seen_at(versions[part])) for part, table in self.tables.items())
         return replace(self.ref, tables=tables)
 
     def time_ms(self, position: Position) -> int | None:
-        """When the newest of the versions was committed, in milliseconds since 1970. None: the log of a table no longer tells."""
+        """Returns when the newest of the versions was committed, in milliseconds since 1970. None: the log of a table no longer tells."""
         times = [self.tables[part].time_ms(version) for part, version in parts_of(position).items()]
         known = [time for time in times if time is not None]
         return max(known) if len(known) == len(times) else None
 
     def lag(self, offset: Offset) -> int:
-        """The number of versions of all tables after an offset."""
+        """Returns the number of versions of all tables after an offset."""
         return sum(table.lag(self.offset_of(offset, part)) for part, table in self.tables.items())
 
     def describe_move(self, stream: Name, mode: StreamMode, old: Offset, new: Offset) -> str | None:
@@ -162,7 +162,7 @@ class OpenTables:
     # -- reading
 
     def first_step(self, interval: Interval) -> Interval:
-        """The first commit of an interval, of whatever table."""
+        """Returns the first commit of an interval, of whatever table."""
         return Interval(interval.after, query_history.steps(self, interval)[0])
 
     def backlog_of_tables(self, interval: Interval, mode: StreamMode, *, rows_known: bool) -> Backlog:
@@ -180,7 +180,7 @@ class OpenTables:
         )
 
     def expiry(self, interval: Interval, mode: StreamMode) -> Expiry | None:
-        """When the first of the tables may become unreadable. None: no table has a change in the interval. Raises STREAM_STALE."""
+        """Returns when the first of the tables may become unreadable. None: no table has a change in the interval. Raises STREAM_STALE."""
         found = [t.expiry(_of_table(interval, part), mode) for part, t in self.tables.items()]
         return min((e for e in found if e is not None), key=lambda e: e.at_ms or 2**63, default=None)
 
@@ -198,16 +198,16 @@ class OpenQuery(OpenTables):
             table.check_trackable(mode, where)
 
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:
-        """The change set of an interval: the net changes of the query's rows. Lazy."""
+        """Returns the change set of an interval: the net changes of the query's rows. Lazy."""
         return query_reading.changes(self, interval, mode)
 
     def as_at(self, position: Position, frame: DataFrame, end: Position) -> DataFrame:  # noqa: ARG002 - the protocol's
-        """The change set itself: a query that has other columns is another query."""
+        """Returns the change set itself: a query that has other columns is another query."""
         return frame
 
     def batch_end(self, interval: Interval, mode: StreamMode, rows_max: int) -> Position:
-        """The end of the longest part of an interval with at most `rows_max` changes, the commits of all tables taken in the order of
-        their times; at least one commit. Initial rows come whole."""
+        """Returns the end of the longest part of an interval with at most `rows_max` changes; at least one commit. The commits of all
+        tables are taken in the order of their times. Initial rows come whole."""
         if interval.initial:
             return interval.through if mode is StreamMode.STANDARD else interval.after
         return interval.through if interval.is_empty else query_history.batch_end(self, interval, mode, rows_max)
@@ -223,5 +223,5 @@ def _of_table(interval: Interval, part: str) -> Interval:
 
 
 def not_found(source: QuerySource, label: str, code: str, what: str, hint: str) -> StreamqlError:
-    """The error for a query that is not there, or is another one."""
+    """Returns the error for a query that is not there, or is another one."""
     return StreamqlError(code, f"the {label} {source.name} {what}", hint=hint, source=str(source.name))

@@ -22,7 +22,7 @@ log = logging.getLogger("streamql")
 
 
 def versions_at(source: OpenTables, point: Point) -> dict[str, int]:
-    """The version of each table that a point names, by part. Raises INVALID_POINT_IN_TIME."""
+    """Returns the version of each table that a point names, by part. Raises INVALID_POINT_IN_TIME."""
     if point.positions is not None:
         return _named(source, point)
     if point.version is not None and source.only_table is None:
@@ -58,14 +58,14 @@ def _named(source: OpenTables, point: Point) -> dict[str, int]:
 
 
 def _parts_named(source: OpenTables, name: str) -> list[str]:
-    """The parts that a name stands for: the whole name, or the last part of it if that is enough."""
+    """Returns the parts that a name stands for: the whole name, or the last part of it if that is enough."""
     wanted = name.lower()
     whole = [part for part in source.tables if part.lower() == wanted]
     return whole or [part for part, t in source.tables.items() if t.ref.name.object.lower() == wanted]
 
 
 def no_versions(source: OpenTables, point: Point) -> StreamqlError:
-    """The error for a version, or what is before an offset, of several tables."""
+    """Returns the error for a version, or what is before an offset, of several tables."""
     return StreamqlError(
         "INVALID_POINT_IN_TIME",
         f"the {source.label} {source.ref.name} reads several tables, so one version number does not name an offset",
@@ -75,7 +75,7 @@ def no_versions(source: OpenTables, point: Point) -> StreamqlError:
 
 
 def _commits(source: OpenTables, interval: Interval) -> list[tuple[str, Commit]]:
-    """The commits of an interval, each with its part, in the order of their times; those of one table in their own order."""
+    """Returns the commits of an interval, each with its part, in the order of their times; those of one table in their own order."""
     from streamql.sources.query import versions_of
 
     timed: list[tuple[int, str, int, Commit]] = []
@@ -87,7 +87,7 @@ def _commits(source: OpenTables, interval: Interval) -> list[tuple[str, Commit]]
 
 
 def steps(source: OpenTables, interval: Interval) -> list[Parts]:
-    """The positions of an interval after each of its commits, in the order of their times."""
+    """Returns the positions of an interval after each of its commits, in the order of their times."""
     return _positions(interval, _commits(source, interval))
 
 
@@ -101,7 +101,7 @@ def _positions(interval: Interval, commits: Sequence[tuple[str, Commit]]) -> lis
 
 
 def batch_end(source: OpenQuery, interval: Interval, mode: StreamMode, rows_max: int) -> Parts:
-    """The end of the longest part of an interval with at most `rows_max` changes: whole commits, at least one."""
+    """Returns the end of the longest part of an interval with at most `rows_max` changes: whole commits, at least one."""
     commits = _commits(source, interval)
     positions = _positions(interval, commits)
     certain = 0

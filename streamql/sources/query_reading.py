@@ -28,7 +28,7 @@ def check_columns(source: OpenQuery, where: Mapping[str, int]) -> None:
 
 
 def changes(source: OpenQuery, interval: Interval, mode: StreamMode) -> DataFrame:
-    """The net changes of the query's rows: the metadata columns, the query's columns, the hidden ones.
+    """Returns the net changes of the query's rows: the metadata columns, the query's columns, the hidden ones.
 
     APPEND_ONLY: rows that have a new row of a table in them: new rows as they were first inserted, the others as of the interval's end.
     `METADATA$ROW_ID` is text: the ids of the table rows that a row is made of, and the numbers of the UNION ALL branches, with colons
@@ -42,9 +42,9 @@ def changes(source: OpenQuery, interval: Interval, mode: StreamMode) -> DataFram
 def keyed_changes(
     source: OpenQuery, interval: Interval, keys: Sequence[str], values: Sequence[Sequence[str | int | None]]
 ) -> DataFrame:
-    """The net changes of a query whose branches read one table each: the metadata columns, the query's columns, those of `keys`, the hidden
-    ones. INSERT, DELETE and UPDATE_AFTER only; of the metadata and hidden columns all but the type are NULL. `values`: by branch, what the
-    keys are: "id", the table's row id; a number; or None, NULL. Lazy."""
+    """Returns the net changes of a query whose branches read one table each: the metadata columns, the query's columns, those of `keys`,
+    the hidden ones. INSERT, DELETE and UPDATE_AFTER only; of the metadata and hidden columns all but the type are NULL. `values`: by
+    branch, what the keys are: "id", the table's row id; a number; or None, NULL. Lazy."""
     reader = _Reader(source, interval, StreamMode.STANDARD)
     branches = [reader.keyed(i, keys, own) for i, own in enumerate(values)]
     return functools.reduce(DataFrame.union, branches)
@@ -85,7 +85,7 @@ class _Reader:
         return made
 
     def keyed(self, i: int, keys: Sequence[str], values: Sequence[str | int | None]) -> DataFrame:
-        """A branch that reads one table once, with key columns."""
+        """Returns a branch that reads one table once, with key columns."""
         (table,) = self._source.query.branches[i]
         type_, version, time = METADATA_COLUMNS
         rows = self._rows_of_one(i, self._parts[table]).where(f"{type_} <> 'UPDATE_BEFORE'")
@@ -100,7 +100,7 @@ class _Reader:
         return select(rows, [*columns, *(f"CAST(NULL AS {t}) AS {quote(name)}" for name, t in hidden)])
 
     def _rows_of_one(self, i: int, part: str) -> DataFrame:
-        """A branch that reads one table once: its filters and projections are put below the comparison of old and new rows."""
+        """Returns a branch that reads one table once: its filters and projections are put below the comparison of old and new rows."""
         table, query = self._source.tables[part], self._source.query
         return change_set(
             table.spark,
@@ -113,7 +113,7 @@ class _Reader:
         )
 
     def _shown(self, rows: DataFrame, i: int) -> DataFrame:
-        """A row id as text, behind the numbers of the branch; no version if there are several tables."""
+        """Returns a row id as text, behind the numbers of the branch; no version if there are several tables."""
         version = "__commit_version" if len(self._parts) == 1 else "CAST(NULL AS BIGINT) AS __commit_version"
         path = "".join(f"{number}:" for number in self._source.query.paths[i])
         columns = [METADATA_COLUMNS[0], version, METADATA_COLUMNS[2], *(quote(c) for c in self._source.query.columns)]
@@ -123,7 +123,7 @@ class _Reader:
         return select(rows, columns)
 
     def _changed(self, part: str) -> DataFrame | None:
-        """A table's change set; None: the log says that it has no change."""
+        """Returns a table's change set; None: the log says that it has no change."""
         versions = self._versions[part]
         only = Versions(versions.after, versions.through)
         if only.is_empty or not self._source.tables[part].plan(only, self._mode).files:
@@ -145,8 +145,8 @@ class _Reader:
 
 @dataclass(frozen=True)
 class _Followed:
-    """A branch over the rows of an interval that ended at `through`: the query was analysed over the table's columns of now, some of which
-    may have had another name then, or have come in the place of another column of their name."""
+    """A branch over the rows of an interval that ended at `through`: the query was analysed over the table's present columns. Some of
+    them may have had another name then, or may have replaced another column of their name."""
 
     branch: BranchRows
     table: OpenTable
@@ -162,5 +162,5 @@ class _Followed:
 
 
 def fits(source: OpenQuery, after: Position, through: Position, mode: StreamMode, rows_max: int) -> bool:
-    """Whether a part of an interval has at most `rows_max` changes. Counts them, in a job."""
+    """Returns whether a part of an interval has at most `rows_max` changes. Counts them, in a job."""
     return changes(source, Interval(after, through), mode).limit(rows_max + 1).count() <= rows_max

@@ -62,7 +62,7 @@ class OpenRefresh(OpenTables):
         """Checks nothing: a refresh that lacks history computes the whole query."""
 
     def why_whole(self, interval: Interval) -> str | None:
-        """Why `changes` must compute the whole query. None: it follows the changes of the tables."""
+        """Returns why `changes` must compute the whole query. None: it follows the changes of the tables."""
         try:
             self._followed(interval)
         except _NotFollowed as e:
@@ -70,15 +70,15 @@ class OpenRefresh(OpenTables):
         return None
 
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:  # noqa: ARG002 - the protocol's
-        """What turns the rows of the table into the query's as of the interval's end: INSERT, UPDATE_AFTER, and DELETE (of which the key
-        counts). Lazy."""
+        """Returns what turns the rows of the table into the query's as of the interval's end: INSERT, UPDATE_AFTER, and DELETE (of which
+        the key counts). Lazy."""
         try:
             return self._followed(interval)
         except _NotFollowed:
             return self._difference(interval)
 
     def _followed(self, interval: Interval) -> DataFrame:
-        """What the changes of the tables since the last refresh make of its rows. Raises _NotFollowed."""
+        """Returns what the changes of the tables since the last refresh make of its rows. Raises _NotFollowed."""
         if self.dynamic.refresh_mode == FULL:
             raise _NotFollowed("REFRESH_MODE is FULL")
         if (why := not_incremental(self.whole)) is not None:
@@ -102,7 +102,7 @@ class OpenRefresh(OpenTables):
             raise _NotFollowed(sentence(e)) from e
 
     def _difference(self, interval: Interval) -> DataFrame:
-        """The difference between the rows that the table has now and the query's rows as of the interval's end."""
+        """Returns the difference between the rows that the table has now and the query's rows as of the interval's end."""
         at = parts_of(interval.through)
         versions = {table.ref.table_id: at[part] for part, table in self.tables.items()}
         backing = DeltaTable(self.spark, self.dynamic.backing.path)
@@ -112,11 +112,11 @@ class OpenRefresh(OpenTables):
         return self.whole.difference(versions, backing.rows(latest))
 
     def as_at(self, position: object, frame: DataFrame, end: object) -> DataFrame:  # noqa: ARG002 - the protocol's
-        """The change set itself: the columns of a dynamic table never change."""
+        """Returns the change set itself: the columns of a dynamic table never change."""
         return frame
 
     def batch_end(self, interval: Interval, mode: StreamMode, rows_max: int) -> Parts:  # noqa: ARG002 - the protocol's
-        """The end of the interval: a refresh is whole."""
+        """Returns the end of the interval: a refresh is whole."""
         assert isinstance(interval.through, Parts)
         return interval.through
 
@@ -130,7 +130,7 @@ class OpenRefresh(OpenTables):
 
 
 def not_incremental(whole: WholeQuery) -> str | None:
-    """What in a query keeps a refresh from following the changes of its tables, as messages say it. None: nothing does."""
+    """Returns what in a query keeps a refresh from following the changes of its tables, as messages say it. None: nothing does."""
     if whole.tracked.refused is not None:
         return REFUSED[whole.tracked.refused]
     if any(len(tables) > 1 for tables in whole.tracked.branches):
@@ -171,8 +171,8 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
 
 
 def _parts(spark: SparkSession, whole: WholeQuery, known: Mapping[str, str]) -> dict[str, OpenTable]:
-    """The tables of a query, by part. `known`: the parts of those that it read before, by id: a renamed table keeps the name that the text
-    has for it."""
+    """Returns the tables of a query, by part. `known`: the parts of those that it read before, by id: a renamed table keeps the name that
+    the text has for it."""
     tables: dict[str, OpenTable] = {}
     for table in sorted(whole.tables, key=lambda t: t.table_id not in known):
         part = known.get(table.table_id) or part_of(table)
@@ -183,7 +183,7 @@ def _parts(spark: SparkSession, whole: WholeQuery, known: Mapping[str, str]) -> 
 
 
 def _tables(spark: SparkSession, source: QuerySource) -> tuple[dict[str, OpenTable], dict[str, tuple[str, ...]]]:
-    """The tables of a source that are there, by part; and the names that renamed ones have now, by the part."""
+    """Returns the tables of a source that are there, by part; and the names that renamed ones have now, by the part."""
     found: dict[str, OpenTable] = {}
     moved: dict[str, tuple[str, ...]] = {}
     for part, table in source.tables:
@@ -200,17 +200,17 @@ def _tables(spark: SparkSession, source: QuerySource) -> tuple[dict[str, OpenTab
 
 
 def digest_of(whole: WholeQuery) -> str:
-    """What tells the texts that a query reads from others; empty: it reads none."""
+    """Returns what tells the texts that a query reads from others; empty: it reads none."""
     return digest(whole.texts) if whole.texts else ""
 
 
 def part_of(table: TableSource) -> str:
-    """What positions call a table: its full name, in lower case."""
+    """Returns what positions call a table: its full name, in lower case."""
     return ".".join(table.name.parts).lower()
 
 
 def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tuple[str, ...]]) -> WholeQuery:
-    """A dynamic table's query, over its tables as they are named now. Raises STREAM_SOURCE_MISSING with what Spark says, and
+    """Returns a dynamic table's query, over its tables as they are named now. Raises STREAM_SOURCE_MISSING with what Spark says, and
     UNSUPPORTED_SOURCE."""
     try:
         whole = stored_query(spark, dynamic.name, dynamic.query, dynamic.schema, dynamic.properties, moved)

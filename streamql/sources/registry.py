@@ -24,18 +24,18 @@ TYPES: Mapping[str, SourceType] = MappingProxyType(
 
 
 def type_of(source: SourceRef) -> SourceType:
-    """The type of a source."""
+    """Returns the type of a source."""
     return TYPES[source.type_name]
 
 
 def source_json(source: SourceRef) -> dict[str, Any]:
-    """A source as JSON has it. A table is written without its type, as all releases write it."""
+    """Returns a source as JSON has it. A table is written without its type, as all releases write it."""
     data = source.to_json()
     return data if source.type_name == TABLE.name else {"type": source.type_name, **data}
 
 
 def read_source(data: Mapping[str, Any]) -> SourceRef:
-    """The source that `source_json` wrote. Raises LookupError, TypeError or ValueError for anything else."""
+    """Returns the source that `source_json` wrote. Raises LookupError, TypeError or ValueError for anything else."""
     return TYPES[data.get("type", TABLE.name)].read(data)
 
 
@@ -50,7 +50,7 @@ def open_source(spark: SparkSession, source: SourceRef, opened: Opened | None = 
 
 
 def peek(spark: SparkSession, sources: Sequence[SourceRef]) -> list[Peek | None]:
-    """The version of each of several sources: those of a type are read together. None: that one must be opened."""
+    """Returns the version of each of several sources: those of a type are read together. None: that one must be opened."""
     found: list[Peek | None] = [None] * len(sources)
     for type_ in TYPES.values():
         chosen = [i for i, source in enumerate(sources) if source.type_name == type_.name]
@@ -61,8 +61,8 @@ def peek(spark: SparkSession, sources: Sequence[SourceRef]) -> list[Peek | None]
 
 
 def open_many(spark: SparkSession, wanted: Sequence[tuple[SourceRef, Offset]]) -> list[Opened | None]:
-    """The sources of several streams, with their offsets: those of a type that opens several at once. None: that one is to be opened
-    alone."""
+    """Returns the sources of several streams, with their offsets: those of a type that opens several at once. None: that one is to be
+    opened alone."""
     found: list[Opened | None] = [None] * len(wanted)
     for type_ in TYPES.values():
         chosen = [i for i, (source, _) in enumerate(wanted) if source.type_name == type_.name]
@@ -73,5 +73,5 @@ def open_many(spark: SparkSession, wanted: Sequence[tuple[SourceRef, Offset]]) -
 
 
 def find_source(spark: SparkSession, name: Name) -> SourceRef | None:
-    """The source that a name stands for; None: the name is not a source."""
+    """Returns the source that a name stands for; None: the name is not a source."""
     return next((found for type_ in TYPES.values() if (found := type_.find(spark, name)) is not None), None)

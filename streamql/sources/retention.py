@@ -13,17 +13,17 @@ FILE_RETENTION, LOG_RETENTION = "delta.deletedFileRetentionDuration", "delta.log
 
 
 def file_retention_ms(spark: SparkSession, configuration: Mapping[str, str]) -> int:
-    """How long after its removal VACUUM leaves a file, in milliseconds."""
+    """Returns how long after its removal VACUUM leaves a file, in milliseconds."""
     return duration_ms(spark, configuration.get(FILE_RETENTION, "interval 1 week"))
 
 
 def log_retention_ms(spark: SparkSession, configuration: Mapping[str, str]) -> int:
-    """How long after a commit Delta may remove it from the log, in milliseconds."""
+    """Returns how long after a commit Delta may remove it from the log, in milliseconds."""
     return duration_ms(spark, configuration.get(LOG_RETENTION, "interval 30 days"))
 
 
 def history_ms(spark: SparkSession, configuration: Mapping[str, str], interval: Versions, mode: StreamMode) -> int:
-    """How long after the first commit of an interval it may become unreadable, in milliseconds: the shorter of Delta's file and log
+    """Returns how long after the first commit of an interval it may become unreadable, in milliseconds: the shorter of Delta's file and log
     retention. The first read of a STANDARD stream that shows its table's rows takes those of the interval's end: it needs the log, and
     no file that was removed."""
     log_ms = log_retention_ms(spark, configuration)

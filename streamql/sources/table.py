@@ -52,7 +52,7 @@ class OpenTable:
 
     @property
     def latest(self) -> int:
-        """The newest version."""
+        """Returns the newest version."""
         return self.snapshot.version
 
     # -- checks
@@ -92,7 +92,8 @@ class OpenTable:
             )
 
     def has_history(self, seen: tuple[int, int]) -> bool:
-        """Whether the log has the commit that a version was seen with; also if the log no longer shows it, or was restored to before it."""
+        """Returns whether the log has the commit that a version was seen with; also if the log no longer shows it, or was restored to
+        before it."""
         version, time_ms = seen
         return version > self.latest or self.time_ms(version) in (None, time_ms)
 
@@ -107,7 +108,7 @@ class OpenTable:
         return table_history.checked(self, version_of(position) - 1, point)
 
     def time_ms(self, position: Position) -> int | None:
-        """When a version was committed, in milliseconds since 1970; None if its commit is no longer in the log."""
+        """Returns when a version was committed, in milliseconds since 1970; None if its commit is no longer in the log."""
         version = version_of(position)
         if version == self.latest:
             return self.snapshot.time_ms
@@ -115,7 +116,7 @@ class OpenTable:
         return None if commit is None else commit.time_ms
 
     def seen_at(self, position: Position) -> TableSource:
-        """The table with what a version's commit is recognised by, if commits tell."""
+        """Returns the table with what a version's commit is recognised by, if commits tell."""
         version = version_of(position)
         if self.ref.seen is None or version == self.latest:
             return self.ref
@@ -125,7 +126,7 @@ class OpenTable:
         return replace(self.ref, seen=seen)
 
     def lag(self, offset: Offset) -> int:
-        """The number of versions after an offset."""
+        """Returns the number of versions after an offset."""
         return max(0, self.latest - version_of(offset.position))
 
     def describe_move(self, stream: Name, mode: StreamMode, old: Offset, new: Offset) -> str | None:
@@ -133,7 +134,7 @@ class OpenTable:
         return table_history.describe_move(self, stream, mode, old, new)
 
     def _commit(self, version: int) -> Commit | None:
-        """A commit, without its files; None if it is no longer in the log."""
+        """Returns a commit, without its files; None if it is no longer in the log."""
         try:
             return None if version < 0 else self.table.commits(self.snapshot, version - 1, version, files=False)[0]
         except CommitMissing:
@@ -142,12 +143,12 @@ class OpenTable:
     # -- reading
 
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:
-        """The change set of an interval. Lazy."""
+        """Returns the change set of an interval. Lazy."""
         return change_set(self.spark, self.table.path, interval.versions, mode, self.table, self.snapshot)
 
     def as_at(self, position: Position, frame: DataFrame, end: Position) -> DataFrame:
-        """The change set of an interval that ends at `end`, in the table's columns of a later version, NULL in those that came since. Lazy.
-        Raises INCOMPATIBLE_SCHEMA_CHANGE."""
+        """Returns the change set of an interval that ends at `end`, in the table's columns of a later version, NULL in those that came
+        since. Lazy. Raises INCOMPATIBLE_SCHEMA_CHANGE."""
         return self.followed(frame, version_of(end), version_of(position), METADATA_COLUMNS, HIDDEN_COLUMNS)
 
     def followed(
@@ -165,17 +166,18 @@ class OpenTable:
         return frame.select(*(frame[quote(n)] for n in before), *columns, *(frame[quote(n)] for n in behind))
 
     def has_same_columns(self, version: int, later: int) -> bool:
-        """Whether names of columns mean the same in two versions, as `changes.schema.has_same_columns` says. Raises STREAM_STALE."""
+        """Returns whether names of columns mean the same in two versions, as `changes.schema.has_same_columns` says. Raises
+        STREAM_STALE."""
         if all(commit.metadata is None for commit in self.commits(Versions(version, later))):
             return True
         return has_same_columns(self.table.at(version).metadata, self.table.at(later).metadata)
 
     def commits(self, versions: Versions) -> list[Commit]:
-        """The commits of an interval. Raises STREAM_STALE."""
+        """Returns the commits of an interval. Raises STREAM_STALE."""
         return read_commits(self.table, self.snapshot, versions)
 
     def plan(self, versions: Versions, mode: StreamMode) -> ChangePlan:
-        """How an interval would be read; NOTHING means that no row can be in it."""
+        """Returns how an interval would be read; NOTHING means that no row can be in it."""
         return plan_changes(self.commits(versions), versions, mode)
 
     def backlog(self, interval: Interval, mode: StreamMode) -> Backlog:
@@ -183,23 +185,23 @@ class OpenTable:
         return backlog(self.plan(interval.versions, mode), interval.versions)
 
     def expiry(self, interval: Interval, mode: StreamMode) -> Expiry | None:
-        """When an interval may become unreadable, by the retention of files and log. Raises STREAM_STALE."""
+        """Returns when an interval may become unreadable, by the retention of files and log. Raises STREAM_STALE."""
         if interval.after == interval.through:
             return None
         retention_ms = history_ms(self.spark, self.snapshot.configuration, interval.versions, mode)
         return Expiry(self.first_time_ms(interval.versions), retention_ms)
 
     def first_time_ms(self, versions: Versions) -> int:
-        """When the first commit of an interval was made, in milliseconds. Raises STREAM_STALE."""
+        """Returns when the first commit of an interval was made, in milliseconds. Raises STREAM_STALE."""
         return self.commits(Versions(versions.after, versions.after + 1))[0].time_ms
 
     def first_step(self, interval: Interval) -> Interval:
-        """The first commit of an interval."""
+        """Returns the first commit of an interval."""
         after = version_of(interval.after)
         return Interval(after, after + 1)
 
     def batch_end(self, interval: Interval, mode: StreamMode, rows_max: int) -> int:
-        """The last version of the longest prefix of the interval with at most `rows_max` changes: whole commits, at least one.
+        """Returns the last version of the longest prefix of the interval with at most `rows_max` changes: whole commits, at least one.
 
         Initial rows come whole: they are one state of the table, in STANDARD mode that of now, else that of the stream's creation, alone.
         """
@@ -293,13 +295,13 @@ def _renamed(spark: SparkSession, source: TableSource) -> list[OpenTable]:
 
 
 def find_table(spark: SparkSession, name: Name) -> TableSource | None:
-    """The Delta table of a name; None: there is none."""
+    """Returns the Delta table of a name; None: there is none."""
     found = look_up(spark, name)
     return TableSource(name, found.path, found.table_id) if found.type == "delta" else None
 
 
 def peek(spark: SparkSession, sources: Sequence[TableSource]) -> list[Peek | None]:
-    """The versions of many tables, read together."""
+    """Returns the versions of many tables, read together."""
     versions = latest_versions(spark, sorted({s.path for s in sources}))
 
     def one(source: TableSource) -> Peek:

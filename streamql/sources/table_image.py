@@ -14,7 +14,7 @@ from streamql.sources.table import OpenTable
 
 
 def image(source: OpenTable, version: int, *, shown_at: int | None = None) -> DataFrame:
-    """The rows of a version. Lazy.
+    """Returns the rows of a version. Lazy.
 
     `shown_at`: the later version whose columns they have, NULL in those that came since; None: their own. Raises STREAM_STALE if the log
     no longer has the version, and INCOMPATIBLE_SCHEMA_CHANGE.

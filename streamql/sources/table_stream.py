@@ -72,7 +72,7 @@ class TableStream:
 
     @cached_property
     def history(self) -> History:
-        """Which changes can be read."""
+        """Returns which changes can be read."""
         earliest, _ = self.table.earliest()
         first = max(earliest, self.tree.first)
         commits = [] if first > self.latest.version else self.commits(first - 1, first)
@@ -113,7 +113,7 @@ class TableStream:
         return commit_rows.History(self.table, self.latest, commits, before)
 
     def _before(self, first: int, commit: Commit) -> Metadata | None:
-        """The metadata before a version. None: the version made the table, or replaced another one."""
+        """Returns the metadata before a version. None: the version made the table, or replaced another one."""
         if first == 0:
             return None
         before = self._metadata_at(first - 1)
@@ -126,7 +126,7 @@ class TableStream:
         return before if before is not None and before["id"] == self.tree.table_id else None
 
     def _metadata_at(self, version: int) -> Metadata | None:
-        """The metadata of a version. None: its log is gone."""
+        """Returns the metadata of a version. None: its log is gone."""
         known = self.metadata.at(version)
         if known is not None:
             return known
@@ -197,7 +197,7 @@ def recorded_stream(stream: TableStream, properties: Mapping[str, str]) -> Table
 def _followed(
     table: DeltaTable, latest: Snapshot, name: str, known: Followed | None
 ) -> tuple[ShardTree | None, MetadataLog]:
-    """The shard tree of a table, and the metadata from which it was computed. None: the table does not track changes."""
+    """Returns the shard tree of a table, and the metadata from which it was computed. None: the table does not track changes."""
     if known is not None:
         changes = _with_metadata(table, latest, known.version + 1)
         metadata = None if changes else latest.metadata
@@ -209,7 +209,7 @@ def _followed(
 def _metadata_changes(
     table: DeltaTable, latest: Snapshot, name: str
 ) -> tuple[int, Metadata, list[tuple[int, Metadata]]]:
-    """The first version that is known, its metadata, and the later versions that have other metadata.
+    """Returns the first version that is known, its metadata, and the later versions that have other metadata.
 
     The first version is the one that wrote the property of shards. If its commit is gone, or there is no property, it is the log's first.
     """
@@ -233,7 +233,7 @@ def _metadata_changes(
 
 
 def _with_metadata(table: DeltaTable, latest: Snapshot, first: int) -> list[tuple[int, Metadata]]:
-    """The versions from one on whose commits have metadata."""
+    """Returns the versions from one on whose commits have metadata."""
     try:
         commits = table.commits(latest, first - 1, latest.version, files=False)
     except CommitMissing as e:

@@ -19,8 +19,8 @@ from streamql.sources.table import open_table
 
 
 def find_view(spark: SparkSession, name: Name) -> QuerySource | None:
-    """The view of a name, with the tables that it reads; None: the name is not a view. Raises UNSUPPORTED_SOURCE if no stream can be made
-    on it, and what `query_of_view` raises."""
+    """Returns the view of a name, with the tables that it reads; None: the name is not a view. Raises UNSUPPORTED_SOURCE if no stream can
+    be made on it, and what `query_of_view` raises."""
     if look_up(spark, name).type != "view":
         return None
     query = query_of_view(spark, name)
@@ -40,12 +40,13 @@ def find_view(spark: SparkSession, name: Name) -> QuerySource | None:
 
 
 def part_of(table: TableSource) -> str:
-    """What positions call a table."""
+    """Returns what positions call a table."""
     return str(table.name)
 
 
 def digest_of(query: TrackedQuery) -> str:
-    """What tells a query from another one: the texts of the views in it, its columns, and which of its names stand for one table."""
+    """Returns what tells a query from another one: the texts of the views in it, its columns, and which of its names stand for one
+    table."""
     return digest([query.texts, query.columns, query.branches])
 
 

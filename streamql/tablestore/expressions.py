@@ -12,8 +12,8 @@ _PARTS = re.compile(r"%0(?P<width>\d+)d|%s|(?P<text>[^%]+)")
 
 
 def sequence_sql(version: str, time_ms: str, row: str, shard: str, column: str) -> str:
-    """Returns the SQL expression for `sequence.SequenceInfo` as text. All arguments are SQL expressions: the version of the commit, its
-    time in milliseconds since 1970, the numbers of the record and of the tuple in it as BIGINT, and the id of the shard."""
+    """Returns the SQL expression for `sequence.SequenceInfo` as text. All arguments are SQL expressions: the version of the commit and its
+    time in milliseconds since 1970; the numbers of the record and of the tuple in it, as BIGINT; the id of the shard."""
     values = iter((version, f"{time_ms} * 1000L", row, shard, column))
     parts = []
     for part in _PARTS.finditer(FORMAT):

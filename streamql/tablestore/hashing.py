@@ -32,7 +32,7 @@ def xxhash64(values: Sequence[Value | None], types: Sequence[str]) -> int:
 
 
 def _encoded(value: Value, data_type: str) -> bytes:
-    """The bytes that Spark hashes for a value: 4 or 8 for a number, in little endian; those of a string or a binary as they are."""
+    """Returns the bytes that Spark hashes for a value: 4 or 8 for a number, in little endian; those of a string or a binary as they are."""
     if isinstance(value, bytes | bytearray):
         return bytes(value)
     if isinstance(value, str):
@@ -52,7 +52,7 @@ def _encoded(value: Value, data_type: str) -> bytes:
 
 
 def _decimal(value: Decimal, data_type: str) -> bytes:
-    """A decimal by its unscaled number: of up to 18 digits as a long, else as Java's BigInteger.toByteArray has it."""
+    """Returns a decimal by its unscaled number: of up to 18 digits as a long, else as Java's BigInteger.toByteArray has it."""
     precision, scale = (int(part) for part in data_type[len("decimal(") : -1].split(","))
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)

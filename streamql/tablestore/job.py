@@ -81,7 +81,7 @@ class Job:
 
     @property
     def note(self) -> str | None:
-        """A sentence for the user about unused entries. None: there are none."""
+        """Returns a sentence for the user about unused entries. None: there are none."""
         if not self.unused:
             return None
         return f"not used: {', '.join(self.unused)}. The session finds the tables, and Spark divides the work"
@@ -121,7 +121,7 @@ def parse_job(text: str) -> Job:
 
 
 def _content(root: Entries) -> tuple[Entries, list[str]]:
-    """The object that has reader and writer, and the entries of DataX's envelope that mean nothing here."""
+    """Returns the object that has reader and writer, and the entries of DataX's envelope that mean nothing here."""
     if "job" not in root.members:
         return root, []
     root.check_keys(("job", "core", "common"))
@@ -158,7 +158,7 @@ def _reader(parameter: Entries) -> Reader:
 
 
 def _times(parameter: Entries) -> tuple[Window | None, date | None]:
-    """The range or the day. Raises INVALID_JOB if both, none, or half of a range is set."""
+    """Returns the range or the day. Raises INVALID_JOB if both, none, or half of a range is set."""
     start, end = (parameter.integer(key, 0, TIME_MAX_MS) for key in ("startTimestampMillis", "endTimestampMillis"))
     node = parameter.find("date")
     either = "set date, or startTimestampMillis and endTimestampMillis"

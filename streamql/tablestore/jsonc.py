@@ -224,7 +224,7 @@ class _Reader:
                 return
 
     def _peek(self) -> str:
-        """The next character; empty at the end."""
+        """Returns the next character; empty at the end."""
         return self.text[self.at : self.at + 1]
 
     def _expect(self, char: str, what: str) -> None:
@@ -233,7 +233,7 @@ class _Reader:
         self.at += 1
 
     def _found(self) -> str:
-        """What stands here, for messages."""
+        """Returns what stands here, for messages."""
         end = self.at
         while end < len(self.text) and self.text[end] not in ' \t\r\n,:{}[]"' and end - self.at < 20:
             end += 1

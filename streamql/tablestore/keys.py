@@ -44,7 +44,7 @@ class KeyColumn:
 
     @property
     def hashed_type(self) -> str:
-        """The SQL type as which its values are hashed."""
+        """Returns the SQL type as which its values are hashed."""
         return hashed_type(self.type)
 
 
@@ -56,12 +56,12 @@ class PrimaryKey:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """Returns the names of the columns."""
         return tuple(column.name for column in self.columns)
 
     @property
     def hashed_types(self) -> tuple[str, ...]:
-        """The SQL types as which the columns are hashed. A shard tree keeps those that it was made with."""
+        """Returns the SQL types as which the columns are hashed. A shard tree keeps those that it was made with."""
         return tuple(column.hashed_type for column in self.columns)
 
     def text(self, values: Sequence[Value | None]) -> str:

@@ -103,7 +103,7 @@ def check_target(writer: Writer, *, ran_before: bool) -> None:
 
 
 def exists(target: str) -> StreamqlError:
-    """The error for a target that holds something else than the output of the job."""
+    """Returns the error for a target that holds something else than the output of the job."""
     return StreamqlError(
         "OUTPUT_EXISTS",
         f"{target} exists, and is not the output of this job",
@@ -152,7 +152,7 @@ class _SourceFailed(Exception):
 
 
 def _guarded(parts: Iterable[Path]) -> Iterator[Path]:
-    """The parts. OSErrors of what makes them are wrapped, so that they are not taken for those of the output."""
+    """Yields the parts. OSErrors of what makes them are wrapped, so that they are not taken for those of the output."""
     try:
         yield from parts
     except OSError as e:

@@ -61,7 +61,7 @@ class Entries:
         return value
 
     def missing(self, key: str, hint: str) -> StreamqlError:
-        """The error for an entry that is not set."""
+        """Returns the error for an entry that is not set."""
         return error(self.members.get(key, self.node), f'{self.what} does not set "{key}"', hint)
 
     def text(self, key: str) -> str | None:
@@ -98,7 +98,7 @@ class Entries:
 
 
 def is_set(node: Node) -> bool:
-    """Whether an entry has a value: not null, not a text of blanks, not an empty list."""
+    """Returns whether an entry has a value: not null, not a text of blanks, not an empty list."""
     value = node.value
     if isinstance(value, str):
         return bool(value.strip())
@@ -106,7 +106,7 @@ def is_set(node: Node) -> bool:
 
 
 def shown(node: Node) -> str:
-    """A value for messages."""
+    """Returns a value for messages."""
     value = node.value
     if isinstance(value, Mapping):
         return "an object"

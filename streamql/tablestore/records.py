@@ -128,7 +128,7 @@ def records_of(changes: Iterable[RowChange], commit: Commit, text: Callable[[Val
 def _record_type(
     went: RowChange | None, came: RowChange | None, text: Callable[[Value], str]
 ) -> tuple[RecordType, tuple[Cell, ...]] | None:
-    """The type and the cells of a key's record. None: no value changed."""
+    """Returns the type and the cells of a key's record. None: no value changed."""
     if came is None or came.after is None:
         return RecordType.DELETE, ()
     values = came.after.values
@@ -144,7 +144,7 @@ def _cell(column: str, value: Value | None, text: Callable[[Value], str]) -> Cel
 
 
 def is_same(one: Value | None, other: Value | None) -> bool:
-    """Whether an update from one value to the other changes nothing: NULL is NULL, NaN is NaN, and -0.0 is 0.0."""
+    """Returns whether an update from one value to the other changes nothing: NULL is NULL, NaN is NaN, and -0.0 is 0.0."""
     return one == other or (one != one and other != other)
 
 
@@ -156,7 +156,7 @@ def _checked(key: tuple[Value | None, ...], commit: Commit) -> Key:
 
 
 def violated(names: Sequence[str], key: Sequence[Value | None], version: int, rows: str) -> StreamqlError:
-    """The error for rows that break the primary key in a commit. `rows`: two rows, or a row."""
+    """Returns the error for rows that break the primary key in a commit. `rows`: two rows, or a row."""
     shown = key_text(names, key)
     return StreamqlError(
         "PRIMARY_KEY_VIOLATED",
@@ -168,7 +168,7 @@ def violated(names: Sequence[str], key: Sequence[Value | None], version: int, ro
 
 
 def sort_key(key: Key) -> tuple[object, ...]:
-    """The order of keys in a commit and shard, as Spark sorts: strings by their bytes in UTF-8."""
+    """Returns the order of keys in a commit and shard, as Spark sorts: strings by their bytes in UTF-8."""
     return tuple(value.encode("utf-8") if isinstance(value, str) else value for value in key)
 
 

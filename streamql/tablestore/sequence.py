@@ -33,7 +33,7 @@ class Position:
 
     @property
     def next_row(self) -> Position:
-        """The place behind this one in the same commit."""
+        """Returns the place behind this one in the same commit."""
         return Position(self.version, self.row + 1)
 
 

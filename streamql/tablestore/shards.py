@@ -45,22 +45,22 @@ class Generation:
     hashed_types: tuple[str, ...]
 
     def shard_id(self, bucket: int) -> str:
-        """The id of one of its shards."""
+        """Returns the id of one of its shards."""
         return f"{self.number:04d}-{bucket:04d}"
 
     def is_like(self, other: Generation) -> bool:
-        """Whether rows have the same buckets in both."""
+        """Returns whether rows have the same buckets in both."""
         return self.count == other.count and self._hashes_like(other)
 
     def parents(self, bucket: int, earlier: Generation) -> tuple[int, ...]:
-        """The buckets of the earlier generation that a row of a bucket may have been in."""
+        """Returns the buckets of the earlier generation that a row of a bucket may have been in."""
         if not self._hashes_like(earlier):
             return tuple(range(earlier.count))
         shared = math.gcd(self.count, earlier.count)
         return tuple(range(bucket % shared, earlier.count, shared))
 
     def siblings(self, bucket: int, earlier: Generation) -> tuple[int, ...]:
-        """The other buckets that have the same parents."""
+        """Returns the other buckets that have the same parents."""
         step = math.gcd(self.count, earlier.count) if self._hashes_like(earlier) else 1
         return tuple(other for other in range(bucket % step, self.count, step) if other != bucket)
 
@@ -287,7 +287,7 @@ def check_readable(metadata: Metadata, table: str) -> None:
 
 
 def needs_writing(tree: ShardTree, metadata: Metadata, table: str) -> bool:
-    """Whether the property of the newest version is not the tree: it is missing, or RESTORE or a reshard made it outdated."""
+    """Returns whether the property of the newest version is not the tree: it is missing, or RESTORE or a reshard made it outdated."""
     return recorded(metadata, table) != tree
 
 
@@ -315,7 +315,7 @@ def _quiet_recorded(metadata: Metadata, table: str) -> ShardTree | None:
 
 
 def _resharded(tree: ShardTree, version: int, metadata: Metadata, table: str) -> ShardTree:
-    """The tree as a version's properties ask for it. What cannot be read changes nothing."""
+    """Returns the tree as a version's properties ask for it. What cannot be read changes nothing."""
     configuration = _configuration(metadata)
     try:
         key = declared(configuration, json.loads(metadata["schemaString"])["fields"], table)

@@ -63,7 +63,7 @@ class StatusRow:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What a later row replaces this one by."""
+        """Returns what a later row replaces this one by."""
         return (self.stream_id, self.status_type, self.status_value)
 
 
@@ -225,7 +225,7 @@ def recorded_key(status_table: str) -> str:
 
 
 def is_expired(row: StatusRow, now_ms: int) -> bool:
-    """Whether a row has expired: it is ignored, and may be deleted."""
+    """Returns whether a row has expired: it is ignored, and may be deleted."""
     return row.updated_ms + TTL_MS <= now_ms
 
 

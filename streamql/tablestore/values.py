@@ -87,7 +87,7 @@ def float_text(value: float) -> str:
 
 
 def _four_bytes(value: float) -> bytes | None:
-    """The value as a FLOAT. None: it is out of range."""
+    """Returns the value as a FLOAT. None: it is out of range."""
     try:
         return struct.pack("<f", value)
     except OverflowError:
@@ -99,7 +99,8 @@ def _infinite(value: float) -> str:
 
 
 def _java(text: str) -> str:
-    """A finite number as Java's Double.toString writes it: plain from 1e-3 up to 1e7, else with an exponent; a digit behind the point."""
+    """Returns a finite number as Java's Double.toString writes it: plain from 1e-3 up to 1e7, else with an exponent; a digit behind the
+    point."""
     number = Decimal(text)
     sign = "-" if number.is_signed() else ""
     digits = "".join(map(str, number.as_tuple().digits)).rstrip("0") or "0"

@@ -29,11 +29,11 @@ class Timed(Protocol):
 
     @property
     def version(self) -> int:
-        """The version that it made."""
+        """Returns the version that it made."""
 
     @property
     def time_ms(self) -> int:
-        """When it was made, in milliseconds since 1970."""
+        """Returns when it was made, in milliseconds since 1970."""
 
 
 @dataclass(frozen=True, order=True)
@@ -66,7 +66,7 @@ class Slice:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no commit."""
+        """Returns whether it has no commit."""
         return self.first == self.next
 
 
@@ -84,12 +84,12 @@ class History:
 
     @property
     def beginning(self) -> int:
-        """The version after which reading begins, if no position is known."""
+        """Returns the version after which reading begins, if no position is known."""
         return max(self.began, self.retained_after)
 
     @property
     def is_trimmed(self) -> bool:
-        """Whether changes of the stream are gone."""
+        """Returns whether changes of the stream are gone."""
         return self.retained_after > self.began
 
 
@@ -158,7 +158,7 @@ def check_retained(history: History, window: Window, table: str) -> None:
 
 
 def trimmed(history: History, what: str, table: str) -> StreamqlError:
-    """The error for what reaches before the history of a table; it names the earliest time that can be read."""
+    """Returns the error for what reaches before the history of a table; it names the earliest time that can be read."""
     earliest = history.earliest_ms
     begins = "no commit of it is left" if earliest is None else f"it begins at {iso(earliest)} ({earliest})"
     hint = "" if earliest is None else f'"startTimestampMillis": {earliest} is the earliest start'

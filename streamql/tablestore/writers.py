@@ -39,7 +39,7 @@ class Writer:
 
     @property
     def target(self) -> str:
-        """The path or the table, for messages and for the digest of an output."""
+        """Returns the path or the table, for messages and for the digest of an output."""
         return self.path if self.path is not None else f"table {self.table}"
 
 

@@ -45,7 +45,7 @@ class Context:
     in_transaction: bool = False
 
     def tables_of(self, name: NameParts) -> list[NameParts]:
-        """The tables that a relation stands for: of a view those that it reads, of a dynamic table or a stream none."""
+        """Returns the tables that a relation stands for: of a view those that it reads, of a dynamic table or a stream none."""
         key = lowered(name)
         if key in self.dynamic or key in self.streams:
             return []
@@ -55,29 +55,29 @@ class Context:
         return list(dict.fromkeys(inner))
 
     def untracked(self, names: Iterable[NameParts]) -> list[NameParts]:
-        """The tables behind the names that neither the script nor the translation has switched tracking on for."""
+        """Returns the tables behind the names that neither the script nor the translation has switched tracking on for."""
         tables = dict.fromkeys(table for name in names for table in self.tables_of(name))
         return [t for t in tables if lowered(t) not in self.tracked and lowered(t) not in self.explicit]
 
     def is_stream(self, name: NameParts) -> bool:
-        """Whether the script creates a stream of this name, with the schema before it or not."""
+        """Returns whether the script creates a stream of this name, with the schema before it or not."""
         key = lowered(name)
         return any(key[-size:] == stream[-size:] for stream in self.streams for size in [min(len(key), len(stream))])
 
     def once(self, note: str) -> tuple[str, ...]:
-        """The note, if it was not given before."""
+        """Returns the note, if it was not given before."""
         is_new = note not in self.said
         self.said.add(note)
         return (note,) if is_new else ()
 
 
 def lowered(name: NameParts) -> NameParts:
-    """The name in lower case."""
+    """Returns the name in lower case."""
     return tuple(part.lower() for part in name)
 
 
 def survey(statements: Iterable[str], system: System) -> Context:
-    """The facts of a script. A statement that cannot be parsed adds none: the translation reports it."""
+    """Returns the facts of a script. A statement that cannot be parsed adds none: the translation reports it."""
     context = Context(system)
     texts = list(statements)
     for text in texts:
@@ -120,7 +120,7 @@ def _note_view(context: Context, cursor: Cursor) -> None:
 
 
 def _followed(text: str) -> list[NameParts]:
-    """The relations whose changes the statement follows, or shows."""
+    """Returns the relations whose changes the statement follows, or shows."""
     try:
         statement, _, _ = parse_leniently(text)
     except StreamqlError:
@@ -134,7 +134,7 @@ def _followed(text: str) -> list[NameParts]:
 
 
 def sources_of(query: str) -> list[NameParts]:
-    """The relations that a query reads, without its CTEs."""
+    """Returns the relations that a query reads, without its CTEs."""
     cursor = Cursor(query)
     tokens = cursor.tokens
     ctes = {
@@ -146,15 +146,15 @@ def sources_of(query: str) -> list[NameParts]:
 
 
 def stream_sources(statement: CreateStream) -> list[NameParts]:
-    """The tables or views that must track their changes for a stream."""
+    """Returns the tables or views that must track their changes for a stream."""
     return [] if statement.source_type in _NOT_TABLES else [statement.source]
 
 
 def sql_name(parts: NameParts) -> str:
-    """The name as a statement spells it."""
+    """Returns the name as a statement spells it."""
     return ".".join(quote_if_needed(part) for part in parts)
 
 
 def tracking(table: NameParts) -> str:
-    """The statement that switches change tracking on."""
+    """Returns the statement that switches change tracking on."""
     return f"ALTER TABLE {sql_name(table)} SET PROPERTIES ('change_tracking' = 'true')"

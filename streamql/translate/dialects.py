@@ -1,7 +1,7 @@
 """sqlglot's dialects as the translation needs them: three that are read, and Spark 4.2 with Delta Lake, which is written.
 
-sqlglot has no dialect for Databend or ClickZetta. The nearest are Snowflake's, whose casts, semi-structured data and metadata columns
-Databend shares, and Databricks', since ClickZetta's SQL is that of Spark with types and properties of its own.
+sqlglot has no dialect for Databend or ClickZetta. The nearest to Databend is Snowflake's: they share casts, semi-structured data and
+metadata columns. The nearest to ClickZetta is Databricks': its SQL is that of Spark with types and properties of its own.
 
 Spark is written by Databricks' generator: open-source Spark 4.2 also has VARIANT, `v:path`, DATEADD and QUALIFY.
 """

@@ -18,7 +18,7 @@ def _value(cursor: Cursor) -> None:
 
 
 def _nothing(cursor: Cursor) -> None:
-    """The clause is its keywords."""
+    """Reads nothing: the clause is its keywords."""
 
 
 def _list(cursor: Cursor) -> None:
@@ -48,7 +48,7 @@ _LEFT_OUT: tuple[tuple[tuple[str, ...], Callable[[Cursor], None], str], ...] = (
 
 
 def parse_leniently(text: str) -> tuple[Statement | None, str, list[str]]:
-    """The statement (None: it is not one of streamql's), its text without the clauses that were left out, and a note for each.
+    """Returns the statement (None: it is not one of streamql's), its text without the clauses that were left out, and a note for each.
 
     Raises StreamqlError for a clause that cannot be left out.
     """
@@ -65,7 +65,7 @@ def parse_leniently(text: str) -> tuple[Statement | None, str, list[str]]:
 
 
 def _without_clause(text: str, problem: StreamqlError) -> tuple[str, str] | None:
-    """The text without the clause that was refused, and the note; None: it cannot be left out."""
+    """Returns the text without the clause that was refused, and the note; None: it cannot be left out."""
     cursor = Cursor(text)
     place = (problem.line, problem.column)
     while not cursor.at_end() and line_and_column(text, cursor.token.start) != place:
@@ -82,7 +82,7 @@ def _without_clause(text: str, problem: StreamqlError) -> tuple[str, str] | None
 
 
 def _without_type(cursor: Cursor) -> tuple[str, str]:
-    """The text without the type of a dynamic table's column, at which the cursor stands."""
+    """Returns the text without the type of a dynamic table's column, at which the cursor stands."""
     first, start = cursor.token, cursor.tokens[cursor.index - 1].end
     cursor.advance()
     if cursor.at("("):

@@ -19,10 +19,10 @@ _COMMENT = re.compile(r"--[^\r\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def to_spark_comments(text: str, system: System) -> str:
-    """The script with comments that Spark reads as the source system does. Its length does not change.
+    """Returns the script with comments that Spark reads as the source system does. Its length does not change.
 
     `//` begins a comment in Snowflake, and divides in Databend. A backslash at the end of a comment would make Spark read the next line
-    as part of it, and `/*` inside a comment would open a second one.
+    as part of it. `/*` inside a comment would open a second one.
     """
     pattern = _SNOWFLAKE_PIECE if system is System.SNOWFLAKE else _PIECE
     return pattern.sub(_respelled, text)
@@ -38,7 +38,7 @@ def _respelled(match: re.Match[str]) -> str:
 
 
 def names_in_backquotes(text: str) -> str:
-    """The statement with names in backquotes where Snowflake and Databend have double quotes."""
+    """Returns the statement with names in backquotes where Snowflake and Databend have double quotes."""
     splices = [
         Splice(token.start, token.end, quote(token.text[1:-1].replace('""', '"')))
         for token in scan(text)
@@ -48,7 +48,7 @@ def names_in_backquotes(text: str) -> str:
 
 
 def variables_as_names(text: str) -> str:
-    """The statement with `name` in the place of Snowflake's `$name`. Raises NotTranslatedError for `$1`."""
+    """Returns the statement with `name` in the place of Snowflake's `$name`. Raises NotTranslatedError for `$1`."""
     tokens = list(scan(text))
     splices = []
     for dollar, following in pairwise(tokens):
@@ -63,7 +63,7 @@ def variables_as_names(text: str) -> str:
 
 
 def comments(text: str) -> list[str]:
-    """The comments of a statement or of the text between two, in their order."""
+    """Returns the comments of a statement or of the text between two, in their order."""
     found: list[str] = []
     end = 0
     for token in (*scan(text), Token(TokenType.END, "", len(text), len(text), "")):
@@ -73,7 +73,7 @@ def comments(text: str) -> list[str]:
 
 
 def without_semicolons(gap: str) -> str:
-    """The text between two statements without its semicolons outside comments."""
+    """Returns the text between two statements without its semicolons outside comments."""
     pieces: list[str] = []
     end = 0
     for found in _COMMENT.finditer(gap):
@@ -83,13 +83,13 @@ def without_semicolons(gap: str) -> str:
 
 
 def commented(text: str, indent: str = "") -> str:
-    """The lines as comments. A space behind a backslash at the end keeps Spark from reading on in the next line."""
+    """Returns the lines as comments. A space behind a backslash at the end keeps Spark from reading on in the next line."""
     lines = (f"-- {indent}{line}".rstrip() for line in text.splitlines())
     return "\n".join(line + " " if line.endswith("\\") else line for line in lines)
 
 
 def words(text: str, size: int) -> list[str]:
-    """The keys of the first tokens; empty for names in quotes and past the end."""
+    """Returns the keys of the first tokens; empty for names in quotes and past the end."""
     keys = [token.key for _, token in zip(range(size), scan(text), strict=False)]
     return keys + [""] * (size - len(keys))
 
@@ -98,7 +98,7 @@ _OPTIONAL = frozenset(("AS", "OUTER", "INNER", ";"))
 
 
 def is_same_sql(one: str, other: str) -> bool:
-    """Whether two texts have the same tokens, but for letter case, and words that Spark lets out."""
+    """Returns whether two texts have the same tokens, but for letter case, and words that Spark lets out."""
     return _essence(one) == _essence(other)
 
 

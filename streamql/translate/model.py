@@ -15,7 +15,7 @@ class System(Enum):
 
     @property
     def title(self) -> str:
-        """The name as the system's own pages write it."""
+        """Returns the name as the system's own pages write it."""
         return "ClickZetta" if self is System.CLICKZETTA else self.value.capitalize()
 
 
@@ -65,7 +65,7 @@ class Piece:
 
     @property
     def outcome(self) -> Outcome:
-        """Whether it was translated, and whether with notes."""
+        """Returns whether it was translated, and whether with notes."""
         if isinstance(self.result, Refused):
             return Outcome.REFUSED
         return Outcome.NOTED if self.result.notes else Outcome.TRANSLATED
@@ -79,5 +79,5 @@ class Translation:
     pieces: tuple[Piece, ...]
 
     def count(self, outcome: Outcome) -> int:
-        """The number of statements with this outcome."""
+        """Returns the number of statements with this outcome."""
         return sum(piece.outcome is outcome for piece in self.pieces)

@@ -73,7 +73,7 @@ def _expand_stars(select: exp.Select, context: Context, shielded: Shielded) -> I
 
 
 def _is_starred(select: exp.Select, name: str) -> bool:
-    """Whether the SELECT shows all columns of the relation of this name."""
+    """Returns whether the SELECT shows all columns of the relation of this name."""
     for projection in select.expressions:
         is_star = isinstance(projection, exp.Star)
         if is_star or (isinstance(projection.this, exp.Star) and projection.text("table").lower() == name.lower()):
@@ -82,7 +82,7 @@ def _is_starred(select: exp.Select, name: str) -> bool:
 
 
 def _is_bare(select: exp.Select) -> bool:
-    """Whether the SELECT is `SELECT * FROM name`."""
+    """Returns whether the SELECT is `SELECT * FROM name`."""
     given = {key for key, value in select.args.items() if value}
     stars = [e for e in select.expressions if isinstance(e, exp.Star) and not any(e.args.values())]
     return given <= {"expressions", "from_"} and len(stars) == len(select.expressions) == 1
@@ -97,7 +97,7 @@ def _columns_of_change(select: exp.Select, metadata: tuple[str, ...]) -> None:
 
 
 def _sources(select: exp.Select) -> Iterator[exp.Expr]:
-    """The relations that a SELECT reads itself."""
+    """Yields the relations that a SELECT reads itself."""
     origin = select.args.get("from_")
     if origin is not None:
         yield origin.this
@@ -106,14 +106,14 @@ def _sources(select: exp.Select) -> Iterator[exp.Expr]:
 
 
 def name_of(table: exp.Table, shielded: Shielded) -> NameParts:
-    """The name of a relation, also of one that a placeholder stands for."""
+    """Returns the name of a relation, also of one that a placeholder stands for."""
     if table.name in shielded.reads:
         return shielded.reads[table.name]
     return tuple(part.name for part in table.parts)
 
 
 def _shows_changes(table: exp.Table, context: Context, shielded: Shielded) -> bool:
-    """Whether a relation shows changes: a stream, or a table with CHANGES."""
+    """Returns whether a relation shows changes: a stream, or a table with CHANGES."""
     clause = shielded.hidden.get(table.name, "")
     return _CHANGES.search(clause) is not None or context.is_stream(name_of(table, shielded))
 
@@ -165,7 +165,7 @@ def _adapt_flatten(tree: exp.Expr) -> None:
 
 
 def unknown_functions(tree: exp.Expr) -> list[str]:
-    """The functions of a statement, as it is written for Spark, that neither Spark nor streamql has."""
+    """Returns the functions of a statement, as it is written for Spark, that neither Spark nor streamql has."""
     found: dict[str, None] = {}
     for function in tree.find_all(exp.Func):
         if isinstance(function, _NOT_CALLS):

@@ -22,7 +22,7 @@ Rule = Callable[[Cursor, Context], Translated | None]
 
 
 def by_rule(text: str, context: Context) -> Translated | None:
-    """The translation by the first rule that applies; None: none does. Raises NotTranslatedError."""
+    """Returns the translation by the first rule that applies; None: none does. Raises NotTranslatedError."""
     for rule in _RULES:
         found = rule(Cursor(text), context)
         if found is not None:

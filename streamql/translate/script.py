@@ -32,7 +32,7 @@ _BODY = "its statements, translated:"
 
 
 def translate(script: str, system: System) -> Translation:
-    """The script in Spark SQL with streamql's statements, and what became of each statement. Never raises."""
+    """Returns the script in Spark SQL with streamql's statements, and what became of each statement. Never raises."""
     text = to_spark_comments(script, system)
     fragments = split(text)
     context = survey((_respelled(fragment.text, system) for fragment in fragments), system)
@@ -52,7 +52,7 @@ def translate(script: str, system: System) -> Translation:
 
 
 def _gap(gap: str, lines: str, before: list[Piece]) -> str:
-    """The text between the statements before and the next one; what is a comment has lines of its own."""
+    """Returns the text between the statements before and the next one; what is a comment has lines of its own."""
     if before and isinstance(before[-1].result, Refused) and gap.lstrip(" \t")[:1] not in ("\r", "\n"):
         gap = "\n" + gap.lstrip(" \t")
     if lines.startswith("-- "):
@@ -75,13 +75,13 @@ def _lines(fragment: Fragment, result: Result) -> str:
 
 
 def _one_line(text: str) -> str:
-    """A reason on the line of its comment: it may quote text of several lines."""
+    """Returns a reason on the line of its comment: it may quote text of several lines."""
     line = " ".join(text.split())
     return line + " ." if line.endswith("\\") else line
 
 
 def _closed(statement: str) -> str:
-    """The statement, so that a semicolon can follow: behind a last line that ends in a comment, on a line of its own."""
+    """Returns the statement, so that a semicolon can follow: behind a last line that ends in a comment, on a line of its own."""
     last = max((token.end for token in scan(statement)), default=0)
     return statement + "\n" if "--" in statement[last:] else statement
 
@@ -90,7 +90,7 @@ def _closed(statement: str) -> str:
 
 
 def _respelled(text: str, system: System) -> str:
-    """The statement with the source system's names and variables as Spark has them, as far as that is possible."""
+    """Returns the statement with the source system's names and variables as Spark has them, as far as that is possible."""
     if system is System.CLICKZETTA:
         return text
     text = names_in_backquotes(text)
@@ -130,7 +130,7 @@ def _by_any(text: str, context: Context) -> Translated:
 
 
 def _by_rule_of_streams(text: str, context: Context) -> Translated | None:
-    """The translation of a statement about streams, dynamic tables or transactions; None: it is another one."""
+    """Returns the translation of a statement about streams, dynamic tables or transactions; None: it is another one."""
     keys = [token.key for token in scan(text)]
     if keys[:1] == ["CREATE"] and "CLONE" in keys and "STREAM" in keys[1:4]:
         return by_rule(text, context)
@@ -155,7 +155,7 @@ def _followed_up(text: str, translated: Translated, context: Context) -> Transla
 
 
 def _created_table(cursor: Cursor) -> tuple[str, ...]:
-    """The table that the statement creates, in lower case; empty: it creates none."""
+    """Returns the table that the statement creates, in lower case; empty: it creates none."""
     index = _name_index(cursor)
     return lowered(chain(cursor.tokens, index)[0]) if index else ()
 
@@ -192,7 +192,7 @@ def _task(text: str, context: Context) -> Refused | None:
 
 
 def _body_of(text: str) -> list[str]:
-    """The statements behind AS in CREATE TASK, without the BEGIN and END around them."""
+    """Returns the statements behind AS in CREATE TASK, without the BEGIN and END around them."""
     cursor = Cursor(text)
     if not cursor.take("CREATE"):
         return []

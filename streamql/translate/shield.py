@@ -27,7 +27,7 @@ class Shielded:
     reads: dict[str, NameParts]
 
     def restore(self, text: str) -> str:
-        """The text with what the placeholders stand for."""
+        """Returns the text with what the placeholders stand for."""
         return _PLACEHOLDER.sub(lambda m: self.hidden.get(m.group(), m.group()), text)
 
 
@@ -58,13 +58,13 @@ def shield(text: str) -> Shielded:
 
 
 def relations_of(cursor: Cursor) -> list[Relation]:
-    """The names that stand where a relation is read."""
+    """Returns the names that stand where a relation is read."""
     verb = shape(cursor.tokens).verb
     return list(relations(cursor.tokens, verb if key_at(cursor.tokens, verb) == "MERGE" else None))
 
 
 def _clause(cursor: Cursor, relation: Relation) -> Splice | None:
-    """The place of a relation with the clause behind it; None: no clause of streamql's follows."""
+    """Returns the place of a relation with the clause behind it; None: no clause of streamql's follows."""
     found = changes_splice(cursor, relation) or as_of_splice(cursor, relation)
     if found is not None:
         return found[0]

@@ -25,7 +25,7 @@ _FILES = "a stream on an external table of files: streamql's external tables are
 
 
 def by_streamql(text: str, context: Context) -> Translated | None:
-    """The translation of a statement of streamql's own; None: it is not one. Raises StreamqlError, NotTranslatedError."""
+    """Returns the translation of a statement of streamql's own; None: it is not one. Raises StreamqlError, NotTranslatedError."""
     statement, text, notes = parse_leniently(text)
     if statement is None:
         return None
@@ -71,7 +71,7 @@ def _dynamic_table(text: str, statement: CreateDynamicTable, context: Context) -
 
 
 def _tracked(names: list[tuple[str, ...]], context: Context) -> list[str]:
-    """The statements that switch change tracking on for the tables that need it and do not have it yet."""
+    """Returns the statements that switch change tracking on for the tables that need it and do not have it yet."""
     tables = context.untracked(names)
     context.tracked.update(lowered(table) for table in tables)
     return [tracking(table) for table in tables]

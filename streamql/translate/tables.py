@@ -210,7 +210,7 @@ def _adapt_properties(
 
 
 def _adapt_property(item: exp.Expr, adapted: Adapted) -> exp.Expr | None:
-    """The property to write; None: it was left out."""
+    """Returns the property to write; None: it was left out."""
     name = item.name.upper() if isinstance(item, exp.Property) and type(item) is exp.Property else ""
     if name in _HANDLED:
         value = item.args["value"]
@@ -257,7 +257,7 @@ _CLASS_WORDS: tuple[tuple[type[exp.Expr], str], ...] = (
 
 
 def _first_words(node: exp.Expr) -> str:
-    """What a note calls a clause."""
+    """Returns what a note calls a clause."""
     if isinstance(node, exp.Constraint):
         return f"CONSTRAINT {node.name}"
     return next((words for type_, words in _CLASS_WORDS if isinstance(node, type_)), node.sql())

@@ -58,7 +58,7 @@ logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 
 def to_spark(text: str, context: Context) -> Translated:
-    """The statement in Spark SQL. Raises NotTranslatedError, and StreamqlError for a clause that streamql refuses."""
+    """Returns the statement in Spark SQL. Raises NotTranslatedError, and StreamqlError for a clause that streamql refuses."""
     system = context.system
     shielded = shield(points_to_spark(_words_of_spark(text, system), system))
     tree = _parse(shielded.text, system)
@@ -76,13 +76,13 @@ def to_spark(text: str, context: Context) -> Translated:
 
 
 def expression_to_spark(text: str, system: System) -> str:
-    """An expression, such as that of a point in time. Raises NotTranslatedError."""
+    """Returns an expression, such as that of a point in time. Raises NotTranslatedError."""
     sql = _generate(_parse(f"SELECT {text}", system), False).removeprefix("SELECT ")
     return text if is_same_sql(sql, text) else sql
 
 
 def constant_to_spark(text: str, system: System) -> str:
-    """The value of a variable: an expression, or `(SELECT expression)`. Raises NotTranslatedError for a query over tables."""
+    """Returns the value of a variable: an expression, or `(SELECT expression)`. Raises NotTranslatedError for a query over tables."""
     tree = _parse(f"SELECT {text}", system)
     if len(tree.expressions) != 1 or tree.args.get("from_"):
         raise NotTranslatedError("SET of what is not one value", "write SET x = expression")
@@ -97,7 +97,7 @@ def constant_to_spark(text: str, system: System) -> str:
 
 
 def points_to_spark(text: str, system: System) -> str:
-    """The statement with the expressions of its points in time, AT (TIMESTAMP => expression), in Spark SQL."""
+    """Returns the statement with the expressions of its points in time, AT (TIMESTAMP => expression), in Spark SQL."""
     cursor = Cursor(text)
     splices = []
     for index, token in enumerate(cursor.tokens):
@@ -186,7 +186,7 @@ def _generate(tree: exp.Expr, pretty: bool) -> str:
 
 
 def _adapted(tree: exp.Expr, context: Context, pretty: bool) -> tuple[str, list[str], tuple[str, ...]]:
-    """The SQL of a statement, its notes, and the statements to run after it."""
+    """Returns the SQL of a statement, its notes, and the statements to run after it."""
     if isinstance(tree, exp.Create):
         adapted = adapt_create(tree, context)
         return _generate(tree, pretty), adapted.notes, tuple(_settings(tree, adapted, context))
@@ -208,7 +208,7 @@ def _adapted(tree: exp.Expr, context: Context, pretty: bool) -> tuple[str, list[
 
 
 def _settings(create: exp.Create, adapted: Adapted, context: Context) -> list[str]:
-    """What a CREATE says and Spark's cannot: ALTER TABLE behind it, or for a view for the tables that it reads."""
+    """Returns what a CREATE says and Spark's cannot: ALTER TABLE behind it, or for a view for the tables that it reads."""
     table = create.find(exp.Table)
     name = tuple(part.name for part in table.parts) if table is not None else ()
     if lowered(name) in context.views:
@@ -247,7 +247,7 @@ def _function_notes(tree: exp.Expr) -> list[str]:
 
 
 def _with_comments(source: str, sql: str) -> str:
-    """The SQL, with the source's comments that sqlglot lost before it."""
+    """Returns the SQL, with the source's comments that sqlglot lost before it."""
     written = " ".join(comments(sql))
     lost = [comment for comment in comments(source) if _core(comment) not in written]
     return "\n".join((*(commented(_core(comment)) for comment in lost), sql))

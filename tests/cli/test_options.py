@@ -180,7 +180,7 @@ def test_what_the_cache_holds(
     assert main(["prepare", "--show"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert lines[:2] == [[str(tmp_path)], ["jars", "1", "file", "2", "KB"]]
-    assert [line[0] for line in lines[2:]] == ["extension", "classes"]
+    assert [line[0] for line in lines[2:]] == ["extension", "classes", "history"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["jars"]
 
 

@@ -252,7 +252,7 @@ def test_looking_makes_no_directory(argv: list[str], tmp_path: Path, capsys: pyt
     assert f"{typo} does not exist" in capsys.readouterr().err
     assert not typo.exists()
     assert main(["--data", str(tmp_path), *argv]) == 2
-    assert f"{tmp_path} is no data directory" in capsys.readouterr().err
+    assert f"{tmp_path} is not a data directory" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -29,6 +29,19 @@ EVENT_SCHEMA = {
 }
 
 
+def learn(world: World, path: str) -> Snapshot:
+    """Returns the newest version of a table, which the process that runs knows from now on."""
+    newest = world.storage.newest(path)
+    world.scheduler.current.process.mine.setdefault("known", {})[path] = newest
+    return newest
+
+
+def known(world: World, path: str) -> Snapshot:
+    """Returns what the process that runs knows of a table: its own last commit, or what it read since. Else it reads the table."""
+    found: Snapshot | None = world.scheduler.current.process.mine.get("known", {}).get(path)
+    return learn(world, path) if found is None else found
+
+
 class Package:
     """org.apache.spark.sql.streamql."""
 
@@ -67,12 +80,12 @@ class Reader:
     def update(self) -> Snapshot:
         """The newest snapshot. No pause where nobody writes, or where the answer is only a handle on what was seen before."""
         if self.path in self._world.still:
-            return self._world.learn(self.path)
-        return self._world.look(f"reads the log of {self.path}", lambda: self._world.learn(self.path))
+            return learn(self._world, self.path)
+        return self._world.look(f"reads the log of {self.path}", lambda: learn(self._world, self.path))
 
     def known(self) -> Snapshot:
         """What this process has of the log: its own last commit, or what it read since."""
-        return self._world.known(self.path)
+        return known(self._world, self.path)
 
     def describe(self, snapshot: Snapshot) -> str:
         """Version and metadata."""
@@ -110,11 +123,11 @@ class EventLog:
 
     def update(self) -> Snapshot:
         """The newest snapshot."""
-        return self._world.look("reads the catalog", lambda: self._world.learn(self._path))
+        return self._world.look("reads the catalog", lambda: learn(self._world, self._path))
 
     def known(self) -> Snapshot:
         """What this process has of the log: its own last commit, or what it read since."""
-        return self._world.known(self._path)
+        return known(self._world, self._path)
 
     def state(self, snapshot: Snapshot) -> str:
         """All of a snapshot."""
@@ -141,7 +154,7 @@ class EventLog:
         commit = Commit("WRITE", by, transactions=event["txns"], domains=event["domains"], events=tuple(event["rows"]))
         try:
             version = self._world.storage.commit(base, commit)
-            self._world.learn(self._path)
+            learn(self._world, self._path)
         except Conflict as e:
             self._world.met["event refused"] += 1
             self._world.scheduler.note(f"commits {about}", f"refused: {e}")
@@ -191,7 +204,7 @@ class Txns:
         commit = Commit("Manual Update", world.scheduler.current.name, transactions={app_id: number})
         try:
             version = world.storage.commit(base, commit, frozenset({app_id}))
-            world.learn(path)
+            learn(world, path)
         except Conflict as e:
             world.met["fence refused"] += 1
             world.scheduler.note(told, f"refused: {e}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamql.catalog.states import read_interval
 from streamql.model import Interval
+from tests.protocol.jvm import learn
 from tests.protocol.logs import Commit, Conflict, DeltaError, Json, Snapshot, metadata
 from tests.protocol.scheduler import CRASH, FAIL, LOST, ORPHAN, TORN, Step
 
@@ -240,7 +241,7 @@ class ConsumeCommand:
         by = world.scheduler.current.name
         commit = Commit("CTAS", by, tuple(self._rows()), transactions=numbers, metadata=about)
         world.storage.create(write.path, commit)
-        world.learn(write.path)
+        learn(world, write.path)
         world.storage.names[write.name] = write.path
         world.scheduler.note(f"creates {write.name} with {list(commit.rows)}")
 
@@ -257,7 +258,7 @@ class ConsumeCommand:
         )
         try:
             version = world.storage.commit(base, commit, frozenset(numbers))
-            world.learn(write.path)
+            learn(world, write.path)
         except (Conflict, DeltaError) as e:
             world.met["statement refused"] += 1
             world.scheduler.note(told, f"refused: {e}")

@@ -21,7 +21,7 @@ from streamql.model import Interval, Parts, Position
 from streamql.names import Name
 from streamql.reading import StreamReading, read_stream
 from tests.protocol.jvm import BEFORE, Package, Session
-from tests.protocol.logs import Commit, DeltaError, Log, Snapshot, Storage, metadata
+from tests.protocol.logs import Commit, DeltaError, Log, Storage, metadata
 from tests.protocol.pair import PARTS, PREFIX
 from tests.protocol.scheduler import LOST, Chooser, Process, Scheduler, Step
 from tests.protocol.statements import ConsumeCommand, Read, Write
@@ -98,17 +98,6 @@ class World:
         answer = work()
         self.scheduler.note(call, answer)
         return answer
-
-    def learn(self, path: str) -> Snapshot:
-        """The newest version of a table, which the process that runs knows from now on."""
-        newest = self.storage.newest(path)
-        self.scheduler.current.process.mine.setdefault("known", {})[path] = newest
-        return newest
-
-    def known(self, path: str) -> Snapshot:
-        """What the process that runs knows of a table: its own last commit, or what it read since. Else it reads the table."""
-        found: Snapshot | None = self.scheduler.current.process.mine.get("known", {}).get(path)
-        return self.learn(path) if found is None else found
 
     def accuse(self, what: str) -> None:
         """Something happened that must not, seen when it did."""

@@ -21,5 +21,5 @@ def seconds(text: str) -> float:
 def number(text: str) -> int:
     """argparse's type of a number from 1 on."""
     if not text.isascii() or not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
     return int(text)

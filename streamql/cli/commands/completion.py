@@ -48,7 +48,7 @@ class Spec:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own arguments."""
+    """Adds its own arguments."""
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help="bash or zsh")
 
 
@@ -93,7 +93,8 @@ def _names(options: Iterable[Option]) -> Iterator[str]:
 
 
 def _case(name: str, spec: Spec, *, described: bool) -> str:
-    """The branch of the script's `case` for a command. `described`: options and words as zsh's _describe reads them, with their help."""
+    """Returns the branch of the script's `case` for a command. `described`: options and words as zsh's _describe reads them, with their
+    help."""
     valued = [option for option in spec.options if option.value]
     options = ((name, option.help if described else "") for option in spec.options for name in option.names)
     words = (word if described else (word[0], "") for word in spec.operands)

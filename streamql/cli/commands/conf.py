@@ -18,7 +18,7 @@ from streamql.cli.options import Options
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own options."""
+    """Adds its own options."""
     parser.add_argument("--arguments", action="store_true", help="print --conf arguments, quoted for a shell")
 
 

@@ -36,7 +36,7 @@ exit codes:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own options."""
+    """Adds its own options."""
     parser.epilog = EPILOG
     parser.add_argument(
         "--fix", action="store_true", help="repair what needs no choice, such as claims of dead processes"

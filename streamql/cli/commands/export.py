@@ -51,7 +51,7 @@ _HEADER = ("tuples", "U", "DO", "DA", "DR", "shards", "first_version", "last_ver
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own options."""
+    """Adds its own options."""
     parser.epilog = EPILOG
     parser.add_argument("job", metavar="JOB.json", type=path_text, help="the job file")
 

@@ -35,7 +35,7 @@ A script that must tell "none" from an error:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own options."""
+    """Adds its own options."""
     parser.epilog = EPILOG
     parser.add_argument("names", nargs="+", metavar="STREAM", help="whose changes are asked for")
     parser.add_argument("-q", "--quiet", action="store_true", help="no word on stdout, the exit code alone")

@@ -13,7 +13,7 @@ from streamql.errors import StreamqlError
 
 
 def settings(options: Options) -> dict[str, str]:
-    """The embedded session's settings over the data directory, which is made if it is not there. Raises JAVA_NOT_FOUND,
+    """Returns the embedded session's settings over the data directory, which is made if it is not there. Raises JAVA_NOT_FOUND,
     JAR_BUILD_FAILED, INVALID_ARGUMENT."""
     from streamql.sessions import embedded_conf
 
@@ -41,7 +41,7 @@ def joined_settings(ours: Mapping[str, str], given: Mapping[str, str]) -> dict[s
 
 
 def environment(home: Path, conf: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a JVM with settings `conf`: this Spark. If Spark is one process, this Python and loopback."""
+    """Returns the environment of a JVM with settings `conf`: this Spark. If Spark is one process, this Python and loopback."""
     from streamql.extension.settings import is_one_process
 
     # What a PySpark driver has set for its own JVM does not hold for this one.

@@ -8,8 +8,8 @@ is there already. streamql works without it.
 The cache directory ($STREAMQL_CACHE, else ~/.cache/streamql) holds:
   jars       Delta Lake, the metastore's JDBC driver and connectors, from Maven repositories
   extension  the extension, compiled from the sources of a checkout: one jar for each state of them
-  classes    class data archives, 220 MB each; those that no start used for a month are removed
-A session needs no more than this directory, and no user's data is in it.
+  classes    class data archives, 220 MB each; prepare removes those that no start used for a month
+  history    what was typed at the shell's prompt, unless $STREAMQL_HISTORY names another file
 
 In a Dockerfile, with the cache where every user of the image finds it:
 
@@ -36,8 +36,8 @@ from streamql.extension.host import cache_dir
 
 END_SECONDS_MAX = 120
 """The JVM writes the archive as it ends, which takes some seconds."""
-PARTS = ("jars", "extension", "classes")
-"""The directories of the cache."""
+PARTS = ("jars", "extension", "classes", "history")
+"""What is in the cache: directories, and a file."""
 NO_ARCHIVE = "ready, but Java wrote no class data archive, so starts are not quicker"
 
 _STATEMENTS = (
@@ -52,7 +52,7 @@ _STATEMENTS = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own options."""
+    """Adds its own options."""
     parser.add_argument("--show", action="store_true", help="only print where the cache is, and what it holds")
 
 
@@ -85,7 +85,8 @@ def _show(cache: Path) -> None:
     """Print the directory, then the files and bytes of each part of it."""
     print(cache)
     for part in PARTS:
-        sizes = [path.stat().st_size for path in (cache / part).rglob("*") if path.is_file()]
+        files = (path for path in (cache / part, *(cache / part).rglob("*")) if path.is_file())
+        sizes = [path.stat().st_size for path in files]
         print(f"  {part:<10} {len(sizes):>4} {'file ' if len(sizes) == 1 else 'files'} {size(sum(sizes)):>8}")
 
 
@@ -95,7 +96,7 @@ def _say(text: str, options: Options) -> None:
 
 
 def _write(data: Path, archive: Path, options: Options) -> str | None:
-    """A session that does a bit of everything, in a JVM that writes the archive at its end. Why it wrote none; None: it did."""
+    """Runs a session that does a bit of everything, in a JVM that writes the archive as it ends. Returns why it wrote none, or None."""
     from pyspark import SparkContext
 
     from streamql.extension import class_data

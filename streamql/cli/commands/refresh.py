@@ -96,7 +96,7 @@ beside it.
 
 
 def arguments(parser: Parser) -> None:
-    """Its own options."""
+    """Adds its own options."""
     parser.epilog = EPILOG
     add = parser.add_argument
     add(
@@ -145,7 +145,7 @@ def run(spark: SparkSession, options: Options) -> int:
 
 
 def _series(refreshes: Refreshes, results: _Results, screen: Screen) -> int:
-    """The runs; the exit code."""
+    """Returns the runs; the exit code."""
     given, stop, journal = refreshes.options.arguments, refreshes.stop, refreshes.journal
     runs = 0
     while True:
@@ -198,7 +198,7 @@ def _is_fatal(e: Exception) -> bool:
 
 
 def _progress(screen: Screen, seen: Refreshes) -> None:
-    """One line while refreshes run: how many have ended, and what runs for how long."""
+    """Shows one line while refreshes run: how many have ended, and what runs for how long."""
     now = time.monotonic()
     running = [f"{name} ({now - since:.0f} s)" for name, since in sorted(seen.running.items())]
     if running:
@@ -216,7 +216,7 @@ class _Results:
         self._is_first = True
 
     def show(self, done: Run) -> None:
-        """The table of a run; the header of csv, tsv and markdown once."""
+        """Prints the table of a run; the header of csv, tsv and markdown once."""
         from streamql.cli.render import records
 
         if not done.outcomes:

@@ -37,7 +37,7 @@ exit codes:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own options."""
+    """Adds its own options."""
     parser.epilog = EPILOG
     add = parser.add_argument
     add(

@@ -29,7 +29,7 @@ share:
              next_seconds
   stopped    run, seconds, statements: a signal came between two statements
   cancelled  run, seconds, signal: a second signal came
-  warning    message: something that a statement did otherwise than one may think
+  warning    message: something that a statement did otherwise than its text suggests
 All have at, event, job, host, pid. Rows of queries go to stdout, as those of streamql -f do.
 """
 
@@ -83,7 +83,7 @@ beside it.
 
 
 def arguments(parser: Parser) -> None:
-    """Its own options."""
+    """Adds its own options."""
     parser.epilog = EPILOG
     parser.on_missing = " (it stands before a --when-has-data that names no stream)"
     add = parser.add_argument
@@ -139,7 +139,7 @@ def check(options: Options) -> str | None:
 
 
 def _read(script: str) -> tuple[list[Statement], str | None]:
-    """The script's statements, or what is wrong with it."""
+    """Returns the script's statements, or what is wrong with it."""
     from streamql.cli.problems import describe
     from streamql.cli.sql.inputs import UsageError, read
     from streamql.cli.sql.script import open_end, statements

@@ -42,7 +42,7 @@ def selected(spark: SparkSession, options: Options) -> Overview:
 
 
 def names_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
-    """The arguments that choose what a command shows. `verb`: what it does with them."""
+    """Adds the arguments that choose what a command shows. `verb`: what it does with them."""
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"streams and dynamic tables to {verb} (all, or all of --database)"
     )

@@ -30,7 +30,7 @@ MAIN = "org.apache.spark.sql.hive.thriftserver.streamql.Server"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own options."""
+    """Adds its own options."""
     add = parser.add_argument
     add("--host", default="127.0.0.1", metavar="ADDRESS", help="the address to listen at (%(default)s)")
     add("--port", type=_port, default=THRIFT_PORT, metavar="N", help="Thrift's port (%(default)s); 0: any free one")

@@ -60,7 +60,7 @@ exit codes:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own options."""
+    """Adds its own options."""
     parser.epilog = EPILOG
     names_arguments(parser, "show")
 

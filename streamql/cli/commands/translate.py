@@ -40,7 +40,7 @@ exit codes:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own options."""
+    """Adds its own options."""
     parser.epilog = EPILOG
     parser.add_argument(
         "--from", dest="system", required=True, choices=SYSTEMS, help="the system that the script is written for"

@@ -2,10 +2,10 @@
 those with trouble come first.
 
 At a terminal one screen is kept up to date, cut to its size: 80 columns are enough, from 120 on
-sources and targets are shown too. Elsewhere (a pipe, a log) each status is printed: a line a
-stream and dynamic table, after a line with the time; with --output json, csv, tsv or markdown a
-record a stream, with --dynamic a dynamic table, under the names of streamql streams, with the time
-of the status before them (`at`).
+sources and targets are shown too. Elsewhere (a pipe, a log) each status is printed: a line with
+the time, then a line a stream and dynamic table. With --output json, csv, tsv or markdown it is a
+record a stream, or with --dynamic a record a dynamic table. The records have the names of streamql
+streams, and before them the time of the status (`at`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ exit codes:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Its own options."""
+    """Adds its own options."""
     parser.epilog = EPILOG
     add = parser.add_argument
     names_arguments(parser, "watch")
@@ -95,7 +95,7 @@ def _is_main() -> bool:
 
 
 def _screen(options: Options) -> tuple[AbstractContextManager[object], Callable[[Overview], None]]:
-    """What to keep open while watching, and what shows an update."""
+    """Returns what to keep open while watching, and what shows an update."""
     every: float = options.arguments.every
     if options.output != "table":
         return nullcontext(), _records(options)

@@ -31,7 +31,7 @@ class Scale:
     ticks: tuple[int, ...]
 
     def y(self, value: float) -> float:
-        """Where a value is, in the chart's units."""
+        """Returns where a value is, in the chart's units."""
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / self.top
 
 
@@ -39,7 +39,7 @@ _ROUND = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50)
 
 
 def scale(largest: int) -> Scale:
-    """A scale of round numbers with two to four steps, which ends as close to the largest value as they allow."""
+    """Returns a scale of round numbers with two to four steps, which ends as close to the largest value as they allow."""
     if largest <= 4:
         top = max(1, largest)
         return Scale(top, tuple(range(1, top + 1)))
@@ -52,13 +52,13 @@ def scale(largest: int) -> Scale:
 
 
 def x(part: float) -> float:
-    """Where a part of the window begins."""
+    """Returns where a part of the window begins."""
     return LEFT + (WIDTH - LEFT - RIGHT) * part / PARTS
 
 
 def lag_chart(buckets: Sequence[Bucket], lag_now: int | None, window: Window, unit: str = "version") -> Markup:
-    """The versions, or messages (`unit`), that each consumption found waiting, with straight lines from one to the next; at the right,
-    what waits now."""
+    """Returns the versions, or messages (`unit`), that each consumption found waiting, with straight lines from one to the next; at the
+    right, what waits now."""
     levels = scale(max([b.lag_versions_max for b in buckets] + [lag_now or 0]))
     base = levels.y(0)
     points: list[tuple[float, float]] = []
@@ -105,12 +105,12 @@ def changes_chart(buckets: Sequence[Bucket], window: Window) -> Markup:
 
 
 def has_changes(buckets: Sequence[Bucket]) -> bool:
-    """Whether the ledger knows change types of any of these."""
+    """Returns whether the ledger knows change types of any of these."""
     return any(any(b.changes.values()) for b in buckets)
 
 
 def time_label(at_ms: int, span_ms: int) -> str:
-    """A time on an axis, as exact as the window's length asks for."""
+    """Returns a time on an axis, as exact as the window's length asks for."""
     at = datetime.fromtimestamp(at_ms / 1000, timezone.utc)
     if span_ms < 2 * 3_600_000:
         return at.strftime("%H:%M:%S")
@@ -130,14 +130,14 @@ def _said(b: Bucket) -> str:
 
 
 def _bar(part: int, bottom: float, top: float) -> str:
-    """A bar as a piece of a path; no less than a hair's breadth high."""
+    """Returns a bar as a piece of a path; no less than a hair's breadth high."""
     gap = 0.12
     wide = x(part + 1 - gap) - x(part + gap)
     return f"M{x(part + gap):.1f},{bottom:.1f}h{wide:.1f}v{-max(bottom - top, 0.7):.1f}h{-wide:.1f}z"
 
 
 def _hover(b: Bucket, window: Window, what: str) -> Markup:
-    """An invisible column over a part of the window, that says what was in it."""
+    """Returns an invisible column over a part of the window, that says what was in it."""
     since, until = (quantities.clock(at).replace("T", " ").rstrip("Z") for at in window.bounds(b.number))
     lines = [f"{since} to {until[11:]}", counted(b.consumed, "consumption")]
     if b.consumed:
@@ -150,7 +150,7 @@ def _hover(b: Bucket, window: Window, what: str) -> Markup:
 
 
 def _failures(buckets: Sequence[Bucket]) -> list[Markup]:
-    """A mark on the axis where consumptions failed."""
+    """Returns a mark on the axis where consumptions failed."""
     base = HEIGHT - BOTTOM
     marks = []
     for b in buckets:

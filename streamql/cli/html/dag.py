@@ -32,7 +32,7 @@ Bend = tuple[str, str, int]
 
 
 def dag(tables: Sequence[DynamicFacts], now_ms: int) -> Markup:
-    """The whole picture. Columns: how many tables lie between a table and its farthest source."""
+    """Returns the whole picture. Columns: how many tables lie between a table and its farthest source."""
     by_name = {t.name: t for t in tables}
     columns = levels(tables)
     rows = rows_of(tables, columns)
@@ -65,7 +65,7 @@ def dag(tables: Sequence[DynamicFacts], now_ms: int) -> Markup:
 
 
 def levels(tables: Sequence[DynamicFacts]) -> dict[str, int]:
-    """The column of each name: 0 for sources, else one more than the last column of what it reads."""
+    """Returns the column of each name: 0 for sources, else one more than the last column of what it reads."""
     by_name = {t.name: t for t in tables}
     found: dict[str, int] = {}
 
@@ -82,15 +82,15 @@ def levels(tables: Sequence[DynamicFacts]) -> dict[str, int]:
 
 
 def rows_of(tables: Sequence[DynamicFacts], columns: Mapping[str, int]) -> dict[str | Bend, float]:
-    """The row of each name, and of each bend: near the mean of what is left of it, apart from the others of its column; sources in the
-    order of their names."""
+    """Returns the row of each name, and of each bend: near the mean of what is left of it, apart from the others of its column; sources in
+    the order of their names."""
     by_name = {t.name: t for t in tables}
     edges = [(other, t.name) for t in tables for other in (*t.reads, *t.sources)]
     bends = [(start, end, c) for start, end in edges for c in range(columns[start] + 1, columns[end])]
     rows: dict[str | Bend, float] = {}
 
     def before(node: str | Bend) -> list[float]:
-        """The rows of what the edges to a node come from, in the column left of it."""
+        """Returns the rows of what the edges to a node come from, in the column left of it."""
         if isinstance(node, str):
             table = by_name.get(node)
             starts = () if table is None else (*table.reads, *table.sources)
@@ -110,14 +110,14 @@ def rows_of(tables: Sequence[DynamicFacts], columns: Mapping[str, int]) -> dict[
 
 
 def _passes(start: str, end: str, column: int, columns: Mapping[str, int]) -> str | Bend:
-    """Where an edge is in a column: at its start, or at a bend."""
+    """Returns where an edge is in a column: at its start, or at a bend."""
     return start if columns[start] == column else (start, end, column)
 
 
 def _points(
     start: str, end: str, columns: Mapping[str, int], rows: Mapping[str | Bend, float]
 ) -> list[tuple[float, float]]:
-    """The points of an edge, in pixels: it is level within a column, and a curve between two."""
+    """Returns the points of an edge, in pixels: it is level within a column, and a curve between two."""
     points = []
     for column in range(columns[start], columns[end] + 1):
         node = end if column == columns[end] else _passes(start, end, column, columns)

@@ -10,7 +10,7 @@ SHOWN_MAX = 40
 
 
 def forecast(overview: Overview) -> Markup:
-    """The bars, or a sentence where nothing waits."""
+    """Returns the bars, or a sentence where nothing waits."""
     waiting = sorted((s for s in overview.streams if s.status.stale_after_ms is not None), key=_when)
     gone = [s for s in overview.streams if s.status.stale]
     if not waiting and not gone:

@@ -31,7 +31,7 @@ class Edge:
 
 
 def lineage(report: Report) -> Markup:
-    """The whole picture; as high as its longest column."""
+    """Returns the whole picture; as high as its longest column."""
     streams = sorted(report.overview.streams, key=lambda s: (s.source, s.name))
     rows = {s.uuid: float(n) for n, s in enumerate(streams)}
     sources = _spread(_centres([(s.source, rows[s.uuid]) for s in streams]))

@@ -18,7 +18,7 @@ Content = str | int | float | None
 
 
 def text(value: Content) -> Markup:
-    """A value as markup: escaped, and without characters that a page must not hold or that would turn its reading direction."""
+    """Returns a value as markup: escaped, and without characters that a page must not hold or that would turn its reading direction."""
     if value is None:
         return Markup("")
     if isinstance(value, Markup):
@@ -39,10 +39,10 @@ def element(tag: str, *content: Content, **attributes: Content) -> Markup:
 
 
 def joined(*parts: Content) -> Markup:
-    """The parts, one after the other."""
+    """Returns the parts, one after the other."""
     return Markup("".join(map(text, parts)))
 
 
 def title(said: str) -> Markup:
-    """What is shown when the pointer rests on an element of SVG; lines are kept."""
+    """Returns what is shown when the pointer rests on an element of SVG; lines are kept."""
     return Markup(f"<title>{chr(10).join(text(line) for line in said.splitlines())}</title>")

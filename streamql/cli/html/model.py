@@ -23,7 +23,7 @@ class Window:
 
     @property
     def span_ms(self) -> int:
-        """How long it is."""
+        """Returns how long it is."""
         return max(1, self.until_ms - self.since_ms)
 
     def bounds(self, part: int) -> tuple[int, int]:
@@ -32,7 +32,8 @@ class Window:
 
 
 def window_of(first_ms: int | None, until_ms: int, span_ms: int | None) -> Window:
-    """The window of a report: since the first consumption, and a little more, so that it is not on the edge; at most as long as was asked.
+    """Returns the window of a report: since the first consumption, and a little more, so that it is not on the edge; at most as long as was
+    asked.
 
     `first_ms` None: there is no consumption; `span_ms` None: nothing was asked."""
     if first_ms is None and span_ms is not None:
@@ -52,5 +53,5 @@ class Report:
     flows: Mapping[str, tuple[Flow, ...]] = field(default_factory=dict)
 
     def buckets(self, facts: StreamFacts) -> tuple[Bucket, ...]:
-        """A stream's consumptions in the window."""
+        """Returns a stream's consumptions in the window."""
         return self.history.get(facts.uuid, ())

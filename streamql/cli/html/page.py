@@ -25,7 +25,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def render(report: Report) -> str:
-    """The page."""
+    """Returns the page."""
     seen = report.overview
     body = [_head(report), _tiles(report), _troubles(report)]
     if seen.dynamic:

@@ -46,7 +46,7 @@ class Result:
 
 
 def is_for_people(options: Options) -> bool:
-    """Whether stderr is looked at; else it is read by a program, and has events and nothing else."""
+    """Returns whether stderr is looked at; else it is read by a program, and has events and nothing else."""
     return options.arguments.events is not None or sys.stderr.isatty()
 
 
@@ -86,7 +86,7 @@ class Job:
         self._has_warned = False
 
     def once(self, number_of_run: int) -> Result:
-        """One run: waits for nothing but consumers of its streams. Never raises but for a reader of the output that went away."""
+        """Does one run: waits for nothing but consumers of its streams. Never raises but for a reader of the output that went away."""
         try:
             own = self._session()
         except KeyboardInterrupt:
@@ -127,7 +127,7 @@ class Job:
         return own
 
     def _has_data(self, own: SparkSession) -> bool:
-        """Whether there is something to do: from the log alone, never a false no."""
+        """Returns whether there is something to do: from the log alone, never a false no."""
         from streamql.cli.jobs.script_streams import streams_read
         from streamql.reading import has_data
 
@@ -172,7 +172,7 @@ class Job:
 
 
 def _failed(e: Exception) -> Result:
-    """A run that did not come to its statements."""
+    """Returns a run that did not come to its statements."""
     from streamql.bridge import as_streamql_error
     from streamql.cli.problems import from_exception
 

@@ -68,7 +68,7 @@ class Refreshes:
         self._began: dict[str, int] = {}
 
     def run(self, number: int) -> Run:
-        """One run. Raises `Cancelled`, DYNAMIC_TABLE_NOT_FOUND, CATALOG_UNREADABLE."""
+        """Does one run. Raises `Cancelled`, DYNAMIC_TABLE_NOT_FOUND, CATALOG_UNREADABLE."""
         self.running.clear()
         self.ended = 0
         task = self._worker.start(lambda: self._run(number))
@@ -160,7 +160,7 @@ class Refreshes:
 
 
 def event_of(outcome: Outcome) -> Mapping[str, object]:
-    """The facts of an outcome's event: table, seconds, and what it wrote, or why it did not."""
+    """Returns the facts of an outcome's event: table, seconds, and what it wrote, or why it did not."""
     facts: dict[str, object] = {"table": str(outcome.table.name), "seconds": round(outcome.duration_ms / 1000, 3)}
     if outcome.result is not None:
         reason = outcome.result.reason

@@ -27,7 +27,7 @@ class Plan:
     backoff_max: float
 
     def goes_on(self, ending: Ending, runs: int, failures: int) -> bool:
-        """Whether there is a run after this one, the `runs`-th; `failures`: how many failed in a row up to it."""
+        """Returns whether there is a run after this one, the `runs`-th; `failures`: how many failed in a row up to it."""
         if ending in ("stopped", "cancelled") or (self.runs_max is not None and runs >= self.runs_max):
             return False
         if failures and self.failures_max is not None and failures >= self.failures_max:
@@ -44,14 +44,14 @@ class Plan:
 
 
 def code_of(message: str) -> tuple[str | None, str]:
-    """The code at the beginning of an error's message, and the rest on one line."""
+    """Returns the code at the beginning of an error's message, and the rest on one line."""
     m = re.match(r"\[([A-Z][A-Z0-9_.]+)\] ?", message)
     rest = message[m.end() :] if m else message
     return (m.group(1) if m else None), " ".join(rest.split())
 
 
 def ending_of(codes: list[str | None], is_whole: bool) -> Ending:
-    """What became of a run: the codes of its errors, and whether all its statements were come to."""
+    """Returns what became of a run: the codes of its errors, and whether all its statements were come to."""
     if codes:
         return "skipped" if all(code in SKIPS for code in codes) else "failed"
     return "finished" if is_whole else "stopped"

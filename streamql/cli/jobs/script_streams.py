@@ -23,12 +23,12 @@ _BEFORE_A_TABLE = frozenset(("FROM", "JOIN", "USING", "TABLE", ",", "("))
 
 
 def names_read(texts: Iterable[str]) -> list[Parts]:
-    """The names of what the statements may read, in lower case, each once."""
+    """Returns the names of what the statements may read, in lower case, each once."""
     return list(dict.fromkeys(name for text in texts for name in _names(text)))
 
 
 def databases_used(texts: Iterable[str]) -> list[str]:
-    """The databases that the statements make the current one, in lower case."""
+    """Returns the databases that the statements make the current one, in lower case."""
     used = []
     for text in texts:
         tokens = _words(text)
@@ -40,8 +40,8 @@ def databases_used(texts: Iterable[str]) -> list[str]:
 
 
 def streams_read(spark: SparkSession, texts: Sequence[str]) -> list[StreamState]:
-    """The streams that the statements read, of those there are now. Unqualified names are looked for in each database that the script
-    uses. Raises CATALOG_UNREADABLE."""
+    """Returns the streams that the statements read, of those there are now. Unqualified names are looked for in each database that the
+    script uses. Raises CATALOG_UNREADABLE."""
     from streamql.catalog.store import catalog_of
 
     here = (spark.catalog.currentDatabase().lower(), *databases_used(texts))
@@ -64,7 +64,7 @@ def _names(text: str) -> Iterator[Parts]:
 
 
 def _name_at(tokens: Sequence[Token], index: int) -> Parts:
-    """The name that stands at `index`, with dots between its parts; empty: none does."""
+    """Returns the name that stands at `index`, with dots between its parts; empty: none does."""
     parts = []
     while index < len(tokens) and (part := name_part(tokens[index])) is not None:
         parts.append(part.lower())

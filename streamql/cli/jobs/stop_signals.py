@@ -36,7 +36,7 @@ class Stop:
 
     @property
     def is_asked(self) -> bool:
-        """Whether a signal came."""
+        """Returns whether a signal came."""
         return self._asked.is_set()
 
     def wait(self, seconds: float) -> bool:

@@ -29,18 +29,18 @@ class DynamicLine:
 
     @property
     def rank(self) -> int:
-        """Its place among others: lower needs attention sooner."""
+        """Returns its place among others: lower needs attention sooner."""
         return RANKS[self.state]
 
 
 def lines(overview: Overview, *, worst_first: bool = False) -> list[DynamicLine]:
-    """A line a dynamic table: in the order of their names, or those with trouble first."""
+    """Returns a line a dynamic table: in the order of their names, or those with trouble first."""
     made = [line_of(facts, overview.at_ms) for facts in overview.dynamic]
     return sorted(made, key=lambda line: line.rank) if worst_first else made
 
 
 def line_of(facts: DynamicFacts, now_ms: int) -> DynamicLine:
-    """The line of one dynamic table."""
+    """Returns the line of one dynamic table."""
     cells = (
         facts.name,
         ", ".join((*facts.reads, *facts.sources)),
@@ -71,7 +71,7 @@ def schedule_text(schedule: Schedule, target_ms: int | None) -> str:
 
 
 def next_text(facts: DynamicFacts, now_ms: int) -> str:
-    """When a refresh is due: now; in 3 min; empty: no schedule asks for one."""
+    """Returns when a refresh is due: now; in 3 min; empty: no schedule asks for one."""
     if facts.due_ms is None:
         return ""
     return "now" if facts.is_due(now_ms) else quantities.until(facts.due_ms, now_ms)
@@ -90,7 +90,7 @@ def last_text(facts: DynamicFacts, now_ms: int) -> str:
 
 
 def trouble_of(facts: DynamicFacts) -> str:
-    """What is wrong with a dynamic table, in a sentence; empty: nothing."""
+    """Returns what is wrong with a dynamic table, in a sentence; empty: nothing."""
     if facts.state == "held":
         return f"no run can refresh it: {facts.held_by}, which it reads, is suspended"
     if facts.state == "failed":
@@ -139,7 +139,7 @@ NUMERIC = frozenset(
 
 
 def record(facts: DynamicFacts) -> Mapping[str, object]:
-    """A dynamic table for a program: RECORD's fields; times are ISO 8601 in UTC, None: not known, or there is none."""
+    """Returns a dynamic table for a program: RECORD's fields; times are ISO 8601 in UTC, None: not known, or there is none."""
     last = facts.last
     rows: Mapping[str, int] = {} if last is None or last.rows is None else last.rows
     values: Sequence[object] = (

@@ -30,7 +30,7 @@ class Struct(Protocol):
     __fields__: Sequence[str]
 
     def __iter__(self) -> Iterator[object]:
-        """The values."""
+        """Returns the values."""
 
 
 Writer = Callable[[Out, Sequence[str], Sequence[bool], Iterable[Row]], int]
@@ -38,7 +38,7 @@ Writer = Callable[[Out, Sequence[str], Sequence[bool], Iterable[Row]], int]
 
 
 def text_of(value: object) -> str:
-    """A value as Spark shows it: 1.0E10, {a, b}, [1, NULL], {k -> v}; binary in hexadecimal."""
+    """Returns a value as Spark shows it: 1.0E10, {a, b}, [1, NULL], {k -> v}; binary in hexadecimal."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -57,12 +57,12 @@ def text_of(value: object) -> str:
 
 
 def flat_text(value: object) -> str:
-    """A value for csv and tsv: like `text_of`, but structs, arrays and maps as JSON, which a program can read back."""
+    """Returns a value for csv and tsv: like `text_of`, but structs, arrays and maps as JSON, which a program can read back."""
     return json_text(value) if isinstance(value, list | tuple | Mapping) else text_of(value)
 
 
 def json_text(value: object) -> str:
-    """A value as JSON: numbers without loss, NaN and Infinity as strings, binary in base64, map keys as text."""
+    """Returns a value as JSON: numbers without loss, NaN and Infinity as strings, binary in base64, map keys as text."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -87,7 +87,7 @@ def json_text(value: object) -> str:
 
 
 def double_text(value: float) -> str:
-    """A DOUBLE as Java writes it: plain from 1e-3 up to 1e7, else with an exponent."""
+    """Returns a DOUBLE as Java writes it: plain from 1e-3 up to 1e7, else with an exponent."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     if value == 0 or 1e-3 <= abs(value) < 1e7:
@@ -100,7 +100,7 @@ def double_text(value: float) -> str:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """The names, each once: a repeated one gets _2, _3 and so on."""
+    """Returns the names, each once: a repeated one gets _2, _3 and so on."""
     taken, result = set(names), []
     seen: set[str] = set()
     for name in names:
@@ -126,13 +126,13 @@ def write_tsv(out: Out, names: Sequence[str], _numeric: Sequence[bool], rows: It
 
 
 def write_json(out: Out, names: Sequence[str], _numeric: Sequence[bool], rows: Iterable[Row]) -> int:
-    """One object a row, a line each."""
+    """Yields one object a row, a line each."""
     keys = [json.dumps(name, ensure_ascii=False) + ": " for name in unique(names)]
     return _each(out, rows, lambda row: "{" + ", ".join(k + json_text(v) for k, v in zip(keys, row, strict=True)) + "}")
 
 
 def write_markdown(out: Out, names: Sequence[str], numeric: Sequence[bool], rows: Iterable[Row]) -> int:
-    """A table in GitHub's Markdown; numbers are aligned to the right."""
+    """Returns a table in GitHub's Markdown; numbers are aligned to the right."""
     out.write("| " + " | ".join(name.translate(_MARKDOWN) for name in names) + " |\n")
     out.write("|" + "|".join(" ---: " if right else " --- " for right in numeric) + "|\n")
     return _each(out, rows, lambda row: "| " + " | ".join(text_of(value).translate(_MARKDOWN) for value in row) + " |")

@@ -18,7 +18,7 @@ _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 def render(
     names: Sequence[str], numeric: Sequence[bool], rows: Sequence[Row], width_max: int | None = None
 ) -> Iterator[str]:
-    """The lines of a table; `numeric` columns are aligned to the right, `width_max` is the terminal's (None: no limit)."""
+    """Yields the lines of a table; `numeric` columns are aligned to the right, `width_max` is the terminal's (None: no limit)."""
     header = [clean(name) for name in names]
     cells = [[clean(text_of(value)) for value in row] for row in rows]
     natural = [max(map(cell_width, column)) for column in zip(header, *cells, strict=True)]
@@ -36,7 +36,7 @@ def render(
 
 
 def fit(natural: Sequence[int], width_max: int | None) -> list[int] | None:
-    """The widths of columns so that the frame fits: the widest shrink first; None where that would leave too little."""
+    """Returns the widths of columns so that the frame fits: the widest shrink first; None where that would leave too little."""
     widths = list(natural)
     if width_max is None:
         return widths
@@ -55,14 +55,14 @@ def fit(natural: Sequence[int], width_max: int | None) -> list[int] | None:
 
 
 def clean(text: str) -> str:
-    """The text on one line, and with nothing that a terminal would act on."""
+    """Returns the text on one line, and with nothing that a terminal would act on."""
     if text.isascii() and text.isprintable():
         return text
     return _CONTROL.sub(lambda m: _ESCAPES.get(m.group(), f"\\u{ord(m.group()):04x}"), text)
 
 
 def cell_width(text: str) -> int:
-    """How many columns of a terminal the text takes: two for wide East Asian characters, none for combining marks."""
+    """Returns how many columns of a terminal the text takes: two for wide East Asian characters, none for combining marks."""
     return len(text) if text.isascii() else sum(map(_char_width, text))
 
 
@@ -75,7 +75,7 @@ def _char_width(char: str) -> int:
 
 
 def _lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> Iterator[str]:
-    """A row: one line, or as many as its longest cell needs."""
+    """Yields a row: one line, or as many as its longest cell needs."""
     pieces = [wrap(cell, width) for cell, width in zip(cells, widths, strict=True)]
     for n in range(max(map(len, pieces), default=0)):
         parts = []
@@ -87,7 +87,7 @@ def _lines(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool])
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """The text in pieces of at most `width`, broken after a space or comma where there is one in the last third."""
+    """Returns the text in pieces of at most `width`, broken after a space or comma where there is one in the last third."""
     pieces: list[str] = []
     start = 0
     while (end := _end_of(text, start, width)) < len(text):
@@ -99,7 +99,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def _end_of(text: str, start: int, width: int) -> int:
-    """Where a piece ends that begins at `start` and is not wider; it has one letter at least."""
+    """Returns where a piece ends that begins at `start` and is not wider; it has one letter at least."""
     if text.isascii():
         return min(start + max(width, 1), len(text))
     end, used = start, 0

@@ -51,7 +51,8 @@ class Display:
 
 
 def terminal_width() -> int | None:
-    """The width of the terminal that stdout is; None where it is none, so that what a pipe reads does not depend on one."""
+    """Returns the width of the terminal that stdout is; None if stdout is not a terminal, so that what a pipe reads does not depend on
+    one."""
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or None if sys.stdout.isatty() else None
     except (OSError, ValueError):  # io.UnsupportedOperation is both

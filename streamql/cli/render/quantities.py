@@ -10,15 +10,16 @@ _STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def seconds_of(text: str) -> float:
-    """A duration such as 500ms, 30s, 5min, 1h or 7 days, in seconds. Raises ValueError for anything else, a bare number among it."""
+    """Returns a duration such as 500ms, 30s, 5min, 1h or 7 days, in seconds. Raises ValueError for anything else, a bare number among
+    it."""
     found = settings.duration(text, needs_unit=True)
     if found is None:
-        raise ValueError(f"{text!r} is no duration: 30s, 5min and 1h are")
+        raise ValueError(f"{text!r} is not a duration: 30s, 5min and 1h are")
     return found
 
 
 def duration(seconds: float) -> str:
-    """How long: 12 s, 3 min, 5 h, 6 d; in the largest unit of which there is a whole one."""
+    """Returns how long: 12 s, 3 min, 5 h, 6 d; in the largest unit of which there is a whole one."""
     for size, unit in _STEPS:
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
@@ -26,32 +27,32 @@ def duration(seconds: float) -> str:
 
 
 def ago(at_ms: int, now_ms: int) -> str:
-    """How long ago a time was."""
+    """Returns how long ago a time was."""
     return f"{duration(max(0, now_ms - at_ms) / 1000)} ago"
 
 
 def until(at_ms: int, now_ms: int) -> str:
-    """How far off a time is; one that is over, how long ago it was."""
+    """Returns how far off a time is; one that is over, how long ago it was."""
     return ago(at_ms, now_ms) if at_ms <= now_ms else f"in {duration((at_ms - now_ms) / 1000)}"
 
 
 def count(number: int) -> str:
-    """A number in at most five characters: 999, 1.2k, 34M."""
+    """Returns a number in at most five characters: 999, 1.2k, 34M."""
     return _scaled(number, 1000, ("", "k", "M", "G", "T", "P"), "")
 
 
 def size(byte_count: int) -> str:
-    """A size: 512 B, 3.4 KB, 12 MB."""
+    """Returns a size: 512 B, 3.4 KB, 12 MB."""
     return _scaled(byte_count, 1024, ("B", "KB", "MB", "GB", "TB", "PB"), " ")
 
 
 def clock(at_ms: int) -> str:
-    """A time to the second, in UTC, as ISO 8601 has it."""
+    """Returns a time to the second, in UTC, as ISO 8601 has it."""
     return datetime.fromtimestamp(at_ms / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def shortened(text: str, width: int) -> str:
-    """The text, or its beginning and an ellipsis."""
+    """Returns the text, or its beginning and an ellipsis."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 

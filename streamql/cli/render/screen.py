@@ -41,7 +41,7 @@ class Screen:
             self._write(text)
 
     def progress(self, text: str) -> None:
-        """Shows the line in place of the last one; nothing where stderr is no terminal, with -S, or while muted."""
+        """Shows the line in place of the last one; nothing if stderr is not a terminal, with -S, or while muted."""
         with self._lock:
             if self.shows_progress and not self._muted:
                 self._progress = True

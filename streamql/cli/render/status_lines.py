@@ -28,19 +28,19 @@ class Line:
 
     @property
     def rank(self) -> int:
-        """Its place among others: lower needs attention sooner."""
+        """Returns its place among others: lower needs attention sooner."""
         own = RANKS[self.state]
         return min(own, 2) if self.stale_soon or self.failed else own
 
 
 def lines(overview: Overview, *, worst_first: bool = False) -> list[Line]:
-    """A line a stream: in the order of their names, or those with trouble first."""
+    """Returns a line a stream: in the order of their names, or those with trouble first."""
     made = [line_of(facts, overview.at_ms) for facts in overview.streams]
     return sorted(made, key=lambda line: line.rank) if worst_first else made
 
 
 def line_of(facts: StreamFacts, now_ms: int) -> Line:
-    """The line of one stream."""
+    """Returns the line of one stream."""
     status, last = facts.status, facts.last
     cells = (
         facts.name,
@@ -99,7 +99,7 @@ def consumption_text(last: Consumption, now_ms: int) -> str:
 
 
 def trouble_of(facts: StreamFacts, now_ms: int) -> str:
-    """What is wrong with a stream, in a sentence; empty: nothing."""
+    """Returns what is wrong with a stream, in a sentence; empty: nothing."""
     if facts.status.invalid_reason is not None:
         return facts.status.invalid_reason
     consumer = facts.consumer
@@ -139,7 +139,7 @@ NUMERIC = frozenset(
 
 
 def record(facts: StreamFacts) -> Mapping[str, object]:
-    """A stream for a program: RECORD's fields; times are ISO 8601 in UTC, None: not known, or there is none."""
+    """Returns a stream for a program: RECORD's fields; times are ISO 8601 in UTC, None: not known, or there is none."""
     status, last, failure, consumer = facts.status, facts.last, facts.failure, facts.consumer
     values: Sequence[object] = (
         facts.name,

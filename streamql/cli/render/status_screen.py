@@ -43,7 +43,7 @@ DYNAMIC_FRAME_LINES = 3
 
 
 def screen(overview: Overview, width: int, height: int, every_seconds: float) -> Group:
-    """All streams and dynamic tables, those with trouble first, in at most `height` lines of `width` columns."""
+    """Returns all streams and dynamic tables, those with trouble first, in at most `height` lines of `width` columns."""
     lines = status_lines.lines(overview, worst_first=True)
     tables = dynamic_lines.lines(overview, worst_first=True)
     said = [(line.cells[0], line.trouble, line.rank < 2) for line in lines if line.trouble]
@@ -127,7 +127,7 @@ def _dynamic_table(lines: Sequence[DynamicLine], width: int) -> Table:
 
 
 def _more(states: Sequence[str]) -> list[Text]:
-    """The line that says how many are not shown, and in which states; none if all are."""
+    """Returns the line that says how many are not shown, and in which states; none if all are."""
     counts: dict[str, int] = {}
     for state in states:
         counts[state] = counts.get(state, 0) + 1

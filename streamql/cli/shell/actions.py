@@ -41,16 +41,16 @@ class Shell(Protocol):
         """Shows a line or more on stdout."""
 
     def known(self, database: str | None = None) -> Snapshot:
-        """The catalog, with the names in the database (None: the current one) looked up now."""
+        """Returns the catalog, with the names in the database (None: the current one) looked up now."""
 
     def last_statements(self) -> str:
-        """The last input that was SQL; empty: there was none."""
+        """Returns the last input that was SQL; empty: there was none."""
 
     def pause(self, seconds: float) -> None:
         """Waits. Raises KeyboardInterrupt after Ctrl-C."""
 
     def leave(self) -> None:
-        """The shell ends after this command."""
+        """Ends the shell after this command."""
 
 
 def help_(shell: Shell, argument: str) -> None:
@@ -135,7 +135,7 @@ def watch(shell: Shell, argument: str) -> None:
     except ValueError:
         raise CommandError(f"{argument} is not a number of seconds", "\\watch 5") from None
     if not WATCH_SECONDS_MIN <= seconds <= WATCH_SECONDS_MAX:
-        raise CommandError(f"{argument} s is no pause to wait", f"{WATCH_SECONDS_MIN} s to {WATCH_SECONDS_MAX} s")
+        raise CommandError(f"{argument} s is not a valid pause", f"{WATCH_SECONDS_MIN} s to {WATCH_SECONDS_MAX} s")
     text = shell.last_statements()
     if not text:
         raise CommandError("no statement has run yet that could be watched", "run one, then \\watch 5")
@@ -183,7 +183,7 @@ def _nothing(name: str, argument: str) -> None:
 
 
 def _switched(name: str, argument: str, now: bool) -> bool:
-    """What on, off, or nothing (the other one) makes of a switch."""
+    """Returns what on, off, or nothing (the other one) makes of a switch."""
     wanted = {"": not now, "on": True, "off": False}.get(argument.lower())
     if wanted is None:
         raise CommandError(f"{argument} is neither on nor off", f"{name} on")
@@ -191,13 +191,13 @@ def _switched(name: str, argument: str, now: bool) -> bool:
 
 
 def _name(argument: str) -> Sequence[str]:
-    """The parts of a name. Raises CommandError."""
+    """Returns the parts of a name. Raises CommandError."""
     tokens = [token for token in tokenize(argument) if token.type is not TokenType.END]
     parts = [name_part(token) for token in tokens[::2]]
     dots = all(token.key == "." for token in tokens[1::2]) and len(tokens) % 2 == 1
     found = [part for part in parts if part is not None]
     if not dots or len(found) != len(parts):
-        raise CommandError(f"{argument} is no name", "\\d name, or \\d database.name; odd names in backquotes")
+        raise CommandError(f"{argument} is not a name", "\\d name, or \\d database.name; odd names in backquotes")
     return found
 
 

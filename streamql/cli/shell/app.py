@@ -90,7 +90,7 @@ class App:
 
     @property
     def pages(self) -> bool:
-        """Whether long results go to a pager."""
+        """Returns whether long results go to a pager."""
         return self._paging.is_on
 
     @pages.setter
@@ -115,7 +115,7 @@ class App:
         print(text, flush=True)
 
     def known(self, database: str | None = None) -> Snapshot:
-        """The catalog, with the names in the database (None: the current one) looked up now. Raises KeyboardInterrupt."""
+        """Returns the catalog, with the names in the database (None: the current one) looked up now. Raises KeyboardInterrupt."""
         session = self._ready_session()
 
         def read() -> Snapshot:
@@ -128,7 +128,7 @@ class App:
         return task.result()
 
     def last_statements(self) -> str:
-        """The last input that was SQL."""
+        """Returns the last input that was SQL."""
         return self._last
 
     def pause(self, seconds: float) -> None:
@@ -136,13 +136,13 @@ class App:
         time.sleep(seconds)
 
     def leave(self) -> None:
-        """The loop ends."""
+        """Ends the loop."""
         self._is_leaving = True
 
     # --- one input
 
     def _read(self) -> str | None:
-        """One input; None: the person leaves. Raises what kept the session from starting."""
+        """Reads one input; None: the user leaves. Raises what kept the session from starting."""
         while True:
             self._flush()
             self._is_reading = True
@@ -203,7 +203,7 @@ class App:
     # --- the session
 
     def _shown(self) -> None:
-        """The prompt stands."""
+        """Notes that the prompt stands."""
         self._begin()
         if self._is_outdated:
             threading.Timer(IDLE_SECONDS, self._refresh).start()
@@ -229,7 +229,7 @@ class App:
         self._starting = worker.start(start)
 
     def _ready_session(self) -> Session:
-        """The session, waited for. Raises KeyboardInterrupt, and what kept it from starting."""
+        """Returns the session, waited for. Raises KeyboardInterrupt, and what kept it from starting."""
         self._begin()
         assert self._starting is not None
         watch = Stopwatch()

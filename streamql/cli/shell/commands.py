@@ -72,7 +72,7 @@ class Call(NamedTuple):
 
 
 def parse(text: str) -> Call | None:
-    """The command in an input; None: it is SQL. A closing semicolon is no part of it."""
+    """Returns the command in an input; None: it is SQL. A closing semicolon is not a part of it."""
     text = text.strip()
     line = text.rstrip(";").rstrip() if not text.startswith("\\;") else text
     if line.startswith("!"):
@@ -87,7 +87,7 @@ def parse(text: str) -> Call | None:
 
 
 def find(call: Call) -> Command:
-    """The command of that name. Raises CommandError, with the nearest name there is."""
+    """Returns the command of that name. Raises CommandError, with the nearest name there is."""
     command = _BY_NAME.get(call.name)
     if command is not None:
         return command
@@ -97,12 +97,12 @@ def find(call: Call) -> Command:
 
 
 def names(argument: Argument | None = None) -> list[str]:
-    """The names that completion offers, of commands with such an argument, or of all."""
+    """Returns the names that completion offers, of commands with such an argument, or of all."""
     return [n for c in COMMANDS for n in c.names if n.startswith("\\") and argument in (None, c.argument)]
 
 
 def listing() -> list[str]:
-    """The table, as lines."""
+    """Returns the table, as lines."""
     calls = [f"{c.names[0]} {c.grammar}".strip() for c in COMMANDS]
     width = max(map(len, calls))
     return [f"  {call:<{width}}  {c.summary}{_also(c)}" for call, c in zip(calls, COMMANDS, strict=True)]

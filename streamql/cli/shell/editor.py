@@ -62,8 +62,8 @@ class Editor:
         )
 
     def read(self, on_shown: Callable[[], None]) -> str:
-        """One input. `on_shown` is called once the prompt is on the screen. Raises KeyboardInterrupt after Ctrl-C, EOFError after Ctrl-D,
-        and what `abort` was given."""
+        """Reads one input. `on_shown` is called once the prompt is on the screen. Raises KeyboardInterrupt after Ctrl-C, EOFError after
+        Ctrl-D, and what `abort` was given."""
 
         def first(_: object) -> None:
             app.after_render -= first
@@ -77,7 +77,8 @@ class Editor:
             app.after_render -= first
 
     def wake(self, show: Callable[[], None] | None = None) -> None:
-        """The prompt has something new to say; `show` writes lines above it. From any thread; nothing happens where no prompt is shown."""
+        """Tells the prompt that it has something new to say; `show` writes lines above it. From any thread; nothing happens where no prompt
+        is shown."""
         app = self._session.app
         loop = app.loop
         if not app.is_running or loop is None:
@@ -107,7 +108,7 @@ class _Kept(History):
         self._path = history.history_file()
 
     def load_history_strings(self) -> Iterable[str]:
-        """The newest first, as prompt_toolkit wants them."""
+        """Returns the newest first, as prompt_toolkit expects them."""
         return reversed(history.load(self._path))
 
     def store_string(self, string: str) -> None:

@@ -39,7 +39,7 @@ _STYLES_OF_TOKENS = {
 
 
 def pieces(text: str) -> list[Piece]:
-    """The whole text, in order, nothing added or left out."""
+    """Returns the whole text, in order, nothing added or left out."""
     if text.lstrip()[:1] in ("\\", "!"):
         command, space, rest = text.partition(" ")
         return [("keyword", command), ("", space + rest)]

@@ -25,18 +25,18 @@ _SECRET = re.compile(
 
 
 def history_file() -> Path:
-    """Where it is: $STREAMQL_HISTORY, or `history` in the cache directory."""
+    """Returns where it is: $STREAMQL_HISTORY, or `history` in the cache directory."""
     own = os.environ.get("STREAMQL_HISTORY")
     return Path(own).expanduser() if own else cache_dir() / "history"
 
 
 def is_kept(text: str) -> bool:
-    """Whether an input may be written to the file."""
+    """Returns whether an input may be written to the file."""
     return bool(text.strip()) and text[0] != " " and len(text) <= ENTRY_LETTERS_MAX and not _SECRET.search(text)
 
 
 def load(path: Path) -> list[str]:
-    """The inputs, the oldest first; none where the file cannot be read. A file that has grown too long is cut."""
+    """Returns the inputs, the oldest first; none where the file cannot be read. A file that has grown too long is cut."""
     try:
         entries = list(_entries(path.read_text(encoding="utf-8", errors="replace")))
     except OSError:

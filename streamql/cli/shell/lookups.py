@@ -24,7 +24,7 @@ _BACKING_TABLE = re.compile(r"__dynamic_[0-9a-f]{12}\Z")
 
 
 def overview(session: Session, known: Snapshot) -> tuple[Snapshot, list[Age]]:
-    """The snapshot with the databases and the current one's names, without what it knew of others; and how the streams stand."""
+    """Returns the snapshot with the databases and the current one's names, without what it knew of others; and how the streams stand."""
     database = session.database()
     databases = [str(row[0]) for row in session.sql("SHOW DATABASES").collect()]
     fresh = Snapshot(database, databases, columns=known.columns)
@@ -33,7 +33,8 @@ def overview(session: Session, known: Snapshot) -> tuple[Snapshot, list[Age]]:
 
 
 def look_up(session: Session, want: Want, known: Snapshot) -> Snapshot:
-    """The snapshot with what was wanted; empty where that is not there; as it was where the catalog did not answer. Never raises."""
+    """Returns the snapshot with what was wanted; empty where that is not there; as it was where the catalog did not answer. Never
+    raises."""
     try:
         if not want.relation:
             return known.with_relations(want.database, _relations(session, want.database)[0])

@@ -23,7 +23,7 @@ class Paging:
     is_active: bool = False
 
     def open_output(self) -> Output:
-        """The output of one result."""
+        """Returns the output of one result."""
         command = pager_command() if self.is_on and sys.stdout.isatty() else None
         return _Paged(self, command) if command else Stdout()
 

@@ -32,12 +32,12 @@ def prompt(state: State) -> list[Piece]:
 
 
 def continuation(width: int) -> str:
-    """What stands before the second line and those after it, as wide as the prompt."""
+    """Returns what stands before the second line and those after it, as wide as the prompt."""
     return "> ".rjust(max(width, 2))
 
 
 def submits(text: str) -> bool:
-    """Whether Enter ends the input: behind a semicolon that ends a statement, on a command's line, on an empty one."""
+    """Returns whether Enter ends the input: behind a semicolon that ends a statement, on a command's line, on an empty one."""
     if not text.strip() or parse(text) is not None:
         return True
     fragments = split(text)

@@ -34,7 +34,7 @@ class Snapshot:
     columns: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
 
     def find(self, parts: Sequence[str]) -> Relation | None:
-        """The relation of a name as it stands in a statement; None: there is none, or it has not been read."""
+        """Returns the relation of a name as it stands in a statement; None: there is none, or it has not been read."""
         database, name = self.key(parts)
         return next((r for r in self.relations.get(database, ()) if r.name.lower() == name), None)
 
@@ -44,9 +44,9 @@ class Snapshot:
         return database.lower(), parts[-1].lower()
 
     def with_relations(self, database: str, relations: Sequence[Relation]) -> Snapshot:
-        """The same, knowing more."""
+        """Returns the same, knowing more."""
         return replace(self, relations={**self.relations, database.lower(): relations})
 
     def with_columns(self, key: tuple[str, str], columns: Sequence[str]) -> Snapshot:
-        """The same, knowing more."""
+        """Returns the same, knowing more."""
         return replace(self, columns={**self.columns, key: columns})

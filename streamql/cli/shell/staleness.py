@@ -19,7 +19,8 @@ class Age(NamedTuple):
 
 
 def mentions(ages: Iterable[Age], now_ms: int, mentioned: set[tuple[str, bool]]) -> list[str]:
-    """A sentence for each stream that is stale, or has a day left, or a quarter of its source's retention; each once: `mentioned` grows.
+    """Returns a sentence for each stream that is stale, or has a day left, or a quarter of its source's retention; each once: `mentioned`
+    grows.
 
     A stream that was consumed meanwhile may be mentioned again.
     """

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def echo(on: bool) -> Iterator[None]:
-    """Whether the terminal shows what is typed. Off, what is typed ahead does not stand in the middle of a result: the next prompt shows
-    it. Ctrl-C is heard either way."""
+    """Returns whether the terminal shows what is typed. Off, what is typed ahead does not stand in the middle of a result: the next prompt
+    shows it. Ctrl-C works either way."""
     try:
         import termios
 

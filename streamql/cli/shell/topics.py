@@ -89,8 +89,7 @@ TOPICS = (
         (CHANGES_GRAMMAR, POINT_GRAMMAR, AS_OF_GRAMMAR, AT_POINT_GRAMMAR),
         "CHANGES shows the changes between any two points that the table's history still has; the end is inclusive. "
         "A point behind the table alone shows the table as it was. AT (STREAM => …) and END (STREAM => …) show it at "
-        "the begin and at the end of what the statement sees of a stream that reads the table. None of them moves a "
-        "stream.",
+        "the begin and at the end of the interval of a stream that reads the table. None of them moves a stream.",
         (
             "SELECT * FROM orders CHANGES (INFORMATION => DEFAULT) AT (STREAM => 'orders_st');",
             "SELECT * FROM orders AT (VERSION => 1);",
@@ -315,12 +314,12 @@ _KEYS = (
 
 
 def names() -> list[str]:
-    """What \\help takes."""
+    """Returns what \\help takes."""
     return [topic.name for topic in TOPICS]
 
 
 def find(argument: str) -> str:
-    """The text of a topic. Raises CommandError, with the nearest there is."""
+    """Returns the text of a topic. Raises CommandError, with the nearest there is."""
     wanted = " ".join(argument.rstrip(";").upper().split())
     known = {name.upper(): topic for topic in TOPICS for name in (*topic.also, topic.name)}
     topic = known.get(wanted) or next((t for name, t in known.items() if wanted and name.startswith(wanted)), None)

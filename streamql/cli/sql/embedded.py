@@ -60,7 +60,7 @@ class EmbeddedSession:
         return transactions.is_open(self._spark)
 
     def database(self) -> str:
-        """The current database."""
+        """Returns the current database."""
         return self._spark.catalog.currentDatabase()
 
     def columns(self, name: str) -> Sequence[str]:

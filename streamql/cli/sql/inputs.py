@@ -13,18 +13,18 @@ _FOREIGN_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK": "a zip fi
 
 
 class UsageError(Exception):
-    """The command cannot start: a file that is missing or is no text, a directory that cannot be made."""
+    """The command cannot start: a file that is missing or is not text, a directory that cannot be made."""
 
 
 class Text(NamedTuple):
-    """A script; `origin` is its file's name, empty where there is none."""
+    """A script; `origin` is its file's name, empty if there is none."""
 
     content: str
     origin: str = ""
 
 
 def read(inputs: Iterable[Input]) -> list[Text]:
-    """The text of each input. Raises UsageError for a file that cannot be read or is no UTF-8."""
+    """Returns the text of each input. Raises UsageError for a file that cannot be read or is no UTF-8."""
     return [_text(source) for source in inputs]
 
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 def use_statement(database: str) -> str:
-    """The statement that makes a database the current one; `database` is as it stands behind --database: with backquotes or without."""
+    """Returns the statement that makes a database the current one; `database` is as it stands behind --database: with backquotes or
+    without."""
     name = database if "`" in database else ".".join(f"`{part}`" for part in database.split("."))
     return f"USE {name}"
 
@@ -27,7 +28,7 @@ def use_database(spark: SparkSession, database: str | None) -> None:
 
 
 def streams_named(spark: SparkSession, names: Sequence[str]) -> list[StreamState]:
-    """The streams of these names, as SQL writes them. Raises STREAM_NOT_FOUND, SYNTAX_ERROR."""
+    """Returns the streams of these names, as SQL writes them. Raises STREAM_NOT_FOUND, SYNTAX_ERROR."""
     from streamql.dialect import parse_name
     from streamql.engine.reads import need_stream
 
@@ -35,7 +36,8 @@ def streams_named(spark: SparkSession, names: Sequence[str]) -> list[StreamState
 
 
 def dynamic_tables_named(spark: SparkSession, names: Sequence[str]) -> list[DynamicTable]:
-    """The dynamic tables and materialized views of these names, as SQL writes them. Raises DYNAMIC_TABLE_NOT_FOUND, SYNTAX_ERROR."""
+    """Returns the dynamic tables and materialized views of these names, as SQL writes them. Raises DYNAMIC_TABLE_NOT_FOUND,
+    SYNTAX_ERROR."""
     from streamql.dialect import parse_name
     from streamql.engine.dynamic.tables import need_dynamic
 
@@ -43,7 +45,7 @@ def dynamic_tables_named(spark: SparkSession, names: Sequence[str]) -> list[Dyna
 
 
 def named(spark: SparkSession, names: Sequence[str]) -> tuple[list[StreamState], list[DynamicTable]]:
-    """The streams and the dynamic tables of these names. Raises STREAM_NOT_FOUND if a name is neither's, SYNTAX_ERROR."""
+    """Returns the streams and the dynamic tables of these names. Raises STREAM_NOT_FOUND if a name is neither's, SYNTAX_ERROR."""
     from streamql.delta.names import qualify
     from streamql.dialect import parse_name
     from streamql.engine.reads import need_stream

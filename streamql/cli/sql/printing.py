@@ -41,7 +41,7 @@ class Printer:
         self._open_output = open_output
 
     def execute(self, statement: Statement) -> None:
-        """One statement. Raises what Spark raises, StreamqlError, OutputClosedError."""
+        """Runs one statement. Raises what Spark raises, StreamqlError, OutputClosedError."""
         watch = Stopwatch()
         shape = shape_of(statement.text)
         frame = self._session.sql(statement.text)
@@ -87,7 +87,7 @@ class Printer:
             self._screen.aside(f"{said}{time}")
 
     def _table(self, result: Result) -> tuple[list[Row], bool]:
-        """The rows to show, and whether there are more."""
+        """Returns the rows to show, and whether there are more."""
         limit = self.display.max_rows
         rows = list(result.first(limit + 1 if limit else 0))
         return (rows[:limit], True) if limit and len(rows) > limit else (rows, False)
@@ -106,6 +106,6 @@ class Printer:
 
 
 def _started(rows: Iterable[Row]) -> Iterable[Row]:
-    """The same rows, the first of them fetched: so that no header is written for a query that fails."""
+    """Returns the same rows, the first of them fetched: so that no header is written for a query that fails."""
     iterator = iter(rows)
     return itertools.chain(list(itertools.islice(iterator, 1)), iterator)

@@ -52,7 +52,7 @@ class Progress:
 
 
 def line(seconds: float, stages: Stages) -> str:
-    """The line: seconds, a bar, tasks."""
+    """Returns the line: seconds, a bar, tasks."""
     running, done, total = stages
     if not total:
         return f"{seconds:4.0f} s  planning …"

@@ -33,7 +33,7 @@ CLOSE_SECONDS_MAX = 3.0
 
 
 def _retries() -> DefaultPolicy:
-    """A user waits: a server that has gone is reported after seconds, not after the ten minutes of PySpark's own policy."""
+    """Returns a policy that reports a server that has gone after seconds, since a user waits: PySpark's own takes ten minutes."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     return DefaultPolicy(max_retries=RETRIES_MAX, max_backoff=RETRY_PAUSE_MS_MAX)
@@ -105,7 +105,7 @@ class RemoteSession:
             self._spark.stop()
 
     def stages(self) -> Stages:
-        """The server's last message."""
+        """Returns the server's last message."""
         with self._lock:
             return self._stages
 
@@ -114,7 +114,7 @@ class RemoteSession:
         return self._is_in_transaction
 
     def database(self) -> str:
-        """The current database."""
+        """Returns the current database."""
         return self._spark.catalog.currentDatabase()
 
     def columns(self, name: str) -> Sequence[str]:

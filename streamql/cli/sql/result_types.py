@@ -43,7 +43,7 @@ _OPEN, _CLOSE = "(", ")"
 
 
 def shape_of(text: str) -> Shape:
-    """The shape of one statement, with or without a closing semicolon. Never raises: an unknown statement is a COMMAND."""
+    """Returns the shape of one statement, with or without a closing semicolon. Never raises: an unknown statement is a COMMAND."""
     tokens = [token for token in scan(text) if token.key != ";"]
     return _shape(tokens, 0)
 
@@ -65,7 +65,7 @@ def result_type_of_columns(names: list[str]) -> ResultType:
 
 
 def is_plain_text(text: str) -> bool:
-    """Whether the result is a text to read rather than a table: EXPLAIN's plan, SHOW CREATE's statement."""
+    """Returns whether the result is a text to read rather than a table: EXPLAIN's plan, SHOW CREATE's statement."""
     keys = [token.key for _, token in zip(range(2), scan(text), strict=False)]
     return keys[:1] == ["EXPLAIN"] or keys == ["SHOW", "CREATE"]
 
@@ -106,7 +106,7 @@ def _is_script(tokens: list[Token], index: int) -> bool:
 
 
 def _after_ctes(tokens: list[Token], index: int) -> int:
-    """Where the statement behind `WITH [RECURSIVE] name [(columns)] [MAX RECURSION LEVEL n] [AS] (…) [, …]` starts.
+    """Returns where the statement behind `WITH [RECURSIVE] name [(columns)] [MAX RECURSION LEVEL n] [AS] (…) [, …]` starts.
 
     A CTE may be called `insert` or `recursive`: only its place says that a word is a name.
     """
@@ -128,7 +128,7 @@ def _after_ctes(tokens: list[Token], index: int) -> int:
 
 
 def _after_group(tokens: list[Token], index: int) -> int:
-    """The index after the parenthesis that closes the one at `index`."""
+    """Returns the index after the parenthesis that closes the one at `index`."""
     depth = 0
     while index < len(tokens):
         depth += (_key(tokens, index) == _OPEN) - (_key(tokens, index) == _CLOSE)
@@ -139,7 +139,7 @@ def _after_group(tokens: list[Token], index: int) -> int:
 
 
 def _inserts(tokens: list[Token], index: int) -> bool:
-    """Whether INSERT INTO | OVERWRITE follows a FROM clause outside parentheses: `FROM t INSERT INTO a … INSERT INTO b …`."""
+    """Returns whether INSERT INTO | OVERWRITE follows a FROM clause outside parentheses: `FROM t INSERT INTO a … INSERT INTO b …`."""
     while index < len(tokens):
         key = _key(tokens, index)
         if key == _OPEN:

@@ -49,19 +49,19 @@ class Result:
         return self.frame.limit(count).collect()
 
     def rows(self) -> Iterable[Row]:
-        """All rows; of a query's, the driver holds two partitions at a time."""
+        """Returns all rows; of a query's, the driver holds two partitions at a time."""
         return self.frame.collect() if self.is_local else self.frame.toLocalIterator(prefetchPartitions=True)
 
 
 def result_of(frame: DataFrame, *, is_local: bool) -> Result:
-    """The result of a statement that ran."""
+    """Returns the result of a statement that ran."""
     schema = frame.schema
     numeric = [isinstance(field.dataType, NumericType) for field in schema]
     return Result([field.name for field in schema], numeric, _portable(frame, schema), is_local)
 
 
 def _portable(frame: DataFrame, schema: StructType) -> DataFrame:
-    """The frame with every value that Python cannot hold cast to text.
+    """Returns the frame with every value that Python cannot hold cast to text.
 
     A FLOAT becomes the DOUBLE with the same shortest digits, by way of text: else 1.1 would show as 1.100000023841858.
     """
@@ -85,7 +85,7 @@ def _needs_cast(data_type: DataType) -> bool:
 
 
 def portable_type(data_type: DataType, floats: DataType) -> DataType:
-    """The type in which a value travels; `floats` is what FLOAT becomes: FloatType stands for the way by text."""
+    """Returns the type in which a value travels; `floats` is what FLOAT becomes: FloatType stands for the way by text."""
     if isinstance(data_type, FloatType):
         return StringType() if isinstance(floats, FloatType) else floats
     if isinstance(data_type, ArrayType):

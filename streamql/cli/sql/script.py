@@ -25,7 +25,7 @@ class Statement:
     origin: str = ""
 
     def place(self, line: int | None = None) -> str:
-        """Where it is, in words; `line` counts from the statement's first."""
+        """Returns where it is, in words; `line` counts from the statement's first."""
         shown = self.line + (line or 1) - 1
         if not self.number:
             return f"line {shown}"
@@ -33,7 +33,7 @@ class Statement:
 
 
 def statements(texts: Iterable[Text]) -> list[Statement]:
-    """All statements of the texts, in order."""
+    """Returns all statements of the texts, in order."""
     found: list[Statement] = []
     without_origin = 0
     for text in texts:
@@ -45,13 +45,13 @@ def statements(texts: Iterable[Text]) -> list[Statement]:
 
 
 def typed(text: str) -> list[Statement]:
-    """The statements of one input at a prompt; a single one has no number."""
+    """Returns the statements of one input at a prompt; a single one has no number."""
     found = statements([Text(text)])
     return found if len(found) > 1 else [replace(statement, number=0) for statement in found]
 
 
 def open_end(statement: Statement) -> Problem | None:
-    """What is wrong with a statement that never ends: a string, comment or BEGIN without its end."""
+    """Returns what is wrong with a statement that never ends: a string, comment or BEGIN without its end."""
     text = statement.text
     token = unterminated(tokenize(text))
     if token is not None:

@@ -12,7 +12,7 @@ PORT_DEFAULT = 15002
 
 
 def server_of(url: str) -> str:
-    """The host and port of a URL, for display."""
+    """Returns the host and port of a URL, for display."""
     parts = urlsplit(url)
     return f"{parts.hostname or '?'}:{_port(url)}"
 

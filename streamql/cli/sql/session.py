@@ -33,22 +33,22 @@ class Session(Protocol):
         """Runs one statement; a query's rows are computed when the frame is asked for them."""
 
     def done(self) -> Done:
-        """What the last statement of `sql` did; nothing if it failed."""
+        """Returns what the last statement of `sql` did; nothing if it failed."""
 
     def cancel(self) -> None:
         """Cancels what runs now. Never raises."""
 
     def stages(self) -> Stages:
-        """What runs now, for a line of progress. Never raises."""
+        """Returns what runs now, for a line of progress. Never raises."""
 
     def in_transaction(self) -> bool:
-        """Whether a BEGIN TRANSACTION waits for its COMMIT or ROLLBACK."""
+        """Returns whether a BEGIN TRANSACTION waits for its COMMIT or ROLLBACK."""
 
     def database(self) -> str:
-        """The current database."""
+        """Returns the current database."""
 
     def columns(self, name: str) -> Sequence[str]:
-        """The columns of a table, view or stream; the name is quoted where it has to be."""
+        """Returns the columns of a table, view or stream; the name is quoted where it has to be."""
 
     def close(self) -> None:
         """No more statements. Never raises."""

@@ -43,7 +43,7 @@ class Failure:
 class Runner:
     """Statements in a session, which one thread uses for statements, and another one for progress and cancelling.
 
-    `keeps_ctrl_c`: while it says so, Ctrl-C is someone else's: a pager's.
+    `keeps_ctrl_c`: while it says so, Ctrl-C is a pager's.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Runner:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a statement that was cancelled has not ended yet: the next one waits for it."""
+        """Returns whether a statement that was cancelled has not ended yet: the next one waits for it."""
         return self._task is not None and not self._task.is_done
 
     def run_script(
@@ -82,8 +82,8 @@ class Runner:
         continue_on_error: bool = False,
         stops: Callable[[], bool] = lambda: False,
     ) -> int:
-        """All statements there will be; the exit code. `stops`: asked before each, whether to leave it and the rest alone; inside a
-        transaction, which would be left half way, it is not asked. Raises KeyboardInterrupt after Ctrl-C, OutputClosedError."""
+        """Runs all statements there will be; returns the exit code. `stops`: asked before each, whether to leave it and the rest alone;
+        inside a transaction, which would be left half way, it is not asked. Raises KeyboardInterrupt after Ctrl-C, OutputClosedError."""
         failed = self.run(statements, continue_on_error=continue_on_error, stops=stops)
         if len(statements) > 1 and continue_on_error and failed:
             self._screen.error(f"{len(failed)} of {len(statements)} statements failed: {_places(failed)}")
@@ -98,7 +98,8 @@ class Runner:
         continue_on_error: bool = False,
         stops: Callable[[], bool] = lambda: False,
     ) -> list[Statement]:
-        """Some statements; those that failed, which were reported to the user. Raises KeyboardInterrupt after Ctrl-C, OutputClosedError."""
+        """Runs some statements; returns those that failed, which were reported to the user. Raises KeyboardInterrupt after Ctrl-C,
+        OutputClosedError."""
         failed: list[Statement] = []
         for position, statement in enumerate(statements):
             if stops() and not self._session.in_transaction():
@@ -120,7 +121,7 @@ class Runner:
         return failed
 
     def end_transaction(self, said: str) -> bool:
-        """Whether a transaction was open: it is rolled back and the user is warned, `said` first."""
+        """Returns whether a transaction was open: it is rolled back and the user is warned, `said` first."""
         if not self._session.in_transaction():
             return False
         try:

@@ -23,7 +23,7 @@ _OPERATIONS = {"CTAS": "CREATE", "RTAS": "CREATE", "REPLACE": "REPLACE"}
 
 
 def summarize(verb: str, result_type: ResultType, frame: DataFrame, done: Done, database: str) -> str:
-    """What a statement did that is not a query; empty if nothing is known of it. Names in `database` are shown without it."""
+    """Returns what a statement did that is not a query; empty if nothing is known of it. Names in `database` are shown without it."""
     facts = _facts(result_type, frame)
     if any(effect.writes or effect.is_skipped for effect in done.effects):
         return "\n".join(_consumed(effect, verb, _parts(facts), database) for effect in done.effects)
@@ -35,7 +35,7 @@ def summarize(verb: str, result_type: ResultType, frame: DataFrame, done: Done, 
 
 
 def moved(effects: Sequence[Effect], database: str) -> str:
-    """The streams that moved, as "orders_stream 4 → 7"; empty if none was read. Hidden streams of dynamic tables are left out."""
+    """Returns the streams that moved, as "orders_stream 4 → 7"; empty if none was read. Hidden streams of dynamic tables are left out."""
     return ", ".join(
         _move(move, effect.is_open, database)
         for effect in effects
@@ -45,7 +45,7 @@ def moved(effects: Sequence[Effect], database: str) -> str:
 
 
 def _refreshed(stream: str) -> str | None:
-    """The dynamic table that a hidden stream refreshes. None: the stream is none of those."""
+    """Returns the dynamic table that a hidden stream refreshes. None: the stream is not a hidden one."""
     schema, _, name = stream.rpartition(".")
     table = name.strip("`").removesuffix(HIDDEN_SUFFIX)
     return None if table == name.strip("`") else f"{schema}.{table}"
@@ -78,12 +78,12 @@ def _move(move: Move, is_open: bool, database: str) -> str:
 
 
 def _short(name: str, database: str) -> str:
-    """A name without the session catalog, and without the current database."""
+    """Returns a name without the session catalog, and without the current database."""
     return name.removeprefix("spark_catalog.").removeprefix(f"{database}.")
 
 
 def _facts(result_type: ResultType, frame: DataFrame) -> dict[str, object]:
-    """The counts that Spark answers, by name; none if the statement's result is rows for a reader."""
+    """Returns the counts that Spark answers, by name; none if the statement's result is rows for a reader."""
     names = frame.columns
     if not names or result_type not in (ResultType.DML, ResultType.COMMAND):
         return {}

@@ -1,4 +1,4 @@
-"""A thread that runs statements while the main one waits: so that Ctrl-C is heard at once, and progress can be shown.
+"""A thread that runs statements while the main one waits: so that Ctrl-C works at once, and progress can be shown.
 
 PySpark gives each Python thread a connection of its own to the JVM. A signal handler that called the JVM over the
 connection of the statement it interrupts would wait for that statement's end.
@@ -33,16 +33,16 @@ class Task(Generic[T]):
             self._done.set()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it is done after at most so many seconds."""
+        """Returns whether it is done after at most so many seconds."""
         return self._done.wait(seconds)
 
     @property
     def is_done(self) -> bool:
-        """Whether it has ended, well or not."""
+        """Returns whether it has ended, well or not."""
         return self._done.is_set()
 
     def result(self) -> T:
-        """What it gave; raises what it raised."""
+        """Returns what it gave; raises what it raised."""
         self._done.wait()
         if self._error is not None:
             raise self._error

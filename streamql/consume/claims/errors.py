@@ -15,7 +15,7 @@ from streamql.times import now_ms
 
 
 def busy(state: StreamState) -> StreamqlError:
-    """The error for a stream that another statement consumes."""
+    """Returns the error for a stream that another statement consumes."""
     assert state.claim is not None
     owner = state.claim.owner
     age = max(0, now_ms() - state.claim.started_at_ms) // 1000
@@ -35,12 +35,12 @@ def busy(state: StreamState) -> StreamqlError:
 
 
 def contended() -> StreamqlError:
-    """The error for a statement whose streams others changed each time that it tried to claim them."""
+    """Returns the error for a statement whose streams others changed each time that it tried to claim them."""
     return StreamqlError("STREAM_BUSY", "others keep taking the stream", hint="run the statement again")
 
 
 def edited(state: StreamState, what: str) -> StreamqlError:
-    """The error for a claim that was changed by another program than streamql."""
+    """Returns the error for a claim that was changed by another program than streamql."""
     return StreamqlError(
         "CATALOG_UNREADABLE",
         f"the entry of stream {state.name} was edited: {what}",
@@ -50,14 +50,14 @@ def edited(state: StreamState, what: str) -> StreamqlError:
 
 
 def gone(name: str) -> StreamqlError:
-    """The error for a stream that was there when the statement was analysed."""
+    """Returns the error for a stream that was there when the statement was analysed."""
     return StreamqlError(
         "STREAM_NOT_FOUND", f"stream {name} was dropped or replaced meanwhile", hint="run the statement again"
     )
 
 
 def moved(state: StreamState) -> StreamqlError:
-    """The error for a stream whose offset moved since a transaction read it."""
+    """Returns the error for a stream whose offset moved since a transaction read it."""
     return StreamqlError(
         "STREAM_MOVED",
         f"another consumer moved stream {state.name} since this transaction read it",
@@ -67,7 +67,7 @@ def moved(state: StreamState) -> StreamqlError:
 
 
 def committed(claim: Claim) -> StreamqlError:
-    """The error for a ROLLBACK after a COMMIT that came through, though it reported an error."""
+    """Returns the error for a ROLLBACK after a COMMIT that came through, though it reported an error."""
     return StreamqlError(
         "TRANSACTION_COMMITTED",
         "ROLLBACK: the transaction was committed, its changes are in and its streams moved",
@@ -77,7 +77,7 @@ def committed(claim: Claim) -> StreamqlError:
 
 
 def no_query() -> StreamqlError:
-    """The error for a query that consumes in a transaction."""
+    """Returns the error for a query that consumes in a transaction."""
     return StreamqlError(
         "UNSUPPORTED_CLAUSE",
         "WITH CONSUME cannot stand in a transaction: what was shown cannot be shown again",
@@ -86,15 +86,15 @@ def no_query() -> StreamqlError:
 
 
 def is_refusal(e: BaseException) -> bool:
-    """Whether a statement was refused for what it says (SQLSTATE of classes 0A, 22, 42), or since what it would write is there already; a
-    stream that went away was there when it was analysed."""
+    """Returns whether a statement was refused for what it says (SQLSTATE of classes 0A, 22, 42), or since what it would write is there
+    already; a stream that went away was there when it was analysed."""
     if not isinstance(e, StreamqlError) or e.code == "STREAM_NOT_FOUND":
         return False
     return e.sqlstate[:2] in ("0A", "22", "42") or e.code == "STATEMENT_COMMITTED"
 
 
 def not_whole(failed: int, last: str) -> StreamqlError:
-    """The error for a COMMIT after statements that failed and were not run again; `last`: the one that failed last."""
+    """Returns the error for a COMMIT after statements that failed and were not run again; `last`: the one that failed last."""
     which = "" if failed == 1 else ", the last one"
     return StreamqlError(
         "INVALID_TRANSACTION_STATE",
@@ -104,14 +104,14 @@ def not_whole(failed: int, last: str) -> StreamqlError:
 
 
 def ended() -> StreamqlError:
-    """The error for a statement of a transaction that has ended."""
+    """Returns the error for a statement of a transaction that has ended."""
     return StreamqlError(
         "INVALID_TRANSACTION_STATE", "the transaction was ended meanwhile", hint="run it again from BEGIN"
     )
 
 
 def nothing_failed() -> StreamqlError:
-    """The error for a ROLLBACK STATEMENT in a transaction without a statement that failed."""
+    """Returns the error for a ROLLBACK STATEMENT in a transaction without a statement that failed."""
     return StreamqlError(
         "INVALID_TRANSACTION_STATE",
         "ROLLBACK STATEMENT: COMMIT waits for no statement of the transaction",
@@ -120,7 +120,7 @@ def nothing_failed() -> StreamqlError:
 
 
 def not_withdrawn(done: ClaimedStatement) -> StreamqlError:
-    """The error for a ROLLBACK STATEMENT after a statement that reported an error and is in."""
+    """Returns the error for a ROLLBACK STATEMENT after a statement that reported an error and is in."""
     return StreamqlError(
         "STATEMENT_COMMITTED",
         f"ROLLBACK STATEMENT: the statement into {done.target} reported an error, and committed (version {done.target_version})",
@@ -130,7 +130,7 @@ def not_withdrawn(done: ClaimedStatement) -> StreamqlError:
 
 
 def arrived(done: ClaimedStatement, what: str) -> StreamqlError:
-    """The error for a statement of a transaction into a target that an earlier one wrote, of which its caller may not know."""
+    """Returns the error for a statement of a transaction into a target that an earlier one wrote, of which its caller may not know."""
     return StreamqlError(
         "STATEMENT_COMMITTED",
         f"an earlier statement of the transaction into {done.target} {what} (version {done.target_version})",
@@ -141,8 +141,8 @@ def arrived(done: ClaimedStatement, what: str) -> StreamqlError:
 
 
 def not_run_again(failed: ClaimedStatement) -> StreamqlError:
-    """The error for a COMMIT without a statement that failed in an earlier run of the transaction: the others would move the stream without
-    it."""
+    """Returns the error for a COMMIT without a statement that failed in an earlier run of the transaction: the others would move the stream
+    without it."""
     return StreamqlError(
         "INVALID_TRANSACTION_STATE",
         f"COMMIT: the statement into {failed.target} failed in an earlier run of the transaction, and was not run in this one",
@@ -151,10 +151,10 @@ def not_run_again(failed: ClaimedStatement) -> StreamqlError:
 
 
 def partially_committed(claim: Claim, what: str) -> StreamqlError:
-    """The error for a transaction of which some statements are in and others not."""
+    """Returns the error for a transaction of which some statements are in and others not."""
     return StreamqlError(
         "CONSUMPTION_PARTIALLY_COMMITTED",
-        f"a transaction of {claim.owner.who} did not come to its end, and {len(claim.done)} of its "
+        f"a transaction of {claim.owner.who} did not end, and {len(claim.done)} of its "
         f"statements committed, into {claim.where_done}: {what}",
         hint="run the same transaction again: what is done is skipped. Or RESTORE the targets, then ALTER STREAM … RELEASE",
         consumption_id=claim.consumption_id,
@@ -164,8 +164,8 @@ def partially_committed(claim: Claim, what: str) -> StreamqlError:
 
 @contextmanager
 def with_recovery_hint(claim: Claim | None) -> Iterator[None]:
-    """Where a transaction waits for a stream with others claimed and written already (`claim`: none, if the waiting statement reads those
-    too): each of two transactions may hold the streams of the other one. The hint says how to recover: commit what is done of one."""
+    """Returns where a transaction waits for a stream with others claimed and written already (`claim`: none, if the waiting statement reads
+    those too): each of two transactions may hold the streams of the other one. The hint says how to recover: commit what is done of one."""
     try:
         yield
     except StreamqlError as e:
@@ -181,21 +181,22 @@ def with_recovery_hint(claim: Claim | None) -> Iterator[None]:
 
 
 def fenced(claim: Claim, failure: BaseException | None) -> StreamqlError:
-    """The error for a statement whose claim another process took and ended while it ran. `failure`: what the statement raised, which is
-    often Delta's message for a number that is in the log already."""
+    """Returns the error for a statement whose claim another process took and ended while it ran. `failure`: what the statement raised,
+    which is often Delta's message for a number that is in the log already."""
     said = "" if failure is None else f" (the statement said: {sentence(failure)})"
     return lost(claim, f"another process took this one for dead while the statement ran, and fenced it{said}")
 
 
 def lost_without_commit(claim: Claim, outcome: str | None) -> StreamqlError:
-    """The error for a COMMIT or ROLLBACK whose claim others took; `outcome`: what the ledger says of it, None: another process has it."""
+    """Returns the error for a COMMIT or ROLLBACK whose claim others took; `outcome`: what the ledger says of it, None: another process has
+    it."""
     if outcome is None:
         return lost(claim, f"its data IS in {claim.where_done}; run the transaction again: what is done is skipped")
     return lost_with_data(claim, "it was given up meanwhile (RELEASE, SET OFFSET, DROP)")
 
 
 def lost_with_data(claim: Claim, why: str) -> StreamqlError:
-    """The error for a consumption whose claim others took and ended, though data of it is in: the user must check."""
+    """Returns the error for a consumption whose claim others took and ended, though data of it is in: the user must check."""
     return StreamqlError(
         "CLAIM_LOST",
         f"consumption {claim.consumption_id} lost its claim: {why}; its data IS in {claim.where_done}",
@@ -206,7 +207,7 @@ def lost_with_data(claim: Claim, why: str) -> StreamqlError:
 
 
 def lost(claim: Claim, why: str) -> StreamqlError:
-    """The error for a consumption whose claim others took."""
+    """Returns the error for a consumption whose claim others took."""
     return StreamqlError(
         "CLAIM_LOST",
         f"consumption {claim.consumption_id} lost its claim: {why}",
@@ -218,8 +219,8 @@ def lost(claim: Claim, why: str) -> StreamqlError:
 def in_doubt(
     claim: Claim, statement: ClaimedStatement, why: str, names: Mapping[str, str], *, is_unreachable: bool = False
 ) -> StreamqlError:
-    """The error for a consumption that no log can resolve. `claim`: with those of its statements resolved that a log can resolve. `names`:
-    of its streams, by id. `is_unreachable`: the target could not be read or written just now, and may be later."""
+    """Returns the error for a consumption that no log can resolve. `claim`: with those of its statements resolved that a log can resolve.
+    `names`: of its streams, by id. `is_unreachable`: the target could not be read or written just now, and may be later."""
     moving = {uuid: i for uuid, i in claim.intervals.items() if i.after != i.through}
     is_whole = not claim.is_block and len(claim.statements) == 1 and bool(moving)
     kept = {min(moving): moving[min(moving)]} if is_whole else claim.intervals  # it moves the others along

@@ -25,7 +25,7 @@ _watched_lock = threading.Lock()
 
 
 def is_abandoned(spark: SparkSession, claim: Claim) -> str | None:
-    """Why others may resolve the claim: its process is dead, or its heartbeat stood still for the lease; None: they may not yet."""
+    """Returns why others may resolve the claim: its process is dead, or its heartbeat stood still for the lease; None: they may not yet."""
     here = is_running_here(claim.owner, claim.consumption_id)
     if here is not None:
         return None if here else "its statement ended without being resolved"

@@ -11,7 +11,7 @@ ClaimOutcome = Literal["CONSUMED", "FAILED", "PARTIALLY_COMMITTED"]
 
 
 def outcome_of(claim: Claim) -> ClaimOutcome:
-    """The outcome of a claim whose statements are resolved and whose owner ends it without COMMIT. A block without COMMIT is never
+    """Returns the outcome of a claim whose statements are resolved and whose owner ends it without COMMIT. A block without COMMIT is never
     CONSUMED, because more statements might have followed."""
     if not claim.done:
         return "FAILED"
@@ -20,12 +20,12 @@ def outcome_of(claim: Claim) -> ClaimOutcome:
 
 
 def moves(claim: Claim, uuid: str) -> bool:
-    """Whether the end of a consumed claim advances a stream: a statement that read the stream is done."""
+    """Returns whether the end of a consumed claim advances a stream: a statement that read the stream is done."""
     return not claim.statements or any(claim.reads(s, uuid) and s.outcome != "fenced" for s in claim.statements)
 
 
 def left_out(claim: Claim) -> ClaimedStatement | None:
-    """A statement that failed in an earlier run of a block and that COMMIT of this run would lose; None: there is none.
+    """Returns a statement that failed in an earlier run of a block and that COMMIT of this run would lose; None: there is none.
 
     Its stream moves, because other statements that read it are done. It was not run again, no later run wrote into its target by
     another statement (the script was corrected), and it was not withdrawn.

@@ -52,20 +52,20 @@ def stop_running(work: Work) -> None:
 
 
 def is_running_here(owner: Owner, consumption_id: str) -> bool | None:
-    """Whether this process is at work on it; None: it is another process's."""
+    """Returns whether this process is at work on it; None: it is another process's."""
     if owner.token != _token[1]:
         return None
     return any(work.consumption_id == consumption_id for work in tuple(_working))
 
 
 def is_this_process(owner: Owner) -> bool:
-    """Whether an owner is this process."""
+    """Returns whether an owner is this process."""
     return owner.token == _token[1]
 
 
 def is_dead(owner: Owner) -> bool:
-    """Whether the process is provably gone: it ran on this host, and no process has its id and start time. A guess that is wrong costs the
-    owner its statement, never a row."""
+    """Returns whether the process is provably gone: it ran on this host, and no process has its id and start time. A guess that is wrong
+    costs the owner its statement, never a row."""
     if not is_of_this_host(owner) or not owner.started:
         return False
     started = _started(owner.pid)
@@ -73,7 +73,7 @@ def is_dead(owner: Owner) -> bool:
 
 
 def is_suspended(owner: Owner) -> bool:
-    """Whether the process was stopped (SIGSTOP, Ctrl-Z) and not continued, where that can be seen."""
+    """Returns whether the process was stopped (SIGSTOP, Ctrl-Z) and not continued, where that can be seen."""
     try:
         state = Path(f"/proc/{owner.pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -82,13 +82,13 @@ def is_suspended(owner: Owner) -> bool:
 
 
 def is_of_this_host(owner: Owner) -> bool:
-    """Whether this process can see if the owner's lives."""
+    """Returns whether this process can see if the owner's lives."""
     return owner.host == _host()
 
 
 def _host() -> str:
-    """Where process ids mean what they mean here: on this host, until it is started again, in this container (containers may share the
-    name and the kernel's start of their host)."""
+    """Returns where process ids mean what they mean here: on this host, until it is started again, in this container (containers may share
+    the name and the kernel's start of their host)."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         ids = Path("/proc/self/ns/pid").readlink()
@@ -101,7 +101,7 @@ _UNSEEN = "unseen"
 
 
 def _started(pid: int) -> str | None:
-    """When a process was started, as the kernel says it; None: there is no such process, or it is a zombie. _UNSEEN: there is one,
+    """Returns when a process was started, as the kernel says it; None: there is no such process, or it is a zombie. _UNSEEN: there is one,
     and no more is to be seen of it (no /proc here, or one that hides what others run)."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -17,7 +17,7 @@ log = logging.getLogger("streamql")
 
 
 def force_release(spark: SparkSession, state: StreamState) -> Change:
-    """The commit that frees a stream which a user moves, drops or replaces. Waits until no process is at work on it.
+    """Returns the commit that frees a stream which a user moves, drops or replaces. Waits until no process is at work on it.
 
     A consumption that is partially committed, in doubt, or unreadable is given up in the same commit as what the user asks for. Between
     two commits, another statement could take the rows that are in already a second time. Raises STREAM_BUSY, STREAM_NOT_FOUND.
@@ -42,11 +42,11 @@ def force_release(spark: SparkSession, state: StreamState) -> Change:
 
 
 def with_others_advanced(last: Change, moved: StreamState) -> Change:
-    """The change that also advances the other streams of a consumption that is given up, if a user moves one stream to the end of the
-    interval that the consumption took of it.
+    """Returns the change that also advances the other streams of a consumption that is given up.
 
-    Then its rows arrived. A single statement is in whole or not at all, so what it took of its other streams arrived as well. Of a block
-    with several statements this does not follow, and the other streams stay.
+    For a user who moves one stream to the end of the interval that the consumption took of it: then its rows arrived. A single statement is
+    in whole or not at all, so what it took of its other streams arrived as well. Of a block with several statements this does not follow,
+    and the other streams stay.
     """
     claim, uuid = last.claim, moved.stream.uuid
     if claim is None or claim.is_block or len(claim.statements) != 1:

@@ -26,7 +26,7 @@ class InDoubt(Exception):
 def resolve_statement(
     spark: SparkSession, claim: Claim, statement: ClaimedStatement, *, has_run: bool = False
 ) -> ClaimedStatement:
-    """The statement with its outcome. Done: its commit is in the target. Fenced: it is not, and cannot be.
+    """Returns the statement with its outcome. Done: its commit is in the target. Fenced: it is not, and cannot be.
 
     Reads the target's log at the path, and fences a statement that has not committed. Owner and recovering processes may call it at any
     time, any number of times. `has_run`: this process ran the statement, so its commit is most often the last one that this process
@@ -66,7 +66,7 @@ def resolve_statement(
 def _by_log(
     spark: SparkSession, claim: Claim, statement: ClaimedStatement, table: DeltaTable, latest: Snapshot
 ) -> ClaimedStatement | None:
-    """The statement with the outcome that the log up to a version shows. None: it shows none."""
+    """Returns the statement with the outcome that the log up to a version shows. None: it shows none."""
     found = find_txn(spark, table, latest, statement.app_id, claim.commit_number, statement.seen)
     if found is None or found.number < claim.commit_number:
         return None
@@ -87,7 +87,7 @@ def _by_log(
 def resolve_own(
     spark: SparkSession, claim: Claim, statement: ClaimedStatement, failure: BaseException | None
 ) -> ClaimedStatement:
-    """The statement with its outcome, for the process that ran it. Without a log, that process knows whether it succeeded. Raises
+    """Returns the statement with its outcome, for the process that ran it. Without a log, that process knows whether it succeeded. Raises
     CONSUMPTION_IN_DOUBT."""
     if not statement.path and failure is None:
         return replace(statement, outcome="done")
@@ -98,7 +98,7 @@ def resolve_own(
 
 
 def resolve_claim(spark: SparkSession, claim: Claim) -> Claim:
-    """The claim with all its statements resolved. Raises CONSUMPTION_IN_DOUBT, and what reading or fencing a target raises."""
+    """Returns the claim with all its statements resolved. Raises CONSUMPTION_IN_DOUBT, and what reading or fencing a target raises."""
     resolved, problem = resolve_reachable(spark, claim)
     if problem is not None:
         raise problem
@@ -108,8 +108,8 @@ def resolve_claim(spark: SparkSession, claim: Claim) -> Claim:
 def resolve_reachable(
     spark: SparkSession, claim: Claim, *, any_failure: bool = False
 ) -> tuple[Claim, StreamqlError | None]:
-    """The claim with those of its statements resolved that a log can resolve, and the CONSUMPTION_IN_DOUBT of the first other one; None:
-    all are resolved.
+    """Returns the claim with those of its statements resolved that a log can resolve, and the CONSUMPTION_IN_DOUBT of the first other one;
+    None: all are resolved.
 
     A statement in doubt does not keep the others from being fenced: after a user gives the claim up, none of them can commit.
     `any_failure`: a statement whose target can be neither read nor fenced, for whatever reason, is in doubt as well.
@@ -137,13 +137,14 @@ def resolve_reachable(
 
 
 def _names(spark: SparkSession, claim: Claim) -> dict[str, str]:
-    """The names of a claim's streams, by id."""
+    """Returns the names of a claim's streams, by id."""
     states = [catalog_of(spark).by_uuid(spark, uuid) for uuid in claim.intervals]
     return {s.stream.uuid: str(s.name) for s in states if s is not None}
 
 
 def _is_same_log(table: DeltaTable, statement: ClaimedStatement) -> bool:
-    """Whether the log is the one that the claim saw: CREATE OR REPLACE changes the table id and continues the log with its numbers."""
+    """Returns whether the log is the one that the claim saw: CREATE OR REPLACE changes the table id and continues the log with its
+    numbers."""
     try:
         return table.at(statement.seen).table_id == statement.table_id
     except StreamqlError:

@@ -63,7 +63,7 @@ def compare_and_set(spark: SparkSession, read: Callable[[bool], Change]) -> Chan
 
 
 def retry_changed(spark: SparkSession, attempt: Callable[[], T], busy: Callable[[], StreamqlError]) -> T:
-    """The result of an attempt that meets no `Changed`. Raises what `busy` returns if others change the streams for
+    """Returns the result of an attempt that meets no `Changed`. Raises what `busy` returns if others change the streams for
     `spark.streamql.busyTimeout`."""
     deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
     while True:
@@ -81,7 +81,7 @@ def retry_changed(spark: SparkSession, attempt: Callable[[], T], busy: Callable[
 def new_claim(
     spark: SparkSession, consumption_id: str, text: str, *, is_block: bool = False, details: str | None = None
 ) -> Claim:
-    """A claim of this process, without streams and statements."""
+    """Returns a claim of this process, without streams and statements."""
     return Claim(
         consumption_id=consumption_id,
         number=0,
@@ -98,8 +98,8 @@ def new_claim(
 
 
 def owned(spark: SparkSession, begun: Claim, states: Sequence[StreamState], lead: str) -> Claim:
-    """A new claim, or a partially committed one, as this process's. Its number is that of the lead stream's next event, so fences of
-    earlier owners do not bind it."""
+    """Returns a new claim, or a partially committed one, as this process's. Its number is that of the lead stream's next event, so fences
+    of earlier owners do not bind it."""
     return replace(
         begun,
         number=next(s for s in states if s.stream.uuid == lead).sequence + 1,
@@ -127,8 +127,8 @@ def _claimed(state: StreamState, claim: Claim, sources: Sources) -> StreamState:
 
 
 def with_storage(spark: SparkSession, claim: Claim, sources: Sources) -> Claim:
-    """The claim, which notes whether the log of the catalog, of a source or of a target is where several drivers can lose commits. Warns
-    of the first one."""
+    """Returns the claim, which notes whether the log of the catalog, of a source or of a target is where several drivers can lose commits.
+    Warns of the first one."""
     tables = [t for u, s in sources.items() if u in claim.intervals for t, _ in s.holds(claim.intervals[u])]
     paths = [catalog_of(spark).path, *(t.path for t in tables), *(s.path for s in claim.statements)]
     return claim if are_for_several_drivers(spark, paths) else replace(claim, is_for_one_driver=True)
@@ -173,8 +173,8 @@ def _heartbeat(held: Sequence[StreamState]) -> int:
 
 
 def ending(spark: SparkSession, claim: Claim, outcome: str, error: str | None, is_retry: bool = True) -> Change:
-    """The commit that advances (outcome CONSUMED) or releases (any other) all streams of a claim, and records its statements with their
-    outcomes. `is_retry`: the streams are read for it. Raises `ClaimGone` if no stream has the claim."""
+    """Returns the commit that advances (outcome CONSUMED) or releases (any other) all streams of a claim, and records its statements with
+    their outcomes. `is_retry`: the streams are read for it. Raises `ClaimGone` if no stream has the claim."""
     held = _to_change(spark, claim, is_retry, some=True)
     if held is None:
         raise ClaimGone
@@ -207,8 +207,8 @@ def _ended(state: StreamState, claim: Claim, outcome: str, ended_ms: int) -> Str
 
 
 def _to_change(spark: SparkSession, claim: Claim, is_retry: bool, *, some: bool = False) -> list[StreamState] | None:
-    """The streams of a claim for a change of them, as `held_states`. The first attempt takes them as this process last read them: if they
-    have changed, the commit is refused."""
+    """Returns the streams of a claim for a change of them, as `held_states`. The first attempt takes them as this process last read them:
+    if they have changed, the commit is refused."""
     known = None if is_retry else held_states(spark, claim, some=some, read=catalog_of(spark).last_read)
     return held_states(spark, claim, some=some) if known is None else known
 
@@ -220,7 +220,7 @@ def held_states(
     some: bool = False,
     read: Callable[[SparkSession, str], StreamState | None] | None = None,
 ) -> list[StreamState] | None:
-    """The streams of a claim, as they are now or as `read` returns them. None: not all of them have it, or with `some`, none has."""
+    """Returns the streams of a claim, as they are now or as `read` returns them. None: not all of them have it; with `some`, none has."""
     read = read or catalog_of(spark).by_uuid
     states = [read(spark, uuid) for uuid in claim.intervals]
     held = [s for s in states if s is not None and holds(s, claim)]
@@ -228,22 +228,22 @@ def held_states(
 
 
 def holds(state: StreamState, claim: Claim) -> bool:
-    """Whether a stream has the claim as it was read, heartbeats aside."""
+    """Returns whether a stream has the claim as it was read, heartbeats aside."""
     held = state.claim
     return held is not None and held.identity == claim.identity
 
 
 def is_held(spark: SparkSession, claim: Claim) -> bool:
-    """Whether all streams of the claim have it."""
+    """Returns whether all streams of the claim have it."""
     return held_states(spark, claim) is not None
 
 
 def is_consumed(spark: SparkSession, claim: Claim) -> bool:
-    """Whether the ledger says that the consumption moved its streams."""
+    """Returns whether the ledger says that the consumption moved its streams."""
     return catalog_of(spark).outcome_of(spark, claim.consumption_id) == "CONSUMED"
 
 
 def is_under_way_elsewhere(spark: SparkSession, claim: Claim) -> bool:
-    """Whether a stream has a claim of the same consumption: partially committed, or resumed by another process."""
+    """Returns whether a stream has a claim of the same consumption: partially committed, or resumed by another process."""
     states = [catalog_of(spark).by_uuid(spark, uuid) for uuid in claim.intervals]
     return any(s is not None and s.claim is not None and s.claim.consumption_id == claim.consumption_id for s in states)

@@ -19,14 +19,14 @@ from streamql.settings import BUSY_TIMEOUT, seconds
 
 
 def never(_: Claim) -> bool:
-    """Whether the caller resumes a claim: it resumes none."""
+    """Returns whether the caller resumes a claim: it resumes none."""
     return False
 
 
 def wait_until_free(
     spark: SparkSession, state: StreamState, *, give_up: bool = False, resumes: Callable[[Claim], bool] = never
 ) -> StreamState:
-    """The stream once no claim is on it. Waits, and recovers a claim whose owner is gone.
+    """Returns the stream once no claim is on it. Waits, and recovers a claim whose owner is gone.
 
     `resumes`: a partially committed claim for which it returns True is returned with its stream, and the caller takes it over. `give_up`:
     a claim that is partially committed or in doubt is returned with its stream, and the caller ends it. Raises STREAM_BUSY,

@@ -31,7 +31,7 @@ SHOW_CREATE_DYNAMIC_GRAMMAR = "SHOW CREATE {DYNAMIC TABLE | MATERIALIZED VIEW} n
 
 
 def parse_drop_dynamic(cursor: Cursor) -> DropDynamicTable:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR."""
     cursor.grammar = DROP_DYNAMIC_GRAMMAR
     cursor.expect("DROP")
     is_view = take_type(cursor)
@@ -41,21 +41,21 @@ def parse_drop_dynamic(cursor: Cursor) -> DropDynamicTable:
 
 
 def parse_refresh_dynamic(cursor: Cursor) -> RefreshDynamicTable:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR."""
     cursor.grammar = REFRESH_DYNAMIC_GRAMMAR
     cursor.expect("REFRESH")
     return RefreshDynamicTable(*_named(cursor))
 
 
 def parse_verify_dynamic(cursor: Cursor) -> VerifyDynamicTable:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR."""
     cursor.grammar = VERIFY_DYNAMIC_GRAMMAR
     cursor.expect("VERIFY")
     return VerifyDynamicTable(*_named(cursor))
 
 
 def parse_explain_refresh(cursor: Cursor) -> ExplainRefresh:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE for an option of Spark's EXPLAIN."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE for an option of Spark's EXPLAIN."""
     cursor.grammar = EXPLAIN_REFRESH_GRAMMAR
     cursor.expect("EXPLAIN")
     if not cursor.at("REFRESH"):
@@ -65,7 +65,7 @@ def parse_explain_refresh(cursor: Cursor) -> ExplainRefresh:
 
 
 def parse_show_dynamic(cursor: Cursor) -> ShowDynamicTables:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE."""
     cursor.grammar = SHOW_DYNAMIC_GRAMMAR
     cursor.expect("SHOW")
     is_view = take_list(cursor)
@@ -75,7 +75,7 @@ def parse_show_dynamic(cursor: Cursor) -> ShowDynamicTables:
 
 
 def parse_show_history(cursor: Cursor) -> ShowRefreshHistory:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR."""
     cursor.grammar = SHOW_HISTORY_GRAMMAR
     cursor.expect("SHOW")
     is_view = take_type(cursor)
@@ -105,14 +105,14 @@ def parse_show_history(cursor: Cursor) -> ShowRefreshHistory:
 
 
 def parse_describe_dynamic(cursor: Cursor) -> DescribeDynamicTable:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR."""
     cursor.grammar = DESCRIBE_DYNAMIC_GRAMMAR
     cursor.advance()
     return DescribeDynamicTable(*_named(cursor))
 
 
 def parse_show_create_dynamic(cursor: Cursor) -> ShowCreateDynamicTable:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR."""
     cursor.grammar = SHOW_CREATE_DYNAMIC_GRAMMAR
     cursor.expect("SHOW", "CREATE")
     return ShowCreateDynamicTable(*_named(cursor))

@@ -33,7 +33,7 @@ _Action = Suspend | Resume | SetSchedule | SetRefreshMode | SetComment | RenameT
 
 
 def parse_alter_dynamic(cursor: Cursor) -> AlterDynamicTable | RefreshDynamicTable:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY."""
     cursor.grammar = ALTER_DYNAMIC_GRAMMAR
     cursor.expect("ALTER")
     is_view = take_type(cursor)

@@ -38,7 +38,7 @@ _ALTERNATIVES = ("REFRESH", "INITIALIZE")
 
 
 def parse_create_dynamic(cursor: Cursor) -> CreateDynamicTable:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY."""
     cursor.grammar = CREATE_DYNAMIC_GRAMMAR
     cursor.expect("CREATE")
     refuse_head(cursor)
@@ -78,7 +78,7 @@ def read_refresh_mode(cursor: Cursor) -> str:
 
 
 def _word(cursor: Cursor, setting: str, choices: Iterable[str]) -> str:
-    """One of a few words, bare or quoted. `setting`: what it is a value of, as the statement spells it."""
+    """Returns one of a few words, bare or quoted. `setting`: what it is a value of, as the statement spells it."""
     words = list(choices)
     token = cursor.token
     word = string_value(token).strip().upper() if cursor.at_string() else token.key
@@ -92,7 +92,7 @@ def _word(cursor: Cursor, setting: str, choices: Iterable[str]) -> str:
 
 
 def _query(cursor: Cursor) -> tuple[str, Span]:
-    """The text after AS, up to the end of the statement, and where it lies."""
+    """Returns the text after AS, up to the end of the statement, and where it lies."""
     start = cursor.token
     found = shape(cursor.tokens[cursor.index :])
     if found.type is not StatementType.QUERY or found.is_explained:
@@ -171,7 +171,7 @@ class _Clauses:
         }
 
     def read(self) -> None:
-        """All clauses up to AS, which is read too."""
+        """Reads all clauses up to AS, and AS."""
         cursor = self.cursor
         while not cursor.take("AS"):
             refuse(cursor, CREATED)

@@ -49,7 +49,7 @@ _Parse = Callable[[Cursor], _Statement]
 
 
 def recognize_dynamic(cursor: Cursor) -> _Parse | None:
-    """The function that parses the statement; None: it is about something else. Starts at the first token, and moves the cursor."""
+    """Returns the function that parses the statement; None: it is about something else. Starts at the first token, and moves the cursor."""
     verb = cursor.advance().key
     if verb == "CREATE":
         return _recognize_create(cursor)

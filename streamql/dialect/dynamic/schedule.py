@@ -52,8 +52,8 @@ def read_target_lag(cursor: Cursor) -> Schedule:
 
 
 def read_refresh(cursor: Cursor, following: Collection[str]) -> tuple[Schedule | None, bool]:
-    """What follows REFRESH, which is read: the schedule, and whether VCLUSTER names a cluster. `following`: the keywords that may come
-    after the clause. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY."""
+    """Returns what follows REFRESH, which is read: the schedule, and whether VCLUSTER names a cluster. `following`: the keywords that may
+    come after the clause. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY."""
     _refuse(cursor)
     start: str | None = None
     interval_s: int | None = None
@@ -102,7 +102,7 @@ def _no_schedule(cursor: Cursor) -> StreamqlError:
 
 
 def _ends_time(cursor: Cursor, following: Collection[str]) -> bool:
-    """Whether the expression of START WITH ends before the next token. An INTERVAL behind an operator is a part of it."""
+    """Returns whether the expression of START WITH ends before the next token. An INTERVAL behind an operator is a part of it."""
     if cursor.at("INTERVAL"):
         return cursor.key(-1) not in _BEFORE_OPERAND
     return cursor.at_any(("VCLUSTER", "START", *following))
@@ -143,7 +143,7 @@ def _seconds(text: str) -> int | None:
 
 
 def _unit_hint(text: str) -> str:
-    """The hint for a misspelt unit, the last word of the text; empty: it resembles none."""
+    """Returns the hint for a misspelt unit, the last word of the text; empty: it resembles none."""
     words = text.split()
     guess = nearest(words[-1].removesuffix("s"), _UNITS) if words and words[-1].isalpha() else None
     return f"did you mean {guess}?" if guess else ""

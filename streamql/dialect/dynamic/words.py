@@ -10,7 +10,7 @@ LISTS: tuple[tuple[str, str], ...] = (("DYNAMIC", "TABLES"), ("MATERIALIZED", "V
 
 
 def at_type(cursor: Cursor) -> bool:
-    """Whether DYNAMIC TABLE or MATERIALIZED VIEW comes next."""
+    """Returns whether DYNAMIC TABLE or MATERIALIZED VIEW comes next."""
     return any(cursor.at(*keywords) for keywords in TYPES)
 
 
@@ -25,12 +25,12 @@ def take_list(cursor: Cursor) -> bool:
 
 
 def type_words(is_materialized_view: bool) -> str:
-    """The keywords of the type."""
+    """Returns the keywords of the type."""
     return " ".join(TYPES[is_materialized_view])
 
 
 def name_of(is_materialized_view: bool) -> str:
-    """What errors call the name of one."""
+    """Returns what errors call the name of one."""
     return f"the name of the {type_words(is_materialized_view).lower()}"
 
 

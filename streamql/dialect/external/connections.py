@@ -66,7 +66,8 @@ _SHOWN = frozenset((
 
 
 def parse_create_connection(cursor: Cursor) -> CreateConnection:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY. No error quotes a value."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY. No error quotes a
+    value."""
     cursor.grammar = CREATE_CONNECTION_GRAMMAR
     cursor.shown = _SHOWN
     cursor.expect("CREATE")
@@ -113,7 +114,7 @@ class _Clauses:
         return self._options
 
     def read(self) -> None:
-        """All up to the end of the statement. An error if the brokers are missing."""
+        """Reads all up to the end of the statement. Raises if the brokers are missing."""
         cursor = self.cursor
         while not cursor.at_end() and not cursor.at(";"):
             self._clause()
@@ -167,7 +168,7 @@ def _kafka_name(key: str) -> str:
 
 
 def parse_drop_connection(cursor: Cursor) -> DropConnection:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR."""
     cursor.grammar = DROP_CONNECTION_GRAMMAR
     cursor.expect("DROP")
     cursor.take("STORAGE")
@@ -178,7 +179,7 @@ def parse_drop_connection(cursor: Cursor) -> DropConnection:
 
 
 def parse_show_connections(cursor: Cursor) -> ShowConnections:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR."""
     cursor.grammar = SHOW_CONNECTIONS_GRAMMAR
     cursor.expect("SHOW")
     cursor.take("STORAGE")
@@ -191,7 +192,7 @@ def parse_show_connections(cursor: Cursor) -> ShowConnections:
 
 
 def parse_describe_connection(cursor: Cursor) -> DescribeConnection:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR."""
     cursor.grammar = DESCRIBE_CONNECTION_GRAMMAR
     cursor.advance()
     cursor.expect("STORAGE", "CONNECTION")

@@ -57,7 +57,7 @@ Fault = tuple[str, str]
 
 
 def column_fault(columns: Sequence[tuple[str, str]]) -> tuple[int, Fault] | None:
-    """The index of the first column that a Kafka table cannot have, and its fault; None: all are right.
+    """Returns the index of the first column that a Kafka table cannot have, and its fault; None: all are right.
 
     `columns` are (name, type) with types as `type_text` gives them: a part of KAFKA_COLUMNS in any order.
     """
@@ -78,7 +78,7 @@ def column_fault(columns: Sequence[tuple[str, str]]) -> tuple[int, Fault] | None
 
 
 def type_text(tokens: Sequence[Token]) -> str:
-    """A type as written, in upper case, with one space between words and behind commas and colons."""
+    """Returns a type as written, in upper case, with one space between words and behind commas and colons."""
     text = ""
     for token in tokens:
         word = name_part(token) or token.text
@@ -89,18 +89,18 @@ def type_text(tokens: Sequence[Token]) -> str:
 
 
 def option_name(key: str) -> str | None:
-    """The name under which a table keeps an option; None: a table has no such option."""
+    """Returns the name under which a table keeps an option; None: a table has no such option."""
     lower = key.lower()
     return key if lower.startswith(_PREFIXES) else _OPTIONS.get(lower)
 
 
 def is_pattern(key: str) -> bool:
-    """Whether a key names topics by a pattern."""
+    """Returns whether a key names topics by a pattern."""
     return key.lower().replace(".", "_") in _PATTERNS
 
 
 def unknown_option_hint(key: str) -> str:
-    """What to type instead of an option that a table does not have."""
+    """Returns what to type instead of an option that a table does not have."""
     guess = nearest(key.replace(".", "_"), (GROUP, TOPICS, STARTING, ENDING))
     if guess:
         return f"did you mean {guess}?"
@@ -110,7 +110,7 @@ def unknown_option_hint(key: str) -> str:
 
 
 def option_value(name: str, value: str) -> str | Fault:
-    """The value to keep for an option of a name, or its fault. Only values of the table's own options are checked."""
+    """Returns the value to keep for an option of a name, or its fault. Only values of the table's own options are checked."""
     if name == TOPICS:
         return _topic(value.strip())
     if name not in _WORDS:
@@ -128,7 +128,7 @@ def option_value(name: str, value: str) -> str | Fault:
 
 
 def _is_offsets(value: str) -> bool:
-    """Whether a value is an offset for each of some partitions, as JSON."""
+    """Returns whether a value is an offset for each of some partitions, as JSON."""
     positions = parse_positions(value)
     return positions is not None and all(
         _PARTITION.fullmatch(part) is not None and int(part) <= _PARTITION_MAX for part, _ in positions
@@ -147,7 +147,7 @@ def _topic(value: str) -> str | Fault:
 
 
 def missing_option(options: Mapping[str, str]) -> Fault | None:
-    """The fault of a table whose options lack one that it needs; None: all are there."""
+    """Returns the fault of a table whose options lack one that it needs; None: all are there."""
     if TOPICS in options:
         return None
     return "a Kafka table names its topic, this one names none", "write OPTIONS ('topics' = 'name', …)"

@@ -48,7 +48,7 @@ def read_list(cursor: Cursor) -> list[Option]:
 
 
 def read_string(cursor: Cursor, what: str, *, joined: bool = True) -> str:
-    """A string literal. `joined`: adjacent literals are one value, as in Spark.
+    """Returns a string literal. `joined`: adjacent literals are one value, as in Spark.
 
     A literal that reads as the key of the next option ends it: else a forgotten comma would make a secret a part of a
     value that is not a secret. `'$' '{'` is always joined: Parser.scala writes the value of a parameter so.
@@ -77,13 +77,13 @@ def check_secret(cursor: Cursor, key: str, option: Option, prefix: str = "") -> 
 
 
 def given_twice(cursor: Cursor, option: Option, name: str) -> StreamqlError:
-    """The error for an option that was there before. `name`: what all its spellings stand for."""
+    """Returns the error for an option that was there before. `name`: what all its spellings stand for."""
     hint = "leave one of them out" + ("" if option.key == name else f": {option.key} stands for {name}")
     return invalid(cursor, f"{option.key} is given twice", hint, option.start)
 
 
 def invalid(cursor: Cursor, message: str, hint: str, token: Token) -> StreamqlError:
-    """The error for an option that is known and wrong, or not known."""
+    """Returns the error for an option that is known and wrong, or not known."""
     return cursor.error(message, hint=hint, token=token, code="INVALID_PROPERTY")
 
 

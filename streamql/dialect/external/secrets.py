@@ -46,7 +46,7 @@ _MENTIONS_SECRET = re.compile(
 
 
 def literal_secret(key: str, value: str) -> bool:
-    """Whether an option holds a secret in plain text: its key names a secret, and the value is not one reference and nothing else.
+    """Returns whether an option holds a secret in plain text: its key names a secret, and the value is not one reference and nothing else.
 
     Of `sasl.jaas.config`, each option that names a secret counts. A JAAS text that cannot be read is a secret unless it
     holds references alone where secrets are.
@@ -57,7 +57,7 @@ def literal_secret(key: str, value: str) -> bool:
 
 
 def names_secret(key: str) -> bool:
-    """Whether a key of Kafka's, or an option of a JAAS entry, stands for a secret."""
+    """Returns whether a key of Kafka's, or an option of a JAAS entry, stands for a secret."""
     words = [word.lower() for word in _WORD.findall(key)]
     if words[-1:] == ["id"] and _SECRET_WORD.search("".join(words[-2:-1])):
         return True  # Vault's secret_id
@@ -71,7 +71,7 @@ def names_secret(key: str) -> bool:
 
 
 def concealed(text: str) -> str:
-    """The text of a statement with `*` for each letter of its string literals, if it may hold a secret of Kafka's.
+    """Returns the text of a statement with `*` for each letter of its string literals, if it may hold a secret of Kafka's.
 
     For excerpts of statements in errors and logs. Lines and columns stay as they are.
     """

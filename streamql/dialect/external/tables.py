@@ -53,7 +53,7 @@ _SHOWN = frozenset((
 
 
 def is_kafka_table(text: str) -> bool:
-    """Whether a text that begins with CREATE [OR REPLACE] EXTERNAL TABLE has USING KAFKA among its clauses."""
+    """Returns whether a text that begins with CREATE [OR REPLACE] EXTERNAL TABLE has USING KAFKA among its clauses."""
     cursor = Cursor(text)
     cursor.take("CREATE")
     cursor.take("OR", "REPLACE")
@@ -63,12 +63,12 @@ def is_kafka_table(text: str) -> bool:
 
 
 def uses_kafka(tokens: list[Token], name: int) -> bool:
-    """Whether USING KAFKA is among the clauses of a CREATE TABLE whose table's name begins at the index `name`."""
+    """Returns whether USING KAFKA is among the clauses of a CREATE TABLE whose table's name begins at the index `name`."""
     return any(tokens[i].key == "USING" and _is_provider(tokens, i + 1) for i in clauses(tokens, name))
 
 
 def clauses(tokens: list[Token], name: int) -> Iterator[int]:
-    """The indices from a created table's name on that are outside brackets and before a query."""
+    """Yields the indices from a created table's name on that are outside brackets and before a query."""
     for index in outermost(tokens, name):
         is_name = index == name or "." in (key_at(tokens, index - 1), key_at(tokens, index + 1))
         if tokens[index].key in _ENDS and not is_name:
@@ -88,7 +88,8 @@ def _unquoted(token: Token) -> str:
 
 
 def parse_create_external(cursor: Cursor) -> CreateExternalTable:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY. No error quotes a value."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_PROPERTY. No error quotes a
+    value."""
     cursor.grammar = CREATE_EXTERNAL_GRAMMAR
     cursor.shown = _SHOWN
     cursor.expect("CREATE")
@@ -158,7 +159,7 @@ class _Clauses:
         self.comment: str | None = None
 
     def read(self) -> None:
-        """All up to the end of the statement. An error if the topic or the connection is missing."""
+        """Reads all up to the end of the statement. Raises if the topic or the connection is missing."""
         cursor = self.cursor
         seen: dict[str, Token] = {}
         while not cursor.at_end() and not cursor.at(";"):
@@ -211,7 +212,7 @@ class _Clauses:
 
 
 def parse_drop_external(cursor: Cursor) -> DropExternalTable:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR."""
     cursor.grammar = DROP_EXTERNAL_GRAMMAR
     cursor.expect("DROP", "EXTERNAL", "TABLE")
     if_exists = cursor.take("IF", "EXISTS")
@@ -220,7 +221,7 @@ def parse_drop_external(cursor: Cursor) -> DropExternalTable:
 
 
 def parse_show_external(cursor: Cursor) -> ShowExternalTables:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE."""
     cursor.grammar = SHOW_EXTERNAL_GRAMMAR
     cursor.expect("SHOW", "EXTERNAL", "TABLES")
     schema, like = None, None
@@ -238,7 +239,7 @@ def parse_show_external(cursor: Cursor) -> ShowExternalTables:
 
 
 def parse_describe_external(cursor: Cursor) -> DescribeExternalTable:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR."""
     cursor.grammar = DESCRIBE_EXTERNAL_GRAMMAR
     cursor.advance()
     cursor.expect("EXTERNAL", "TABLE")
@@ -246,7 +247,7 @@ def parse_describe_external(cursor: Cursor) -> DescribeExternalTable:
 
 
 def parse_show_create_external(cursor: Cursor) -> ShowCreateExternalTable:
-    """The whole statement, from its first token. Raises SYNTAX_ERROR."""
+    """Returns the whole statement, from its first token. Raises SYNTAX_ERROR."""
     cursor.grammar = SHOW_CREATE_EXTERNAL_GRAMMAR
     cursor.expect("SHOW", "CREATE", "EXTERNAL", "TABLE")
     return ShowCreateExternalTable(*cursor.name(_NAME))

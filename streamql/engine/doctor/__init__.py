@@ -36,7 +36,7 @@ CHECKS: tuple[Check[Any], ...] = (
 
 
 def examine(spark: SparkSession, *, fix: bool = False) -> list[Finding]:
-    """All findings. `fix`: what can be fixed is fixed, and the ledger is made small."""
+    """Returns all findings. `fix`: what can be fixed is fixed, and the ledger is made small."""
     findings: list[Finding] = []
     for check in CHECKS:
         try:

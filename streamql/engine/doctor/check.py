@@ -56,7 +56,7 @@ class Check(ABC, Generic[Facts]):
 
 
 def finding_of(subject: str, e: StreamqlError) -> Finding:
-    """An error of ours as a finding."""
+    """Returns an error of ours as a finding."""
     return Finding(subject, "error", e.code, e.message, e.hint)
 
 
@@ -66,8 +66,8 @@ def with_sources(spark: SparkSession, states: Sequence[StreamState]) -> list[tup
 
 
 def unread(spark: SparkSession, state: StreamState, opened: Opened | None) -> tuple[OpenSource, Interval] | None:
-    """The source of a stream and the interval that it has still to read; None: there is none, or it cannot be opened, which the check of
-    sources reports. `opened`: as `with_sources` gives it."""
+    """Returns the source of a stream and the interval that it has still to read; None: there is none, or it cannot be opened, which the
+    check of sources reports. `opened`: as `with_sources` gives it."""
     try:
         source = open_source(spark, state.stream.source, opened)
         interval = interval_now(spark, state, source)

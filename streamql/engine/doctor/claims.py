@@ -77,7 +77,7 @@ class Claims(Check[StreamState]):
 
 
 def _claimed_now(spark: SparkSession, state: StreamState) -> StreamState | None:
-    """The stream as it is now; None: it has no claim, or it had none when `state` was read."""
+    """Returns the stream as it is now; None: it has no claim, or it had none when `state` was read."""
     now = None if state.claim is None else catalog_of(spark).by_uuid(spark, state.stream.uuid)
     return None if now is None or now.claim is None else now
 

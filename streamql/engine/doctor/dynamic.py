@@ -103,7 +103,7 @@ def _problems(spark: SparkSession, table: DynamicTable, facts: DynamicFacts) -> 
 
 
 def _view(spark: SparkSession, table: DynamicTable) -> Problem[Repair] | None:
-    """What is wrong with the view by which the rows are read."""
+    """Returns what is wrong with the view by which the rows are read."""
     name, found = str(table.name), look_up(spark, table.name).type
     mark = mark_of(spark, table.name) if found == "view" else None
     if mark == table.definition.uuid:
@@ -152,7 +152,7 @@ def _left_over(spark: SparkSession) -> Iterator[Problem[Repair]]:
 
 
 def _backing_tables(spark: SparkSession) -> Iterator[tuple[Name, DeltaTable, str]]:
-    """All tables that hold rows of dynamic tables, with the ids of their definitions."""
+    """Yields all tables that hold rows of dynamic tables, with the ids of their definitions."""
     own = dynamic_session(spark)
     for (database,) in own.sql("SHOW DATABASES").collect():
         for row in own.sql(f"SHOW TABLES IN {quote(database)} LIKE '{BACKING_PREFIX}*'").collect():
@@ -172,7 +172,7 @@ def _is_empty(table: DeltaTable) -> bool:
 
 
 def _has_view(spark: SparkSession, name: Name, uid: str) -> bool:
-    """Whether a view of its schema was made for the definition."""
+    """Returns whether a view of its schema was made for the definition."""
     views = dynamic_session(spark).sql(f"SHOW VIEWS IN {quote(name.schema)}").collect()
     return any(mark_of(spark, Name(name.catalog, name.schema, v["viewName"])) == uid for v in views)
 

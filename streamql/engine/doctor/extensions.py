@@ -36,8 +36,8 @@ class Extended:
 
 
 class Extensions(Check[Extended]):
-    """Tables that keep their history for longer than their owners set, if no stream needs that any longer, or if streams of this catalog
-    need what another catalog's doctor set. The fix takes the extension back, or notes at the table that this catalog needs it."""
+    """Tables that keep their history for longer than their owners set. A problem if no stream needs that any longer, or if streams of this
+    catalog need what another catalog's doctor set. The fix takes the extension back, or notes at the table that this catalog needs it."""
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[Extended]]:
         """See Check."""

@@ -140,7 +140,7 @@ class Files(Check[None]):
 
 
 def _is_gone(source: OpenSource, interval: Interval, state: StreamState) -> bool:
-    """Whether the history is gone already, or cannot be read, which the check of sources reports."""
+    """Returns whether the history is gone already, or cannot be read, which the check of sources reports."""
     try:
         source.changes(interval, state.stream.mode)
     except StreamqlError as e:

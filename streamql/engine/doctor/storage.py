@@ -39,7 +39,7 @@ class Storage(Check[None]):
 
 
 def _subjects(spark: SparkSession, states: Sequence[StreamState]) -> dict[str, str]:
-    """The paths of all tables that streams concern, each with its name."""
+    """Returns the paths of all tables that streams concern, each with its name."""
     catalog = catalog_of(spark)
     found = {catalog.path: CATALOG} if catalog.path else {}
     for state in states:
@@ -61,7 +61,7 @@ def _finding(subject: str, unsafe: Unsafe) -> Finding:
 
 
 def _of_other_writers(spark: SparkSession, path: str, subject: str) -> Finding | None:
-    """A finding if another log store has written the table lately."""
+    """Returns a finding if another log store has written the table lately."""
     try:
         commits = unmarked_commits(spark, path, COMMITS_LOOKED_AT)
     except Exception as e:  # the table was dropped, or cannot be read

@@ -152,7 +152,7 @@ def _check_name(spark: SparkSession, statement: CreateDynamicTable, name: Name) 
 def _planned(
     spark: SparkSession, statement: CreateDynamicTable, name: Name, text: str
 ) -> tuple[DynamicTable, StreamState]:
-    """The definition, whose backing table has no id yet, and the hidden stream."""
+    """Returns the definition, whose backing table has no id yet, and the hidden stream."""
     where = place_of(statement.name_span)
     properties, schema = query_properties(spark, statement.query)
     names = [c for c, _ in statement.columns] or [f["name"] for f in schema["fields"]]

@@ -72,7 +72,7 @@ def drop(spark: SparkSession, found: DynamicTable, text: str) -> None:
 
 
 def dropped(spark: SparkSession, state: StreamState, text: str) -> tuple[Change, StreamState]:
-    """What drops a hidden stream: the change that frees it, with the events of both; and its last state. Raises STREAM_BUSY."""
+    """Returns what drops a hidden stream: the change that frees it, with the events of both; and its last state. Raises STREAM_BUSY."""
     last = force_release(spark, state)
     gone = next(s for s in last.after if s.stream.uuid == state.stream.uuid).next()
     event = stream_event("dropped", gone, now_ms(), user_of(spark), text)
@@ -145,7 +145,7 @@ def _rename(spark: SparkSession, found: DynamicTable, action: RenameTo) -> bool:
 
 
 def schedule_of(spark: SparkSession, written: WrittenSchedule | None, now: int) -> Schedule:
-    """A schedule as it was written, in milliseconds. An interval's ticks are counted from START WITH, else from now."""
+    """Returns a schedule as it was written, in milliseconds. An interval's ticks are counted from START WITH, else from now."""
     if written is None:
         return Schedule()
     start = now
@@ -159,7 +159,7 @@ def schedule_of(spark: SparkSession, written: WrittenSchedule | None, now: int) 
 
 
 def label_of(statement: CreateDynamicTable | DropDynamicTable | AlterDynamicTable) -> str:
-    """What a statement calls the table: DYNAMIC TABLE or MATERIALIZED VIEW."""
+    """Returns what a statement calls the table: DYNAMIC TABLE or MATERIALIZED VIEW."""
     return "MATERIALIZED VIEW" if statement.is_materialized_view else "DYNAMIC TABLE"
 
 

@@ -1,7 +1,7 @@
 """When dynamic tables are due. Pure.
 
-A schedule asks for one of three things: that the rows are never behind for longer than a target (TARGET_LAG), that a refresh begins at
-each tick of an interval (REFRESH INTERVAL), or that the table is refreshed with those that read it (TARGET_LAG = DOWNSTREAM).
+A schedule asks for one of three things. TARGET_LAG: the rows are never behind for longer than a target. REFRESH INTERVAL: a refresh
+begins at each tick of an interval. TARGET_LAG = DOWNSTREAM: the table is refreshed with those that read it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Timing:
     """What the time a table is due depends on. Times in milliseconds since 1970, durations in milliseconds.
 
     `is_filled`: a refresh has succeeded since the table was made, or since a source was replaced. `behind_since_ms`: when the first change
-    was made that it does not show; None: it shows all. `tried_ms`: when its last refresh began, whether it succeeded or not; None: there
-    was none. `duration_ms`: what its last refresh that succeeded took. `failures`: how many failed in a row up to now; `failed_ms`: when
+    was made that it does not show; None: it shows all. `tried_ms`: when its last refresh began, whether it succeeded or not; None: it
+    had none. `duration_ms`: what its last refresh that succeeded took. `failures`: how many failed in a row up to now; `failed_ms`: when
     the last of them ended. `reads`: the ids of the dynamic tables that it reads.
     """
 
@@ -41,12 +41,12 @@ class Timing:
 
 
 def backoff_ms(failures: int) -> int:
-    """The pause after so many failures in a row."""
+    """Returns the pause after so many failures in a row."""
     return int(min(BACKOFF_MAX_MS, BACKOFF_MS * 2 ** min(failures - 1, DOUBLINGS_MAX))) if failures else 0
 
 
 def held_by(tables: Mapping[str, Timing]) -> dict[str, str]:
-    """The tables that no run can refresh, each with the suspended table that it reads, directly or through others."""
+    """Returns the tables that no run can refresh, each with the suspended table that it reads, directly or through others."""
     found = {}
     for uid in tables:
         suspended = [other for other in _upstream(tables, uid) if tables[other].is_suspended]
@@ -56,7 +56,7 @@ def held_by(tables: Mapping[str, Timing]) -> dict[str, str]:
 
 
 def due_times(tables: Mapping[str, Timing], now_ms: int) -> dict[str, int | None]:
-    """When each table is due, by its id. A time up to `now_ms`: it is due now. None: its schedule alone never refreshes it.
+    """Returns when each table is due, by its id. A time up to `now_ms`: it is due now. None: its schedule alone never refreshes it.
 
     A time to come is the earliest that the table can be due at: sources that have no changes now may have some in a moment.
     """
@@ -81,17 +81,17 @@ def due_times(tables: Mapping[str, Timing], now_ms: int) -> dict[str, int | None
 
 
 def is_due(at_ms: int | None, now_ms: int) -> bool:
-    """Whether a time that `due_times` returned has come."""
+    """Returns whether a time that `due_times` returned has come."""
     return at_ms is not None and at_ms <= now_ms
 
 
 def next_due(times: Iterable[int | None]) -> int | None:
-    """The first of the times. None: no table has a schedule that refreshes it."""
+    """Returns the first of the times. None: no table has a schedule that refreshes it."""
     return min((t for t in times if t is not None), default=None)
 
 
 def tick_before(schedule: Schedule, now_ms: int) -> int | None:
-    """The last tick of an interval up to now. None: the first one is to come."""
+    """Returns the last tick of an interval up to now. None: the first one is to come."""
     assert schedule.interval_ms
     if now_ms < schedule.start_ms:
         return None
@@ -120,17 +120,17 @@ def _own_time(tables: Mapping[str, Timing], uid: str, now_ms: int) -> int | None
 
 
 def _duration(tables: Mapping[str, Timing], uid: str) -> int:
-    """What the last refreshes took of a table and of those that it reads, which are refreshed before it."""
+    """Returns what the last refreshes took of a table and of those that it reads, which are refreshed before it."""
     return sum(tables[other].duration_ms for other in (uid, *_upstream(tables, uid)))
 
 
 def _pause_ends(tables: Mapping[str, Timing], uid: str) -> int:
-    """When the pauses after failures are over, of a table and of those that it reads: their failure would hold it up again."""
+    """Returns when the pauses after failures are over, of a table and of those that it reads: their failure would hold it up again."""
     chosen = [tables[other] for other in (uid, *_upstream(tables, uid))]
     return max((t.failed_ms + backoff_ms(t.failures) for t in chosen if t.failures), default=0)
 
 
 def _upstream(tables: Mapping[str, Timing], uid: str) -> list[str]:
-    """The tables that a table reads, directly or through others."""
+    """Returns the tables that a table reads, directly or through others."""
     reads = {other: [r for r in t.reads if r in tables] for other, t in tables.items()}
     return [other for other in in_order([uid], reads) if other != uid]

@@ -49,12 +49,12 @@ class DynamicFacts:
 
     @property
     def is_late(self) -> bool:
-        """Whether it has been behind for longer than its target."""
+        """Returns whether it has been behind for longer than its target."""
         return self.target_ms is not None and self.lag_ms > self.target_ms
 
     @property
     def state(self) -> DynamicState:
-        """The one word for it: what needs attention comes first."""
+        """Returns the one word for it: what needs attention comes first."""
         if self.is_suspended:
             return "suspended"
         if self.held_by is not None:
@@ -70,7 +70,7 @@ class DynamicFacts:
         return "behind" if self.lag_ms else "current"
 
     def is_due(self, at_ms: int) -> bool:
-        """Whether its schedule asks for a refresh at a time."""
+        """Returns whether its schedule asks for a refresh at a time."""
         return is_due(self.due_ms, at_ms)
 
 
@@ -92,8 +92,8 @@ def dynamic_facts(
     *,
     tried: Mapping[str, Tried] | None = None,
 ) -> list[DynamicFacts]:
-    """How dynamic tables stand now, by name: those chosen, or all. From the logs, and one job over the ledger. `tried`: refreshes of this
-    process, by the id of the definition. Raises CATALOG_UNREADABLE."""
+    """Returns how dynamic tables stand now, by name: those chosen, or all. From the logs, and one job over the ledger. `tried`: refreshes
+    of this process, by the id of the definition. Raises CATALOG_UNREADABLE."""
     known = all_dynamic(spark)
     if not known:
         return []
@@ -116,7 +116,7 @@ def dynamic_facts(
 
 
 def timing(status: DynamicStatus, recent: Recent | None, tried: Tried | None, reads: Sequence[str]) -> Timing:
-    """What the time a table is due depends on. `reads`: the ids of the dynamic tables that it reads."""
+    """Returns what the time a table is due depends on. `reads`: the ids of the dynamic tables that it reads."""
     began = [recent.last.started_ms] if recent else []
     failures, failed_ms = (recent.failures, recent.last.ended_ms) if recent and recent.failures else (0, 0)
     behind = status.behind_since_ms

@@ -15,7 +15,7 @@ def upstream(tables: Iterable[DynamicTable], reads: Mapping[str, frozenset[str]]
 
 
 def in_order(wanted: Iterable[str], reads: Mapping[str, list[str]]) -> list[str]:
-    """The wanted tables and all that they read, each behind those that it reads."""
+    """Returns the wanted tables and all that they read, each behind those that it reads."""
     ordered: list[str] = []
     entered: set[str] = set()
 

@@ -63,7 +63,7 @@ class Overtaken(Exception):
 def pinned_versions(
     spark: SparkSession, tables: Sequence[DynamicTable], known: Iterable[DynamicTable]
 ) -> dict[str, int]:
-    """The versions now of the tables that dynamic tables read, by id; not those of the backing tables among them."""
+    """Returns the versions now of the tables that dynamic tables read, by id; not those of the backing tables among them."""
     backing = {t.backing.table_id for t in known}
     paths: dict[str, str] = {}
     for table in tables:
@@ -74,7 +74,7 @@ def pinned_versions(
 
 
 def explain(spark: SparkSession, table: DynamicTable) -> list[tuple[str, str | None]]:
-    """What a refresh of a table would do now, as facts. The dynamic tables that it reads are taken as they are."""
+    """Returns what a refresh of a table would do now, as facts. The dynamic tables that it reads are taken as they are."""
     state = _free(spark, table)
     known = all_dynamic(spark)
     reason, opened, through = _due(spark, table, state, pinned_versions(spark, [table], known))
@@ -132,20 +132,20 @@ def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str,
 
 
 def code_of(e: BaseException) -> str | None:
-    """The code of an error of ours, or of Spark's; also if one of ours came back through the JVM. None: it has none."""
+    """Returns the code of an error of ours, or of Spark's; also if one of ours came back through the JVM. None: it has none."""
     code = e.code if isinstance(e, StreamqlError) else getattr(e, "getCondition", lambda: None)()
     return code if isinstance(code, str) else None
 
 
 def _free(spark: SparkSession, table: DynamicTable) -> StreamState:
-    """The hidden stream, once no refresh is under way: one whose process died is resolved by the table's log."""
+    """Returns the hidden stream, once no refresh is under way: one whose process died is resolved by the table's log."""
     return wait_until_free(spark, hidden_stream(spark, table))
 
 
 def _due(
     spark: SparkSession, table: DynamicTable, state: StreamState, pinned: Mapping[str, int]
 ) -> tuple[str | None, OpenRefresh | None, Parts]:
-    """Why a table must be written, its query, and the versions to compute it at. No reason: it is as it should be."""
+    """Returns why a table must be written, its query, and the versions to compute it at. No reason: it is as it should be."""
     source = query_of(state)
     assert isinstance(state.offset.position, Parts)
     written = written_by_others(spark, table)
@@ -172,7 +172,7 @@ def _due(
 
 
 def _is_current(spark: SparkSession, source: QuerySource, state: StreamState, pinned: Mapping[str, int]) -> bool:
-    """Whether the tables that a query reads are where they were at its last refresh."""
+    """Returns whether the tables that a query reads are where they were at its last refresh."""
     at = parts_of(state.offset.position)
     now = latest_versions(spark, sorted({t.path for _, t in source.tables}))
     return all(
@@ -184,7 +184,7 @@ def _is_current(spark: SparkSession, source: QuerySource, state: StreamState, pi
 
 
 def _is_put_back(opened: OpenRefresh, source: QuerySource, at: Mapping[str, int]) -> bool:
-    """Whether a table was put back from a copy of its files, and so lacks the version that the query was computed at."""
+    """Returns whether a table was put back from a copy of its files, and so lacks the version that the query was computed at."""
     known = {part: t.seen for part, t in source.tables}
     return any(
         t.latest < at[part] or ((seen := known.get(part)) is not None and not t.has_history(seen))
@@ -202,7 +202,7 @@ def _has_changes(opened: OpenRefresh, interval: Interval) -> bool:
 
 
 def _is_at(state: StreamState, opened: OpenRefresh, through: Parts) -> bool:
-    """Whether a claim can begin as the hidden stream stands: it has the tables, and shows all rows."""
+    """Returns whether a claim can begin as the hidden stream stands: it has the tables, and shows all rows."""
     return (
         query_of(state).tables == opened.ref.tables
         and state.offset.initial
@@ -224,7 +224,7 @@ def _reset(
 
 
 def _why_whole(opened: OpenRefresh | None, state: StreamState, through: Parts, reason: str | None) -> str | None:
-    """Why a refresh for a reason computes the whole query. None: it does not, or writes nothing."""
+    """Returns why a refresh for a reason computes the whole query. None: it does not, or writes nothing."""
     if opened is None or reason is None:
         return None
     if reason != "CHANGED":

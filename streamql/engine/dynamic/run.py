@@ -62,12 +62,12 @@ def nothing(_: DynamicTable, __: Outcome | None) -> None:
 
 
 def never() -> bool:
-    """Whether to stop: no."""
+    """Returns whether to stop: no."""
     return False
 
 
 def refresh_created(spark: SparkSession, table: DynamicTable) -> None:
-    """The first refresh of a table that was just made, and of what it reads."""
+    """Does the first refresh of a table that was just made, and of what it reads."""
     run(spark, [table])
 
 
@@ -227,7 +227,7 @@ class _Round:
 
 
 def together(before: Outcome, now: Outcome) -> Outcome:
-    """The outcome of a table that was refreshed by two attempts of one run."""
+    """Returns the outcome of a table that was refreshed by two attempts of one run."""
     duration = before.duration_ms + now.duration_ms
     if before.result is None or now.result is None or before.result.outcome == UNCHANGED:
         return replace(now, duration_ms=duration)

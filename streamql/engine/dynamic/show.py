@@ -47,7 +47,8 @@ EXPLAIN_COLUMNS = "info_name STRING, info_value STRING"
 
 
 def show_dynamic_tables(spark: SparkSession, statement: ShowDynamicTables) -> DataFrame:
-    """The dynamic tables or materialized views of a schema, the current one unless named: TABLES_COLUMNS. Raises SCHEMA_NOT_FOUND."""
+    """Returns the dynamic tables or materialized views of a schema, the current one unless named: TABLES_COLUMNS. Raises
+    SCHEMA_NOT_FOUND."""
     catalog, schema = listed_schema(spark, statement.schema)
     label = "MATERIALIZED VIEW" if statement.is_materialized_view else "DYNAMIC TABLE"
     tables = [
@@ -85,7 +86,7 @@ def _row(status: DynamicStatus, last: Refresh | None) -> list[Value]:
 
 
 def schedule_text(schedule: Schedule) -> str | None:
-    """A schedule as SHOW has it. None: only statements refresh the table."""
+    """Returns a schedule as SHOW has it. None: only statements refresh the table."""
     if schedule.is_downstream:
         return "DOWNSTREAM"
     ms = schedule.lag_ms if schedule.lag_ms is not None else schedule.interval_ms
@@ -95,7 +96,7 @@ def schedule_text(schedule: Schedule) -> str | None:
 
 
 def describe_dynamic_table(spark: SparkSession, statement: DescribeDynamicTable) -> DataFrame:
-    """What is known of a dynamic table, a row a fact: info_name, info_value."""
+    """Returns what is known of a dynamic table, a row a fact: info_name, info_value."""
     table = _need(spark, statement)
     (status,) = statuses(spark, [table])
     last = newest_refreshes(spark, [table]).get(table.definition.uuid)
@@ -125,12 +126,12 @@ def describe_dynamic_table(spark: SparkSession, statement: DescribeDynamicTable)
 
 
 def show_create_dynamic_table(spark: SparkSession, statement: ShowCreateDynamicTable) -> DataFrame:
-    """The statement that made the table, as it was written."""
+    """Returns the statement that made the table, as it was written."""
     return small_frame(spark, CREATE_COLUMNS, [[_need(spark, statement).definition.text]])
 
 
 def show_refresh_history(spark: SparkSession, statement: ShowRefreshHistory) -> DataFrame:
-    """The refreshes that wrote, and those that failed, the newest first: HISTORY_COLUMNS. Raises DYNAMIC_TABLE_NOT_FOUND."""
+    """Returns the refreshes that wrote, and those that failed, the newest first: HISTORY_COLUMNS. Raises DYNAMIC_TABLE_NOT_FOUND."""
     if statement.name is None:
         label = "MATERIALIZED VIEW" if statement.is_materialized_view else "DYNAMIC TABLE"
         tables = [t for t in all_dynamic(spark) if t.label == label]
@@ -170,7 +171,7 @@ def refresh_dynamic_table(spark: SparkSession, statement: RefreshDynamicTable) -
 
 
 def result_row(result: Result) -> list[Value]:
-    """What a refresh did, as REFRESH_COLUMNS."""
+    """Returns what a refresh did, as REFRESH_COLUMNS."""
     wrote = result.reason is not None
     return [
         str(result.table.name),
@@ -199,7 +200,7 @@ def verify_dynamic_table(spark: SparkSession, statement: VerifyDynamicTable) -> 
 
 
 def explain_refresh(spark: SparkSession, statement: ExplainRefresh) -> DataFrame:
-    """What a refresh would do now, a row a fact; it does nothing."""
+    """Returns what a refresh would do now, a row a fact; it does nothing."""
     return small_frame(spark, EXPLAIN_COLUMNS, [[k, v] for k, v in explain(spark, _need(spark, statement))])
 
 

@@ -28,8 +28,8 @@ class DynamicStatus:
     """How a dynamic table stands. Times in milliseconds since 1970, durations in milliseconds.
 
     `positions`: the versions of the tables that it reads at which it equals its query; None: it was never filled. `behind_since_ms`: when
-    the first commit was made that it does not show, of those tables, and of those that the dynamic tables among them do not show; None: it
-    shows all. `target_ms`: how long it may be behind; None: no schedule says. `reads`: the dynamic tables that it reads. `sources`: the
+    the first commit was made that it does not show. A commit counts that a dynamic table among those tables does not show; None: it shows
+    all. `target_ms`: how long it may be behind; None: no schedule says. `reads`: the dynamic tables that it reads. `sources`: the
     other tables that it reads. `missing`: why a table that it read at its last refresh is not there; then it counts as behind since that
     refresh.
     """
@@ -45,7 +45,7 @@ class DynamicStatus:
 
     @property
     def lag_ms(self) -> int:
-        """How long the rows have been out of date."""
+        """Returns how long the rows have been out of date."""
         return 0 if self.behind_since_ms is None else max(0, now_ms() - self.behind_since_ms)
 
     @property
@@ -57,7 +57,7 @@ class DynamicStatus:
 
 
 def statuses(spark: SparkSession, tables: Sequence[DynamicTable] | None = None) -> list[DynamicStatus]:
-    """How tables stand; None: all of them. The tables that they read are looked at together, without a job."""
+    """Returns how tables stand; None: all of them. The tables that they read are looked at together, without a job."""
     known = all_dynamic(spark)
     states = {t.definition.uuid: catalog_of(spark).by_uuid(spark, t.stream_id) for t in known}
     sources = {uid: query_of(s) for uid, s in states.items() if s is not None}
@@ -107,7 +107,7 @@ def _status(
 
 
 def _first_behind(table: OpenTable, version: int) -> int | None:
-    """When the first commit behind a version was made that changed rows. None: there is none, or their changes cancel out."""
+    """Returns when the first commit behind a version was made that changed rows. None: there is none, or their changes cancel out."""
     if version >= table.latest:
         return None
     log, snapshot = table.table, table.snapshot
@@ -169,12 +169,12 @@ class Recent:
 
 
 def newest_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dict[str, Refresh]:
-    """The last refresh of each table, by the id of its definition. One job."""
+    """Returns the last refresh of each table, by the id of its definition. One job."""
     return {uid: recent.last for uid, recent in recent_refreshes(spark, tables).items()}
 
 
 def recent_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dict[str, Recent]:
-    """How the last refreshes of each table went, by the id of its definition. One job."""
+    """Returns how the last refreshes of each table went, by the id of its definition. One job."""
     rows = _rows(spark, tables)
     if rows is None:
         return {}
@@ -201,7 +201,7 @@ def recent_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dic
 
 
 def refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> list[Refresh]:
-    """All refreshes of tables that the ledger has, the newest first. One job."""
+    """Returns all refreshes of tables that the ledger has, the newest first. One job."""
     rows = _rows(spark, tables)
     if rows is None:
         return []
@@ -211,7 +211,7 @@ def refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> list[Refre
 
 
 def _rows(spark: SparkSession, tables: Sequence[DynamicTable]) -> DataFrame | None:
-    """The ledger's rows of refreshes of tables. None: there are none."""
+    """Returns the ledger's rows of refreshes of tables. None: there are none."""
     rows = catalog_of(spark).ledger(spark)
     if rows is None or not tables:
         return None

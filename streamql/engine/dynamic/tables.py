@@ -40,8 +40,8 @@ _UNMAPPED_NOT = frozenset(" ,;{}()\n\t=")
 def need_dynamic(
     spark: SparkSession, parts: Sequence[str], *, is_view: bool | None, where: Mapping[str, int]
 ) -> DynamicTable:
-    """The dynamic table or materialized view that a statement names. `is_view`: which of the two the statement calls it; None: either.
-    Raises DYNAMIC_TABLE_NOT_FOUND."""
+    """Returns the dynamic table or materialized view that a statement names. `is_view`: which of the two the statement calls it; None:
+    either. Raises DYNAMIC_TABLE_NOT_FOUND."""
     found = find_dynamic(spark, qualify(spark, tuple(parts)))
     if found is None:
         raise missing_dynamic(spark, parts, where)
@@ -56,7 +56,8 @@ def need_dynamic(
 
 
 def hidden_stream(spark: SparkSession, dynamic: DynamicTable) -> StreamState:
-    """The stream whose consumptions are the refreshes of a table, as of now. Raises DYNAMIC_TABLE_NOT_FOUND if it was dropped meanwhile."""
+    """Returns the stream whose consumptions are the refreshes of a table, as of now. Raises DYNAMIC_TABLE_NOT_FOUND if it was dropped
+    meanwhile."""
     state = catalog_of(spark).by_uuid(spark, dynamic.stream_id)
     if state is None:
         raise StreamqlError(
@@ -68,7 +69,7 @@ def hidden_stream(spark: SparkSession, dynamic: DynamicTable) -> StreamState:
 
 
 def query_of(state: StreamState) -> QuerySource:
-    """The query that a hidden stream is on."""
+    """Returns the query that a hidden stream is on."""
     source = state.stream.source
     assert isinstance(source, QuerySource)
     return source
@@ -116,7 +117,7 @@ def show_rows(spark: SparkSession, dynamic: DynamicTable) -> None:
 
 
 def comments_of(spark: SparkSession, dynamic: DynamicTable) -> dict[str, str | None]:
-    """The comments of the columns that a dynamic table shows."""
+    """Returns the comments of the columns that a dynamic table shows."""
     if mark_of(spark, dynamic.name) != dynamic.definition.uuid:
         return {}
     fields = dynamic_session(spark).table(dynamic.name.sql).schema.fields
@@ -132,12 +133,12 @@ def drop_parts(spark: SparkSession, dynamic: DynamicTable, *, view: bool = True)
 
 
 def shown_names(spark: SparkSession) -> dict[str, str]:
-    """The names of dynamic tables by those that positions have for the tables of their rows."""
+    """Returns the names of dynamic tables by those that positions have for the tables of their rows."""
     return {part_of(t.backing): part_of(replace(t.backing, name=t.name)) for t in all_dynamic(spark)}
 
 
 def mark_of(spark: SparkSession, name: Name) -> str | None:
-    """The id of the definition that a view was made for. None: there is no view of the name, or it is another one."""
+    """Returns the id of the definition that a view was made for. None: there is no view of the name, or it is another one."""
     if look_up(spark, name).type != "view":
         return None
     rows = dynamic_session(spark).sql(f"SHOW TBLPROPERTIES {name.sql}").collect()
@@ -145,7 +146,7 @@ def mark_of(spark: SparkSession, name: Name) -> str | None:
 
 
 def is_left_over(spark: SparkSession, name: Name) -> bool:
-    """Whether a view of the name was made for a dynamic table whose CREATE, DROP or RENAME did not come to its end."""
+    """Returns whether a view of the name was made for a dynamic table whose CREATE, DROP or RENAME did not finish."""
     mark = mark_of(spark, name)
     if mark is None:
         return False
@@ -159,12 +160,12 @@ def drop_left_over(spark: SparkSession, name: Name) -> None:
 
 
 def hidden_name(name: Name) -> Name:
-    """What the ledger calls the refreshes of a dynamic table."""
+    """Returns what the ledger calls the refreshes of a dynamic table."""
     return Name(name.catalog, name.schema, f"{name.object}{HIDDEN_SUFFIX}")
 
 
 def with_names(schema: Mapping[str, object], names: Sequence[str]) -> str:
-    """A query's columns, as Spark's JSON has them, under other names; as text."""
+    """Returns a query's columns, as Spark's JSON has them, under other names; as text."""
     fields = schema["fields"]
     assert isinstance(fields, list)
     return json.dumps({**schema, "fields": [{**f, "name": n} for f, n in zip(fields, names, strict=True)]})

@@ -72,7 +72,8 @@ def _compared(spark: SparkSession, table: DynamicTable, state: StreamState, rows
 
 
 def comparable(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Some columns of rows, with values that EXCEPT compares exactly: it knows no maps and no variants, and strings by their collation."""
+    """Returns some columns of rows, with values that EXCEPT compares exactly: it knows no maps and no variants, and strings by their
+    collation."""
     types = {f.name.lower(): f.dataType for f in rows.schema.fields}
     return rows.select(*(_value(rows[quote(c)], types[c.lower()]).alias(f"c{i}") for i, c in enumerate(columns)))
 
@@ -96,7 +97,7 @@ def _value(value: Column, of: DataType) -> Column:
 
 
 def _is_odd(of: DataType) -> bool:
-    """Whether there is a map, a variant or a string in a type."""
+    """Returns whether there is a map, a variant or a string in a type."""
     if isinstance(of, ArrayType):
         return _is_odd(of.elementType)
     if isinstance(of, StructType):
@@ -105,7 +106,7 @@ def _is_odd(of: DataType) -> bool:
 
 
 def _only_in(one: DataFrame, other: DataFrame) -> int:
-    """How many rows, duplicates counted, one has and the other has not."""
+    """Returns how many rows, duplicates counted, one has and the other has not."""
     return one.exceptAll(other).count()
 
 

@@ -24,25 +24,25 @@ _OPERATIONS = frozenset(("MERGE", "WRITE"))
 
 
 def note(compared: int) -> str:
-    """What a refresh notes in its commit: the version of the backing table that it compared."""
+    """Returns what a refresh notes in its commit: the version of the backing table that it compared."""
     return json.dumps({_COMPARED: compared})
 
 
 def is_refresh(commit: Commit, table: DynamicTable) -> bool:
-    """Whether a commit is a refresh of the table. What fences a refresh whose process died has its number too, and no rows."""
+    """Returns whether a commit is a refresh of the table. What fences a refresh whose process died has its number too, and no rows."""
     is_ours = any(app_id.split(":")[1:2] == [table.stream_id] for app_id in commit.transactions)
     return is_ours and commit.operation in _OPERATIONS
 
 
 def refresh_after(backing: DeltaTable, version: int, table: DynamicTable) -> Commit | None:
-    """The first refresh behind a version of the backing table. None: there is none."""
+    """Returns the first refresh behind a version of the backing table. None: there is none."""
     latest = backing.latest()
     commits = backing.commits(latest, version, latest.version, files=False)
     return next((c for c in commits if is_refresh(c, table)), None)
 
 
 def written_by_others(spark: SparkSession, table: DynamicTable) -> bool:
-    """Whether a statement other than a refresh has changed the rows of the table, and no refresh has seen that."""
+    """Returns whether a statement other than a refresh has changed the rows of the table, and no refresh has seen that."""
     backing = DeltaTable(spark, table.backing.path)
     latest = backing.latest()
     compared: int | None = None
@@ -74,7 +74,7 @@ def drop_duplicates(spark: SparkSession, table: DynamicTable) -> None:
 
 
 def _compared(commit: Commit) -> int:
-    """The version that a refresh has compared; of one that says none: the version before its own."""
+    """Returns the version that a refresh has compared; of one that says none: the version before its own."""
     try:
         return int(json.loads(commit.user_metadata or "")[_COMPARED])
     except (ValueError, LookupError, TypeError):

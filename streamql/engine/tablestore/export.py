@@ -114,7 +114,7 @@ def _exported(run: _Run, job: Job, say: Tell) -> Exported:
 
 
 def _known(error: BaseException, table: str) -> StreamqlError | None:
-    """The error as one of streamql. None: it is not one."""
+    """Returns the error as one of streamql. None: it is not one."""
     if isinstance(error, StreamqlError):
         return error
     return translated(error, table) if isinstance(error, Exception) else None
@@ -146,7 +146,7 @@ class _Run:
         self.stream = recorded_stream(self.stream, {recorded_key(str(self.status.name)): self.status.table_id})
 
     def _open_status(self) -> tuple[StatusTable | None, list[StatusRow]]:
-        """The status table and its rows. None: it does not exist yet."""
+        """Returns the status table and its rows. None: it does not exist yet."""
         status = find_status_table(self.spark, self.job.reader.status_table)
         return status, [] if status is None else status.read().rows
 
@@ -180,7 +180,7 @@ class _Run:
         raise self._contended()
 
     def _select(self, start: Start) -> Slice:
-        """The commits of the window."""
+        """Returns the commits of the window."""
         after = start.after
         if not start.resumed:
             after = self.stream.version_at(self.window.start_ms, after) - 1
@@ -277,7 +277,7 @@ class _Run:
         return StreamqlError(error.code, error.message, hint=hint, version=version)
 
     def shards_of(self, done: JobStatus) -> int:
-        """How many shards the commits of a job have."""
+        """Returns how many shards the commits of a job have."""
         versions = done.versions
         if versions.is_empty:
             return 0
@@ -297,7 +297,7 @@ def _no_records(spark: SparkSession, stream: TableStream) -> Records:
 
 
 def _is_dead(owner: str) -> bool | None:
-    """Whether the run of an owner has ended. None: its process is on another host."""
+    """Returns whether the run of an owner has ended. None: its process is on another host."""
     try:
         fields = loads(owner)
         run, found = fields.pop("run"), Owner(**fields)

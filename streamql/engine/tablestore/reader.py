@@ -180,7 +180,7 @@ class StreamReader:
     def _records(
         self, stream: TableStream, shard: Shard, place: ShardIterator, limit: int
     ) -> tuple[tuple[Record, ...], ShardIterator | None]:
-        """A page, and the place behind it; reads on until there is a record, or all so far were read."""
+        """Returns a page, and the place behind it; reads on until there is a record, or all so far were read."""
         end = stream.latest.version if shard.last is None else min(shard.last, stream.latest.version)
         at: ShardIterator | None = place
         while at is not None:
@@ -231,7 +231,7 @@ class StreamReader:
             raise known from e
 
     def _open(self, stream_id: str) -> TableStream:
-        """The stream of an id. Raises STREAM_NOT_FOUND."""
+        """Returns the stream of an id. Raises STREAM_NOT_FOUND."""
         table, _, own = stream_id.rpartition("@")
         if not table:
             raise StreamqlError(
@@ -247,14 +247,14 @@ class StreamReader:
         return stream
 
     def _followed(self, table: str) -> TableStream:
-        """The stream of a table. Its metadata is followed from where this reader last looked."""
+        """Returns the stream of a table. Its metadata is followed from where this reader last looked."""
         stream = open_stream(self._spark, table, list(self._known.values()))
         self._known[stream.tree.table_id] = Followed(stream.latest.version, stream.tree)
         return stream
 
 
 def _id_of(stream: TableStream) -> str:
-    """The id by which readers know a stream: it holds the table's name, so that an iterator can be used in any process."""
+    """Returns the id by which readers know a stream: it holds the table's name, so that an iterator can be used in any process."""
     return f"{stream.name}@{stream.stream_id}"
 
 

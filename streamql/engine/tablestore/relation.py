@@ -61,7 +61,7 @@ def records_relation(spark: SparkSession, arguments: Sequence[object]) -> DataFr
 
 
 def _version(spark: SparkSession, stream: TableStream, point: object) -> int:
-    """The version that a number or a time names. Raises INVALID_POINT_IN_TIME."""
+    """Returns the version that a number or a time names. Raises INVALID_POINT_IN_TIME."""
     point_type = "VERSION" if isinstance(point, int) else "TIMESTAMP"
     source = open_table(spark, named_table(spark, stream.name))
     return version_of(offset_at(spark, source, read_point(point_type, point, False)).position)

@@ -39,7 +39,7 @@ class StatusRows:
 
     @property
     def rows(self) -> list[StatusRow]:
-        """Those of all files."""
+        """Returns those of all files."""
         return [row for file in self.files for row in file.rows]
 
 
@@ -78,13 +78,13 @@ class StatusTable:
 
 
 def _row(found: Json, names: Sequence[str]) -> StatusRow:
-    """A row. If a user left a column NULL, its text is empty, or its time is long ago."""
+    """Returns a row. If a user left a column NULL, its text is empty, or its time is long ago."""
     stream_id, status_type, status_value, status = (str(found.get(name, "")) for name in names[:-1])
     return StatusRow(stream_id, status_type, status_value, status, int(found.get(names[-1], 0)))
 
 
 def _column_names(snapshot: Snapshot) -> list[str]:
-    """The names of the table's columns. They may differ from COLUMNS in upper and lower case."""
+    """Returns the names of the table's columns. They may differ from COLUMNS in upper and lower case."""
     return [column["name"] for column in json.loads(snapshot.metadata["schemaString"])["fields"]]
 
 

@@ -129,7 +129,7 @@ def _own_directory(path: Path) -> Iterator[Path]:
 
 
 def _in_order(directory: Path) -> list[Path]:
-    """The part files by shard and slice."""
+    """Returns the part files by shard and slice."""
 
     def place(path: Path) -> tuple[int, int, str]:
         shard, number = (int(path.parents[i].name.partition("=")[2]) for i in (1, 0))
@@ -173,7 +173,7 @@ def _csv_field(text: str, delimiter: str) -> str:
 
 
 def _sorted(records: Records, output: Output) -> tuple[DataFrame, Observation | None]:
-    """The tuples in their order within each shard and slice, which one task has."""
+    """Returns the tuples in their order within each shard and slice, which one task has."""
     rows = records.rows
     if rows is None:
         ddl = columns_ddl(records.key, sequence_info=output.sequence_info)
@@ -212,7 +212,7 @@ def _write_parquet(records: Records, output: Output) -> Counts:
 
 
 def _same_or_refused(target: Path, digest: str) -> Counts:
-    """The counts of the job's own output. Raises OUTPUT_EXISTS if it is something else."""
+    """Returns the counts of the job's own output. Raises OUTPUT_EXISTS if it is something else."""
     try:
         text = (target / MARKER).read_text(encoding="utf-8")
     except OSError:
@@ -245,7 +245,7 @@ def _write_delta(records: Records, output: Output) -> Counts:
 
 
 def _appended_counts(spark: SparkSession, path: str | None, before: int, app: str) -> Counts:
-    """The counts of the rows that the commit of a transaction added after a version: of its files one column is read."""
+    """Returns the counts of the rows that the commit of a transaction added after a version: of its files one column is read."""
     assert path is not None
     table = DeltaTable(spark, path)
     latest = table.latest()
@@ -265,7 +265,7 @@ def _count(records: Records) -> Counts:
 
 
 def _delta_path(spark: SparkSession, writer: Writer) -> str | None:
-    """Where the Delta table is. None: there is none yet. Raises OUTPUT_NOT_WRITABLE if the name is one of something else."""
+    """Returns where the Delta table is. None: there is none yet. Raises OUTPUT_NOT_WRITABLE if the name is one of something else."""
     if writer.path is not None:
         return writer.path
     assert writer.table is not None
@@ -281,7 +281,7 @@ def _delta_path(spark: SparkSession, writer: Writer) -> str | None:
 
 
 def _is_appended(spark: SparkSession, path: str, digest: str) -> bool:
-    """Whether a Delta table has the rows of the export."""
+    """Returns whether a Delta table has the rows of the export."""
     table = DeltaTable(spark, path)
     latest = table.latest()
     return latest.exists and find_txn(spark, table, latest, app_id(digest), TXN_VERSION, -1) is not None

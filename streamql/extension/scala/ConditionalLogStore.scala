@@ -72,8 +72,8 @@ private case class Taken(owner: String) extends Outcome
 /**
  * Writes an object if there is none of its name.
  *
- * An error does not say whether the store has taken the object. The answer may be lost. Or Amazon's SDK or Hadoop may have sent the request a
- * second time, and the store refused it (412) because it had taken the first one. So `write` reads the object's metadata after each error.
+ * An error does not say whether the store has taken the object. The answer may be lost. Amazon's SDK or Hadoop may have sent the request a
+ * second time: the store refuses it (412) if it has taken the first one. So `write` reads the object's metadata after each error.
  * The metadata hold an id of this writer. The content does not identify it, since two commits can be equal to the byte. If there is no object,
  * `write` sends it again. A request that arrives late does no harm: it carries the same id, or the store refuses it.
  */
@@ -190,7 +190,7 @@ private object Probe {
     }
 
   private def write(files: FileSystem, path: Path, multipart: Boolean): Unit = {
-    // Delta's readers do not look at it, if the process ends before it is deleted: it is no name of a commit.
+    // Delta's readers do not look at it, if the process ends before it is deleted: it is not a name of a commit.
     val probe = new Path(path.getParent, s".streamql-probe-${UUID.randomUUID()}")
     def next() = new NewObject(files, probe, Seq("probe\n".getBytes(UTF_8)), multipart)
     val first = next()

@@ -247,8 +247,8 @@ object Targets {
     case other => throw new IllegalStateException(s"unresolved table specification: $other")
   }
 
-  /** The statement as it runs over its reservation: CREATE TABLE AS becomes CREATE OR REPLACE TABLE AS, and a writer's overwriting
-   * saveAsTable too, which would leave the reservation's properties, and its mark, to a table that is there. */
+  /** The statement as it runs over its reservation: CREATE TABLE AS becomes CREATE OR REPLACE TABLE AS. So does a writer's overwriting
+   * saveAsTable, which would leave the reservation's properties, and its mark, to a table that is there. */
   def replacing(plan: LogicalPlan): LogicalPlan = plan match {
     case c: CreateTableAsSelect =>
       ReplaceTableAsSelect(c.name, c.partitioning, c.query, c.tableSpec, c.writeOptions, orCreate = true, isAnalyzed = true)

@@ -74,7 +74,7 @@ object Images {
     unfolded(before, Join(b, a, FullOuter, Some(EqualTo(b.output.head, a.output.head)), JoinHint.NONE), names)
   }
 
-  /** The same for pairs made elsewhere: (row id, version, columns …) of the row before, then of the row after; NULLs where there is none. */
+  /** The same for pairs made elsewhere: (row id, version, columns …) of the row before, then of the row after; NULLs if there is none. */
   def unfold(pairs: DataFrame, names: String): DataFrame = unfolded(pairs, pairs.queryExecution.analyzed, names)
 
   /**

@@ -10,11 +10,11 @@ import org.apache.spark.SparkContext
 
 /**
  * The machine's own files, for tables that several processes write. Hadoop's rename checks whether the new name is free, and then takes it,
- * even if another process has taken it in between: of two processes that commit the same version of a Delta table, both would be told that they succeeded, and one
- * commit would be lost. Here the operating system gives a name to one of them.
+ * even if another process has taken it in between. Two processes that commit the same version of a Delta table would then both succeed, and
+ * one commit would be lost. Here the operating system gives a name to one of them.
  *
- * And without its native library, which PySpark does not bring, Hadoop starts a process to give a file its permissions (`chmod`) and to see
- * that what it renames is not a link (`readlink`): of a small commit that is most of the time. Here Java does it.
+ * Without its native library, which PySpark does not bring, Hadoop starts a process to give a file its permissions (`chmod`). It starts
+ * another to see that what it renames is not a link (`readlink`). That is most of the time of a small commit. Here Java does it.
  */
 class RawLocalFiles extends RawLocalFileSystem {
   override protected def rename(from: Path, to: Path, options: Options.Rename*): Unit = {

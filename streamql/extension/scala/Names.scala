@@ -65,7 +65,7 @@ object Names {
     session.asInstanceOf[ClassicSession].sessionState.catalogManager.catalog(catalog).asTableCatalog
       .listTables(Array(schema)).map(_.name)
 
-  /** The text of a view of the session catalog; null where there is none of the name. */
+  /** The text of a view of the session catalog; null if there is none of the name. */
   def viewText(session: SparkSession, schema: String, view: String): String = {
     val (catalog, name) = (session.asInstanceOf[ClassicSession].sessionState.catalog, TableIdentifier(view, Some(schema)))
     if (catalog.databaseExists(schema) && catalog.tableExists(name)) catalog.getTableMetadata(name).viewText.orNull else null

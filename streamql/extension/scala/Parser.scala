@@ -15,8 +15,8 @@ import org.apache.spark.sql.internal.VariableSubstitution
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
- * The outermost parser: a cheap test says whether a statement crosses to Python at all, and what the delegate rejects is
- * offered to Python once before the error is raised.
+ * The outermost parser. A cheap test says whether a statement crosses to Python at all. A statement that the delegate rejects is offered to
+ * Python once before the error is raised.
  */
 class Parser(session: SparkSession, delegate: ParserInterface) extends ParserInterface {
   override def parsePlan(sql: String): LogicalPlan = {
@@ -66,8 +66,8 @@ class Parser(session: SparkSession, delegate: ParserInterface) extends ParserInt
 }
 
 /**
- * A parameter's value on its way into the text: with space around it, since `-?` must not become `--1`, which is a comment, and with no
- * variable in it, since the text is searched for them once more (strings beside each other are one string).
+ * A parameter's value on its way into the text. It has space around it, since `-?` must not become `--1`, which is a comment. It has no
+ * variable in it, since the text is searched for them once more; strings beside each other are one string.
  */
 private class Value(value: Any, dataType: DataType) extends Literal(value, dataType) {
   override def sql: String = " " + super.sql.replace("${", "$' '{") + " "

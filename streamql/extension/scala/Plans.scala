@@ -43,15 +43,16 @@ object Binding {
 }
 
 /**
- * A read of a stream, kept as a node of its own so that the analysed statement tells which streams it reads, through whatever views,
- * CTEs and subqueries. `columns` correspond to the columns of the change set's plan; those after the first `visible` are hidden
+ * A read of a stream. It is a node of its own, so that the analysed statement tells which streams it reads, also through views, CTEs and
+ * subqueries. `columns` correspond to the columns of the change set's plan; those after the first `visible` are hidden
  * columns, to be had by name only.
  */
 case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visible: Int, exposed: Boolean = false)
   extends LeafNode with MultiInstanceRelation with ExposesMetadataColumns {
 
   override def output: Seq[Attribute] = if (exposed) columns else columns.take(visible)
-  override def metadataOutput: Seq[Attribute] = if (exposed) Nil else columns.drop(visible)
+  /** Also of one that shows them: Spark puts a Project above it that hides them again, through which later references find them here. */
+  override def metadataOutput: Seq[Attribute] = columns.drop(visible)
   override def withMetadataColumns(): LogicalPlan = if (exposed) this else copy(exposed = true)
   override def newInstance(): LogicalPlan = copy(columns = columns.map(_.newInstance()))
   override def innerChildren: Seq[LogicalPlan] = Seq(binding.plan)
@@ -123,7 +124,7 @@ object Plans {
     case _ => false
   }
 
-  /** Whether a plan reads a relation that is not a set of files, so that a second read may find other rows (messages of a compacted topic). */
+  /** Whether a plan reads a relation that is not a set of files, so that a second read may find other rows: messages of a compacted topic. */
   def readsOtherThanFiles(plan: LogicalPlan): Boolean = plan.exists {
     case r: LogicalRelation => !r.relation.isInstanceOf[HadoopFsRelation]
     case r: DataSourceV2Relation => !r.table.isInstanceOf[DeltaTableV2] && !r.table.isInstanceOf[FileTable]
@@ -150,7 +151,7 @@ object Plans {
   /** Python's way to make the node that stands for what a refresh writes. */
   def refresh(plan: LogicalPlan, token: String, visible: Int): LogicalPlan = StreamRead.of(new Binding(plan, token, isRefresh = true), visible)
 
-  /** Python's way to make the node that stands for a table as of the begin or the end of what the statement sees of a stream. */
+  /** Python's way to make the node that stands for a table as of the begin or the end of a stream's interval. */
   def follower(plan: LogicalPlan, token: String): LogicalPlan = StreamRead.of(new Binding(plan, token, follows = true), plan.output.size)
 
   def consumeQuery(plan: LogicalPlan, asked: java.util.List[String]): LogicalPlan = ConsumeQuery(plan, asked.asScala.toSeq)

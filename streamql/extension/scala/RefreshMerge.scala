@@ -18,7 +18,7 @@ import org.apache.spark.storage.StorageLevel
 
 /**
  * The MERGE by which a refresh writes what differs. It reads its source and its target twice, and most rows of the target do not differ. So the
- * source is computed once, and a Bloom filter of its keys drops the other rows of the target before Spark moves them to join them.
+ * source is computed once, and a Bloom filter of its keys drops the other rows of the target before Spark shuffles them.
  */
 object RefreshMerge {
   /** A filter has about ten bits for each key, and each task reads it: 5 MB. */

@@ -220,8 +220,8 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
   }
 
   /**
-   * Those of the removed file states (add actions, one a line), of which none was removed before a time, whose removal the state does not
-   * hold any longer: a checkpoint drops removals that are, by the retention of its day, old enough, and then no other retention protects them.
+   * Those of the removed file states (add actions, one a line) whose removal the state no longer holds. None of them was removed before a
+   * time. A checkpoint drops removals that are, by the retention of its day, old enough, and then no other retention protects them.
    */
   def forgotten(s: Snapshot, removed: String, sinceMillis: Long): String = {
     def key(path: String, vector: String) = {
@@ -244,7 +244,7 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
     file.getFileSystem(hadoopConf).exists(file)
   }
 
-  /** The first version whose commit is still in the log, and its time; [-1, 0] where there is none. */
+  /** The first version whose commit is still in the log, and its time; [-1, 0] if there is none. */
   def earliest(): Array[Long] = {
     val whole = FileNames.unsafeDeltaFile(log.logPath, 0L)
     try Array(0L, whole.getFileSystem(hadoopConf).getFileStatus(whole).getModificationTime)
@@ -295,9 +295,9 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
   }
 
   /**
-   * The rows of exactly these file states (add actions, one a line), read with the descriptor's schema, after Delta's row id
-   * (__streamql_row_id), row commit version (__streamql_row_version), and with `origins` the file's base row id and default row commit version
-   * (__streamql_base, __streamql_file_version). With `chosen`: only the rows it names. A file may hold NULLs that the descriptor's schema
+   * The rows of exactly these file states (add actions, one a line), read with the descriptor's schema. Before them come Delta's row id
+   * (__streamql_row_id) and row commit version (__streamql_row_version). With `origins` also the file's base row id and default row commit
+   * version (__streamql_base, __streamql_file_version). With `chosen`: only the rows it names. A file may hold NULLs that the descriptor's schema
    * excludes. So each column is nullable, and those named in `loose` (one a line) are nullable throughout their nested types.
    */
   def scan(descriptor: SnapshotDescriptor, files: String, chosen: FileRows, origins: Boolean, loose: String): DataFrame = {
@@ -334,7 +334,7 @@ object TableReader {
   /** A duration as table properties have it, in milliseconds. */
   def milliseconds(duration: String): Long = DeltaConfigs.getMilliSeconds(DeltaConfigs.parseCalendarInterval(duration))
 
-  /** How the tables at the paths (one a line) stand now: a JSON array of [version, time, table id]; version -1 where there is none. */
+  /** How the tables at the paths (one a line) stand now: a JSON array of [version, time, table id]; version -1 if there is none. */
   def latestVersions(session: SparkSession, paths: String): String = Parallel.map(paths.linesIterator.toSeq) { path =>
     val s = session.asInstanceOf[ClassicSession].withActive {
       try Some(Newest.of(DeltaLog.forTable(session, path))).filter(_.version >= 0) catch { case scala.util.control.NonFatal(_) => None }

@@ -186,8 +186,8 @@ class EventLog(session: SparkSession, path: String) {
     answer.toString
   }
 
-  /** Removes files (a JSON array of paths) and adds rows, in one commit on top of `base`, unless another writer that uses this method
-   * committed since (null): a compare-and-set on the whole table. */
+  /** Removes files (a JSON array of paths) and adds rows, in one commit on top of `base`: a compare-and-set on the whole table. Null: another
+   * writer that uses this method committed since. */
   def replace(base: Snapshot, paths: String, rows: String): java.lang.Long = {
     val txn = log.startTransaction(None, Some(base))
     txn.readWholeTable()

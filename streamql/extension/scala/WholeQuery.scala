@@ -177,7 +177,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
     private def expressions(p: LogicalPlan): LogicalPlan =
       p.transformExpressions { case s: SubqueryExpression => s.withNewPlan(stable(s.plan)) }
 
-    /** A plan over its tables at versions, whose rows are the same in each run even if it cuts off rows that are equal in its order. */
+    /** A plan over its tables at versions. Its rows are the same in each run, even if it cuts off rows that are equal in its order. */
     private def stable(p: LogicalPlan): LogicalPlan =
       if (!p.exists(Ties.isOpen) || p.exists(_.expressions.exists(SubExprUtils.containsOuter))) at(p, versions)
       else try Project(p.output, key(p).plan) catch { case _: Untracked => at(p, versions) }

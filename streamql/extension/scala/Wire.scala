@@ -14,7 +14,7 @@ import py4j.{DefaultGatewayServerListener, GatewayServer, Py4JJavaServer, Py4JPy
 object Wire {
   private val servers = ConcurrentHashMap.newKeySet[GatewayServer]()
 
-  /** Connections that Python opens: those there are, and those to come. Another Py4J may keep them elsewhere, which is no harm. */
+  /** Connections that Python opens: those there are, and those to come. Another Py4J may keep them elsewhere, which does no harm. */
   def prompt(server: GatewayServer): Unit = if (servers.add(server)) {
     server.addListener(new DefaultGatewayServerListener {
       override def connectionStarted(connection: Py4JServerConnection): Unit = noDelay(connection)

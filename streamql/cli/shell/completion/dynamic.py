@@ -38,7 +38,7 @@ class Wanted:
 
 
 def wanted(here: Place) -> Wanted | None:
-    """What may stand at the cursor. None: the statement is not one about dynamic tables, or the cursor is in its query."""
+    """Returns what may stand at the cursor. None: the statement is not one about dynamic tables, or the cursor is in its query."""
     keys = [token.key for token in here.before]
     found = _head(keys)
     if found is None or keys[-1] == "=":  # the words that follow others are data
@@ -56,7 +56,7 @@ def wanted(here: Place) -> Wanted | None:
 
 
 def _head(keys: Sequence[str]) -> tuple[RelationType, list[str]] | None:
-    """The type that a statement is about, and the tokens behind its two words."""
+    """Returns the type that a statement is about, and the tokens behind its two words."""
     if not keys or keys[0] not in VERBS:
         return None
     words = 1

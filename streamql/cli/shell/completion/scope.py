@@ -31,11 +31,11 @@ class Place:
     start: int
 
     def key(self, back: int = 1) -> str:
-        """The keyword or symbol so many tokens before the word; empty: there is none."""
+        """Returns the keyword or symbol so many tokens before the word; empty: there is none."""
         return self.before[-back].key if 0 < back <= len(self.before) else ""
 
     def keys(self, count: int) -> tuple[str, ...]:
-        """The last `count` of them."""
+        """Returns the last `count` of them."""
         return tuple(token.key for token in self.before[-count:]) if count <= len(self.before) else ()
 
 
@@ -48,7 +48,8 @@ class Named:
 
 
 def place(before: str, after: str) -> Place | None:
-    """The cursor's place between the two texts; None: in a comment, in a number, behind a closed quote, where nothing is to be offered."""
+    """Returns the cursor's place between the two texts; None: in a comment, in a number, behind a closed quote, where nothing is to be
+    offered."""
     tokens = list(scan(before))
     last = tokens[-1] if tokens else None
     if "--" in before[last.end if last else 0 :].rpartition("\n")[2]:
@@ -75,7 +76,7 @@ def place(before: str, after: str) -> Place | None:
 
 
 def _around(before: str, after: str) -> list[Token]:
-    """The tokens of the statement that the cursor is in."""
+    """Returns the tokens of the statement that the cursor is in."""
     found: list[Token] = []
     for token in scan(before + after):
         if token.key == ";":
@@ -88,12 +89,12 @@ def _around(before: str, after: str) -> list[Token]:
 
 
 def _first(text: str) -> list[Token]:
-    """The tokens up to the first semicolon."""
+    """Returns the tokens up to the first semicolon."""
     return list(itertools.takewhile(lambda token: token.key != ";", scan(text)))
 
 
 def _current(tokens: list[Token]) -> list[Token]:
-    """Those behind the last semicolon."""
+    """Returns the tokens behind the last semicolon."""
     for index in range(len(tokens) - 1, -1, -1):
         if tokens[index].key == ";":
             return tokens[index + 1 :]
@@ -101,7 +102,7 @@ def _current(tokens: list[Token]) -> list[Token]:
 
 
 def tables(statement: Sequence[Token]) -> list[Named]:
-    """The tables, views and streams that a statement names, in order; CTEs too, which the catalog does not know."""
+    """Returns the tables, views and streams that a statement names, in order; CTEs too, which the catalog does not know."""
     found: list[Named] = []
     index, in_from = 0, [False]
     while index < len(statement):
@@ -124,7 +125,7 @@ def tables(statement: Sequence[Token]) -> list[Named]:
 
 
 def ctes(statement: Sequence[Token]) -> list[str]:
-    """The names that WITH gives to queries."""
+    """Returns the names that WITH gives to queries."""
     if not statement or statement[0].key != "WITH":
         return []
     return [
@@ -140,7 +141,7 @@ def ctes(statement: Sequence[Token]) -> list[str]:
 
 
 def _named(statement: Sequence[Token], index: int) -> tuple[Named | None, int]:
-    """A name with its alias at `index`, and where it ends."""
+    """Returns a name with its alias at `index`, and where it ends."""
     while index < len(statement) and statement[index].key in ("TABLE", "STREAM", "IF", "EXISTS", "NOT"):
         index += 1
     parts: list[str] = []

@@ -13,14 +13,14 @@ _WORD_END = re.compile(r"[\w$`]*\Z")
 
 
 def offers_while_typing(before: str) -> bool:
-    """Whether a menu helps here without Tab: behind a dot, or within a word that has begun."""
+    """Returns whether a menu helps here without Tab: behind a dot, or within a word that has begun."""
     word = _WORD_END.search(before)
     typed = word.group() if word else ""
     return len(typed) >= _LETTERS_MIN or before.endswith(".")
 
 
 def in_command(before: str) -> tuple[str, str]:
-    """What type of thing is being typed in a command's line, `command` for its name, and how far it is typed."""
+    """Returns what type of thing is being typed in a command's line, `command` for its name, and how far it is typed."""
     text = before.lstrip()
     call = commands.parse(text)
     if call is None:

@@ -40,7 +40,7 @@ class Completion:
 
 
 def complete(before: str, after: str, snapshot: Snapshot) -> Completion:
-    """What may stand at the cursor, most likely first; at most CANDIDATES_MAX. Never raises."""
+    """Returns what may stand at the cursor, most likely first; at most CANDIDATES_MAX. Never raises."""
     here = place(before, after)
     if here is None:
         return Completion(len(before))
@@ -93,11 +93,11 @@ class _Offers:
         )
 
     def databases(self) -> None:
-        """All of them."""
+        """Offers all of them."""
         self.names((name, "database") for name in self.snapshot.databases)
 
     def relations(self, *types: str, database: str | None = None) -> None:
-        """The relations of a database, the current one unless it is named; of all types, unless some are."""
+        """Offers the relations of a database, the current one unless it is named; of all types, unless some are."""
         key = (self.snapshot.database if database is None else database).lower()
         if key not in self.snapshot.relations:
             self.answer.wants.add(Want(key))
@@ -106,7 +106,7 @@ class _Offers:
         self.names((r.name, r.type) for r in found if not types or r.type in types)
 
     def columns(self, named: Named) -> None:
-        """The columns of one table of the statement, of a stream its hidden ones too."""
+        """Offers the columns of one table of the statement, of a stream its hidden ones too."""
         key = self.snapshot.key(named.parts)
         if key not in self.snapshot.columns:
             is_known = self.snapshot.find(named.parts) is not None or key[0] not in self.snapshot.relations
@@ -137,7 +137,7 @@ class _Offers:
 
 
 def _in_string(offers: _Offers) -> bool:
-    """The name of a stream: stream_has_data('…'), AT (STREAM => '…'); or of any relation: tablestore_records('…'). Else nothing."""
+    """Returns the name of a stream: stream_has_data('…'), AT (STREAM => '…'); or of any relation: tablestore_records('…'). Else nothing."""
     here = offers.here
     if here.quote != "'":
         return False
@@ -285,7 +285,7 @@ def _clauses_of_external_table(offers: _Offers) -> bool:
 
 
 def _expressions(offers: _Offers) -> bool:
-    """All other places: an operand, or what follows one."""
+    """Completes all other places: an operand, or what follows one."""
     here = offers.here
     if _follows_operand(here):
         offers.clauses(vocabulary.CLAUSES)
@@ -341,7 +341,7 @@ def _wants_table(here: Place) -> bool:
 
 
 def _clause(here: Place) -> str:
-    """The clause that the cursor is in, at its level of parentheses; empty: none."""
+    """Returns the clause that the cursor is in, at its level of parentheses; empty: none."""
     depth = 0
     for token in reversed(here.before):
         depth += (token.key == ")") - (token.key == "(")
@@ -353,7 +353,7 @@ def _clause(here: Place) -> str:
 
 
 def _opened(here: Place) -> int:
-    """The index of the parenthesis that the cursor is in; -1: in none."""
+    """Returns the index of the parenthesis that the cursor is in; -1: in none."""
     depth = 0
     for index in range(len(here.before) - 1, -1, -1):
         key = here.before[index].key
@@ -364,7 +364,7 @@ def _opened(here: Place) -> int:
 
 
 def _end_of(named: Named, here: Place, opened: int) -> int:
-    """Where the last part of a table's name ends, if the parenthesis follows it; -1: it does not."""
+    """Returns where the last part of a table's name ends, if the parenthesis follows it; -1: it does not."""
     token = here.before[opened - 1]
     return token.end if name_part(token) == named.parts[-1] else -1
 

@@ -234,7 +234,7 @@ NEVER_NAMES = frozenset((
     "ANTI", "CROSS", "EXCEPT", "FULL", "INNER", "INTERSECT", "JOIN", "LATERAL", "LEFT", "MINUS", "NATURAL", "ON", "RIGHT", "SEMI", "UNION",
     "USING", "SELECT", "FROM", "WHERE", "TABLE", "STREAM", "VALUES",
 ))
-"""Words that a name can only be in backquotes, or that one would not want to read as a name."""
+"""Words that a name can only be in backquotes, or that read badly as a name."""
 
 TABLE_PLACES = frozenset(("FROM", "JOIN", "INTO", "USING", "UPDATE", "OPTIMIZE", "VACUUM", "OVERWRITE", "DESC", "DESCRIBE"))
 """Words that the name of a table, view or stream follows."""
