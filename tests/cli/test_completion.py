@@ -39,7 +39,7 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("words", "expected"), LINES, ids=lambda value: " ".join(value))
+@pytest.mark.parametrize(("words", "expected"), LINES, ids=[" ".join(words) for words, _ in LINES])
 def test_bash(words: list[str], expected: set[str], directory: Path) -> None:
     assert set(bash(words, directory)) == expected
 
