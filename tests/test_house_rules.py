@@ -47,8 +47,8 @@ INVERTED = re.compile(
 NO_VERB = re.compile(r"(?:The|An?|Whether|What|How|Where|Why|Which|Who|When|All|Its|Those|Every|Some|One)\b(?!')")
 """What the docstring of a function does not begin with: Returns the …, Returns whether …, Yields … stand for these."""
 SENTENCE_WORDS_MAX = 25
-PLAIN = ("streamql/", "sql/", "setup.py")
-"""Where sentences are short and not inverted. Not held yet: README.md, ARCHITECTURE.md, CONTRIBUTING.md, docs/."""
+PLAIN = ("streamql/", "sql/", "setup.py", "docs/", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
+"""Where sentences are short and not inverted."""
 
 
 def kept_files() -> list[Path]:

@@ -1,7 +1,7 @@
 """The hook of mkdocs: pages that GitHub shows as they are, and files outside of docs/ that pages link to.
 
 A page is the file of the repository, with relative links. On the site, a linked file that lies outside of docs/ becomes a page
-under `repository/`, a folder becomes the list of its files, and so on for the links of these pages.
+under `repository/`, and a folder becomes the list of its files. The same is done for the links of these pages.
 """
 
 from __future__ import annotations
