@@ -33,9 +33,7 @@ def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
     alone."""
     catalog, schema = listed_schema(spark, statement.schema)
     warn_of_unreadable(spark)
-    states = [
-        s for s in catalog_of(spark).all(spark) if (s.name.catalog, s.name.schema.lower()) == (catalog, schema.lower())
-    ]
+    states = _in_schema(spark, catalog, schema)
     if statement.like is not None:  # before the sources of the others are asked
         pattern = re.compile(like_pattern(statement.like))
         states = [s for s in states if pattern.search(s.name.object)]
@@ -50,17 +48,24 @@ def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
 
 
 def listed_schema(spark: SparkSession, named: NameParts | None) -> tuple[str, str]:
-    """Returns the catalog and schema that a SHOW statement lists: the one that it names, else (None) the current one. Raises
-    SCHEMA_NOT_FOUND."""
+    """Returns the catalog and schema that a SHOW statement lists: the one that it names, else (None) the current one.
+
+    Drivers may share streams without a common metastore, so a schema that only streams are in is listed as well. Raises SCHEMA_NOT_FOUND.
+    """
     if named is None:
         here = qualify(spark, ("_",))
         return here.catalog, here.schema
     there = qualify(spark, (*named, "_"))
-    if not schema_exists(spark, there.catalog, there.schema):
+    if not schema_exists(spark, there.catalog, there.schema) and not _in_schema(spark, there.catalog, there.schema):
         raise StreamqlError(
             "SCHEMA_NOT_FOUND", f"there is no schema {there.schema}", hint="SHOW SCHEMAS lists those there are"
         )
     return there.catalog, there.schema
+
+
+def _in_schema(spark: SparkSession, catalog: str, schema: str) -> list[StreamState]:
+    states = catalog_of(spark).all(spark)
+    return [s for s in states if (s.name.catalog, s.name.schema.lower()) == (catalog, schema.lower())]
 
 
 def like_pattern(like: str) -> str:

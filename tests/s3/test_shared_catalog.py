@@ -86,6 +86,7 @@ def test_two_drivers_share_streams(page: Page, drivers: tuple[Driver, Driver]) -
     one, two = drivers
     merge = page.script("merge.sql")
     one.run(*page.script("make.sql"))
+    assert status(one) == status(two) != []  # the other has not even the schema
     two.run(*page.script("register.sql"))
     # In turns.
     for n, (writer, consumer) in enumerate([(one, two), (two, one), (one, one), (two, two)]):
