@@ -49,8 +49,9 @@ object S3Logs {
   private object S3Requests {
     def listFrom(files: FileSystem, directory: Path, from: String, pageSize: Int): Option[Iterator[FileStatus]] = {
       val s3a = files.asInstanceOf[S3AFileSystem]
-      // Directory buckets list in no order; Hadoop has a setting for stores that know the first form of the request only.
-      if (s3a.getBucket.endsWith("--x-s3") || s3a.getConf.getInt("fs.s3a.list.version", 2) != 2) None
+      // Directory buckets list in no order. A setting of Hadoop is for stores that know only the first form of the request. With client-side
+      // encryption S3 says other lengths than Hadoop.
+      if (s3a.getBucket.endsWith("--x-s3") || s3a.getConf.getInt("fs.s3a.list.version", 2) != 2 || s3a.isCSEEnabled) None
       else try {
         val pages = new Pages(s3a, directory, from, pageSize)
         // A store that ignores where the list is to begin begins with other names.
