@@ -23,7 +23,7 @@ SHOW_COLUMNS = (
     "offset_timestamp TIMESTAMP_LTZ, lag_versions BIGINT, lag_seconds BIGINT, has_data BOOLEAN, stale BOOLEAN, stale_after TIMESTAMP_LTZ, "
     "invalid_reason STRING, comment STRING, create_time TIMESTAMP_LTZ, last_consumed TIMESTAMP_LTZ, offset_position STRING"
 )
-TERSE_COLUMNS = "name STRING, schema_name STRING, table_name STRING, mode STRING, create_time TIMESTAMP"
+TERSE_COLUMNS = "name STRING, schema_name STRING, table_name STRING, mode STRING, create_time TIMESTAMP_LTZ"
 DESCRIBE_COLUMNS = "info_name STRING, info_value STRING"
 CREATE_COLUMNS = "createtab_stmt STRING"
 
