@@ -36,10 +36,11 @@ def wait_until_free(
     pause = POLL_SECONDS_MIN
     catalog = catalog_of(spark)
     waiting = Waiting(spark)
-    read = catalog.last_read
+    known = catalog.last_read(spark, state.stream.uuid)
+    if known is not None and known.claim is None:
+        return known  # the commit of the caller's change is refused if this is no longer so
     while True:
-        now = read(spark, state.stream.uuid)
-        read = catalog.by_uuid
+        now = catalog.by_uuid(spark, state.stream.uuid)  # an old heartbeat would look like that of a dead process
         if now is None:
             raise gone(str(state.name))
         if now.claim is None or (now.claim.is_partially_committed and resumes(now.claim)):
