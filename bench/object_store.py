@@ -35,11 +35,21 @@ def s3() -> S3:
     return S3(server, proxy)
 
 
+_buckets: list[str] = []
+
+
+def bucket_of(hadoop: object) -> str:
+    """The bucket of the process: the metastore's client does not see the credentials of later ones."""
+    if not _buckets:
+        _buckets.append(s3().bucket(hadoop))
+    return _buckets[0]
+
+
 def in_bucket(context: Context, name: str) -> tuple[SparkSession, str]:
-    """A session whose tables and catalog are in a bucket of their own, and the bucket's address."""
-    jvm_session = context.spark.sparkContext._jsc
-    assert jvm_session is not None
-    bucket = s3().bucket(jvm_session.hadoopConfiguration())
+    """A session whose tables and catalog are in a directory of their own in a bucket, and its address."""
+    jvm_context = context.spark.sparkContext._jsc
+    assert jvm_context is not None
+    bucket = f"{bucket_of(jvm_context.hadoopConfiguration())}/{name}"
     spark = context.spark.newSession()
     schema = f"{SCHEMA}_{name}"
     spark.sql(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
