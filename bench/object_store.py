@@ -35,30 +35,26 @@ def s3() -> S3:
     return S3(server, proxy)
 
 
-_buckets: list[str] = []
-
-
-def bucket_of(hadoop: object) -> str:
+@cache
+def bucket() -> str:
     """The bucket of the process: the metastore's client does not see the credentials of later ones."""
-    if not _buckets:
-        _buckets.append(s3().bucket(hadoop))
-    return _buckets[0]
+    context = SparkSession.active().sparkContext._jsc
+    assert context is not None
+    return s3().bucket(context.hadoopConfiguration())
 
 
-def in_bucket(context: Context, name: str) -> tuple[SparkSession, str]:
-    """A session whose tables and catalog are in a directory of their own in a bucket, and its address."""
-    jvm_context = context.spark.sparkContext._jsc
-    assert jvm_context is not None
-    bucket = f"{bucket_of(jvm_context.hadoopConfiguration())}/{name}"
+def in_bucket(context: Context, name: str) -> SparkSession:
+    """A session whose tables and catalog are in a directory of the bucket."""
+    directory = f"s3a://{bucket()}/{name}"
     spark = context.spark.newSession()
     schema = f"{SCHEMA}_{name}"
     spark.sql(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
-    spark.sql(f"CREATE SCHEMA {schema} LOCATION 's3a://{bucket}/{schema}'")
+    spark.sql(f"CREATE SCHEMA {schema} LOCATION '{directory}/{schema}'")
     spark.sql(f"USE {schema}")
     spark.conf.set("spark.streamql.catalog", f"{schema}_catalog")
-    spark.conf.set("spark.streamql.catalogLocation", f"s3a://{bucket}/catalog")
+    spark.conf.set("spark.streamql.catalogLocation", f"{directory}/catalog")
     spark.sql(f"DROP SCHEMA IF EXISTS {schema}_catalog CASCADE")
-    return spark, bucket
+    return spark
 
 
 def counted(run: Callable[[], object]) -> Callable[[], float]:
@@ -74,7 +70,7 @@ def counted(run: Callable[[], object]) -> Callable[[], float]:
 
 def prepare(context: Context, name: str, rows: int) -> tuple[SparkSession, Callable[[], object], Callable[[], object]]:
     """A session, what puts so many changes into the stream `s`, and what consumes them."""
-    spark, _ = in_bucket(context, name)
+    spark = in_bucket(context, name)
     spark.sql("CREATE TABLE t (id BIGINT, v BIGINT) TBLPROPERTIES ('delta.enableRowTracking' = 'true')")
     for table in ("plain", "ours", "theirs"):
         spark.sql(f"CREATE TABLE {table} (id BIGINT, v BIGINT)")

@@ -10,6 +10,7 @@ import re
 import sqlite3
 import time
 from pathlib import Path
+from typing import Any
 
 from streamql.errors import StreamqlError
 from streamql.extension.host import file_locked
@@ -87,17 +88,18 @@ def prepare(data: Path, warehouse: str) -> Path:
 
 def default_location(path: Path) -> str:
     """Returns the URI of the schema `default` in the metastore at `path`. It is chosen when the metastore is made."""
-    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000)
-    try:
-        return str(connection.execute("SELECT DB_LOCATION_URI FROM DBS WHERE \"NAME\" = 'default'").fetchone()[0])
-    finally:
-        connection.close()
+    return str(_value(path, "SELECT DB_LOCATION_URI FROM DBS WHERE \"NAME\" = 'default'"))
 
 
 def _version(path: Path) -> int:
+    return int(_value(path, "PRAGMA user_version"))
+
+
+def _value(path: Path, query: str) -> Any:
+    """Returns the one value that a query of the metastore at `path` has."""
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000)
     try:
-        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+        return connection.execute(query).fetchone()[0]
     finally:
         connection.close()
 
