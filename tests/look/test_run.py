@@ -201,7 +201,7 @@ def test_what_is_wrong_is_told_before_anything_runs(tmp_path: Path, capsys: pyte
         ([str(tmp_path / "open.sql")], "never closed"),
         ([str(tmp_path / "nothing.sql")], "holds no statement"),
         ([str(tmp_path / "open.sql"), "--runs", "3"], "--runs needs --every"),
-        ([str(tmp_path / "open.sql"), "--every", "soon"], "no duration"),
+        ([str(tmp_path / "open.sql"), "--every", "soon"], "is not a duration"),
         ([str(tmp_path / "open.sql"), "--every", "0s"], "longer than nothing"),
     ):
         assert main(["--data", str(tmp_path / "lake"), "run", *argv]) == 2
