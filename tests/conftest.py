@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.kafka.broker import Broker
-from tests.sample import IS_LONG, SEED
+from tests.sample import IS_LONG, SEED, is_chosen
 from tests.small import FEW_TASKS, INTERPRETED, QUICK_JAVA, ROOM
 
 LONGEST_FIRST = (
@@ -33,8 +33,33 @@ LONGEST_FIRST = (
 """A file of tests runs on one worker: the long ones begin, so that no worker is left alone with one at the end."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Orders the files; within one, and among the short ones, the order stays."""
+SLOW_SHARE = 1 / 3
+"""Of the tests that start Spark or another process, `make test` takes so many: with all of them it took an hour and more on two cores."""
+
+SLOW_DIRECTORIES = ("examples", "extension", "frontends", "kafka", "s3", "tablestore", "transcripts")
+NEVER_LEFT_OUT = ("histories.py", "kills.py", "races.py", "crashes.py", "test_queries.py", "requests.py")
+"""Ends of the names of files that every run takes: their cases are random and sampled, or they prove that no row is lost."""
+
+
+def is_slow(item: pytest.Item) -> bool:
+    """Whether a test runs Spark, or is in a directory of those that start processes."""
+    part = item.nodeid.split("/")[1]
+    return part in SLOW_DIRECTORIES or "spark" in getattr(item, "fixturenames", ())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Orders the files; within one, and among the short ones, the order stays. If all directories run, leaves slow tests out."""
+    if [str(arg).rstrip("/") for arg in config.args] == ["tests"]:
+        left_out = [
+            item
+            for item in items
+            if is_slow(item)
+            and not item.nodeid.partition("::")[0].endswith(NEVER_LEFT_OUT)
+            and not is_chosen(item.nodeid, SLOW_SHARE)
+        ]
+        config.hook.pytest_deselected(items=left_out)
+        gone = {item.nodeid for item in left_out}
+        items[:] = [item for item in items if item.nodeid not in gone]
 
     def rank(item: pytest.Item) -> int:
         named = [i for i, part in enumerate(LONGEST_FIRST) if f"tests/{part}" in item.nodeid]
