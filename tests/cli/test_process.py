@@ -65,7 +65,7 @@ def test_a_script_that_ends_inside_a_transaction(tmp_path: Path) -> None:
 
 def test_doctor_of_a_lake_without_streams(tmp_path: Path) -> None:
     (tmp_path / "lake").mkdir()
-    prepare(tmp_path / "lake")
+    prepare(tmp_path / "lake", (tmp_path / "lake").as_uri())
     argv = command("--data", str(tmp_path / "lake"), "doctor")
     done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
     assert (done.returncode, done.stderr) == (0, "")
