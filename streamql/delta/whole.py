@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -49,6 +49,11 @@ class WholeQuery:
         """Returns the query as that of a view with a stream: its `refused` says whether the changes of its tables can be followed."""
         return described(self.spark, self.handle.tracked())
 
+    def unfollowed(self, changed: Iterable[str]) -> str | None:
+        """Returns why its change does not follow from those of tables with some ids, a key of `sources/query_texts.py`; None: it does."""
+        found: str | None = self.handle.unfollowed(json.dumps(sorted(changed)))
+        return found
+
     @property
     def branch_keys(self) -> tuple[tuple[str | int | None, ...], ...]:
         """Returns what `keys` are in the rows of each branch of `tracked`, if none of them joins: "id", the table's row id; a number; or
@@ -62,6 +67,21 @@ class WholeQuery:
     def inserts(self, versions: Mapping[str, int]) -> DataFrame:
         """`rows` as INSERTs, in the columns of a stream. Lazy."""
         return frame(self.spark, self.handle.inserts(json.dumps(dict(versions))))
+
+    def bytes_read(self, versions: Mapping[str, int], changed: Iterable[str]) -> tuple[int, int]:
+        """Returns how many bytes a refresh reads of the tables at `versions`, if those of some ids have changed: from the changes, and of
+        the whole query. Change sets and skipped files do not count."""
+        by_changes, whole = self.handle.bytesRead(json.dumps(dict(versions)), json.dumps(sorted(changed)))
+        return int(by_changes), int(whole)
+
+    def changes(self, end: Mapping[str, int], changed: Mapping[str, DataFrame], stored: DataFrame) -> DataFrame:
+        """Returns what turns `stored`, its rows as of the begin of an interval, into those at the versions `end`: INSERT, UPDATE_AFTER, and
+        DELETE (of which the key counts), in a stream's columns. `changed`: change sets of its tables, by their ids; the others have none.
+        Lazy; a refresh computes parts of it when its statement runs."""
+        sets = jvm(self.spark).java.util.HashMap()
+        for table_id, rows in changed.items():
+            sets.put(table_id, java_frame(rows))
+        return frame(self.spark, self.handle.changes(json.dumps(dict(end)), sets, java_frame(stored)))
 
     def difference(self, versions: Mapping[str, int], stored: DataFrame) -> DataFrame:
         """Returns what turns `stored` into `rows`: INSERT, UPDATE_AFTER, and DELETE (of which the key counts), in a stream's columns.

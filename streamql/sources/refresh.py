@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from streamql.changes import change_set
 from streamql.delta.jvm import sentence
 from streamql.delta.table import DeltaTable
 from streamql.delta.whole import SparkError, WholeQuery, stored_query
 from streamql.errors import StreamqlError
-from streamql.model import Interval, Offset, Parts, SourceRef, StreamMode, TableSource
+from streamql.model import Interval, Offset, Parts, SourceRef, StreamMode, TableSource, Versions
 from streamql.names import Name
 from streamql.sources import query_reading
 from streamql.sources.dynamic import DynamicTable, all_dynamic
 from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry
 from streamql.sources.protocol import SourceType as Type
-from streamql.sources.query import OpenQuery, OpenTables, QuerySource, digest, parts_of
+from streamql.sources.query import OpenQuery, OpenTables, QuerySource, digest, parts_of, versions_of
 from streamql.sources.query_texts import REFUSED
 from streamql.sources.table import OpenTable, open_table
 
-FULL, INCREMENTAL = "FULL", "INCREMENTAL"
-"""How a refresh finds what differs: it computes the whole query, or follows the changes of the tables."""
+AUTO, FULL, INCREMENTAL = "AUTO", "FULL", "INCREMENTAL"
+"""What REFRESH_MODE may be. How a refresh finds what differs: it computes the whole query, or follows the changes of the tables."""
+
+SMALL_BYTES = 64 << 20
+"""Tables of fewer bytes are read in less time than the statements take by which a refresh finds what a change touches."""
+
+READ_SHARE_MAX = 0.5
+"""A refresh from changes that reads a larger share of what the whole query reads is not faster: it also finds what it has to read."""
 
 REPLACED: Mapping[str, str] = MappingProxyType(
     {
@@ -81,30 +88,85 @@ class OpenRefresh(OpenTables):
         """Returns what the changes of the tables since the last refresh make of its rows. Raises _NotFollowed."""
         if self.dynamic.refresh_mode == FULL:
             raise _NotFollowed("REFRESH_MODE is FULL")
-        if (why := not_incremental(self.whole)) is not None:
-            raise _NotFollowed(f"the query {why}")
         if interval.initial:
             raise _NotFollowed("the table is filled anew")
-        query = self.whole.tracked
-        by_id = {table.ref.table_id: part for part, table in self.tables.items()}
-        tables = {by_id[t.table_id]: self.tables[by_id[t.table_id]] for t in query.tables}
-        source = OpenQuery(self.spark, self.ref, tables, self.label, query)
         try:
-            source.check_history(Offset(interval.after, False), self.ref, self.dynamic.name)
-            for part, table in tables.items():
-                # A column that came in the place of another one changes rows that no commit has written.
-                if not table.has_same_columns(parts_of(interval.after)[part], parts_of(interval.through)[part]):
-                    raise _NotFollowed(f"columns of {table.ref.name} were replaced, or their types were changed")
-            return query_reading.keyed_changes(source, interval, self.whole.keys, self.whole.branch_keys)
+            self.check_followed(interval)
+            if self._reads_single_rows:
+                return self._changes_of_rows(interval)
+            if (what := self.whole.unfollowed(self._ids(self._changed(interval)))) is not None:
+                raise _NotFollowed(f"the query {REFUSED[what]}")
+            if self.dynamic.refresh_mode == AUTO and (why := self._why_slower(interval)) is not None:
+                raise _NotFollowed(why)
+            return self._changes_of_query(interval)
         except StreamqlError as e:
             raise _NotFollowed(e.message) from e
         except SparkError as e:
             raise _NotFollowed(sentence(e)) from e
 
+    def check_followed(self, interval: Interval) -> None:
+        """Checks that the histories of the tables tell their changes. Raises _NotFollowed, and what the tables raise."""
+        super().check_history(Offset(interval.after, False), self.ref, self.dynamic.name)
+        for part, table in self.tables.items():
+            # A column that came in the place of another one changes rows that no commit has written.
+            if not table.has_same_columns(parts_of(interval.after)[part], parts_of(interval.through)[part]):
+                raise _NotFollowed(f"columns of {table.ref.name} were replaced, or their types were changed")
+
+    @property
+    def _reads_single_rows(self) -> bool:
+        """Returns whether each row of the query is made of one row of one table."""
+        query = self.whole.tracked
+        return query.refused is None and all(len(tables) == 1 for tables in query.branches)
+
+    def _changes_of_rows(self, interval: Interval) -> DataFrame:
+        query = self.whole.tracked
+        by_id = {table.ref.table_id: part for part, table in self.tables.items()}
+        tables = {by_id[t.table_id]: self.tables[by_id[t.table_id]] for t in query.tables}
+        source = OpenQuery(self.spark, self.ref, tables, self.label, query)
+        return query_reading.keyed_changes(source, interval, self.whole.keys, self.whole.branch_keys)
+
+    def _changed(self, interval: Interval) -> dict[str, Versions]:
+        """Returns the tables that have a change, and their versions, by part."""
+        versions = {part: versions_of(interval, part) for part in self.tables}
+        return {
+            part: Versions(v.after, v.through)
+            for part, v in versions.items()
+            if not v.is_empty and self.tables[part].plan(v, StreamMode.STANDARD).files
+        }
+
+    def _ids(self, parts: Iterable[str]) -> list[str]:
+        return [self.tables[part].ref.table_id for part in parts]
+
+    def _why_slower(self, interval: Interval) -> str | None:
+        """Returns why the whole query takes less time than what follows from the changes, as far as the sizes of files tell. None: it
+        takes more."""
+        changed = self._changed(interval)
+        end = self._versions(parts_of(interval.through))
+        by_changes, whole = self.whole.bytes_read(end, self._ids(changed))
+        if whole < SMALL_BYTES:
+            return "the tables are small, so a full refresh takes less time"
+        only = {part: Interval(v.after, v.through) for part, v in changed.items()}
+        by_changes += 2 * sum(self.tables[p].backlog(i, StreamMode.STANDARD).bytes for p, i in only.items())
+        if by_changes > READ_SHARE_MAX * whole:
+            return f"an incremental refresh would read {_megabytes(by_changes)}, and a full one {_megabytes(whole)}"
+        return None
+
+    def _changes_of_query(self, interval: Interval) -> DataFrame:
+        changed = {}
+        for part, versions in self._changed(interval).items():
+            table = self.tables[part]
+            rows = change_set(table.spark, table.table.path, versions, StreamMode.STANDARD, table.table, table.snapshot)
+            changed[table.ref.table_id] = table.as_at(table.latest, rows, versions.through)
+        backing = DeltaTable(self.spark, self.dynamic.backing.path)
+        end = self._versions(parts_of(interval.through))
+        return self.whole.changes(end, changed, backing.rows(backing.latest()))
+
+    def _versions(self, at: Mapping[str, int]) -> dict[str, int]:
+        return {table.ref.table_id: at[part] for part, table in self.tables.items()}
+
     def _difference(self, interval: Interval) -> DataFrame:
         """Returns the difference between the rows that the table has now and the query's rows as of the interval's end."""
-        at = parts_of(interval.through)
-        versions = {table.ref.table_id: at[part] for part, table in self.tables.items()}
+        versions = self._versions(parts_of(interval.through))
         backing = DeltaTable(self.spark, self.dynamic.backing.path)
         latest = backing.latest()
         if backing.is_empty(latest):
@@ -129,13 +191,14 @@ class OpenRefresh(OpenTables):
         return None
 
 
+def _megabytes(count: int) -> str:
+    return f"{count / (1 << 20):,.0f} MB"
+
+
 def not_incremental(whole: WholeQuery) -> str | None:
-    """Returns what in a query keeps a refresh from following the changes of its tables, as messages say it. None: nothing does."""
-    if whole.tracked.refused is not None:
-        return REFUSED[whole.tracked.refused]
-    if any(len(tables) > 1 for tables in whole.tracked.branches):
-        return "joins tables"
-    return None
+    """Returns what in a query keeps a refresh from following the changes of all its tables, as messages say it. None: nothing does."""
+    what = whole.unfollowed(table.table_id for table in whole.tables)
+    return None if what is None else REFUSED[what]
 
 
 def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:

@@ -1,5 +1,5 @@
 """Random queries over random histories of two to four tables, without a dynamic table: the rows that a refresh would compute, what each is
-known by, and the difference that it would write, between any two points of the history.
+known by, and what it would write between two points of the history: by a full refresh, and by an incremental one.
 
 pytest tests/dynamic/test_queries.py                       # a sample
 STREAMQL_LONG=1 pytest tests/dynamic/test_queries.py       # each form of query
@@ -19,7 +19,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.delta.whole import WholeQuery, query_properties, stored_query
+from streamql.errors import StreamqlError
+from streamql.model import Interval, StreamMode, Versions
 from streamql.names import Name
+from streamql.sources.table import open_table
 from tests.consume.support import fresh_schema
 from tests.dynamic.images import Values, bag
 from tests.dynamic.queries import FORMS, Maker
@@ -52,6 +55,8 @@ class Run:
     windows: int = 0
     changed: Counter[str] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)
+    followed: Counter[str] = field(default_factory=Counter)
+    whole: Counter[str] = field(default_factory=Counter)
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +148,9 @@ def subject(spark: SparkSession, bases: list[Base], schema: str, template: str) 
     return Subject(whole, template, text)
 
 
-def check(spark: SparkSession, one: Subject, bases: list[Base], points: list[dict[str, int]], run: Run) -> bool:
+def check(
+    spark: SparkSession, one: Subject, bases: list[Base], points: list[dict[str, int]], run: Run, form: str
+) -> bool:
     """Whether the rows change between two of the points, if all is as it must be."""
     images = []
     for point in points:
@@ -162,8 +169,12 @@ def check(spark: SparkSession, one: Subject, bases: list[Base], points: list[dic
     for (was, before), (now, after) in zip(
         zip(points, images, strict=True), zip(points[1:], images[1:], strict=True), strict=False
     ):
-        types += difference(one, other, was, now, before, after)
+        written_types = difference(one, other, was, now, before, after)
+        types += written_types
         run.windows += 1
+        if written_types:
+            why = followed(one, other, was, now, before, after)
+            (run.followed if why is None else run.whole)[why or form] += 1
     run.types += types
     return bool(types)
 
@@ -171,26 +182,60 @@ def check(spark: SparkSession, one: Subject, bases: list[Base], points: list[dic
 def difference(
     one: Subject, other: Subject, was: Mapping[str, int], now: Mapping[str, int], before: Image, after: Image
 ) -> Counter[str]:
-    """What a refresh would write: it makes one image of the other, and nothing else. `other`: the same query, which stands for what is
-    stored. Spark takes subqueries of one id for one subquery."""
-    columns = one.rows(was).columns
+    """What a full refresh would write. `other`: the same query, which stands for what is stored. Spark takes subqueries of one id for one
+    subquery."""
+    return written(one, one.whole.difference(one.at(now), other.rows(was)), before, after, f"{was} {now}")
+
+
+def written(one: Subject, rows: DataFrame, before: Image, after: Image, story: str) -> Counter[str]:
+    """The types of rows that a refresh would write: they make one image of the other, and nothing else."""
+    columns = rows.columns[3:-6]
     places = [columns.index(k) for k in one.whole.keys]
     left, types = dict(before), Counter[str]()
-    for row in one.whole.difference(one.at(now), other.rows(was)).collect():
+    for row in rows.collect():
         change_type, values = row[0], tuple(map(canonical, row[3 : 3 + len(columns)]))
         key = tuple(values[i] for i in places)
         types[change_type] += 1
-        story = f"{one.text}\n{was} {now}\n{change_type} {values}"
+        told = f"{one.text}\n{story}\n{change_type} {values}"
         if change_type == "DELETE":
-            assert key in left, story
-            assert key not in after, story
+            assert key in left, told
+            assert key not in after, told
             del left[key]
         else:
-            assert (key in left) == (change_type == "UPDATE_AFTER"), story
-            assert left.get(key) != values, story
+            assert (key in left) == (change_type == "UPDATE_AFTER"), told
+            assert left.get(key) != values, told
             left[key] = values
-    assert left == after, f"{one.text}\n{was} {now}"
+    assert left == after, f"{one.text}\n{story}"
     return types
+
+
+def changed_tables(one: Subject, was: Mapping[str, int], now: Mapping[str, int]) -> dict[str, DataFrame]:
+    """The change sets of the query's tables, by their ids. Raises StreamqlError if the changes of one cannot be followed."""
+    found = {}
+    begin, end = one.at(was), one.at(now)
+    for source in one.whole.tables:
+        table, versions = open_table(one.whole.spark, source), Versions(begin[source.table_id], end[source.table_id])
+        if not table.has_same_columns(versions.after, versions.through):
+            raise StreamqlError("INCOMPATIBLE_SCHEMA_CHANGE", "columns were replaced")
+        if not versions.is_empty:
+            rows = table.changes(Interval(versions.after, versions.through), StreamMode.STANDARD)
+            found[source.table_id] = table.as_at(table.latest, rows, versions.through)
+    return found
+
+
+def followed(
+    one: Subject, other: Subject, was: Mapping[str, int], now: Mapping[str, int], before: Image, after: Image
+) -> str | None:
+    """Why an incremental refresh is not possible. None: it is, and it would write what it must."""
+    try:
+        changed = changed_tables(one, was, now)
+    except StreamqlError as e:
+        return e.code
+    if (what := one.whole.unfollowed(changed)) is not None:
+        return what
+    rows = one.whole.changes(one.at(now), changed, other.rows(was))
+    written(one, rows, before, after, f"incremental {was} {now}")
+    return None
 
 
 @pytest.mark.parametrize(("number", "form"), CASES)
@@ -200,8 +245,9 @@ def test_rows_keys_and_differences(spark: SparkSession, run: Run, histories: His
     maker = Maker(rng, len(bases))
     for _ in range(TRIES):
         one = subject(spark, bases, schema, maker.query(form).text)
-        points = [{b.name: rng.randint(1, b.latest) for b in bases} for _ in range(POINTS)]
-        if check(spark, one, bases, points, run):
+        versions = {b.name: sorted(rng.randint(1, b.latest) for _ in range(POINTS)) for b in bases}
+        points = [{name: found[i] for name, found in versions.items()} for i in range(POINTS)]
+        if check(spark, one, bases, points, run, form):
             run.changed[form] += 1
             return
 
@@ -209,6 +255,7 @@ def test_rows_keys_and_differences(spark: SparkSession, run: Run, histories: His
 def test_the_run_met_what_it_should(run: Run) -> None:
     """A form whose rows never changed: then the run says little of it."""
     print(f"\n{run.windows} windows; not empty: {dict(run.changed)}; {dict(run.types)}")
+    print(f"incremental: {dict(run.followed)}; not: {dict(run.whole)}")
     if run.windows < len(CASES) * (POINTS - 1):
         pytest.skip("a part of the run, or one with failures")
     for form in {form for _, form in CASES}:

@@ -40,10 +40,11 @@ CLAUSES: list[tuple[str, str | None, str]] = [
     ("(a, b)", "SYNTAX_ERROR", "the list has 2 columns, and the query has 1"),
 ]
 NOT_INCREMENTAL: list[tuple[str, str]] = [
-    ("SELECT count(*) AS n FROM t", "aggregates rows"),
-    ("SELECT x.id FROM t x JOIN t y ON x.id = y.id", "joins tables"),
-    ("SELECT id FROM t UNION ALL SELECT 1", "has rows of its own"),
-    ("SELECT id FROM t WHERE id IN (SELECT id FROM t)", "has a subquery"),
+    ("SELECT id FROM t ORDER BY id LIMIT 3", "has LIMIT"),
+    ("SELECT id, row_number() OVER (ORDER BY id) AS n FROM t", "has a window function without PARTITION BY"),
+    ("SELECT x.id FROM t x LEFT JOIN t y ON x.id < y.id", "has an outer, semi or anti join"),
+    ("SELECT id, (SELECT max(id) FROM t) AS m FROM t", "has a scalar subquery"),
+    ("SELECT v, first(id) AS f FROM t GROUP BY v", "uses a function whose value may depend on the order of rows"),
 ]
 
 

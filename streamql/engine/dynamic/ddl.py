@@ -170,6 +170,6 @@ def check_incremental(whole: WholeQuery, **where: int) -> None:
         raise StreamqlError(
             "UNSUPPORTED_CLAUSE",
             f"REFRESH_MODE = INCREMENTAL: the query {why}, so each refresh computes all of it",
-            hint="REFRESH_MODE = AUTO; incremental refreshes take filters, projections and UNION ALL",
+            hint="REFRESH_MODE = AUTO",
             **where,
         )

@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.plans.{Inner, LeftAnti}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.types._
+import org.apache.spark.sql.streamql.JoinedChanges.{METADATA_COLUMNS, action, rowId}
 
 /**
  * The changes of a query that joins, from those of its tables. A row of the query is known by the ids of the table rows that it is made of;
@@ -48,9 +49,6 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
     def shared: Option[CTERelationDef] = if (uses > 0) Some(definition) else None
     private def fresh(p: LogicalPlan) = DeduplicateRelations(Join(p, p, Inner, None, JoinHint.NONE)).children(1)
   }
-  private val METADATA_COLUMNS = 3 // change type, version, time
-  private val HIDDEN_COLUMNS = 6 // those of changes/build.py
-  private val ROW_ID_FROM_END = 4
 
   private def sources(frames: JList[DataFrame]): Map[LogicalPlan, Option[Source]] = {
     // Leaves of one table get one frame, and so one source.
@@ -125,12 +123,8 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
         sum((others +: more(s.use(isShared)).toSeq).map(tableRows(leaf, _, isWeighted = false)), leaf.output).get
     }
 
-    private def action(plan: LogicalPlan): Attribute = plan.output(plan.output.size - HIDDEN_COLUMNS)
-
-    private def rowId(plan: LogicalPlan): Attribute = plan.output(plan.output.size - ROW_ID_FROM_END)
-
     private def tableRows(leaf: LogicalPlan, plan: LogicalPlan, isWeighted: Boolean): Rows = {
-      val columns = plan.output.drop(METADATA_COLUMNS).dropRight(HIDDEN_COLUMNS)
+      val columns = JoinedChanges.columns(plan)
       val (version, time) = (plan.output(1), plan.output(2))
       rows(plan, TrackedQuery.bound(leaf.output, columns), CreateArray(Seq(rowId(plan))), CreateArray(Seq(version)), time,
         if (isWeighted) Some(If(EqualTo(action(plan), Literal("INSERT")), Literal(1L), Literal(-1L))) else None)
@@ -223,4 +217,17 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
     }
     Images.unfolded(Project(halves, pairs), Seq("type", KEY, "written") ++ columns.map(_.name))
   }
+}
+
+/** The columns of a change set. */
+object JoinedChanges {
+  val METADATA_COLUMNS = 3 // change type, version, time
+  private val HIDDEN_COLUMNS = 6 // those of changes/build.py
+  private val ROW_ID_FROM_END = 4
+
+  /** INSERT or DELETE. */
+  def action(set: LogicalPlan): Attribute = set.output(set.output.size - HIDDEN_COLUMNS)
+  def rowId(set: LogicalPlan): Attribute = set.output(set.output.size - ROW_ID_FROM_END)
+  /** Those of the table. */
+  def columns(set: LogicalPlan): Seq[Attribute] = set.output.drop(METADATA_COLUMNS).dropRight(HIDDEN_COLUMNS)
 }

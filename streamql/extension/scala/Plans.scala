@@ -184,5 +184,6 @@ object Plans {
 object ExpandStreams extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformDownWithSubqueries {
     case r: StreamRead => r.expand
+    case r: RefreshRows => GenerateRowIDs(r.expand(new Kept))
   }
 }

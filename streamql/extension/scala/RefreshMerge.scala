@@ -29,13 +29,17 @@ object RefreshMerge {
   def prepared[T](session: ClassicSession, merge: MergeIntoCommand)(run: MergeIntoCommand => T): T = {
     val bindings = Plans.reads(merge).map(_.binding).filter(_.isRefresh).distinct
     val plans = bindings.map(_.plan)
+    val early = new Kept
     try {
-      val kept = plans.map(keep(session, _))
+      val kept = plans.map(p => keep(session, RefreshRows.expanded(p, early)))
       try {
         bindings.zip(kept).foreach { case (binding, (rows, _)) => binding.plan = rows }
         run(if (bindings.isEmpty) merge else filtered(session, merge, kept.map(_._2).sum))
       } finally kept.foreach { case (rows, _) => session.sparkContext.unpersistRDD(rows.rdd.id, blocking = false) }
-    } finally bindings.zip(plans).foreach { case (binding, plan) => binding.plan = plan }
+    } finally {
+      early.free(session)
+      bindings.zip(plans).foreach { case (binding, plan) => binding.plan = plan }
+    }
   }
 
   /** The statement with the filter. `rows`: how many the source has. */
@@ -52,7 +56,7 @@ object RefreshMerge {
   }
 
   /** A plan's rows, computed, and how many they are. */
-  private def keep(session: ClassicSession, plan: LogicalPlan): (LogicalRDD, Long) = {
+  private[streamql] def keep(session: ClassicSession, plan: LogicalPlan): (LogicalRDD, Long) = {
     val made = session.withActive { Dataset.ofRows(session, plan).localCheckpoint(eager = true, StorageLevel.MEMORY_AND_DISK) }
     val rows = made.logicalPlan.asInstanceOf[LogicalRDD]
     val count = rows.rdd.count()

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.streamql
 
-import scala.collection.mutable
+import java.util.{Map => JMap}
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
@@ -107,38 +107,76 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
 
   // -- rows at versions
 
-  private def leafAt(leaf: LogicalPlan, versions: Map[String, Long]): (LogicalPlan, Attribute) = {
-    val table = TrackedQuery.tableOf(leaf)
-    val newest = Newest.of(table.log)
-    val snapshot = versions.get(table.id).filter(_ != newest.version).map(v => table.log.getSnapshotAt(v)).getOrElse(newest)
-    val rows = new TableReader(session, table.log).table(snapshot).queryExecution.analyzed
-    val id = Alias(KnownNotNull(rows.output.head), WholeQuery.KEY)()
-    (Project(TrackedQuery.bound(leaf.output, rows.output.drop(2)) :+ id, rows), id.toAttribute)
-  }
-
-  /** A plan over its tables at versions, without what a row is known by. */
-  private def at(p: LogicalPlan, versions: Map[String, Long]): LogicalPlan = p.transformUp {
-    case leaf if leaves.exists(_ eq leaf) => 
-      val (rows, id) = leafAt(leaf, versions)
-      Project(rows.output.filter(_.exprId != id.exprId), rows)
-  }.transformAllExpressions { case s: SubqueryExpression => s.withNewPlan(at(s.plan, versions)) }
-
-  private lazy val keyed = new KeyedQuery(Map.empty)
+  private lazy val keyed = new KeyedQuery(plan.transformUpWithSubqueries {
+    case leaf if leaves.exists(_ eq leaf) => TableLeaf(TrackedQuery.tableOf(leaf), leaf.output)
+  }, analyzed.output.map(_.name))
 
   /** The columns of the query, then those of the key that are not among them. `versions`: JSON {id of a table: version}; of others the newest. */
-  def rows(versions: String): DataFrame =
-    Dataset.ofRows(session, new KeyedQuery(mapper.readTree(versions).properties().asScala.map(e => e.getKey -> e.getValue.asLong).toMap).rows)
+  def rows(versions: String): DataFrame = Dataset.ofRows(session, images(versions).of(keyed.rows))
+
+  private def images(versions: String) =
+    new TableImages(session, mapper.readTree(versions).properties().asScala.map(e => e.getKey -> e.getValue.asLong).toMap)
+
+  /** What turns `stored` into the rows at versions, in the columns of a stream. */
+  def difference(versions: String, stored: DataFrame): DataFrame =
+    Dataset.ofRows(session, WholeQuery.difference(rows(versions).queryExecution.analyzed, stored.queryExecution.analyzed, keyed.keyNames))
+
+  /** All rows as INSERTs, in the columns of a stream. */
+  def inserts(versions: String): DataFrame = {
+    val now = rows(versions).queryExecution.analyzed
+    Dataset.ofRows(session, Project(WholeQuery.inStream(Literal("INSERT"), now.output), now))
+  }
+
+  // -- its change, from those of its tables
+
+  private lazy val shaped: Project = QueryShape.of(keyed.rows)
+
+  private def ids(json: String): Set[String] = mapper.readTree(json).elements().asScala.map(_.asText).toSet
+
+  private def change(tables: ChangedTables, stored: LogicalPlan) = new RefreshChange(shaped, keyed.keyNames, tables, stored)
+
+  /** Tries the rules, if tables of some ids have changed. Raises Untracked. */
+  private def tried(at: TableImages, changed: Set[String]): CountedTables = {
+    val counted = new CountedTables(session, at, changed)
+    change(counted, LocalRelation(shaped.output.map(_.newInstance()))).plan
+    counted
+  }
+
+  /** Why its change does not follow from those of tables with some ids (JSON), as TrackedQuery names reasons; null: it does. */
+  def unfollowed(changed: String): String = try {
+    varies.foreach(what => throw new Untracked(what))
+    tried(new TableImages(session, Map.empty), ids(changed))
+    null
+  } catch { case e: Untracked => e.what }
+
+  /** The bytes that a refresh reads of the tables at versions, if those of some ids (JSON) have changed: [from the changes, of the whole query].
+   * Change sets and files that are skipped do not count. */
+  def bytesRead(versions: String, changed: String): Array[Long] = {
+    val at = images(versions)
+    Array(tried(at, ids(changed)).bytes, keyed.rows.collectWithSubqueries { case leaf: TableLeaf => at.size(leaf.table) }.sum)
+  }
 
   /**
-   * What turns `stored` into the rows at versions: (change type: INSERT, UPDATE_AFTER or DELETE; NULL twice; the columns of `rows`; NULL six times), which
-   * are the columns of a stream. Of a DELETE the key counts alone.
+   * What turns `stored`, the rows as of the begin of an interval, into those at the versions `end`, in the columns of a stream. `changed`: the change sets of tables, by their
+   * ids; the others have no change.
    */
-  def difference(versions: String, stored: DataFrame): DataFrame = {
-    val now = rows(versions).queryExecution.analyzed
+  def changes(end: String, changed: JMap[String, DataFrame], stored: DataFrame): DataFrame = {
+    val sets = changed.asScala.map { case (id, frame) => id -> frame.queryExecution.analyzed }.toMap
     val was = stored.queryExecution.analyzed
+    val reads = shaped.collectWithSubqueries { case leaf: TableLeaf => leaf }
+    val columns = WholeQuery.inStream(Literal(""), shaped.output).map(c => AttributeReference(c.name, c.dataType)())
+    Dataset.ofRows(session, RefreshRows(kept => change(new IntervalTables(session, images(end), sets, reads, kept), was), columns))
+  }
+}
+
+object WholeQuery {
+  /**
+   * What turns rows into those of now: (change type: INSERT, UPDATE_AFTER or DELETE; NULL twice; the columns of `now`; NULL six times), which are the
+   * columns of a stream. Of a DELETE the key counts alone.
+   */
+  def difference(now: LogicalPlan, was: LogicalPlan, keys: Seq[String]): LogicalPlan = {
     val (here, there) = (Alias(Literal(true), "here")(), Alias(Literal(true), "there")())
     val (left, right) = (Project(was.output :+ there, was), Project(now.output :+ here, now))
-    val keys = keyed.keyNames
     def of(p: LogicalPlan, name: String) = p.output.find(_.name.equalsIgnoreCase(name)).get
     val on = keys.map(k => EqualNullSafe(of(was, k), of(now, k)): Expression).reduce(And(_, _))
     val joined = Join(left, right, FullOuter, Some(on), JoinHint.NONE)
@@ -150,221 +188,10 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
     val shown = now.output.zip(values).map { case (a, (old, own)) =>
       Alias(if (keys.exists(_.equalsIgnoreCase(a.name))) If(IsNull(isHere), old, own) else own, a.name)()
     }
-    Dataset.ofRows(session, Project(WholeQuery.inStream(changeType, shown), changed))
+    Project(inStream(changeType, shown), changed)
   }
 
-  /** All rows as INSERTs, in the columns of a stream. */
-  def inserts(versions: String): DataFrame = {
-    val now = rows(versions).queryExecution.analyzed
-    Dataset.ofRows(session, Project(WholeQuery.inStream(Literal("INSERT"), now.output), now))
-  }
-
-  /** Rows with what each is known by from one run to the next. */
-  private case class Keyed(plan: LogicalPlan, keys: Seq[Attribute])
-
-  private class KeyedQuery(versions: Map[String, Long]) {
-    private val root = key(plan)
-    private val columns = plan.output.map(a => root.plan.output.find(_.exprId == a.exprId).get)
-    private val visible = analyzed.output.map(_.name)
-    private val hidden = root.keys.filterNot(k => columns.exists(_.exprId == k.exprId))
-    val keyNames: Seq[String] = root.keys.map { k =>
-      val i = columns.indexWhere(_.exprId == k.exprId)
-      if (i >= 0) visible(i) else WholeQuery.KEY + (hidden.indexWhere(_.exprId == k.exprId) + 1)
-    }.distinct
-    def rows: LogicalPlan = Project(columns.zip(visible).map { case (a, name) => Alias(a, name)() } ++
-      hidden.zipWithIndex.map { case (a, i) => Alias(a, WholeQuery.KEY + (i + 1))() }, root.plan)
-
-    private def expressions(p: LogicalPlan): LogicalPlan =
-      p.transformExpressions { case s: SubqueryExpression => s.withNewPlan(stable(s.plan)) }
-
-    /** A plan over its tables at versions. Its rows are the same in each run, even if it cuts off rows that are equal in its order. */
-    private def stable(p: LogicalPlan): LogicalPlan =
-      if (!p.exists(Ties.isOpen) || p.exists(_.expressions.exists(SubExprUtils.containsOuter))) at(p, versions)
-      else try Project(p.output, key(p).plan) catch { case _: Untracked => at(p, versions) }
-
-    private def key(p: LogicalPlan): Keyed = {
-      val Keyed(plan, keys) = keyOf(p)
-      Keyed(plan, keys.distinctBy(_.exprId))
-    }
-
-    private def keyOf(p: LogicalPlan): Keyed = p match {
-      case leaf if leaves.exists(_ eq leaf) =>
-        val (rows, id) = leafAt(leaf, versions)
-        Keyed(rows, Seq(id))
-      case one: OneRowRelation => Keyed(one, Nil)
-      case Project(list, child) =>
-        val inner = key(child)
-        val own = inner.keys.map { k => // a key that the query shows is stored once
-          list.collectFirst { case a @ Alias(e, _) if WholeQuery.unchanged(e).contains(k.exprId) => a.toAttribute }.getOrElse(k)
-        }
-        val more = own.filterNot(k => list.exists(_.exprId == k.exprId))
-        Keyed(expressions(Project(list ++ more, inner.plan)), own)
-      case _: Filter =>
-        val inner = key(p.children.head)
-        Keyed(expressions(p.withNewChildren(Seq(inner.plan))), inner.keys)
-      case Sort(order, true, child, _) =>
-        val inner = key(child)
-        Keyed(Sort(order ++ Ties.by(inner.keys), global = true, expressions(inner.plan)), inner.keys)
-      case s: Sort => key(s.child)
-      case r: RepartitionOperation => key(r.child)
-      case r: RebalancePartitions => key(r.child)
-      case _: GlobalLimit | _: LocalLimit | _: Offset => limited(p)
-      case w: Window => windowed(w, key(w.child))
-      case g: Generate => generated(g)
-      case a: Aggregate if a.groupingExpressions.forall(e => RowOrdering.isOrderable(e.dataType)) => aggregated(a)
-      case Distinct(child) if child.output.forall(a => RowOrdering.isOrderable(a.dataType)) => Keyed(Distinct(stable(child)), child.output)
-      case j: Join => j.joinType match {
-        case Inner | Cross => joined(j, key(j.left), key(j.right))
-        case LeftOuter => joined(j, key(j.left), marked(key(j.right)))
-        case RightOuter => joined(j, marked(key(j.left)), key(j.right))
-        case FullOuter => joined(j, marked(key(j.left)), marked(key(j.right)))
-        case LeftSemi | LeftAnti =>
-          val left = key(j.left)
-          Keyed(expressions(j.copy(left = left.plan, right = stable(j.right))), left.keys)
-        case _ => counted(p)
-      }
-      case u: Union if !u.byName => unionAll(u)
-      case l: LateralJoin =>
-        val left = key(l.left)
-        val rows = expressions(l.copy(left = left.plan))
-        numbered(rows, left.keys ++ rows.output.drop(left.plan.output.size))
-      case _ => counted(p)
-    }
-
-    /** LIMIT and OFFSET. Of rows that are equal in the order, the key tells which come first; it is the order if there is none. */
-    private def limited(p: LogicalPlan): Keyed = p.children.head match {
-      case child @ (_: GlobalLimit | _: LocalLimit | _: Offset) =>
-        val inner = limited(child)
-        Keyed(p.withNewChildren(Seq(inner.plan)), inner.keys)
-      case child =>
-        val inner = key(child)
-        val rows = if (Ties.isSorted(child) || inner.keys.isEmpty) inner.plan else Sort(Ties.by(inner.keys), global = true, inner.plan)
-        Keyed(p.withNewChildren(Seq(rows)), inner.keys)
-    }
-
-    /** Window functions. Those that count rows see equal ones in the order of the key. */
-    private def windowed(w: Window, inner: Keyed): Keyed = {
-      val (counting, others) = w.windowExpressions.partition(Ties.countsRows)
-      val below = if (others.isEmpty) inner.plan else expressions(w.copy(windowExpressions = others, child = inner.plan))
-      val order = w.orderSpec ++ Ties.by(inner.keys)
-      val ordered = counting.map(_.transform {
-        case e: WindowExpression => e.copy(windowSpec = e.windowSpec.copy(orderSpec = order))
-      }.asInstanceOf[NamedExpression])
-      val rows = if (counting.isEmpty) below else expressions(w.copy(windowExpressions = ordered, orderSpec = order, child = below))
-      Keyed(rows, inner.keys)
-    }
-
-    /** Rows made of one row: known by that row and their place in it, or by that row, their values and a number. */
-    private def generated(g: Generate): Keyed = {
-      val inner = key(g.child)
-      g.generator match {
-        case Explode(values) =>
-          val place = AttributeReference(WholeQuery.KEY, IntegerType)()
-          val rows = g.copy(generator = PosExplode(values), generatorOutput = place +: g.generatorOutput, child = inner.plan,
-            unrequiredChildIndex = Nil)
-          Keyed(expressions(rows), inner.keys :+ place.withNullability(g.outer))
-        case _: PosExplode =>
-          Keyed(expressions(g.copy(child = inner.plan, unrequiredChildIndex = Nil)), inner.keys :+ g.generatorOutput.head)
-        case _ =>
-          numbered(expressions(g.copy(child = inner.plan, unrequiredChildIndex = Nil)), inner.keys ++ g.generatorOutput)
-      }
-    }
-
-    private def aggregated(a: Aggregate): Keyed = {
-      val over = expressions(a.copy(child = stable(a.child))).asInstanceOf[Aggregate]
-      val own = a.groupingExpressions.zip(over.groupingExpressions).map { case (g, at) =>
-        a.aggregateExpressions.collectFirst { case n: NamedExpression if WholeQuery.bare(n).semanticEquals(g) => n.toAttribute -> None }
-          .getOrElse { val k = Alias(at, WholeQuery.KEY)(); k.toAttribute -> Some(k) }
-      }
-      val one = if (own.isEmpty) Some(Alias(Literal(0), WholeQuery.KEY)()) else None
-      Keyed(over.copy(aggregateExpressions = over.aggregateExpressions ++ own.flatMap(_._2) ++ one), own.map(_._1) ++ one.map(_.toAttribute))
-    }
-
-    private def joined(j: Join, left: Keyed, right: Keyed) =
-      Keyed(expressions(j.copy(left = left.plan, right = right.plan)), left.keys ++ right.keys)
-
-    /** A key that tells a row that is there from one that an outer join fills in. */
-    private def marked(k: Keyed): Keyed = {
-      val there = Alias(Literal(true), WholeQuery.KEY)()
-      Keyed(Project(k.plan.output :+ there, k.plan), k.keys :+ there.toAttribute)
-    }
-
-    /** The number of the branch, and the keys of each branch beside one another. */
-    private def unionAll(u: Union): Keyed = {
-      val parts = u.children.map(key)
-      val columns = u.children.map(_.output)
-      val children = parts.zipWithIndex.map { case (part, i) =>
-        val own = columns(i).map(a => Alias(part.plan.output.find(_.exprId == a.exprId).get, a.name)())
-        val keys = parts.zipWithIndex.flatMap { case (other, n) =>
-          other.keys.map(k => Alias(if (n == i) k else Literal(null, k.dataType), WholeQuery.KEY)())
-        }
-        Project((own :+ Alias(Literal(i), WholeQuery.KEY)()) ++ keys, part.plan)
-      }
-      val union = Union(children)
-      val (own, keys) = union.output.splitAt(u.output.size)
-      Keyed(Project(TrackedQuery.renamed(own, u.output) ++ keys, union), keys)
-    }
-
-    /** Rows are known by their values, and equal ones by a number. */
-    private def counted(p: LogicalPlan): Keyed = {
-      // The tables below are read once for the rows and their values: other ids of the same columns would be another read.
-      val children = p.children.map(c => if (c.exists(Ties.isOpen)) stable(c) else at(c, versions))
-      numbered(expressions(p.withNewChildren(children)), p.output)
-    }
-
-    /** Rows with a number among those that have the same values in some columns. Rows that do are the same in all. */
-    private def numbered(rows: LogicalPlan, columns: Seq[Attribute]): Keyed = {
-      if (!columns.forall(a => RowOrdering.isOrderable(a.dataType))) throw new Untracked("NO_KEY")
-      val frame = SpecifiedWindowFrame(RowFrame, UnboundedPreceding, CurrentRow)
-      val spec = WindowSpecDefinition(columns, Ties.by(columns.take(1)), frame)
-      val number = Alias(WindowExpression(RowNumber(), spec), WholeQuery.KEY)()
-      Keyed(Window(Seq(number), columns, spec.orderSpec, rows), columns :+ number.toAttribute)
-    }
-  }
-}
-
-/** Parts of a query that take some of the rows that are equal in its order, and leave it open which. */
-object Ties {
-  def by(columns: Seq[Attribute]): Seq[SortOrder] = columns.map(SortOrder(_, Ascending))
-
-  def isOpen(p: LogicalPlan): Boolean = p match {
-    case _: GlobalLimit | _: LocalLimit | _: Offset => true
-    case w: Window => w.windowExpressions.exists(countsRows)
-    case _ => false
-  }
-
-  /** Whether rows come in an order that the query names. */
-  def isSorted(p: LogicalPlan): Boolean = p match {
-    case s: Sort => s.global
-    case Project(_, child) => isSorted(child)
-    case Filter(_, child) => isSorted(child)
-    case _ => false
-  }
-
-  def countsRows(e: NamedExpression): Boolean = e.exists {
-    case WindowExpression(_: RankLike, _) => false // what they compare, Spark takes from the order as well
-    case WindowExpression(_, WindowSpecDefinition(_, _, SpecifiedWindowFrame(RowFrame, _, _))) => true
-    case _ => false
-  }
-}
-
-object WholeQuery {
-  val KEY: String = Shared.constant("dynamicTables", "keyPrefix")
-
-  private def bare(n: NamedExpression): Expression = n match {
-    case a: Alias => a.child
-    case other => other
-  }
-
-  /** The column that an expression has the values of. The columns of a stored query are cast to the types that they had. */
-  private def unchanged(e: Expression): Option[ExprId] = e match {
-    case r: AttributeReference => Some(r.exprId)
-    case c: Cast if DataType.equalsIgnoreNullability(c.dataType, c.child.dataType) => unchanged(c.child)
-    case c @ Cast(child, _: IntegralType, _, EvalMode.ANSI) if child.dataType.isInstanceOf[IntegralType] => unchanged(child)
-    case _ => None
-  }
-
-  private def inStream(changeType: Expression, columns: Seq[NamedExpression]): Seq[NamedExpression] = {
+  private[streamql] def inStream(changeType: Expression, columns: Seq[NamedExpression]): Seq[NamedExpression] = {
     def none(name: String, t: DataType) = Alias(Literal(null, t), name)()
     Seq(Alias(changeType, Shared.constant("columns", "changeType"))(), none("__commit_version", LongType), none("__commit_timestamp", TimestampType)) ++ columns ++
       Seq("METADATA$ACTION" -> StringType, "METADATA$ISUPDATE" -> BooleanType, "METADATA$ROW_ID" -> StringType, "change$action" -> StringType,

@@ -1,0 +1,116 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.{Cross, Inner}
+import org.apache.spark.sql.catalyst.plans.logical._
+
+/**
+ * The change of inner and cross joins that are inputs of one another. Each part that has a change gives a term: its change, joined with the parts before it
+ * as of the end and with those behind it as of the begin. A term begins with the change, which is small, and joins one part after the other. Parts that an
+ * equality connects with it come first.
+ */
+class InnerJoin(query: QueryChange, tables: ChangedTables, join: Join) {
+  /** `values`: what columns of projections between the joins are, by those of the parts. */
+  private case class Flat(parts: Seq[LogicalPlan], conditions: Seq[Expression], values: Map[ExprId, Expression]) {
+    def of(e: Expression): Expression = {
+      if (e.exists { case s: SubqueryExpression => query.hasChanged(s.plan); case _ => false }) throw new Untracked("SCALAR_SUBQUERY")
+      e.transformUp { case a: Attribute if values.contains(a.exprId) => values(a.exprId) }
+    }
+    def where(more: Option[Expression]): Flat = copy(conditions = conditions ++ more.toSeq.flatMap(QueryChange.conjuncts).map(of))
+  }
+
+  private val flat = flatten(join)
+  private val changes = flat.parts.map(p => query.of(p).map(d => Part(p, d, tables.once(d.plan)))).map(_.filterNot(_.once.isEmpty))
+
+  /** A part with its change, computed. */
+  private case class Part(plan: LogicalPlan, change: Weighted, once: Once) {
+    /** The change, to be read once more: under the same ids, but for the weight. */
+    def weighted: Weighted = {
+      val copy = once.fresh
+      val own = change.plan.output.zip(copy.output).map {
+        case (a, c) if a.exprId == change.weight.exprId => Alias(c, Weighted.WEIGHT)()
+        case (a, c) => Alias(c, a.name)(exprId = a.exprId)
+      }
+      Weighted(Project(own, copy), own.find(_.name == Weighted.WEIGHT).get.toAttribute, change.isNet)
+    }
+  }
+
+  def change: Option[Weighted] = {
+    val changed = changes.count(_.nonEmpty)
+    val terms = changes.indices.flatMap(i => changes(i).map(term(i, _)))
+    Weighted.sum(terms, join.output, isNet = changed == 1 && changes.flatten.forall(_.change.isNet))
+  }
+
+  private def flatten(p: LogicalPlan): Flat = p match {
+    case Join(l, r, Inner | Cross, condition, _) =>
+      val (a, b) = (flatten(l), flatten(r))
+      Flat(a.parts ++ b.parts, a.conditions ++ b.conditions, a.values ++ b.values).where(condition)
+    case Filter(condition, child) if joins(child) => flatten(child).where(Some(condition))
+    case Project(list, child) if joins(child) =>
+      val below = flatten(child)
+      below.copy(values = below.values ++ list.collect { case a: Alias => a.exprId -> below.of(a.child) })
+    case other => Flat(Seq(other), Nil, Map.empty)
+  }
+
+  private def joins(p: LogicalPlan): Boolean = p match {
+    case Project(_, child) => joins(child)
+    case Filter(_, child) => joins(child)
+    case Join(_, _, Inner | Cross, _, _) => true
+    case _ => false
+  }
+
+  /** What a term has so far: rows, and the columns of which their weight is the product. */
+  private case class Rows(once: Once, plan: LogicalPlan, weights: Seq[Attribute])
+
+  private def term(i: Int, part: Part): Weighted = {
+    val first = part.weighted
+    var rows = Rows(part.once.copy(plan = first.plan), first.plan, Seq(first.weight))
+    var (left, conditions) = (flat.parts.indices.filter(_ != i).toList, flat.conditions)
+    while (left.nonEmpty) {
+      val next = left.find(n => conditions.exists(QueryChange.equality(_, rows.plan, flat.parts(n)).nonEmpty)).getOrElse(left.head)
+      left = left.filter(_ != next)
+      val known = AttributeSet(rows.plan.output ++ flat.parts(next).output)
+      val (on, others) = conditions.partition(_.references.subsetOf(known))
+      conditions = others
+      rows = joined(rows, next, isBefore = next < i, on, left.isEmpty, conditions)
+    }
+    val kept = conditions.reduceOption(And(_, _)).fold(rows.plan)(Filter(_, rows.plan))
+    val columns = join.output.map(a => flat.values.get(a.exprId).fold(a: NamedExpression)(e => Alias(e, a.name)(exprId = a.exprId)))
+    Weighted.of(kept, columns, rows.weights.reduce[Expression](Multiply(_, _)), isNet = true)
+  }
+
+  private def joined(rows: Rows, n: Int, isBefore: Boolean, on: Seq[Expression], isLast: Boolean, conditions: Seq[Expression]): Rows = {
+    val part = flat.parts(n)
+    val equal = on.flatMap(QueryChange.equality(_, rows.plan, part))
+    val near = if (equal.isEmpty) part else if (InnerJoin.isRowWise(part)) within(rows, part, equal) else rows.once.among(part, equal.map(_._2), equal.map(_._1))
+    val (other, weight) = changes(n).filterNot(_ => isBefore) match {
+      case None => (tables.end(near), None)
+      case Some(own) =>
+        val d = own.weighted
+        val less = Weighted.of(d.plan, part.output, UnaryMinus(d.weight), isNet = true)
+        val begin = Weighted.sum(Seq(Weighted.constant(tables.end(near), part.output, 1L), less), part.output, isNet = false).get
+        (begin.plan, Some(begin.weight))
+    }
+    val made = Join(rows.plan, other, Inner, on.reduceOption(And(_, _)), Once.hint(left = rows.once.isSmall))
+    val weights = rows.weights ++ weight
+    if (isLast) Rows(rows.once, made, weights) else {
+      val wanted = AttributeSet(conditions.flatMap(_.references) ++ weights ++ join.output ++ join.output.flatMap(a => flat.values.get(a.exprId)).flatMap(_.references))
+      val once = tables.once(Project(made.output.filter(wanted.contains), made))
+      Rows(once, once.plan, weights)
+    }
+  }
+
+  /** A part without rows that lie outside the range of what they are compared with. */
+  private def within(rows: Rows, part: LogicalPlan, equal: Seq[(Expression, Expression)]): LogicalPlan =
+    rows.once.bounds(equal.map(_._1)).zip(equal).flatMap { case (bound, (_, own)) => bound.map(_(own)) }
+      .reduceOption(And(_, _)).fold(part)(Filter(_, part))
+}
+
+object InnerJoin {
+  /** Whether each row of a plan is made of one row of each of its tables, so that Spark drops rows before it joins them. */
+  private def isRowWise(p: LogicalPlan): Boolean = !p.exists {
+    case _: TableLeaf | _: Project | _: Filter | _: Union | _: Generate => false
+    case j: Join => j.joinType != Inner && j.joinType != Cross
+    case _ => true
+  }
+}

@@ -1,0 +1,217 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.types._
+
+/** A table in a query, before it is said at which version it is read: the columns that the query was analysed with, and perhaps the row's id. */
+case class TableLeaf(table: TrackedQuery.Table, columns: Seq[Attribute], id: Option[Attribute] = None) extends LeafNode {
+  override def output: Seq[Attribute] = columns ++ id
+}
+
+/** Rows with what each is known by from one run to the next. */
+private case class Keyed(plan: LogicalPlan, keys: Seq[Attribute])
+
+/** A query over TableLeaf nodes, with key columns beside its own. `names`: those of its own columns. */
+class KeyedQuery(query: LogicalPlan, names: Seq[String]) {
+  private val root = key(query)
+  private val columns = query.output.map(a => root.plan.output.find(_.exprId == a.exprId).get)
+  private val hidden = root.keys.filterNot(k => columns.exists(_.exprId == k.exprId))
+  val keyNames: Seq[String] = root.keys.map { k =>
+    val i = columns.indexWhere(_.exprId == k.exprId)
+    if (i >= 0) names(i) else KeyedQuery.KEY + (hidden.indexWhere(_.exprId == k.exprId) + 1)
+  }.distinct
+  /** The columns of the query, then those of the key that are not among them. */
+  val rows: Project = Project(columns.zip(names).map { case (a, name) => Alias(a, name)() } ++
+    hidden.zipWithIndex.map { case (a, i) => Alias(a, KeyedQuery.KEY + (i + 1))() }, root.plan)
+
+  private def expressions(p: LogicalPlan): LogicalPlan =
+    p.transformExpressions { case s: SubqueryExpression => s.withNewPlan(stable(s.plan)) }
+
+  /** A plan over its tables at versions. Its rows are the same in each run, even if it cuts off rows that are equal in its order. */
+  private def stable(p: LogicalPlan): LogicalPlan =
+    if (!p.exists(Ties.isOpen) || p.exists(_.expressions.exists(SubExprUtils.containsOuter))) p
+    else try Project(p.output, key(p).plan) catch { case _: Untracked => p }
+
+  private def key(p: LogicalPlan): Keyed = {
+    val Keyed(plan, keys) = keyOf(p)
+    Keyed(plan, keys.distinctBy(_.exprId))
+  }
+
+  private def keyOf(p: LogicalPlan): Keyed = p match {
+    case leaf: TableLeaf =>
+      val id = AttributeReference(KeyedQuery.KEY, LongType, nullable = false)()
+      Keyed(leaf.copy(id = Some(id)), Seq(id))
+    case one: OneRowRelation => Keyed(one, Nil)
+    case Project(list, child) =>
+      val inner = key(child)
+      val own = inner.keys.map { k => // a key that the query shows is stored once
+        list.collectFirst { case a @ Alias(e, _) if KeyedQuery.unchanged(e).contains(k.exprId) => a.toAttribute }.getOrElse(k)
+      }
+      val more = own.filterNot(k => list.exists(_.exprId == k.exprId))
+      Keyed(expressions(Project(list ++ more, inner.plan)), own)
+    case _: Filter =>
+      val inner = key(p.children.head)
+      Keyed(expressions(p.withNewChildren(Seq(inner.plan))), inner.keys)
+    case Sort(order, true, child, _) =>
+      val inner = key(child)
+      Keyed(Sort(order ++ Ties.by(inner.keys), global = true, expressions(inner.plan)), inner.keys)
+    case s: Sort => key(s.child)
+    case r: RepartitionOperation => key(r.child)
+    case r: RebalancePartitions => key(r.child)
+    case _: GlobalLimit | _: LocalLimit | _: Offset => limited(p)
+    case w: Window => windowed(w, key(w.child))
+    case g: Generate => generated(g)
+    case a: Aggregate if a.groupingExpressions.forall(e => RowOrdering.isOrderable(e.dataType)) => aggregated(a)
+    case Distinct(child) if child.output.forall(a => RowOrdering.isOrderable(a.dataType)) => Keyed(Distinct(stable(child)), child.output)
+    case j: Join => j.joinType match {
+      case Inner | Cross => joined(j, key(j.left), key(j.right))
+      case LeftOuter => joined(j, key(j.left), marked(key(j.right)))
+      case RightOuter => joined(j, marked(key(j.left)), key(j.right))
+      case FullOuter => joined(j, marked(key(j.left)), marked(key(j.right)))
+      case LeftSemi | LeftAnti =>
+        val left = key(j.left)
+        Keyed(expressions(j.copy(left = left.plan, right = stable(j.right))), left.keys)
+      case _ => counted(p)
+    }
+    case u: Union if !u.byName => unionAll(u)
+    case l: LateralJoin =>
+      val left = key(l.left)
+      val rows = expressions(l.copy(left = left.plan))
+      numbered(rows, left.keys ++ rows.output.drop(left.plan.output.size))
+    case _ => counted(p)
+  }
+
+  /** LIMIT and OFFSET. Of rows that are equal in the order, the key tells which come first; it is the order if there is none. */
+  private def limited(p: LogicalPlan): Keyed = p.children.head match {
+    case child @ (_: GlobalLimit | _: LocalLimit | _: Offset) =>
+      val inner = limited(child)
+      Keyed(p.withNewChildren(Seq(inner.plan)), inner.keys)
+    case child =>
+      val inner = key(child)
+      val rows = if (Ties.isSorted(child) || inner.keys.isEmpty) inner.plan else Sort(Ties.by(inner.keys), global = true, inner.plan)
+      Keyed(p.withNewChildren(Seq(rows)), inner.keys)
+  }
+
+  /** Window functions. Those that count rows see equal ones in the order of the key. */
+  private def windowed(w: Window, inner: Keyed): Keyed = {
+    val (counting, others) = w.windowExpressions.partition(Ties.countsRows)
+    val below = if (others.isEmpty) inner.plan else expressions(w.copy(windowExpressions = others, child = inner.plan))
+    val order = w.orderSpec ++ Ties.by(inner.keys)
+    val ordered = counting.map(_.transform {
+      case e: WindowExpression => e.copy(windowSpec = e.windowSpec.copy(orderSpec = order))
+    }.asInstanceOf[NamedExpression])
+    val rows = if (counting.isEmpty) below else expressions(w.copy(windowExpressions = ordered, orderSpec = order, child = below))
+    Keyed(rows, inner.keys)
+  }
+
+  /** Rows made of one row: known by that row and their place in it, or by that row, their values and a number. */
+  private def generated(g: Generate): Keyed = {
+    val inner = key(g.child)
+    g.generator match {
+      case Explode(values) =>
+        val place = AttributeReference(KeyedQuery.KEY, IntegerType)()
+        val rows = g.copy(generator = PosExplode(values), generatorOutput = place +: g.generatorOutput, child = inner.plan,
+          unrequiredChildIndex = Nil)
+        Keyed(expressions(rows), inner.keys :+ place.withNullability(g.outer))
+      case _: PosExplode =>
+        Keyed(expressions(g.copy(child = inner.plan, unrequiredChildIndex = Nil)), inner.keys :+ g.generatorOutput.head)
+      case _ =>
+        numbered(expressions(g.copy(child = inner.plan, unrequiredChildIndex = Nil)), inner.keys ++ g.generatorOutput)
+    }
+  }
+
+  private def aggregated(a: Aggregate): Keyed = {
+    val over = expressions(a.copy(child = stable(a.child))).asInstanceOf[Aggregate]
+    val own = a.groupingExpressions.zip(over.groupingExpressions).map { case (g, at) =>
+      a.aggregateExpressions.collectFirst { case n: NamedExpression if KeyedQuery.bare(n).semanticEquals(g) => n.toAttribute -> None }
+        .getOrElse { val k = Alias(at, KeyedQuery.KEY)(); k.toAttribute -> Some(k) }
+    }
+    val one = if (own.isEmpty) Some(Alias(Literal(0), KeyedQuery.KEY)()) else None
+    Keyed(over.copy(aggregateExpressions = over.aggregateExpressions ++ own.flatMap(_._2) ++ one), own.map(_._1) ++ one.map(_.toAttribute))
+  }
+
+  private def joined(j: Join, left: Keyed, right: Keyed) =
+    Keyed(expressions(j.copy(left = left.plan, right = right.plan)), left.keys ++ right.keys)
+
+  /** A key that tells a row that is there from one that an outer join fills in. */
+  private def marked(k: Keyed): Keyed = {
+    val there = Alias(Literal(true), KeyedQuery.KEY)()
+    Keyed(Project(k.plan.output :+ there, k.plan), k.keys :+ there.toAttribute)
+  }
+
+  /** The number of the branch, and the keys of each branch beside one another. */
+  private def unionAll(u: Union): Keyed = {
+    val parts = u.children.map(key)
+    val columns = u.children.map(_.output)
+    val children = parts.zipWithIndex.map { case (part, i) =>
+      val own = columns(i).map(a => Alias(part.plan.output.find(_.exprId == a.exprId).get, a.name)())
+      val keys = parts.zipWithIndex.flatMap { case (other, n) =>
+        other.keys.map(k => Alias(if (n == i) k else Literal(null, k.dataType), KeyedQuery.KEY)())
+      }
+      Project((own :+ Alias(Literal(i), KeyedQuery.KEY)()) ++ keys, part.plan)
+    }
+    val union = Union(children)
+    val (own, keys) = union.output.splitAt(u.output.size)
+    Keyed(Project(TrackedQuery.renamed(own, u.output) ++ keys, union), keys)
+  }
+
+  /** Rows are known by their values, and equal ones by a number. */
+  private def counted(p: LogicalPlan): Keyed = {
+    // The tables below are read once for the rows and their values: other ids of the same columns would be another read.
+    val children = p.children.map(c => if (c.exists(Ties.isOpen)) stable(c) else c)
+    numbered(expressions(p.withNewChildren(children)), p.output)
+  }
+
+  /** Rows with a number among those that have the same values in some columns. Rows that do are the same in all. */
+  private def numbered(rows: LogicalPlan, columns: Seq[Attribute]): Keyed = {
+    if (!columns.forall(a => RowOrdering.isOrderable(a.dataType))) throw new Untracked("NO_KEY")
+    val frame = SpecifiedWindowFrame(RowFrame, UnboundedPreceding, CurrentRow)
+    val spec = WindowSpecDefinition(columns, Ties.by(columns.take(1)), frame)
+    val number = Alias(WindowExpression(RowNumber(), spec), KeyedQuery.KEY)()
+    Keyed(Window(Seq(number), columns, spec.orderSpec, rows), columns :+ number.toAttribute)
+  }
+}
+
+/** Parts of a query that take some of the rows that are equal in its order, and leave it open which. */
+object Ties {
+  def by(columns: Seq[Attribute]): Seq[SortOrder] = columns.map(SortOrder(_, Ascending))
+
+  def isOpen(p: LogicalPlan): Boolean = p match {
+    case _: GlobalLimit | _: LocalLimit | _: Offset => true
+    case w: Window => w.windowExpressions.exists(countsRows)
+    case _ => false
+  }
+
+  /** Whether rows come in an order that the query names. */
+  def isSorted(p: LogicalPlan): Boolean = p match {
+    case s: Sort => s.global
+    case Project(_, child) => isSorted(child)
+    case Filter(_, child) => isSorted(child)
+    case _ => false
+  }
+
+  def countsRows(e: NamedExpression): Boolean = e.exists {
+    case WindowExpression(_: RankLike, _) => false // what they compare, Spark takes from the order as well
+    case WindowExpression(_, WindowSpecDefinition(_, _, SpecifiedWindowFrame(RowFrame, _, _))) => true
+    case _ => false
+  }
+}
+
+object KeyedQuery {
+  val KEY: String = Shared.constant("dynamicTables", "keyPrefix")
+
+  private[streamql] def bare(n: NamedExpression): Expression = n match {
+    case a: Alias => a.child
+    case other => other
+  }
+
+  /** The column that an expression has the values of. The columns of a stored query are cast to the types that they had. */
+  private[streamql] def unchanged(e: Expression): Option[ExprId] = e match {
+    case r: AttributeReference => Some(r.exprId)
+    case c: Cast if DataType.equalsIgnoreNullability(c.dataType, c.child.dataType) => unchanged(c.child)
+    case c @ Cast(child, _: IntegralType, _, EvalMode.ANSI) if child.dataType.isInstanceOf[IntegralType] => unchanged(child)
+    case _ => None
+  }
+}

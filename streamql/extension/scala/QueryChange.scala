@@ -1,0 +1,142 @@
+package org.apache.spark.sql.streamql
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+
+/** The tables of a query over an interval. */
+trait ChangedTables {
+  /** A plan over the tables as of the begin of the interval. */
+  def begin(p: LogicalPlan): LogicalPlan
+  /** A plan over the tables as of its end. */
+  def end(p: LogicalPlan): LogicalPlan
+  /** Whether a table may have a change. */
+  def hasChanged(leaf: TableLeaf): Boolean
+  /** The change set of a table. */
+  def change(leaf: TableLeaf): Weighted
+  /** Rows that are used several times, or whose number matters: computed now. Plans would grow exponentially if each reader computed them. */
+  def once(p: LogicalPlan): Once
+}
+
+/**
+ * The change of a query, from those of its tables.
+ *
+ * Filters, projections, UNION ALL and generators apply to changes as they do to rows. Of an inner join
+ *   change(L join R) = change(L) join R(begin) + L(end) join change(R)
+ * where R(begin) is R(end) less change(R), so that no earlier image of a table is read. The same holds of an outer, semi or anti join whose other side has
+ * not changed. Of everything else (groups, windows, DISTINCT, other outer joins), a change touches some keys. Their rows are computed as
+ * of the begin and as of the end. The former are subtracted from the latter.
+ *
+ * `query`: in the form that `QueryShape` gives it.
+ */
+class QueryChange(tables: ChangedTables) {
+  private val changes = mutable.HashMap[LogicalPlan, Option[Weighted]]()
+
+  def hasChanged(p: LogicalPlan): Boolean = p.collectWithSubqueries { case leaf: TableLeaf => leaf }.exists(tables.hasChanged)
+
+  private def hasChanged(e: Expression): Boolean = e.exists { case s: SubqueryExpression => hasChanged(s.plan); case _ => false }
+
+  /** None: it has none. Raises Untracked for what cannot be followed. */
+  def of(p: LogicalPlan): Option[Weighted] = if (!hasChanged(p)) None else changes.getOrElseUpdate(p, {
+    if (p.expressions.exists(hasChanged)) throw new Untracked("SCALAR_SUBQUERY")
+    change(p)
+  })
+
+  private def change(p: LogicalPlan): Option[Weighted] = p match {
+    case leaf: TableLeaf => Some(tables.change(leaf))
+    case Project(list, child) => of(child).map(d => d.copy(plan = Project(list :+ d.weight, d.plan)))
+    case f: Filter => of(f.child).map(d => d.copy(plan = f.copy(child = d.plan)))
+    case g: Generate => of(g.child).map(d => d.copy(plan = g.copy(child = d.plan)))
+    case e: Expand => of(e.child).map(d => d.copy(plan = Expand(e.projections.map(_ :+ d.weight), e.output :+ d.weight, d.plan)))
+    case s: Sort => of(s.child)
+    case r: RepartitionOperation => of(r.child)
+    case r: RebalancePartitions => of(r.child)
+    case u: Union if !u.byName =>
+      val parts = u.children.flatMap(c => of(c).map(d => Weighted.of(d.plan, TrackedQuery.renamed(c.output, u.output), d.weight, d.isNet)))
+      Weighted.sum(parts, u.output, parts.forall(_.isNet))
+    case j: Join => j.joinType match {
+      case Inner | Cross => new InnerJoin(this, tables, j).change
+      case _ if isRecomputed(j) => recomputed(j)
+      case LeftOuter | LeftSemi | LeftAnti | _: ExistenceJoin =>
+        of(j.left).map(d => pruned(j, d.copy(plan = j.copy(left = d.plan, right = tables.end(j.right), hint = JoinHint.NONE))))
+      case _ => of(j.right).map(d => pruned(j, d.copy(plan = j.copy(left = tables.end(j.left), right = d.plan, hint = JoinHint.NONE))))
+    }
+    case _ => recomputed(p)
+  }
+
+  private def pruned(p: LogicalPlan, d: Weighted) = d.copy(plan = Project(p.output :+ d.weight, d.plan))
+
+  private def recomputed(p: LogicalPlan): Option[Weighted] = touched(p).flatMap { t =>
+    val terms = Seq(Weighted.constant(tables.end(t.of(p)), p.output, 1L), Weighted.constant(tables.begin(t.of(p)), p.output, -1L))
+    Weighted.sum(terms, p.output, isNet = true)
+  }
+
+  /** Whether a node's rows are computed anew for the keys that a change touches, if there is one. */
+  def isRecomputed(p: LogicalPlan): Boolean = p match {
+    case j: Join => j.joinType match {
+      case Inner | Cross => false
+      case LeftOuter | LeftSemi | LeftAnti | _: ExistenceJoin => hasChanged(j.right)
+      case RightOuter => hasChanged(j.left)
+      case _ => true
+    }
+    case _: Aggregate | _: Window => true
+    case _ => false
+  }
+
+  /** What a change of the rows below a node touches of its own rows. None: nothing. Raises Untracked for what is not computed by parts. */
+  def touched(p: LogicalPlan): Option[Touched] = p match {
+    case a: Aggregate if a.groupingExpressions.isEmpty => of(a.child).map(_ => Touched.all)
+    case a: Aggregate => by(a.child -> a.groupingExpressions)
+    case w: Window if w.partitionSpec.isEmpty => throw new Untracked("UNPARTITIONED_WINDOW")
+    case w: Window => by(w.child -> w.partitionSpec)
+    case j: Join =>
+      val pairs = QueryChange.equalities(j)
+      if (pairs.isEmpty) throw new Untracked("JOIN_WITHOUT_EQUALITY")
+      by(j.left -> pairs.map(_._1), j.right -> pairs.map(_._2))
+    case _: GlobalLimit | _: LocalLimit | _: Offset => throw new Untracked("LIMIT")
+    case _: Sample => throw new Untracked("SAMPLE")
+    case _ => throw new Untracked("OTHER_OPERATOR")
+  }
+
+  private def by(sides: (LogicalPlan, Seq[Expression])*): Option[Touched] = {
+    val parts = sides.flatMap { case (child, keys) => of(child).map { d =>
+      Project(keys.zipWithIndex.map { case (k, i) => Alias(k, s"key$i")() }, d.plan): LogicalPlan
+    } }
+    if (parts.isEmpty) None else {
+      val union = if (parts.size == 1) parts.head else Union(parts)
+      val found = tables.once(Aggregate(union.output, union.output, union))
+      if (found.isEmpty) None else Some(Touched(sides, Some(found)))
+    }
+  }
+}
+
+object QueryChange {
+  def conjuncts(e: Expression): Seq[Expression] = e match {
+    case And(l, r) => conjuncts(l) ++ conjuncts(r)
+    case other => Seq(other)
+  }
+
+  /** What a join compares of its left and of its right side. Also equal NULLs come along if the join does not take them to be equal. */
+  def equalities(j: Join): Seq[(Expression, Expression)] = j.condition.toSeq.flatMap(conjuncts).flatMap(equality(_, j.left, j.right))
+
+  def equality(e: Expression, left: LogicalPlan, right: LogicalPlan): Option[(Expression, Expression)] = {
+    def on(x: Expression, p: LogicalPlan) = x.references.nonEmpty && x.references.subsetOf(p.outputSet)
+    e match {
+      case Equality(a, b) if on(a, left) && on(b, right) => Some(a -> b)
+      case Equality(a, b) if on(b, left) && on(a, right) => Some(b -> a)
+      case _ => None
+    }
+  }
+}
+
+/** The keys of rows that a change touches: `sides` are the inputs of a node, each with what the `keys` are in its rows; None: all rows. */
+case class Touched(sides: Seq[(LogicalPlan, Seq[Expression])], keys: Option[Once]) {
+  /** A node over those rows of its inputs that have one of the keys. */
+  def of(p: LogicalPlan): LogicalPlan = keys.fold(p)(k => p.withNewChildren(sides.map { case (child, own) => k.among(child, own) }))
+}
+
+object Touched {
+  val all: Touched = Touched(Nil, None)
+}

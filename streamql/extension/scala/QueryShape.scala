@@ -1,0 +1,45 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.optimizer._
+import org.apache.spark.sql.catalyst.plans.logical._
+
+/** The form of a keyed query to which the rules of `QueryChange` apply: subqueries and set operations are joins and aggregates, by Spark's own rules. */
+object QueryShape {
+  private val rules = Seq(
+    EliminateSubqueryAliases, ReplaceIntersectWithSemiJoin, ReplaceExceptWithAntiJoin, RewriteExceptAll, RewriteIntersectAll,
+    ReplaceDistinctWithAggregate, PullupCorrelatedPredicates, RewritePredicateSubquery, RewriteCorrelatedScalarSubquery)
+
+  /** Raises Untracked for a function that it must not have. */
+  def of(keyed: Project): Project = {
+    val shaped = rules.foldLeft(keyed: LogicalPlan)((p, rule) => rule(p))
+    shaped.foreachWithSubqueries(_.expressions.foreach(_.foreach(check)))
+    pruned(shaped).asInstanceOf[Project]
+  }
+
+  /** The same, but that reads of tables have only the columns that are used. */
+  private def pruned(p: LogicalPlan): LogicalPlan = {
+    val used = AttributeSet(p.collectWithSubqueries {
+      case u: Union => u.children.flatMap(_.output) // by their places
+      case node => node.expressions.flatMap(_.references)
+    }.flatten)
+    p.transformUpWithSubqueries { case leaf: TableLeaf => leaf.copy(columns = leaf.columns.filter(used.contains)) }
+  }
+
+  /** Refuses functions that may return another value for the same rows in another order: what is computed anew for some groups would not be
+   * what the whole query returns. */
+  private def check(e: Expression): Unit = e match {
+    case a: AggregateExpression => checkFunction(a.aggregateFunction)
+    case _: NthValue => throw new Untracked("ORDER_OF_ROWS")
+    case _ => TrackedQuery.checkVaries(e)
+  }
+
+  private def checkFunction(f: Expression): Unit = f match {
+    case r: RuntimeReplaceableAggregate => checkFunction(r.replacement)
+    case _: Count | _: Sum | _: Average | _: Min | _: Max | _: CentralMomentAgg | _: PercentileBase | _: Covariance | _: PearsonCorrelation =>
+    case _: BitAndAgg | _: BitOrAgg | _: BitXorAgg | _: HyperLogLogPlusPlus =>
+    case _ => throw new Untracked("ORDER_OF_ROWS")
+  }
+}

@@ -1,0 +1,147 @@
+package org.apache.spark.sql.streamql
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.analysis.MultiInstanceRelation
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.{First, Sum}
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
+import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+import org.apache.spark.sql.types._
+
+/**
+ * What a refresh writes, from the changes of the tables. `rows`: the keyed query in the form of `QueryShape`. `stored`: the rows that the dynamic table
+ * has. The plan is in the columns of a stream.
+ */
+class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, stored: LogicalPlan) {
+  private val change = new QueryChange(tables)
+
+  /** Raises Untracked for what cannot be followed. */
+  def plan: LogicalPlan = tables.end(anew(rows, Nil).getOrElse(followed))
+
+  /** The rows of what is touched, computed anew, beside those that are stored. None: what is touched cannot be told from the stored rows. */
+  private def anew(p: LogicalPlan, above: List[LogicalPlan]): Option[LogicalPlan] = p match {
+    case s: Sort => anew(s.child, above)
+    case _: Project | _: Filter if !p.expressions.exists(_.exists { case s: SubqueryExpression => change.hasChanged(s.plan); case _ => false }) =>
+      anew(p.children.head, p :: above)
+    case _: Aggregate | _: Window | _: Join if change.isRecomputed(p) => RefreshChange.shown(p).flatMap { keys =>
+      val names = above.foldLeft(p.output.map(a => a.exprId -> a).toMap)(RefreshChange.followedBy)
+      val own = keys.map(RefreshChange.inStored(_, names, stored))
+      if (own.exists(_.isEmpty)) None else Some(change.touched(p) match {
+        case None => none
+        case Some(t) =>
+          val now = above.foldLeft(t.of(p))((below, node) => node.withNewChildren(Seq(below)))
+          val was = t.keys.fold(stored)(_.among(stored, own.flatten))
+          WholeQuery.difference(tables.end(now), was, this.keys)
+      })
+    }
+    case _ => None
+  }
+
+  private def none: LogicalPlan = LocalRelation(WholeQuery.inStream(Literal(""), rows.output).map(_.toAttribute))
+
+  private def followed: LogicalPlan = change.of(rows).fold(none)(netted)
+
+  /** Of each row the image before and the image after, as the change that is left. */
+  private def netted(d: Weighted): LogicalPlan = {
+    val columns = rows.output.map(c => d.plan.output.find(_.exprId == c.exprId).get)
+    val once = if (d.isNet) d.plan else summed(d, columns)
+    val (own, weight) = (once.output.init, once.output.last)
+    val image = CreateNamedStruct(own.zipWithIndex.flatMap { case (c, i) => Seq(Literal(s"c$i"), c) })
+    def side(condition: Expression) =
+      Alias(First(If(condition, image, Literal(null, image.dataType)), ignoreNulls = true).toAggregateExpression(), "image")()
+    val by = own.filter(c => keys.exists(_.equalsIgnoreCase(c.name)))
+    val (before, after) = (side(LessThan(weight, Literal(0L))), side(GreaterThan(weight, Literal(0L))))
+    val pairs = Aggregate(by, Seq(before, after), Project(own :+ weight, once))
+    val (was, now) = (pairs.output(0), pairs.output(1))
+    val values = own.indices.map(i => (GetStructField(was, i): Expression, GetStructField(now, i): Expression))
+    val differ = Or(Or(IsNull(was), IsNull(now)), Not(Values.same(values.map(_._1), values.map(_._2))))
+    val changeType = If(IsNull(was), Literal("INSERT"), If(IsNull(now), Literal("DELETE"), Literal("UPDATE_AFTER")))
+    val shown = own.zip(values).map { case (c, (old, own)) => Alias(If(IsNull(now), old, own), c.name)() }
+    Project(WholeQuery.inStream(changeType, shown), Filter(differ, Filter(Or(IsNotNull(was), IsNotNull(now)), pairs)))
+  }
+
+  /** What several terms say of one row, together. */
+  private def summed(d: Weighted, columns: Seq[Attribute]): LogicalPlan = {
+    val by = columns.map { c => Alias(RefreshChange.comparable(c), "by")() }
+    val rows = Project(columns ++ by :+ d.weight, d.plan)
+    val total = Alias(Sum(d.weight).toAggregateExpression(), Weighted.WEIGHT)()
+    val any = columns.map(c => Alias(First(c, ignoreNulls = false).toAggregateExpression(), c.name)())
+    Filter(Not(EqualTo(total.toAttribute, Literal(0L))), Aggregate(by.map(_.toAttribute), any :+ total, rows))
+  }
+}
+
+object RefreshChange {
+  /** What the keys of a node that is computed by parts are in its own rows. None: that does not follow from a row. */
+  private def shown(p: LogicalPlan): Option[Seq[Expression]] = p match {
+    case a: Aggregate =>
+      val own = a.groupingExpressions.map(g => a.aggregateExpressions.find(n => KeyedQuery.bare(n).semanticEquals(g)).map(_.toAttribute))
+      if (own.forall(_.nonEmpty)) Some(own.flatten) else None
+    case w: Window => Some(w.partitionSpec)
+    case j: Join => j.joinType match {
+      case LeftOuter | LeftSemi | LeftAnti | _: ExistenceJoin => Some(QueryChange.equalities(j).map(_._1))
+      case RightOuter => Some(QueryChange.equalities(j).map(_._2))
+      case _ => None
+    }
+    case _ => None
+  }
+
+  /** The columns that have the values of others, above one more node. */
+  private def followedBy(known: Map[ExprId, Attribute], node: LogicalPlan): Map[ExprId, Attribute] = node match {
+    case Project(list, _) => known.flatMap { case (id, a) =>
+      list.find(n => KeyedQuery.unchanged(KeyedQuery.bare(n)).contains(a.exprId)).map(n => id -> n.toAttribute)
+    }
+    case _ => known
+  }
+
+  private def inStored(e: Expression, names: Map[ExprId, Attribute], stored: LogicalPlan): Option[Expression] =
+    if (!e.references.forall(a => names.contains(a.exprId))) None
+    else Some(e.transformUp { case a: Attribute =>
+      val own = stored.output.find(_.name.equalsIgnoreCase(names(a.exprId).name)).get
+      if (DataType.equalsIgnoreNullability(own.dataType, a.dataType)) own else Cast(own, a.dataType)
+    })
+
+  /** A value by which GROUP BY tells rows apart that `Values.same` tells apart. */
+  private def comparable(c: Attribute): Expression = c.dataType match {
+    case s: StringType if !s.isUTF8BinaryCollation => Cast(c, BinaryType)
+    case t if holds(t) => throw new Untracked("UNCOMPARABLE_COLUMN")
+    case _ => c
+  }
+
+  private def holds(t: DataType): Boolean = t.existsRecursively {
+    case _: MapType | VariantType => true
+    case s: StringType => !s.isUTF8BinaryCollation
+    case _ => false
+  }
+}
+
+/** Rows that are computed for a statement while its plan is made. Those that `free` is not called for, Spark frees when nothing refers to them. */
+class Kept {
+  private val made = mutable.ArrayBuffer[org.apache.spark.rdd.RDD[_]]()
+  def keep(session: ClassicSession, p: LogicalPlan): (org.apache.spark.sql.execution.LogicalRDD, Long) = {
+    val (rows, count) = RefreshMerge.keep(session, p)
+    made += rows.rdd
+    (rows, count)
+  }
+  def free(session: ClassicSession): Unit = made.foreach(rdd => session.sparkContext.unpersistRDD(rdd.id, blocking = false))
+}
+
+/** Stands for what a refresh writes until its statement runs. Then change sets and touched keys are computed one after the other, and each is read by
+ * what comes next. */
+case class RefreshRows(change: Kept => RefreshChange, columns: Seq[AttributeReference]) extends LeafNode with MultiInstanceRelation {
+  override def output: Seq[Attribute] = columns
+  override def newInstance(): LogicalPlan = copy(columns = columns.map(_.newInstance()))
+  override def computeStats(): Statistics = Statistics(sizeInBytes = conf.defaultSizeInBytes)
+  override def simpleString(maxFields: Int): String = "RefreshRows"
+
+  def expand(kept: Kept): LogicalPlan = {
+    val made = change(kept).plan
+    Project(columns.zip(made.output).map { case (own, a) => Alias(a, own.name)(exprId = own.exprId) }, made)
+  }
+}
+
+object RefreshRows {
+  def expanded(p: LogicalPlan, kept: Kept): LogicalPlan = p.transformUp { case r: RefreshRows => r.expand(kept) }
+}

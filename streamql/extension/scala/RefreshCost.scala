@@ -1,0 +1,26 @@
+package org.apache.spark.sql.streamql
+
+import scala.collection.mutable
+
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
+import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
+import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+
+/** Tables that are not read: with them the rules are tried, and how often a refresh would read each table is counted. `changed`: ids. */
+class CountedTables(session: ClassicSession, images: TableImages, changed: Set[String]) extends ChangedTables {
+  private val reads = mutable.HashMap[TrackedQuery.Table, Int]()
+
+  /** The bytes of all reads. A read counts as if no file were skipped. */
+  def bytes: Long = reads.map { case (table, times) => times * images.size(table) }.sum
+
+  override def begin(p: LogicalPlan): LogicalPlan = counted(p)
+  override def end(p: LogicalPlan): LogicalPlan = counted(p)
+  override def hasChanged(leaf: TableLeaf): Boolean = changed(leaf.table.id)
+  override def change(leaf: TableLeaf): Weighted = Weighted.constant(LocalRelation(leaf.output), leaf.output, 1L)
+  override def once(p: LogicalPlan): Once = { counted(p); Once(session, LocalRelation(p.output), None) }
+
+  private def counted(p: LogicalPlan): LogicalPlan = p.transformUp { case leaf: TableLeaf =>
+    reads(leaf.table) = reads.getOrElse(leaf.table, 0) + 1
+    LocalRelation(leaf.output)
+  }.transformAllExpressions { case s: SubqueryExpression => s.withNewPlan(counted(s.plan)) }
+}

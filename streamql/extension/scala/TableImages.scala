@@ -1,0 +1,27 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+import org.apache.spark.sql.delta.Snapshot
+
+/** The tables of a query at versions. `versions`: by the ids of the tables; of others the newest. */
+class TableImages(session: ClassicSession, versions: Map[String, Long]) {
+  /** A plan over its tables at the versions. Each call makes reads of its own. */
+  def of(p: LogicalPlan): LogicalPlan = p.transformUp { case leaf: TableLeaf => image(leaf) }
+    .transformAllExpressions { case s: SubqueryExpression => s.withNewPlan(of(s.plan)) }
+
+  private def image(leaf: TableLeaf): LogicalPlan = {
+    val rows = new TableReader(session, leaf.table.log).table(snapshot(leaf.table)).queryExecution.analyzed
+    val id = leaf.id.map(a => Alias(KnownNotNull(rows.output.head), a.name)(exprId = a.exprId))
+    Project(TrackedQuery.bound(leaf.columns, rows.output.drop(2)) ++ id, rows)
+  }
+
+  private def snapshot(table: TrackedQuery.Table): Snapshot = {
+    val newest = Newest.of(table.log)
+    versions.get(table.id).filter(_ != newest.version).map(v => table.log.getSnapshotAt(v)).getOrElse(newest)
+  }
+
+  /** The bytes of a table's files. */
+  def size(table: TrackedQuery.Table): Long = snapshot(table).sizeInBytes
+}

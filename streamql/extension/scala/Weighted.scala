@@ -1,0 +1,43 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.catalyst.analysis.DeduplicateRelations
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.Inner
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.types.LongType
+
+/**
+ * What changes in the rows of a plan: its columns under their ids, and how often each row comes (above zero) or goes (below). `isNet`: of each key
+ * at most one row goes and one comes. If not, what several terms say of one row must be summed.
+ */
+case class Weighted(plan: LogicalPlan, weight: Attribute, isNet: Boolean)
+
+object Weighted {
+  val WEIGHT = "__streamql_weight"
+
+  def constant(plan: LogicalPlan, columns: Seq[Attribute], weight: Long): Weighted = of(plan, columns, Literal(weight), isNet = true)
+
+  def of(plan: LogicalPlan, columns: Seq[NamedExpression], weight: Expression, isNet: Boolean): Weighted = {
+    val own = Alias(weight, WEIGHT)()
+    Weighted(Project(columns :+ own, plan), own.toAttribute, isNet)
+  }
+
+  /** All terms together. `columns`: those that they all have. */
+  def sum(terms: Seq[Weighted], columns: Seq[Attribute], isNet: Boolean): Option[Weighted] = if (terms.size < 2) terms.headOption else {
+    val children = terms.map { t =>
+      val ordered = columns.map(c => t.plan.output.find(_.exprId == c.exprId).get) :+ t.weight
+      Project(ordered.map(a => Alias(a, a.name)()), t.plan)
+    }
+    val union = Union(children)
+    val weight = Alias(union.output.last, WEIGHT)()
+    Some(Weighted(Project(TrackedQuery.renamed(union.output.init, columns) :+ weight, union), weight.toAttribute, isNet))
+  }
+
+  /** A copy of a plan whose columns have other ids. */
+  def fresh(p: LogicalPlan): LogicalPlan = {
+    val copy = DeduplicateRelations(Join(p, p, Inner, None, JoinHint.NONE)).children(1)
+    if (copy.outputSet.intersect(p.outputSet).isEmpty) copy else Project(copy.output.map(a => Alias(a, a.name)()), copy)
+  }
+
+  val one: Literal = Literal(1L, LongType)
+}
