@@ -9,12 +9,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamql.changes import change_set
 from streamql.delta.jvm import sentence
 from streamql.delta.table import DeltaTable
 from streamql.delta.whole import SparkError, WholeQuery, stored_query
 from streamql.errors import StreamqlError
-from streamql.model import Interval, Offset, Parts, SourceRef, StreamMode, TableSource, Versions
+from streamql.model import Interval, Offset, Parts, SourceRef, StreamMode, TableSource
 from streamql.names import Name
 from streamql.sources import query_reading
 from streamql.sources.dynamic import DynamicTable, all_dynamic
@@ -91,20 +90,21 @@ class OpenRefresh(OpenTables):
         if interval.initial:
             raise _NotFollowed("the table is filled anew")
         try:
-            self.check_followed(interval)
+            self._check_followed(interval)
             if self._reads_single_rows:
                 return self._changes_of_rows(interval)
-            if (what := self.whole.unfollowed(self._ids(self._changed(interval)))) is not None:
+            changed = self._changed(interval)
+            if (what := self.whole.unfollowed(self._ids(changed))) is not None:
                 raise _NotFollowed(f"the query {REFUSED[what]}")
-            if self.dynamic.refresh_mode == AUTO and (why := self._why_slower(interval)) is not None:
+            if self.dynamic.refresh_mode == AUTO and (why := self._why_slower(interval, changed)) is not None:
                 raise _NotFollowed(why)
-            return self._changes_of_query(interval)
+            return self._changes_of_query(interval, changed)
         except StreamqlError as e:
             raise _NotFollowed(e.message) from e
         except SparkError as e:
             raise _NotFollowed(sentence(e)) from e
 
-    def check_followed(self, interval: Interval) -> None:
+    def _check_followed(self, interval: Interval) -> None:
         """Checks that the histories of the tables tell their changes. Raises _NotFollowed, and what the tables raise."""
         super().check_history(Offset(interval.after, False), self.ref, self.dynamic.name)
         for part, table in self.tables.items():
@@ -125,11 +125,11 @@ class OpenRefresh(OpenTables):
         source = OpenQuery(self.spark, self.ref, tables, self.label, query)
         return query_reading.keyed_changes(source, interval, self.whole.keys, self.whole.branch_keys)
 
-    def _changed(self, interval: Interval) -> dict[str, Versions]:
-        """Returns the tables that have a change, and their versions, by part."""
+    def _changed(self, interval: Interval) -> dict[str, Interval]:
+        """Returns the tables that have a change, and their parts of the interval, by part."""
         versions = {part: versions_of(interval, part) for part in self.tables}
         return {
-            part: Versions(v.after, v.through)
+            part: Interval(v.after, v.through)
             for part, v in versions.items()
             if not v.is_empty and self.tables[part].plan(v, StreamMode.STANDARD).files
         }
@@ -137,29 +137,27 @@ class OpenRefresh(OpenTables):
     def _ids(self, parts: Iterable[str]) -> list[str]:
         return [self.tables[part].ref.table_id for part in parts]
 
-    def _why_slower(self, interval: Interval) -> str | None:
+    def _why_slower(self, interval: Interval, changed: Mapping[str, Interval]) -> str | None:
         """Returns why the whole query takes less time than what follows from the changes, as far as the sizes of files tell. None: it
         takes more."""
-        changed = self._changed(interval)
         end = self._versions(parts_of(interval.through))
         by_changes, whole = self.whole.bytes_read(end, self._ids(changed))
         if whole < SMALL_BYTES:
             return "the tables are small, so a full refresh takes less time"
-        only = {part: Interval(v.after, v.through) for part, v in changed.items()}
-        by_changes += 2 * sum(self.tables[p].backlog(i, StreamMode.STANDARD).bytes for p, i in only.items())
+        by_changes += 2 * sum(self.tables[p].backlog(only, StreamMode.STANDARD).bytes for p, only in changed.items())
         if by_changes > READ_SHARE_MAX * whole:
             return f"an incremental refresh would read {_megabytes(by_changes)}, and a full one {_megabytes(whole)}"
         return None
 
-    def _changes_of_query(self, interval: Interval) -> DataFrame:
-        changed = {}
-        for part, versions in self._changed(interval).items():
+    def _changes_of_query(self, interval: Interval, changed: Mapping[str, Interval]) -> DataFrame:
+        sets = {}
+        for part, only in changed.items():
             table = self.tables[part]
-            rows = change_set(table.spark, table.table.path, versions, StreamMode.STANDARD, table.table, table.snapshot)
-            changed[table.ref.table_id] = table.as_at(table.latest, rows, versions.through)
+            rows = table.changes(only, StreamMode.STANDARD)
+            sets[table.ref.table_id] = table.as_at(table.latest, rows, only.through)
         backing = DeltaTable(self.spark, self.dynamic.backing.path)
         end = self._versions(parts_of(interval.through))
-        return self.whole.changes(end, changed, backing.rows(backing.latest()))
+        return self.whole.changes(end, sets, backing.rows(backing.latest()))
 
     def _versions(self, at: Mapping[str, int]) -> dict[str, int]:
         return {table.ref.table_id: at[part] for part, table in self.tables.items()}

@@ -13,7 +13,7 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: Join) {
   /** `values`: what columns of projections between the joins are, by those of the parts. */
   private case class Flat(parts: Seq[LogicalPlan], conditions: Seq[Expression], values: Map[ExprId, Expression]) {
     def of(e: Expression): Expression = {
-      if (e.exists { case s: SubqueryExpression => query.hasChanged(s.plan); case _ => false }) throw new Untracked("SCALAR_SUBQUERY")
+      if (query.hasChanged(e)) throw new Untracked("SCALAR_SUBQUERY")
       e.transformUp { case a: Attribute if values.contains(a.exprId) => values(a.exprId) }
     }
     def where(more: Option[Expression]): Flat = copy(conditions = conditions ++ more.toSeq.flatMap(QueryChange.conjuncts).map(of))

@@ -5,10 +5,9 @@ import java.util.{List => JList}
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.{DataFrame, Row}
-import org.apache.spark.sql.catalyst.analysis.DeduplicateRelations
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{First, Sum}
-import org.apache.spark.sql.catalyst.plans.{Inner, LeftAnti}
+import org.apache.spark.sql.catalyst.plans.LeftAnti
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.types._
@@ -27,7 +26,6 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
   private val KEY = "__streamql_key"
   private val VERSIONS = "__streamql_versions"
   private val TIME = "__streamql_time"
-  private val WEIGHT = "__streamql_weight"
 
   /** Columns of the query, then where each row comes from and when that was written, and its weight; without weight, each counts once. */
   private case class Rows(plan: LogicalPlan, key: Attribute, versions: Attribute, time: Attribute, weight: Option[Attribute]) {
@@ -41,13 +39,12 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
       val mark = Alias(SparkPartitionID(), "__streamql_shared")() // Spark computes once what it takes to be non-deterministic
       CTERelationDef(Project(plan.output :+ mark, plan))
     }
-    def use(isShared: Boolean): LogicalPlan = if (!isShared) fresh(plan) else {
+    def use(isShared: Boolean): LogicalPlan = if (!isShared) Weighted.fresh(plan) else {
       uses += 1
       val ref = CTERelationRef(definition.id, _resolved = true, definition.output.map(_.newInstance()), isStreaming = false)
       Project(ref.output.init, ref)
     }
     def shared: Option[CTERelationDef] = if (uses > 0) Some(definition) else None
-    private def fresh(p: LogicalPlan) = DeduplicateRelations(Join(p, p, Inner, None, JoinHint.NONE)).children(1)
   }
 
   private def sources(frames: JList[DataFrame]): Map[LogicalPlan, Option[Source]] = {
@@ -160,7 +157,7 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
 
     private def rows(plan: LogicalPlan, columns: Seq[NamedExpression], key: Expression, versions: Expression, time: Expression,
         weight: Option[Expression]): Rows = {
-      val hidden = Seq(Alias(key, KEY)(), Alias(versions, VERSIONS)(), Alias(time, TIME)()) ++ weight.map(Alias(_, WEIGHT)())
+      val hidden = Seq(Alias(key, KEY)(), Alias(versions, VERSIONS)(), Alias(time, TIME)()) ++ weight.map(Alias(_, Weighted.WEIGHT)())
       val own = hidden.map(_.toAttribute)
       Rows(Project(columns ++ hidden, plan), own(0), own(1), own(2), own.lift(3))
     }
@@ -200,7 +197,7 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
     val together = RepartitionByExpression(Seq(rows.output.head), rows, None, None) // serves both groupings
     val summed = if (!hasDoubleTerms) together else {
       val (key, versions, weight, own) = (together.output(0), together.output(1), together.output(2), together.output(3))
-      val total = Alias(Sum(weight).toAggregateExpression(), WEIGHT)()
+      val total = Alias(Sum(weight).toAggregateExpression(), Weighted.WEIGHT)()
       val any = Alias(First(own, ignoreNulls = false).toAggregateExpression(), "image")()
       val grouped = Aggregate(Seq(key, versions), Seq(key, versions, total, any), together)
       Filter(Not(EqualTo(total.toAttribute, Literal(0L))), grouped)

@@ -36,7 +36,8 @@ class QueryChange(tables: ChangedTables) {
 
   def hasChanged(p: LogicalPlan): Boolean = p.collectWithSubqueries { case leaf: TableLeaf => leaf }.exists(tables.hasChanged)
 
-  private def hasChanged(e: Expression): Boolean = e.exists { case s: SubqueryExpression => hasChanged(s.plan); case _ => false }
+  /** Whether a subquery in an expression has. */
+  def hasChanged(e: Expression): Boolean = e.exists { case s: SubqueryExpression => hasChanged(s.plan); case _ => false }
 
   /** None: it has none. Raises Untracked for what cannot be followed. */
   def of(p: LogicalPlan): Option[Weighted] = if (!hasChanged(p)) None else changes.getOrElseUpdate(p, {

@@ -24,7 +24,7 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
   /** The rows of what is touched, computed anew, beside those that are stored. None: what is touched cannot be told from the stored rows. */
   private def anew(p: LogicalPlan, above: List[LogicalPlan]): Option[LogicalPlan] = p match {
     case s: Sort => anew(s.child, above)
-    case _: Project | _: Filter if !p.expressions.exists(_.exists { case s: SubqueryExpression => change.hasChanged(s.plan); case _ => false }) =>
+    case _: Project | _: Filter if !p.expressions.exists(change.hasChanged) =>
       anew(p.children.head, p :: above)
     case _: Aggregate | _: Window | _: Join if change.isRecomputed(p) => RefreshChange.shown(p).flatMap { keys =>
       val names = above.foldLeft(p.output.map(a => a.exprId -> a).toMap)(RefreshChange.followedBy)

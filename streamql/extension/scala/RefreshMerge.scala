@@ -66,7 +66,7 @@ object RefreshMerge {
 
   /** What is true of a row of the target if its key may be one of the source's. None: the key has no column that can be hashed. */
   private def filterOf(session: ClassicSession, merge: MergeIntoCommand, rows: Long): Option[Expression] = {
-    val keys = conjuncts(merge.condition).collect {
+    val keys = QueryChange.conjuncts(merge.condition).collect {
       case EqualNullSafe(t: Attribute, s: Attribute) if isHashed(t) && t.dataType == s.dataType && merge.target.outputSet.contains(t) => (t, s)
     }
     if (keys.isEmpty) None else session.withActive {
@@ -75,11 +75,6 @@ object RefreshMerge {
       hashes.stat.bloomFilter(col("hash"), rows, FALSE_POSITIVES).writeTo(bytes)
       Some(BloomFilterMightContain(Literal(bytes.toByteArray), new XxHash64(keys.map(_._1))))
     }
-  }
-
-  private def conjuncts(e: Expression): Seq[Expression] = e match {
-    case And(left, right) => conjuncts(left) ++ conjuncts(right)
-    case other => Seq(other)
   }
 
   /** Whether equal values have equal hashes. */

@@ -4,7 +4,6 @@ import org.apache.spark.sql.catalyst.analysis.DeduplicateRelations
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.types.LongType
 
 /**
  * What changes in the rows of a plan: its columns under their ids, and how often each row comes (above zero) or goes (below). `isNet`: of each key
@@ -38,6 +37,4 @@ object Weighted {
     val copy = DeduplicateRelations(Join(p, p, Inner, None, JoinHint.NONE)).children(1)
     if (copy.outputSet.intersect(p.outputSet).isEmpty) copy else Project(copy.output.map(a => Alias(a, a.name)()), copy)
   }
-
-  val one: Literal = Literal(1L, LongType)
 }
