@@ -52,7 +52,7 @@ $(PICTURES): docs/site/pictures.py $(wildcard streamql/cli/*/*.py) | $(STAMP)
 	$(BIN)/python docs/site/pictures.py build/pictures
 	@touch $@
 
-test: $(STAMP) ## All quick tests and a fifth of the slow ones, drawn anew for each commit; one Spark session (3 GB) for each of the WORKERS
+test: $(STAMP) ## All quick tests and a tenth of the slow ones, drawn anew for each commit; one Spark session (3 GB) for each of the WORKERS
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(STREAMQL_LONG),,--timeout 900) $(TESTS)
 
 test-all: $(STAMP) ## All tests, with every case of what make test samples: hours

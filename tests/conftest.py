@@ -33,8 +33,8 @@ LONGEST_FIRST = (
 """A file of tests runs on one worker: the long ones begin, so that no worker is left alone with one at the end."""
 
 
-SLOW_SHARE = 1 / 5
-"""Of the tests that start Spark or another process, `make test` takes so many: with all of them it took an hour and more on two cores."""
+SLOW_SHARE = 1 / 10
+"""Of the tests that start Spark or another process, `make test` takes so many: with a fifth it took 57 minutes on two slow cores."""
 
 SLOW_DIRECTORIES = ("examples", "extension", "frontends", "kafka", "s3", "tablestore", "transcripts")
 NEVER_LEFT_OUT = ("histories.py", "kills.py", "races.py", "crashes.py", "test_queries.py", "requests.py")

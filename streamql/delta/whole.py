@@ -17,6 +17,8 @@ from streamql.delta.queries import TrackedQuery, described
 from streamql.model import TableSource
 from streamql.names import Name
 
+NO_STATES: Mapping[str, Any] = {"type": "struct", "fields": []}
+
 SparkError = (Py4JJavaError, PySparkException)
 """What Spark raises for a query that it cannot analyse."""
 
@@ -27,7 +29,8 @@ class WholeQuery:
 
     `refused`: why it cannot be the query of a dynamic table, a key of `sources/query_texts.py`; None: it can. `varies`: why its rows may
     differ from run to run over the same tables, such a key; None: they do not. `tables`: what it reads, each once. `schema`: its columns,
-    JSON. `keys`: columns of `rows` that identify a row. `texts`: those of the views and SQL functions that it reads.
+    JSON. `keys`: columns of `rows` that identify a row. `states`: those from which its aggregates follow, as a
+    schema, JSON. `texts`: those of the views and SQL functions that it reads.
     """
 
     spark: SparkSession
@@ -37,6 +40,7 @@ class WholeQuery:
     tables: tuple[TableSource, ...]
     schema: str
     keys: tuple[str, ...]
+    states: str
     texts: tuple[str, ...]
 
     @property
@@ -61,7 +65,7 @@ class WholeQuery:
         return tuple(tuple(keys) for keys in json.loads(self.handle.branchKeys()))
 
     def rows(self, versions: Mapping[str, int]) -> DataFrame:
-        """Returns its rows, with the key columns that it does not show. `versions`: of its tables, by their ids. Lazy."""
+        """Returns its rows, with the key columns that it does not show, and the states. `versions`: of its tables, by their ids. Lazy."""
         return frame(self.spark, self.handle.rows(json.dumps(dict(versions))))
 
     def inserts(self, versions: Mapping[str, int]) -> DataFrame:
@@ -73,6 +77,12 @@ class WholeQuery:
         the whole query. Change sets and skipped files do not count."""
         by_changes, whole = self.handle.bytesRead(json.dumps(dict(versions)), json.dumps(sorted(changed)))
         return int(by_changes), int(whole)
+
+    def ways(self, changed: Iterable[str]) -> list[Mapping[str, Any]]:
+        """Returns how an incremental refresh would compute each operator if tables of some ids have changed, the outermost first: `depth`,
+        `operator`, `way` (a key of WAYS in `sources/query_texts.py`). Empty: a function of the query keeps it from being incremental."""
+        found: list[Mapping[str, Any]] = json.loads(self.handle.ways(json.dumps(sorted(changed))))
+        return found
 
     def changes(self, end: Mapping[str, int], changed: Mapping[str, DataFrame], stored: DataFrame) -> DataFrame:
         """Returns what turns `stored`, its rows as of the begin of an interval, into those at the versions `end`: INSERT, UPDATE_AFTER, and
@@ -97,10 +107,16 @@ def query_properties(spark: SparkSession, text: str) -> tuple[str, dict[str, Any
 
 
 def stored_query(
-    spark: SparkSession, name: Name, text: str, schema: str, properties: str, moved: Mapping[str, Sequence[str]]
+    spark: SparkSession,
+    name: Name,
+    text: str,
+    schema: str,
+    properties: str,
+    moved: Mapping[str, Sequence[str]],
+    states: str | None = None,
 ) -> WholeQuery:
-    """Returns a query that was stored. `moved`: tables that have another name than in the text, by that name in lower case. Raises what
-    Spark says of it, as `SparkError`."""
+    """Returns a query that was stored. `moved`: tables that have another name than in the text, by that name in lower case. `states`: the
+    columns that its table has for states, as a schema, JSON; None: there is no table yet. Raises what Spark says of it, as `SparkError`."""
     view = jvm(spark)
     gateway = spark.sparkContext._gateway
     assert gateway is not None
@@ -114,11 +130,13 @@ def stored_query(
     names = view.java.util.HashMap()
     for old, new in moved.items():
         names.put(old, array(new))
-    handle = scala(spark).StoredQuery.stored(session_of(spark), array(name.parts), text, schema, properties, names)
+    handle = scala(spark).StoredQuery.stored(
+        session_of(spark), array(name.parts), text, schema, properties, names, states
+    )
     said = json.loads(handle.describe())
     tables = tuple(
         TableSource(Name.of(["spark_catalog", *t["name"]][-3:]), t["path"], t["id"]) for t in said.get("tables", ())
     )
-    keys = tuple(said.get("keys", ()))
+    keys, states = tuple(said.get("keys", ())), json.dumps(said.get("states", NO_STATES))
     columns, texts = json.dumps(said["columns"]), tuple(said["texts"])
-    return WholeQuery(spark, handle, said.get("refused"), said["varies"], tables, columns, keys, texts)
+    return WholeQuery(spark, handle, said.get("refused"), said["varies"], tables, columns, keys, states, texts)

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql.changes import change_set
 from streamql.delta.images import select
+from streamql.delta.whole import NO_STATES
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Position, SourceRef, SourceType, StreamMode, TableSource, Versions
 from streamql.names import Name, quote
@@ -48,9 +49,10 @@ class DynamicTable:
     """A dynamic table or a materialized view.
 
     `query`: its text; `schema` and `properties`: the query's columns, and the settings that it was written in, as JSON of the extension.
-    `backing`: where its rows are. `columns`: that it shows. `keys`: columns of the backing table that its rows are known by.
-    `stream_id`: the hidden stream whose consumptions are its refreshes. `former`: the names that it had, each with when it lost it, in
-    milliseconds since 1970.
+    `backing`: where its rows are. `columns`: that it shows. `keys`: columns of the backing table that its rows are known by. `states`:
+    those from which incremental refreshes compute its aggregates, as a schema, JSON; None: they are not known yet. `stream_id`: the
+    hidden stream whose consumptions are its refreshes. `former`: the names that it had, each with when it lost it, in milliseconds since
+    1970.
     """
 
     definition: Definition
@@ -60,6 +62,7 @@ class DynamicTable:
     backing: TableSource
     columns: tuple[str, ...]
     keys: tuple[str, ...]
+    states: str | None
     stream_id: str
     schedule: Schedule
     refresh_mode: str = "AUTO"
@@ -78,9 +81,10 @@ class DynamicTable:
 
     @property
     def stored_columns(self) -> list[str]:
-        """Returns the columns of the backing table: those that it shows, then the keys that are not among them."""
+        """Returns the columns of the backing table: those that it shows, the keys that are not among them, and the states."""
         shown = {c.lower() for c in self.columns}
-        return [*self.columns, *(k for k in self.keys if k.lower() not in shown)]
+        states = [field["name"] for field in json.loads(self.states)["fields"]] if self.states else []
+        return [*self.columns, *(k for k in self.keys if k.lower() not in shown), *states]
 
     def names_since(self, time_ms: int) -> list[str]:
         """Returns the names, as keys of positions, by which a text of that time may name it and that it has no longer."""
@@ -94,6 +98,7 @@ class DynamicTable:
             "properties": self.properties,
             "backing": json.dumps(self.backing.to_json()),
             "keys": json.dumps(self.keys),
+            "states": self.states or json.dumps(NO_STATES),
             "stream_id": self.stream_id,
             "schedule": json.dumps(vars(self.schedule)),
             "refresh_mode": self.refresh_mode,
@@ -114,6 +119,7 @@ class DynamicTable:
             TableSource.from_json(json.loads(o["backing"])),
             definition.columns,
             tuple(json.loads(o["keys"])),
+            o.get("states", json.dumps(NO_STATES)),
             o["stream_id"],
             Schedule(**json.loads(o["schedule"])),
             o["refresh_mode"],

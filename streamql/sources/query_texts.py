@@ -38,6 +38,24 @@ REFUSED: Mapping[str, str] = MappingProxyType(
     }
 )
 
+WAYS: Mapping[str, str] = MappingProxyType(
+    {
+        "ALL_ROWS": "computes all rows again",
+        "CHANGED_ROWS": "applies to the changed rows",
+        "CHANGE_SET": "reads the changed rows",
+        "GROUPS": "computes all rows of the affected groups again",
+        "JOINED": "joins the changed rows of each side with the other side",
+        "JOIN_KEYS": "computes all rows again whose join key a change affects",
+        "KEPT_SIDE": "joins the changed rows of the kept side with the other side",
+        "PARTITIONS": "computes all rows of the affected partitions again",
+        "STATES": "adds the changed rows to the stored counts and sums",
+        "STATES_AND_EXTREMA": "adds the changed rows to the stored values; computes groups again that lose their MIN or MAX",
+        "UNCHANGED": "no table of it has changed",
+        "WHOLE": "needs a full refresh",
+    }
+)
+"""How an incremental refresh computes an operator of the query, as EXPLAIN REFRESH says it."""
+
 ACCEPTED = "filters, projections, UNION ALL, inner and cross joins"
 
 NOT_CURRENT_TABLES = frozenset(("COPY", "FILE_METADATA", "FOREIGN_TABLE", "STREAM", "TEMPORARY_VIEW", "TIME_TRAVEL"))

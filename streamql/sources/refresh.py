@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -40,6 +40,24 @@ REPLACED: Mapping[str, str] = MappingProxyType(
 )
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """The bytes that an incremental and a full refresh read, by the sizes of files. Files that are skipped count as if they were read."""
+
+    incremental: int
+    full: int
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What a refresh would do with an interval. `changes`: what each table changed, by part. `ways`: how an incremental refresh computes
+    each operator, as `WholeQuery.ways` has it. `estimate`: None: the query cannot be refreshed incrementally."""
+
+    changes: Mapping[str, Backlog]
+    ways: Sequence[Mapping[str, Any]]
+    estimate: Estimate | None
+
+
 class _NotFollowed(Exception):
     """Changes of tables that a refresh cannot follow, and `why`, as messages say it."""
 
@@ -74,6 +92,17 @@ class OpenRefresh(OpenTables):
         except _NotFollowed as e:
             return e.why
         return None
+
+    def explained(self, interval: Interval) -> Explained | None:
+        """Returns what a refresh would do with an interval. None: the histories of the tables do not tell their changes."""
+        try:
+            changed = self._changed(interval)
+            backlogs = {p: self.tables[p].backlog(only, StreamMode.STANDARD) for p, only in changed.items()}
+            ids = self._ids(changed)
+            is_followed = self.whole.unfollowed(ids) is None
+            return Explained(backlogs, self.whole.ways(ids), self._estimate(interval, changed) if is_followed else None)
+        except (StreamqlError, *SparkError):
+            return None
 
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:  # noqa: ARG002 - the protocol's
         """Returns what turns the rows of the table into the query's as of the interval's end: INSERT, UPDATE_AFTER, and DELETE (of which
@@ -140,14 +169,18 @@ class OpenRefresh(OpenTables):
     def _why_slower(self, interval: Interval, changed: Mapping[str, Interval]) -> str | None:
         """Returns why the whole query takes less time than what follows from the changes, as far as the sizes of files tell. None: it
         takes more."""
+        read = self._estimate(interval, changed)
+        if read.full < SMALL_BYTES:
+            return "the tables are small, so a full refresh takes less time"
+        if read.incremental > READ_SHARE_MAX * read.full:
+            return f"an incremental refresh would read {bytes_text(read.incremental)}, and a full one {bytes_text(read.full)}"
+        return None
+
+    def _estimate(self, interval: Interval, changed: Mapping[str, Interval]) -> Estimate:
         end = self._versions(parts_of(interval.through))
         by_changes, whole = self.whole.bytes_read(end, self._ids(changed))
-        if whole < SMALL_BYTES:
-            return "the tables are small, so a full refresh takes less time"
-        by_changes += 2 * sum(self.tables[p].backlog(only, StreamMode.STANDARD).bytes for p, only in changed.items())
-        if by_changes > READ_SHARE_MAX * whole:
-            return f"an incremental refresh would read {_megabytes(by_changes)}, and a full one {_megabytes(whole)}"
-        return None
+        sets = sum(self.tables[p].bytes_read(only, StreamMode.STANDARD) for p, only in changed.items())
+        return Estimate(by_changes + 2 * sets, whole)
 
     def _changes_of_query(self, interval: Interval, changed: Mapping[str, Interval]) -> DataFrame:
         sets = {}
@@ -189,8 +222,9 @@ class OpenRefresh(OpenTables):
         return None
 
 
-def _megabytes(count: int) -> str:
-    return f"{count / (1 << 20):,.0f} MB"
+def bytes_text(count: int) -> str:
+    """Returns a number of bytes for people, rounded up to KB or MB."""
+    return f"{-(-count // (1 << 10)):,} KB" if count < 1 << 20 else f"{-(-count // (1 << 20)):,} MB"
 
 
 def not_incremental(whole: WholeQuery) -> str | None:
@@ -274,7 +308,9 @@ def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tup
     """Returns a dynamic table's query, over its tables as they are named now. Raises STREAM_SOURCE_MISSING with what Spark says, and
     UNSUPPORTED_SOURCE."""
     try:
-        whole = stored_query(spark, dynamic.name, dynamic.query, dynamic.schema, dynamic.properties, moved)
+        whole = stored_query(
+            spark, dynamic.name, dynamic.query, dynamic.schema, dynamic.properties, moved, dynamic.states
+        )
     except SparkError as e:
         raise StreamqlError(
             "STREAM_SOURCE_MISSING",

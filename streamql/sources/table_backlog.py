@@ -8,6 +8,9 @@ from streamql.changes.plan import ChangePlan, Piece, PlanType
 from streamql.model import Versions
 from streamql.sources.protocol import Backlog
 
+PAGE_ROWS_PER_LOST_ROW = 10
+"""Rows of pages that are read for each row that a file lost. For neighbours it is about 1, for a row alone in its page thousands."""
+
 
 def backlog(plan: ChangePlan, interval: Versions) -> Backlog:
     """Counts rows, files and bytes that reading an interval by its plan would touch. Pure."""
@@ -19,6 +22,19 @@ def backlog(plan: ChangePlan, interval: Versions) -> Backlog:
     return Backlog(
         versions, added, removed, len({p.file.path for p in pieces}), size, plan.type is not PlanType.NOTHING
     )
+
+
+def bytes_read(plan: ChangePlan) -> int:
+    """Returns about how many bytes a change set reads. Of a file that lost some rows, it reads the pages of these rows. Pure."""
+    return sum(_bytes(piece) for piece in plan.inserted + plan.pieces)
+
+
+def _bytes(piece: Piece) -> int:
+    size, rows = int(piece.file.action.get("size", 0)), piece.file.rows
+    if piece.other is None or not rows:
+        return size
+    lost = max(0, piece.other.deleted_rows - piece.file.deleted_rows)
+    return min(size, size * lost * PAGE_ROWS_PER_LOST_ROW // rows)
 
 
 def _rows(pieces: Iterable[Piece]) -> int | None:

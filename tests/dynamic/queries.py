@@ -40,6 +40,18 @@ _RICH = (
     "if(q.a = 1, NULL, array(named_struct('m', map(coalesce(q.b, 0), q.s))))",
 )
 _KEYS = ("q.a", "q.a, q.s", "q.a % 2", "upper(q.s)", "q.a, q.b", "if(q.b = 3, double('NaN'), q.b / 2.0D)", "array(q.a)")
+_AGGREGATES = (
+    *("count(q.b)", "count(q.a, q.b)", "count_if(q.b > 3)", "count(*) FILTER (WHERE q.a = 1)", "sum(q.a + q.b)"),
+    *(
+        "sum(CAST(q.b AS DECIMAL(10, 2)) / 3)",
+        "avg(q.b)",
+        "avg(CAST(q.b AS BIGINT))",
+        "avg(CAST(q.b AS DECIMAL(10, 2)))",
+    ),
+    *("min(q.b)", "max(q.s)", "max(q.b / 2.0D)", "min(date_add(DATE '2020-02-28', q.b))", "bool_or(q.b > 7)"),
+    *("sum(q.b) FILTER (WHERE q.s = 'x')", "100 * sum(q.b) / (1 + count(*))", "max(q.b) - min(q.b)"),
+)
+"""Aggregates that follow from stored states."""
 ALL = "b, a, s"
 
 
@@ -158,9 +170,16 @@ class Maker:
         keys = self.rng.choice(_KEYS).split(", q.")
         shown = ", ".join(f"{k if i == 0 else 'q.' + k} AS k{i}" for i, k in enumerate(keys))
         numbers = ", ".join(str(i + 1) for i in range(len(keys)))
-        return (
-            f"SELECT {shown}, count(*) AS n, sum(q.b) AS b, max(q.s) AS s FROM {self.relation()} q GROUP BY {numbers}"
-        )
+        return f"SELECT {shown}, {self.aggregates()} FROM {self.relation()} q GROUP BY {numbers}"
+
+    def aggregates(self) -> str:
+        return ", ".join(f"{a} AS x{i}" for i, a in enumerate(self.rng.sample(_AGGREGATES, 3)))
+
+    def group_recomputed(self) -> str:
+        return f"SELECT q.a, count(DISTINCT q.b) AS n, {self.aggregates()} FROM {self.relation()} q GROUP BY q.a"
+
+    def global_states(self) -> str:
+        return f"SELECT {self.aggregates()} FROM {self.relation()} q"
 
     def group_hidden(self) -> str:
         return f"SELECT count(*) AS n, max(q.b) AS b, min(q.s) AS s FROM {self.relation()} q GROUP BY {self.rng.choice(_KEYS)}"
@@ -272,9 +291,11 @@ FORMS: dict[str, Callable[[Maker], str]] = {
     "DISTINCT below": Maker.distinct_below,
     "GROUP BY, shown": Maker.group_shown,
     "GROUP BY, hidden": Maker.group_hidden,
+    "GROUP BY, not from states": Maker.group_recomputed,
     "GROUPING SETS": Maker.grouping_sets,
     "HAVING": Maker.having,
     "global aggregate": Maker.in_all,
+    "global aggregate, from states": Maker.global_states,
     "window": Maker.window,
     "top of each": Maker.top_of_each,
     "WITH": Maker.cte,

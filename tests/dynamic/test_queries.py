@@ -41,6 +41,32 @@ TRIES = 10
 CASES = [
     (n, form) for n in range(HISTORIES) for form in sample("queries of dynamic tables", list(FORMS), FORMS_SAMPLED)
 ]
+OPERATORS = (
+    *(
+        "INNER JOIN",
+        "CROSS JOIN",
+        "LEFT OUTER JOIN",
+        "RIGHT OUTER JOIN",
+        "FULL OUTER JOIN",
+        "LEFT SEMI JOIN",
+        "LEFT ANTI JOIN",
+    ),
+    *("EXISTENCE JOIN", "GROUP BY", "AGGREGATE", "WINDOW", "UNION ALL", "TABLE", "EXPLODE", "POSEXPLODE", "INLINE"),
+)
+WAYS_MET = {
+    *(("INNER JOIN", "JOINED"), ("LEFT OUTER JOIN", "KEPT_SIDE"), ("LEFT OUTER JOIN", "JOIN_KEYS")),
+    *(("RIGHT OUTER JOIN", "JOIN_KEYS"), ("FULL OUTER JOIN", "JOIN_KEYS"), ("LEFT SEMI JOIN", "JOIN_KEYS")),
+    *(
+        ("LEFT ANTI JOIN", "JOIN_KEYS"),
+        ("GROUP BY", "STATES"),
+        ("GROUP BY", "STATES_AND_EXTREMA"),
+        ("GROUP BY", "GROUPS"),
+    ),
+    *(("AGGREGATE", "STATES"), ("AGGREGATE", "ALL_ROWS"), ("WINDOW", "PARTITIONS"), ("UNION ALL", "CHANGED_ROWS")),
+}
+"""Operators, and ways to compute them, that a long run must have met with a change that was not empty."""
+FIRST_AND_LAST = ("GROUP BY, shown", "DISTINCT", "left join", "semi join", "anti join", "window")
+"""Forms whose rows must have come by a first match or the first row of a group, and gone by the last, with NULL keys among them."""
 OTHER_PLAN = (
     ("spark.sql.shuffle.partitions", "3"),
     ("spark.sql.adaptive.enabled", "false"),
@@ -50,13 +76,16 @@ OTHER_PLAN = (
 
 @dataclass
 class Run:
-    """What a run has met; looked at by the last test."""
+    """What a run has met; looked at by the last test. `ways`: operators and how they were computed, each time that rows changed. `of_form`:
+    types of changes, and NULL in keys, of each form."""
 
     windows: int = 0
     changed: Counter[str] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)
     followed: Counter[str] = field(default_factory=Counter)
     whole: Counter[str] = field(default_factory=Counter)
+    ways: Counter[tuple[str, str]] = field(default_factory=Counter)
+    of_form: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +204,13 @@ def check(
         if written_types:
             why = followed(one, other, was, now, before, after)
             (run.followed if why is None else run.whole)[why or form] += 1
+            if why is None:
+                run.ways.update(ways(one, was, now))
     run.types += types
+    run.of_form.update((form, t) for t in types)
+    keys = [n for n, k in enumerate(one.rows(points[0]).columns) if k in one.whole.keys]
+    if types and any(values[i] is None for image in images for values in image.values() for i in keys):
+        run.of_form[form, "NULL key"] += 1
     return bool(types)
 
 
@@ -238,6 +273,13 @@ def followed(
     return None
 
 
+def ways(one: Subject, was: Mapping[str, int], now: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Each operator of a query with how an incremental refresh computes it, both as EXPLAIN REFRESH names them."""
+    for found in one.whole.ways(changed_tables(one, was, now)):
+        operator = str(found["operator"])
+        yield next((o for o in OPERATORS if operator.startswith(o)), operator), str(found["way"])
+
+
 @pytest.mark.parametrize(("number", "form"), CASES)
 def test_rows_keys_and_differences(spark: SparkSession, run: Run, histories: Histories, number: int, form: str) -> None:
     schema, bases = histories.take(number)
@@ -256,9 +298,15 @@ def test_the_run_met_what_it_should(run: Run) -> None:
     """A form whose rows never changed: then the run says little of it."""
     print(f"\n{run.windows} windows; not empty: {dict(run.changed)}; {dict(run.types)}")
     print(f"incremental: {dict(run.followed)}; not: {dict(run.whole)}")
+    print(f"operators: {dict(run.ways)}\nof each form: {dict(run.of_form)}")
     if run.windows < len(CASES) * (POINTS - 1):
         pytest.skip("a part of the run, or one with failures")
     for form in {form for _, form in CASES}:
         assert run.changed[form], f"no change of {form}"
     for change_type in ("INSERT", "DELETE", "UPDATE_AFTER"):
         assert run.types[change_type] or not IS_LONG, f"no {change_type}"
+    if IS_LONG:
+        assert set(run.ways) >= WAYS_MET
+        for form in FIRST_AND_LAST:
+            for what in ("INSERT", "DELETE", "NULL key"):
+                assert run.of_form[form, what], f"no {what} in {form}"

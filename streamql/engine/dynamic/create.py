@@ -49,7 +49,8 @@ from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
 
-KEY_PREFIX = constants("dynamicTables")["keyPrefix"]
+HIDDEN_PREFIXES = tuple(constants("dynamicTables")[p] for p in ("keyPrefix", "statePrefix"))
+"""How the names of columns begin that a dynamic table stores and does not show."""
 
 
 def create_dynamic(spark: SparkSession, statement: CreateDynamicTable, text: str) -> None:
@@ -171,6 +172,7 @@ def _planned(
         TableSource(backing, "", ""),
         tuple(names),
         (),
+        None,
         str(uuid.uuid4()),
         schedule_of(spark, statement.schedule, now),
         statement.refresh_mode or "AUTO",
@@ -192,7 +194,7 @@ def _planned(
     source = QuerySource(HIDDEN_TYPE, name, uid, tuple((part, t.ref) for part, t in tables.items()), digest_of(whole))
     at = Parts.of({part: t.latest for part, t in tables.items()})
     stream = Stream(planned.stream_id, hidden_name(name), source, StreamMode.STANDARD, False, None, now, user, text)
-    return replace(planned, keys=whole.keys), StreamState(stream, Offset(at, True), sequence=1)
+    return replace(planned, keys=whole.keys, states=whole.states), StreamState(stream, Offset(at, True), sequence=1)
 
 
 def _check_cycle(spark: SparkSession, old: DynamicTable, state: StreamState, statement: CreateDynamicTable) -> None:
@@ -227,9 +229,9 @@ def _check_columns(statement: CreateDynamicTable, names: list[str]) -> None:
     check_names(names, ".".join(statement.name), hint, **where)
     folded = [name.lower() for name in names]
     for name in names:
-        is_key = name.lower().startswith(KEY_PREFIX)
-        if is_key or folded.count(name.lower()) > 1:
-            what = f"begins with {KEY_PREFIX}, as key columns do" if is_key else "appears twice"
+        prefix = next((p for p in HIDDEN_PREFIXES if name.lower().startswith(p)), None)
+        if prefix is not None or folded.count(name.lower()) > 1:
+            what = f"begins with {prefix}, as hidden columns do" if prefix is not None else "appears twice"
             raise StreamqlError("RESERVED_COLUMN_NAME", f"column {name} {what}", hint=hint, **where)
 
 

@@ -20,12 +20,12 @@ from streamql.delta.jvm import sentence
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
 from streamql.dialect import quote_string
-from streamql.engine.dynamic.tables import hidden_stream, query_of, show_rows, shown_names
+from streamql.engine.dynamic.tables import hidden_stream, query_of, show_rows
 from streamql.engine.dynamic.written import drop_duplicates, note, refresh_after, written_by_others
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, StreamMode, is_ordered
 from streamql.names import quote
-from streamql.sources.dynamic import DynamicTable, all_dynamic
+from streamql.sources.dynamic import DynamicTable
 from streamql.sources.query import QuerySource, parts_of
 from streamql.sources.refresh import FULL, INCREMENTAL, REPLACED, OpenRefresh, open_refresh
 from streamql.times import now_ms
@@ -73,27 +73,6 @@ def pinned_versions(
     return {uid: now[path].version for uid, path in paths.items() if now[path].table_id == uid}
 
 
-def explain(spark: SparkSession, table: DynamicTable) -> list[tuple[str, str | None]]:
-    """Returns what a refresh of a table would do now, as facts. The dynamic tables that it reads are taken as they are."""
-    state = _free(spark, table)
-    known = all_dynamic(spark)
-    reason, opened, through = _due(spark, table, state, pinned_versions(spark, [table], known))
-    after = parts_of(state.offset.position)
-    why = _why_whole(opened, state, through, reason)
-    facts: list[tuple[str, str | None]] = [
-        ("outcome", UNCHANGED if reason is None else REFRESHED),
-        ("mode", None if reason is None else FULL if why is not None else INCREMENTAL),
-        ("reason", None if reason is None else REASONS[reason]),
-        ("why_not_incremental", why),
-    ]
-    names = shown_names(spark)
-    for part, version in parts_of(through).items():
-        since = after.get(part)
-        what = f"after {since}, through {version}" if since is not None else f"{version}"
-        facts.append((f"versions of {names.get(part, part)}", what))
-    return facts
-
-
 # -- one table
 
 
@@ -104,9 +83,9 @@ def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str,
     began_ms = now_ms()
     backing = DeltaTable(spark, table.backing.path)
     before = backing.latest().version
-    state = _free(spark, table)
+    state = free_stream(spark, table)
     try:
-        reason, opened, through = _due(spark, table, state, pinned)
+        reason, opened, through = due(spark, table, state, pinned)
         if reason is None or opened is None:
             if (
                 backing.latest().version != before
@@ -117,7 +96,7 @@ def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str,
             state = _reset(spark, table, state, opened, through)
         if reason != "CHANGED" and written_by_others(spark, table):
             drop_duplicates(spark, table)
-        mode = INCREMENTAL if _why_whole(opened, state, through, reason) is None else FULL
+        mode = INCREMENTAL if why_whole(opened, state, through, reason) is None else FULL
         version, rows = _write(spark, table, state, through, {"mode": mode, "reason": reason})
         if reason == "FIRST":
             show_rows(spark, table)
@@ -137,12 +116,12 @@ def code_of(e: BaseException) -> str | None:
     return code if isinstance(code, str) else None
 
 
-def _free(spark: SparkSession, table: DynamicTable) -> StreamState:
+def free_stream(spark: SparkSession, table: DynamicTable) -> StreamState:
     """Returns the hidden stream, once no refresh is under way: one whose process died is resolved by the table's log."""
     return wait_until_free(spark, hidden_stream(spark, table))
 
 
-def _due(
+def due(
     spark: SparkSession, table: DynamicTable, state: StreamState, pinned: Mapping[str, int]
 ) -> tuple[str | None, OpenRefresh | None, Parts]:
     """Returns why a table must be written, its query, and the versions to compute it at. No reason: it is as it should be."""
@@ -223,7 +202,7 @@ def _reset(
     return changed
 
 
-def _why_whole(opened: OpenRefresh | None, state: StreamState, through: Parts, reason: str | None) -> str | None:
+def why_whole(opened: OpenRefresh | None, state: StreamState, through: Parts, reason: str | None) -> str | None:
     """Returns why a refresh for a reason computes the whole query. None: it does not, or writes nothing."""
     if opened is None or reason is None:
         return None

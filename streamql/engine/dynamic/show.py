@@ -19,7 +19,8 @@ from streamql.dialect.dynamic.statements import (
     VerifyDynamicTable,
 )
 from streamql.engine.ddl import place_of
-from streamql.engine.dynamic.refresh import REASONS, Result, explain
+from streamql.engine.dynamic.explain import explain
+from streamql.engine.dynamic.refresh import REASONS, Result
 from streamql.engine.dynamic.run import run
 from streamql.engine.dynamic.status import DynamicStatus, Refresh, newest_refreshes, refreshes, statuses
 from streamql.engine.dynamic.tables import need_dynamic, shown_names

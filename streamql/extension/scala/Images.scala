@@ -96,6 +96,6 @@ object Images {
     val halves = Seq(
       changeType(before.head, after.head, "DELETE", "UPDATE_BEFORE") +: before, changeType(after.head, before.head, "INSERT", "UPDATE_AFTER") +: after)
     val output = names.zip(halves.head).map { case (name, e) => AttributeReference(name, e.dataType, nullable = true)() }
-    Filter(IsNotNull(output.head), Expand(halves, output, kept))
+    Project(Copied.of(output), Filter(IsNotNull(output.head), Expand(halves, output, kept)))
   }
 }

@@ -7,9 +7,9 @@ import org.apache.spark.sql.catalyst.plans.logical._
 /**
  * The change of inner and cross joins that are inputs of one another. Each part that has a change gives a term: its change, joined with the parts before it
  * as of the end and with those behind it as of the begin. A term begins with the change, which is small, and joins one part after the other. Parts that an
- * equality connects with it come first.
+ * equality connects with it come first. `join`: such a join, or a filter over one: FROM a, b WHERE … has its conditions there.
  */
-class InnerJoin(query: QueryChange, tables: ChangedTables, join: Join) {
+class InnerJoin(query: QueryChange, tables: ChangedTables, join: LogicalPlan) {
   /** `values`: what columns of projections between the joins are, by those of the parts. */
   private case class Flat(parts: Seq[LogicalPlan], conditions: Seq[Expression], values: Map[ExprId, Expression]) {
     def of(e: Expression): Expression = {
@@ -17,9 +17,15 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: Join) {
       e.transformUp { case a: Attribute if values.contains(a.exprId) => values(a.exprId) }
     }
     def where(more: Option[Expression]): Flat = copy(conditions = conditions ++ more.toSeq.flatMap(QueryChange.conjuncts).map(of))
+    /** With conditions that concern one part in that part. */
+    def filtered: Flat = {
+      def ofOne(c: Expression) = c.deterministic && c.references.nonEmpty && parts.exists(p => c.references.subsetOf(p.outputSet))
+      val (single, others) = conditions.partition(ofOne)
+      Flat(parts.map(p => single.filter(_.references.subsetOf(p.outputSet)).reduceOption(And(_, _)).fold(p)(Filter(_, p))), others, values)
+    }
   }
 
-  private val flat = flatten(join)
+  private val flat = flatten(join).filtered
   private val changes = flat.parts.map(p => query.of(p).map(d => Part(p, d, tables.once(d.plan)))).map(_.filterNot(_.once.isEmpty))
 
   /** A part with its change, computed. */
@@ -45,29 +51,27 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: Join) {
     case Join(l, r, Inner | Cross, condition, _) =>
       val (a, b) = (flatten(l), flatten(r))
       Flat(a.parts ++ b.parts, a.conditions ++ b.conditions, a.values ++ b.values).where(condition)
-    case Filter(condition, child) if joins(child) => flatten(child).where(Some(condition))
-    case Project(list, child) if joins(child) =>
+    case Filter(condition, child) if InnerJoin.isOver(child) => flatten(child).where(Some(condition))
+    case Project(list, child) if InnerJoin.isOver(child) =>
       val below = flatten(child)
       below.copy(values = below.values ++ list.collect { case a: Alias => a.exprId -> below.of(a.child) })
     case other => Flat(Seq(other), Nil, Map.empty)
   }
 
-  private def joins(p: LogicalPlan): Boolean = p match {
-    case Project(_, child) => joins(child)
-    case Filter(_, child) => joins(child)
-    case Join(_, _, Inner | Cross, _, _) => true
-    case _ => false
+  /** What a term has so far: rows, and the columns of which their weight is the product. `once`: the rows, if they were computed. */
+  private case class Rows(once: Option[Once], plan: LogicalPlan, weights: Seq[Attribute]) {
+    def computed: Rows = if (once.nonEmpty) this else {
+      val made = tables.once(plan)
+      Rows(Some(made), made.plan, weights)
+    }
   }
-
-  /** What a term has so far: rows, and the columns of which their weight is the product. */
-  private case class Rows(once: Once, plan: LogicalPlan, weights: Seq[Attribute])
 
   private def term(i: Int, part: Part): Weighted = {
     val first = part.weighted
-    var rows = Rows(part.once.copy(plan = first.plan), first.plan, Seq(first.weight))
+    var rows = Rows(Some(part.once.copy(plan = first.plan)), first.plan, Seq(first.weight))
     var (left, conditions) = (flat.parts.indices.filter(_ != i).toList, flat.conditions)
     while (left.nonEmpty) {
-      val next = left.find(n => conditions.exists(QueryChange.equality(_, rows.plan, flat.parts(n)).nonEmpty)).getOrElse(left.head)
+      val next = following(rows, left, conditions)
       left = left.filter(_ != next)
       val known = AttributeSet(rows.plan.output ++ flat.parts(next).output)
       val (on, others) = conditions.partition(_.references.subsetOf(known))
@@ -79,10 +83,21 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: Join) {
     Weighted.of(kept, columns, rows.weights.reduce[Expression](Multiply(_, _)), isNet = true)
   }
 
-  private def joined(rows: Rows, n: Int, isBefore: Boolean, on: Seq[Expression], isLast: Boolean, conditions: Seq[Expression]): Rows = {
+  /** The part to join next. Of parts with equally many equalities, the largest: its columns have the most values, so the fewest rows of it match. */
+  private def following(rows: Rows, left: Seq[Int], conditions: Seq[Expression]): Int = {
+    def equalities(n: Int) = conditions.count(QueryChange.equality(_, rows.plan, flat.parts(n)).nonEmpty)
+    val connected = left.filter(equalities(_) > 0)
+    if (connected.isEmpty) left.minBy(n => tables.bytes(flat.parts(n))) else connected.maxBy(n => (equalities(n), tables.bytes(flat.parts(n))))
+  }
+
+  private def joined(before: Rows, n: Int, isBefore: Boolean, on: Seq[Expression], isLast: Boolean, conditions: Seq[Expression]): Rows = {
     val part = flat.parts(n)
+    // Rows are computed before a large part is read: their number and their values say how, and which of its files.
+    val rows = if (tables.bytes(part) > InnerJoin.SMALL_BYTES) before.computed else before
     val equal = on.flatMap(QueryChange.equality(_, rows.plan, part))
-    val near = if (equal.isEmpty) part else if (InnerJoin.isRowWise(part)) within(rows, part, equal) else rows.once.among(part, equal.map(_._2), equal.map(_._1))
+    val near = rows.once.filterNot(_ => equal.isEmpty).fold(part) { once =>
+      if (InnerJoin.isRowWise(part)) within(once, part, equal) else once.among(part, equal.map(_._2), equal.map(_._1))
+    }
     val (other, weight) = changes(n).filterNot(_ => isBefore) match {
       case None => (tables.end(near), None)
       case Some(own) =>
@@ -91,22 +106,32 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: Join) {
         val begin = Weighted.sum(Seq(Weighted.constant(tables.end(near), part.output, 1L), less), part.output, isNet = false).get
         (begin.plan, Some(begin.weight))
     }
-    val made = Join(rows.plan, other, Inner, on.reduceOption(And(_, _)), Once.hint(left = rows.once.isSmall))
+    val made = Join(rows.plan, other, Inner, on.reduceOption(And(_, _)), Once.hint(left = rows.once.exists(_.isSmall)))
     val weights = rows.weights ++ weight
-    if (isLast) Rows(rows.once, made, weights) else {
+    if (isLast) Rows(None, made, weights) else {
       val wanted = AttributeSet(conditions.flatMap(_.references) ++ weights ++ join.output ++ join.output.flatMap(a => flat.values.get(a.exprId)).flatMap(_.references))
-      val once = tables.once(Project(made.output.filter(wanted.contains), made))
-      Rows(once, once.plan, weights)
+      Rows(None, Project(made.output.filter(wanted.contains), made), weights)
     }
   }
 
   /** A part without rows that lie outside the range of what they are compared with. */
-  private def within(rows: Rows, part: LogicalPlan, equal: Seq[(Expression, Expression)]): LogicalPlan =
-    rows.once.bounds(equal.map(_._1)).zip(equal).flatMap { case (bound, (_, own)) => bound.map(_(own)) }
+  private def within(once: Once, part: LogicalPlan, equal: Seq[(Expression, Expression)]): LogicalPlan =
+    once.bounds(equal.map(_._1)).zip(equal).flatMap { case (bound, (_, own)) => bound.map(_(own)) }
       .reduceOption(And(_, _)).fold(part)(Filter(_, part))
 }
 
 object InnerJoin {
+  /** Tables of fewer bytes are read in less time than it takes to find out which of their rows are needed. */
+  val SMALL_BYTES: Long = 32L << 20
+
+  /** Whether a plan is an inner or cross join below filters and projections. */
+  def isOver(p: LogicalPlan): Boolean = p match {
+    case Project(_, child) => isOver(child)
+    case Filter(_, child) => isOver(child)
+    case Join(_, _, Inner | Cross, _, _) => true
+    case _ => false
+  }
+
   /** Whether each row of a plan is made of one row of each of its tables, so that Spark drops rows before it joins them. */
   private def isRowWise(p: LogicalPlan): Boolean = !p.exists {
     case _: TableLeaf | _: Project | _: Filter | _: Union | _: Generate => false

@@ -25,6 +25,8 @@ class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[St
 
   override def hasChanged(leaf: TableLeaf): Boolean = changed.contains(leaf.table.id)
 
+  override def bytes(p: LogicalPlan): Long = last.bytes(p)
+
   override def change(leaf: TableLeaf): Weighted = {
     val rows = set(leaf).fresh
     Weighted.of(rows, columns(leaf, rows), If(EqualTo(JoinedChanges.action(rows), Literal("INSERT")), Literal(1L), Literal(-1L)), isNet = true)
@@ -32,7 +34,10 @@ class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[St
 
   override def once(p: LogicalPlan): Once = {
     val (made, count) = kept.keep(session, end(p))
-    Once(session, if (count == 0) LocalRelation(made.output) else made, Some(count))
+    // Spark's analysis gives other ids to columns whose ids are twice in a plan: here, below and above a union.
+    val own = if (made.output.map(_.exprId) == p.output.map(_.exprId)) made
+      else Project(made.output.zip(p.output).map { case (m, a) => Alias(m, a.name)(exprId = a.exprId) }, made)
+    Once(session, if (count == 0) LocalRelation(p.output) else own, Some(count))
   }
 
   /** The change set of a table, with the columns that the query reads of it. */

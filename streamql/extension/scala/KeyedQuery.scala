@@ -13,18 +13,29 @@ case class TableLeaf(table: TrackedQuery.Table, columns: Seq[Attribute], id: Opt
 /** Rows with what each is known by from one run to the next. */
 private case class Keyed(plan: LogicalPlan, keys: Seq[Attribute])
 
-/** A query over TableLeaf nodes, with key columns beside its own. `names`: those of its own columns. */
-class KeyedQuery(query: LogicalPlan, names: Seq[String]) {
-  private val root = key(query)
+/** A query over TableLeaf nodes, with columns beside its own: keys, and the states of its aggregates. `names`: those of its own columns.
+ * `stored`: the states that its table has room for. If the query has others by now, they are NULL. None: there is no table yet. */
+class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructType]) {
+  private val (root, stateColumns) = {
+    val keyed = key(query)
+    val (plan, own) = AggregateStates.added(keyed.plan)
+    val named = own.zipWithIndex.map { case (a, i) => Alias(a, AggregateStates.STATE + (i + 1))() }
+    stored.filterNot(_.map(_.dataType) == own.map(_.dataType)) match {
+      case None => (keyed.copy(plan = plan), named)
+      case Some(fields) => (keyed, fields.map(f => Alias(Literal(null, f.dataType), f.name)()))
+    }
+  }
   private val columns = query.output.map(a => root.plan.output.find(_.exprId == a.exprId).get)
   private val hidden = root.keys.filterNot(k => columns.exists(_.exprId == k.exprId))
   val keyNames: Seq[String] = root.keys.map { k =>
     val i = columns.indexWhere(_.exprId == k.exprId)
     if (i >= 0) names(i) else KeyedQuery.KEY + (hidden.indexWhere(_.exprId == k.exprId) + 1)
   }.distinct
-  /** The columns of the query, then those of the key that are not among them. */
+  val states: StructType = StructType(stateColumns.map(a => StructField(a.name, a.dataType)))
+  /** The columns of the query, those of the key that are not among them, and the states. */
   val rows: Project = Project(columns.zip(names).map { case (a, name) => Alias(a, name)() } ++
-    hidden.zipWithIndex.map { case (a, i) => Alias(a, KeyedQuery.KEY + (i + 1))() }, root.plan)
+    hidden.zipWithIndex.map { case (a, i) => Alias(a, KeyedQuery.KEY + (i + 1))() } ++
+    stateColumns, root.plan)
 
   private def expressions(p: LogicalPlan): LogicalPlan =
     p.transformExpressions { case s: SubqueryExpression => s.withNewPlan(stable(s.plan)) }

@@ -14,6 +14,8 @@ trait ChangedTables {
   def end(p: LogicalPlan): LogicalPlan
   /** Whether a table may have a change. */
   def hasChanged(leaf: TableLeaf): Boolean
+  /** The bytes of the tables of a plan, as of the end. */
+  def bytes(p: LogicalPlan): Long
   /** The change set of a table. */
   def change(leaf: TableLeaf): Weighted
   /** Rows that are used several times, or whose number matters: computed now. Plans would grow exponentially if each reader computed them. */
@@ -48,6 +50,7 @@ class QueryChange(tables: ChangedTables) {
   private def change(p: LogicalPlan): Option[Weighted] = p match {
     case leaf: TableLeaf => Some(tables.change(leaf))
     case Project(list, child) => of(child).map(d => d.copy(plan = Project(list :+ d.weight, d.plan)))
+    case f: Filter if InnerJoin.isOver(f.child) => new InnerJoin(this, tables, f).change
     case f: Filter => of(f.child).map(d => d.copy(plan = f.copy(child = d.plan)))
     case g: Generate => of(g.child).map(d => d.copy(plan = g.copy(child = d.plan)))
     case e: Expand => of(e.child).map(d => d.copy(plan = Expand(e.projections.map(_ :+ d.weight), e.output :+ d.weight, d.plan)))

@@ -23,7 +23,8 @@ object QueryShape {
   private def pruned(p: LogicalPlan): LogicalPlan = {
     val used = AttributeSet(p.collectWithSubqueries {
       case u: Union => u.children.flatMap(_.output) // by their places
-      case node => node.expressions.flatMap(_.references)
+      case _: TableLeaf => Nil
+      case node => node.expressions.flatMap(e => e.references ++ e.collect { case OuterReference(a) => a.toAttribute })
     }.flatten)
     p.transformUpWithSubqueries { case leaf: TableLeaf => leaf.copy(columns = leaf.columns.filter(used.contains)) }
   }

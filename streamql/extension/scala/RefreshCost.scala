@@ -16,6 +16,7 @@ class CountedTables(session: ClassicSession, images: TableImages, changed: Set[S
   override def begin(p: LogicalPlan): LogicalPlan = counted(p)
   override def end(p: LogicalPlan): LogicalPlan = counted(p)
   override def hasChanged(leaf: TableLeaf): Boolean = changed(leaf.table.id)
+  override def bytes(p: LogicalPlan): Long = images.bytes(p)
   override def change(leaf: TableLeaf): Weighted = Weighted.constant(LocalRelation(leaf.output), leaf.output, 1L)
   override def once(p: LogicalPlan): Once = { counted(p); Once(session, LocalRelation(p.output), None) }
 

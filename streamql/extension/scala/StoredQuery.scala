@@ -39,16 +39,17 @@ object StoredQuery {
     }
   }
 
-  /** A query that was stored. `schema`: its columns, JSON; `moved`: tables that have other names now, by the names that the text has. */
+  /** A query that was stored. `schema`: its columns, JSON; `moved`: tables that have other names now, by the names that the text has; `states`: columns
+   * that its table has for states, as a schema, JSON (null: there is no table yet). */
   def stored(session: SparkSession, name: Array[String], text: String, schema: String, properties: String,
-      moved: JMap[String, Array[String]]): WholeQuery = {
+      moved: JMap[String, Array[String]], states: String): WholeQuery = {
     val own = session.asInstanceOf[ClassicSession]
     val props = mapper.readTree(properties).properties().asScala.map(e => e.getKey -> e.getValue.asText).toMap
     val description = CatalogTable(TableIdentifier(name(2), Some(name(1)), Some(name(0))), CatalogTableType.VIEW, CatalogStorageFormat.empty,
       DataType.fromJson(schema).asInstanceOf[StructType], viewText = Some(text), viewOriginalText = Some(text), properties = props + (DynamicTables.MARK -> ""))
     own.withActive { new WholeQuery(own, Dataset.ofRows(own, resolved(own, own.sessionState.catalog.getRelation(description).transformUp {
       case v: View => v.copy(child = renamed(v.child, description, moved, Set.empty))
-    })).queryExecution.analyzed) }
+    })).queryExecution.analyzed, Option(states).map(DataType.fromJson(_).asInstanceOf[StructType])) }
   }
 
   /** A plan with the views in it analysed, each with its own settings and current schema. Spark does so only for views that it looks up. */

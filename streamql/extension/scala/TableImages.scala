@@ -22,6 +22,8 @@ class TableImages(session: ClassicSession, versions: Map[String, Long]) {
     versions.get(table.id).filter(_ != newest.version).map(v => table.log.getSnapshotAt(v)).getOrElse(newest)
   }
 
+  def bytes(p: LogicalPlan): Long = p.collectWithSubqueries { case leaf: TableLeaf => size(leaf.table) }.sum
+
   /** The bytes of a table's files. */
   def size(table: TrackedQuery.Table): Long = snapshot(table).sizeInBytes
 }

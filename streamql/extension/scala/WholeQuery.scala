@@ -15,7 +15,7 @@ import org.apache.spark.sql.delta.RowTracking
 import org.apache.spark.sql.types._
 
 /** The query of a dynamic table, analysed. Its rows are computed at versions of its tables that the caller names. Decides nothing. */
-class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
+class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[StructType]) {
   private val mapper = new ObjectMapper()
   private val plan = InlineCTE(alwaysInline = true)(analyzed).transformUpWithSubqueries {
     case a: SubqueryAlias => a.child
@@ -27,7 +27,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
     .filterNot(l => l.isInstanceOf[LocalRelation] || l.isInstanceOf[OneRowRelation] || l.isInstanceOf[Range])
 
   /** {refused: why it cannot be the query of a dynamic table}, or {tables: [{name, path, id}], varies: why its rows differ from run to run
-   * over the same tables (null: they do not), keys: none if a table does not track its rows, columns: their schema as JSON, texts: those of the
+   * over the same tables (null: they do not), keys, states: none if a table does not track its rows, columns: their schema as JSON, texts: those of the
    * views and SQL functions that it reads, each once}. */
   def describe: String = {
     val node = mapper.createObjectNode()
@@ -43,7 +43,10 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
         one.put("path", t.log.dataPath.toString).put("id", t.id)
       }
       val names = node.putArray("keys")
-      if (isTracked) keyed.keyNames.foreach(names.add)
+      if (isTracked) {
+        keyed.keyNames.foreach(names.add)
+        node.set[com.fasterxml.jackson.databind.JsonNode]("states", mapper.readTree(keyed.states.json))
+      }
     } catch { case e: Untracked => node.put("refused", e.what) }
     node.put("varies", varies.orNull)
     val said = node.putArray("texts")
@@ -109,9 +112,9 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
 
   private lazy val keyed = new KeyedQuery(plan.transformUpWithSubqueries {
     case leaf if leaves.exists(_ eq leaf) => TableLeaf(TrackedQuery.tableOf(leaf), leaf.output)
-  }, analyzed.output.map(_.name))
+  }, analyzed.output.map(_.name), states)
 
-  /** The columns of the query, then those of the key that are not among them. `versions`: JSON {id of a table: version}; of others the newest. */
+  /** The columns of the query, those of the key that are not among them, and the states. `versions`: JSON {id of a table: version}; of others the newest. */
   def rows(versions: String): DataFrame = Dataset.ofRows(session, images(versions).of(keyed.rows))
 
   private def images(versions: String) =
@@ -154,6 +157,15 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan) {
   def bytesRead(versions: String, changed: String): Array[Long] = {
     val at = images(versions)
     Array(tried(at, ids(changed)).bytes, keyed.rows.collectWithSubqueries { case leaf: TableLeaf => at.size(leaf.table) }.sum)
+  }
+
+  /** How an incremental refresh would compute each operator, if tables of some ids (JSON) have changed: JSON, as `RefreshWays` has it; empty if a function
+   * keeps all of them from it. */
+  def ways(changed: String): String = {
+    val list = mapper.createArrayNode()
+    val tables = new CountedTables(session, new TableImages(session, Map.empty), ids(changed))
+    try new RefreshWays(shaped, new QueryChange(tables)).describe(list) catch { case _: Untracked => }
+    list.toString
   }
 
   /**

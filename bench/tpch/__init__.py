@@ -1,0 +1,1 @@
+"""The TPC-H scoreboard of dynamic tables."""

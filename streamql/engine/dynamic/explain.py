@@ -1,0 +1,62 @@
+"""EXPLAIN REFRESH: what a refresh of a dynamic table would do now, and how."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from streamql.engine.dynamic.refresh import REASONS, REFRESHED, UNCHANGED, due, free_stream, pinned_versions, why_whole
+from streamql.engine.dynamic.tables import shown_names
+from streamql.model import Interval
+from streamql.sources.dynamic import DynamicTable, all_dynamic
+from streamql.sources.protocol import Backlog
+from streamql.sources.query import parts_of
+from streamql.sources.query_texts import WAYS
+from streamql.sources.refresh import FULL, INCREMENTAL, Explained, bytes_text
+
+Fact = tuple[str, str | None]
+
+
+def explain(spark: SparkSession, table: DynamicTable) -> list[Fact]:
+    """Returns what a refresh of a table would do now, as facts. The dynamic tables that it reads are taken as they are."""
+    state = free_stream(spark, table)
+    reason, opened, through = due(spark, table, state, pinned_versions(spark, [table], all_dynamic(spark)))
+    after = parts_of(state.offset.position)
+    why = why_whole(opened, state, through, reason)
+    facts: list[Fact] = [
+        ("outcome", UNCHANGED if reason is None else REFRESHED),
+        ("mode", None if reason is None else FULL if why is not None else INCREMENTAL),
+        ("reason", None if reason is None else REASONS[reason]),
+        ("why_not_incremental", why),
+    ]
+    names = shown_names(spark)
+    for part, version in parts_of(through).items():
+        since = after.get(part)
+        what = f"after {since}, through {version}" if since is not None else f"{version}"
+        facts.append((f"versions of {names.get(part, part)}", what))
+    if opened is not None and reason == "CHANGED":
+        explained = opened.explained(Interval(state.offset.position, through))
+        if explained is not None:
+            facts += _details(explained, names)
+    return facts
+
+
+def _details(explained: Explained, names: dict[str, str]) -> list[Fact]:
+    facts: list[Fact] = [
+        (f"changes of {names.get(part, part)}", _rows(backlog)) for part, backlog in explained.changes.items()
+    ]
+    if explained.estimate is not None:
+        facts += [
+            ("estimated read, incremental", bytes_text(explained.estimate.incremental)),
+            ("estimated read, full", bytes_text(explained.estimate.full)),
+        ]
+    for i, one in enumerate(explained.ways, start=1):
+        facts.append((f"operator {i:02}", f"{'  ' * one['depth']}{one['operator']}: {WAYS[one['way']]}"))
+    return facts
+
+
+def _rows(backlog: Backlog) -> str:
+    """Returns what a table changed, at most: where files were rewritten, rows that stayed count as well."""
+    counts = [(backlog.rows_added, "added"), (backlog.rows_removed, "removed")]
+    rows = [f"{n:,} {'row' if n == 1 else 'rows'} {what}" for n, what in counts if n]
+    files = f"{backlog.files} {'file' if backlog.files == 1 else 'files'}, {bytes_text(backlog.bytes)}"
+    return f"at most {', '.join(rows)}; {files}" if rows else files

@@ -1,0 +1,84 @@
+"""Faults that are put into the rules of incremental refreshes on purpose, one each: the random queries must find every one.
+
+Each fault is compiled in a copy of the project, which takes minutes, so only long runs have them:
+
+STREAMQL_LONG=1 pytest tests/dynamic/test_faults.py
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.sample import sample
+
+PROJECT = Path(__file__).parents[2]
+SEEDS = 5
+"""How many histories and queries of a form are tried."""
+
+FAULTS = (
+    ("InnerJoin.scala", "isBefore = next < i", "isBefore = true", "inner join"),
+    ("InnerJoin.scala", "UnaryMinus(d.weight)", "d.weight", "inner join"),
+    ("QueryChange.scala", "p.output, -1L)", "p.output, 1L)", "joined groups"),
+    ("QueryChange.scala", "case RightOuter => hasChanged(j.left)", "case RightOuter => false", "right join"),
+    ("QueryChange.scala", "ExistenceJoin => hasChanged(j.right)", "ExistenceJoin => false", "anti join"),
+    ("Once.scala", "EqualNullSafe(o, k): Expression", "EqualTo(o, k): Expression", "window"),
+    ("Once.scala", "if (hasNull) Or(in, IsNull(e)) else in", "in", "window"),
+    ("IntervalTables.scala", "Literal(1L), Literal(-1L))", "Literal(1L), Literal(1L))", "GROUP BY, shown"),
+    (
+        "GroupChange.scala",
+        "Filter(Not(EqualTo(values.head.toAttribute, Literal(0L))), found)",
+        "found",
+        "GROUP BY, shown",
+    ),
+    (
+        "GroupChange.scala",
+        "If(comes, wide, UnaryMinus(wide, failOnError = false))",
+        "wide",
+        "global aggregate, from states",
+    ),
+    (
+        "GroupChange.scala",
+        "And(IsNotNull(gone), And(beats(gone, best)",
+        "And(Literal.FalseLiteral, And(beats(gone, best)",
+        "GROUP BY, shown",
+    ),
+    (
+        "GroupChange.scala",
+        "if (e.nullable) If(IsNotNull(e), change.weight, Literal(0L)) else change.weight",
+        "change.weight",
+        "GROUP BY, shown",
+    ),
+)
+"""The file, what is replaced and by what, and a form of query that must show it."""
+
+
+@pytest.mark.parametrize(("file", "right", "wrong", "form"), sample("faults of rules", FAULTS, 0))
+def test_a_fault_is_found(tmp_path: Path, file: str, right: str, wrong: str, form: str) -> None:
+    copy = tmp_path / "project"
+    for part in ("streamql", "tests"):
+        shutil.copytree(PROJECT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(PROJECT / "pyproject.toml", copy)
+    source = copy / "streamql" / "extension" / "scala" / file
+    text = source.read_text()
+    assert text.count(right) >= 1, f"{file} has no {right}"
+    source.write_text(text.replace(right, wrong))
+    test = f"tests/dynamic/test_queries.py::test_rows_keys_and_differences[0-{form}]"
+    for seed in range(SEEDS):
+        run = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test],
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": str(copy), "STREAMQL_SEED": str(seed), "STREAMQL_LONG": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "test_rows_keys_and_differences" in run.stdout or run.returncode == 0, run.stdout + run.stderr
+        if run.returncode == 1:
+            return
+    raise AssertionError(f"no random query of the form {form} found the fault in {file}:\n{run.stdout[-2000:]}")
