@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical._
 
 /**
- * What changes in the rows of a plan: its columns under their ids, and how often each row comes (above zero) or goes (below). `isNet`: of each key
+ * What changes in the rows of a plan: its columns under their ids, and whether each row comes (1) or goes (-1). `isNet`: of each key
  * at most one row goes and one comes. If not, what several terms say of one row must be summed.
  */
 case class Weighted(plan: LogicalPlan, weight: Attribute, isNet: Boolean)
