@@ -18,6 +18,7 @@ from streamql.model import TableSource
 from streamql.names import Name
 
 NO_STATES: Mapping[str, Any] = {"type": "struct", "fields": []}
+"""The schema of a query without states."""
 
 SparkError = (Py4JJavaError, PySparkException)
 """What Spark raises for a query that it cannot analyse."""
@@ -137,6 +138,6 @@ def stored_query(
     tables = tuple(
         TableSource(Name.of(["spark_catalog", *t["name"]][-3:]), t["path"], t["id"]) for t in said.get("tables", ())
     )
-    keys, states = tuple(said.get("keys", ())), json.dumps(said.get("states", NO_STATES))
+    keys, found = tuple(said.get("keys", ())), json.dumps(said.get("states", NO_STATES))
     columns, texts = json.dumps(said["columns"]), tuple(said["texts"])
-    return WholeQuery(spark, handle, said.get("refused"), said["varies"], tables, columns, keys, states, texts)
+    return WholeQuery(spark, handle, said.get("refused"), said["varies"], tables, columns, keys, found, texts)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from streamql.changes.plan import ChangePlan
 from streamql.delta.jvm import sentence
 from streamql.delta.table import DeltaTable
 from streamql.delta.whole import SparkError, WholeQuery, stored_query
@@ -22,6 +23,7 @@ from streamql.sources.protocol import SourceType as Type
 from streamql.sources.query import OpenQuery, OpenTables, QuerySource, digest, parts_of, versions_of
 from streamql.sources.query_texts import REFUSED
 from streamql.sources.table import OpenTable, open_table
+from streamql.sources.table_backlog import backlog, bytes_read
 
 AUTO, FULL, INCREMENTAL = "AUTO", "FULL", "INCREMENTAL"
 """What REFRESH_MODE may be. How a refresh finds what differs: it computes the whole query, or follows the changes of the tables."""
@@ -56,6 +58,14 @@ class Explained:
     changes: Mapping[str, Backlog]
     ways: Sequence[Mapping[str, Any]]
     estimate: Estimate | None
+
+
+@dataclass(frozen=True)
+class _Changed:
+    """A table's part of an interval, and how its change set is read."""
+
+    interval: Interval
+    plan: ChangePlan
 
 
 class _NotFollowed(Exception):
@@ -97,7 +107,7 @@ class OpenRefresh(OpenTables):
         """Returns what a refresh would do with an interval. None: the histories of the tables do not tell their changes."""
         try:
             changed = self._changed(interval)
-            backlogs = {p: self.tables[p].backlog(only, StreamMode.STANDARD) for p, only in changed.items()}
+            backlogs = {part: backlog(c.plan, c.interval.versions) for part, c in changed.items()}
             ids = self._ids(changed)
             is_followed = self.whole.unfollowed(ids) is None
             return Explained(backlogs, self.whole.ways(ids), self._estimate(interval, changed) if is_followed else None)
@@ -154,19 +164,20 @@ class OpenRefresh(OpenTables):
         source = OpenQuery(self.spark, self.ref, tables, self.label, query)
         return query_reading.keyed_changes(source, interval, self.whole.keys, self.whole.branch_keys)
 
-    def _changed(self, interval: Interval) -> dict[str, Interval]:
-        """Returns the tables that have a change, and their parts of the interval, by part."""
+    def _changed(self, interval: Interval) -> dict[str, _Changed]:
+        """Returns the tables that have a change, by part."""
         versions = {part: versions_of(interval, part) for part in self.tables}
-        return {
-            part: Interval(v.after, v.through)
+        planned = {
+            part: _Changed(Interval(v.after, v.through), self.tables[part].plan(v, StreamMode.STANDARD))
             for part, v in versions.items()
-            if not v.is_empty and self.tables[part].plan(v, StreamMode.STANDARD).files
+            if not v.is_empty
         }
+        return {part: changed for part, changed in planned.items() if changed.plan.files}
 
     def _ids(self, parts: Iterable[str]) -> list[str]:
         return [self.tables[part].ref.table_id for part in parts]
 
-    def _why_slower(self, interval: Interval, changed: Mapping[str, Interval]) -> str | None:
+    def _why_slower(self, interval: Interval, changed: Mapping[str, _Changed]) -> str | None:
         """Returns why the whole query takes less time than what follows from the changes, as far as the sizes of files tell. None: it
         takes more."""
         read = self._estimate(interval, changed)
@@ -176,15 +187,15 @@ class OpenRefresh(OpenTables):
             return f"an incremental refresh would read {bytes_text(read.incremental)}, and a full one {bytes_text(read.full)}"
         return None
 
-    def _estimate(self, interval: Interval, changed: Mapping[str, Interval]) -> Estimate:
+    def _estimate(self, interval: Interval, changed: Mapping[str, _Changed]) -> Estimate:
         end = self._versions(parts_of(interval.through))
         by_changes, whole = self.whole.bytes_read(end, self._ids(changed))
-        sets = sum(self.tables[p].bytes_read(only, StreamMode.STANDARD) for p, only in changed.items())
+        sets = sum(bytes_read(c.plan) for c in changed.values())
         return Estimate(by_changes + 2 * sets, whole)
 
-    def _changes_of_query(self, interval: Interval, changed: Mapping[str, Interval]) -> DataFrame:
+    def _changes_of_query(self, interval: Interval, changed: Mapping[str, _Changed]) -> DataFrame:
         sets = {}
-        for part, only in changed.items():
+        for part, only in ((part, c.interval) for part, c in changed.items()):
             table = self.tables[part]
             rows = table.changes(only, StreamMode.STANDARD)
             sets[table.ref.table_id] = table.as_at(table.latest, rows, only.through)
@@ -223,8 +234,8 @@ class OpenRefresh(OpenTables):
 
 
 def bytes_text(count: int) -> str:
-    """Returns a number of bytes for people, rounded up to KB or MB."""
-    return f"{-(-count // (1 << 10)):,} KB" if count < 1 << 20 else f"{-(-count // (1 << 20)):,} MB"
+    """Returns a number of bytes for people. The sizes of small files vary from run to run, so it does not tell them apart."""
+    return "less than 1 MB" if count < 1 << 20 else f"{count / (1 << 20):,.0f} MB"
 
 
 def not_incremental(whole: WholeQuery) -> str | None:

@@ -34,7 +34,7 @@ from streamql.sources import table_history
 from streamql.sources.batches import longest_prefix, rows_touched_max
 from streamql.sources.protocol import Backlog, Expiry, Peek, Point, SourceType
 from streamql.sources.retention import history_ms
-from streamql.sources.table_backlog import backlog, bytes_read
+from streamql.sources.table_backlog import backlog
 
 log = logging.getLogger("streamql")
 
@@ -183,10 +183,6 @@ class OpenTable:
     def backlog(self, interval: Interval, mode: StreamMode) -> Backlog:
         """Counts rows, files and bytes that reading the interval would touch; no job runs."""
         return backlog(self.plan(interval.versions, mode), interval.versions)
-
-    def bytes_read(self, interval: Interval, mode: StreamMode) -> int:
-        """Returns about how many bytes of files the change set of an interval reads."""
-        return bytes_read(self.plan(interval.versions, mode))
 
     def expiry(self, interval: Interval, mode: StreamMode) -> Expiry | None:
         """Returns when an interval may become unreadable, by the retention of files and log. Raises STREAM_STALE."""

@@ -13,6 +13,13 @@ from tests.histories.recording import conf
 from tests.small import INTERPRETED
 
 
+@pytest.fixture(scope="module")
+def quick(spark: SparkSession) -> Iterator[None]:
+    """Plans are interpreted, and shuffles are real ones."""
+    with conf(spark, (*INTERPRETED, ("spark.sql.shuffle.partitions", "2"))):
+        yield
+
+
 @pytest.fixture
 def place(spark: SparkSession) -> Iterator[DynamicPlace]:
     """Give a schema with the tables t and u, which track changes. Afterwards no stream and no dynamic table of it is left."""

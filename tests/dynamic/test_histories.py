@@ -12,7 +12,6 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -23,10 +22,10 @@ from tests.consume.support import fresh_schema
 from tests.dynamic.bases import DynamicWriter
 from tests.dynamic.images import Image, bag, between, image, shown, versions
 from tests.dynamic.queries import FORMS, Maker, Query
-from tests.histories.recording import conf
 from tests.sample import IS_LONG, SEED, amount, sample
-from tests.small import INTERPRETED
 from tests.views.bases import Base
+
+pytestmark = pytest.mark.usefixtures("quick")
 
 TABLES_PER_HISTORY = 4
 STEPS = 5 if IS_LONG else 3
@@ -63,13 +62,6 @@ class Run:
 @pytest.fixture(scope="module")
 def run() -> Run:
     return Run()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick(spark: SparkSession) -> Iterator[None]:
-    """Plans are interpreted, and shuffles are real ones."""
-    with conf(spark, (*INTERPRETED, ("spark.sql.shuffle.partitions", "2"))):
-        yield
 
 
 @dataclass

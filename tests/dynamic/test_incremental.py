@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from pyspark.sql import SparkSession
 
 from streamql.sources import refresh
 from tests.consume.support import path_of
 from tests.dynamic.support import DynamicPlace
-from tests.histories.recording import conf
 from tests.sample import sample
-from tests.small import INTERPRETED
+
+pytestmark = pytest.mark.usefixtures("quick")
 
 SMALL = "the tables are small"
 
@@ -66,13 +63,6 @@ WRITES = (
     "TRUNCATE TABLE t",
     "INSERT INTO t VALUES (1, 10), (8, 80)",
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick(spark: SparkSession) -> Iterator[None]:
-    """Plans are interpreted, and shuffles are real ones."""
-    with conf(spark, (*INTERPRETED, ("spark.sql.shuffle.partitions", "2"))):
-        yield
 
 
 def last_mode(place: DynamicPlace, name: str = "d") -> str | None:

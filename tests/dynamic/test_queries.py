@@ -29,8 +29,9 @@ from tests.dynamic.queries import FORMS, Maker
 from tests.histories.columns import canonical
 from tests.histories.recording import conf
 from tests.sample import IS_LONG, SEED, amount, sample
-from tests.small import INTERPRETED
 from tests.views.bases import Base, history
+
+pytestmark = pytest.mark.usefixtures("quick")
 
 HISTORIES = amount(1, 1)
 STEPS = 16
@@ -91,13 +92,6 @@ class Run:
 @pytest.fixture(scope="module")
 def run() -> Run:
     return Run()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick(spark: SparkSession) -> Iterator[None]:
-    """Plans are interpreted, and shuffles are real ones."""
-    with conf(spark, (*INTERPRETED, ("spark.sql.shuffle.partitions", "2"))):
-        yield
 
 
 class Histories:

@@ -50,8 +50,13 @@ def _details(explained: Explained, names: dict[str, str]) -> list[Fact]:
             ("estimated read, full", bytes_text(explained.estimate.full)),
         ]
     for i, one in enumerate(explained.ways, start=1):
-        facts.append((f"operator {i:02}", f"{'  ' * one['depth']}{one['operator']}: {WAYS[one['way']]}"))
+        facts.append((f"operator {i:02}", f"{_branch(one['depth'])}{one['operator']}: {WAYS[one['way']]}"))
     return facts
+
+
+def _branch(depth: int) -> str:
+    """Returns what stands before an operator, as in the plans that Spark's EXPLAIN prints."""
+    return f"{':  ' * (depth - 1)}+- " if depth else ""
 
 
 def _rows(backlog: Backlog) -> str:

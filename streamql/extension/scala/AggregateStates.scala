@@ -32,6 +32,12 @@ object AggregateStates {
   def of(a: Aggregate): Seq[(Attribute, AggregateExpression)] =
     a.aggregateExpressions.collect { case s @ Alias(f: AggregateExpression, STATE) => s.toAttribute -> f }
 
+  /** Whether one of its states is a least or greatest value, which a change can take away. */
+  def hasExtremum(a: Aggregate): Boolean = of(a).map(_._2.aggregateFunction).exists {
+    case _: Min | _: Max => true
+    case _ => false
+  }
+
   /** What the states are for which all functions of an aggregate follow. None: one does not. */
   private def needed(a: Aggregate): Option[Seq[AggregateExpression]] = {
     val functions = a.aggregateExpressions.flatMap(_.collect { case f: AggregateExpression => f })
@@ -76,12 +82,6 @@ object FollowedFunction {
       case m: Max if isCompared(m.dataType) => Some(FollowedFunction(Seq(Max(taken(m.child)).toAggregateExpression()), _.head))
       case _ => None
     }
-  }
-
-  /** Whether a state is the least or the greatest value, which a change can take away. */
-  def isExtremum(state: AggregateExpression): Boolean = state.aggregateFunction match {
-    case _: Min | _: Max => true
-    case _ => false
   }
 
   private def bare(f: Expression): Expression = f match {

@@ -43,7 +43,7 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
     val isLost = Alias(next.map(_.isLost).reduce(Or(_, _)), "isLost")()
     val found = Project(by ++ values :+ isLost, joined)
     val left = if (groups.isEmpty) found else Filter(Not(EqualTo(values.head.toAttribute, Literal(0L))), found)
-    if (own.exists { case (_, f) => FollowedFunction.isExtremum(f) }) withLost(left, isLost.toAttribute, values.map(_.toAttribute), anew) else shown(left, values.map(_.toAttribute))
+    if (AggregateStates.hasExtremum(a)) withLost(left, isLost.toAttribute, values.map(_.toAttribute), anew) else shown(left, values.map(_.toAttribute))
   }
 
   /** Groups that lost an extremum are computed from their rows. */

@@ -29,26 +29,27 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
     case _: Aggregate | _: Window | _: Join if change.isRecomputed(p) => RefreshChange.shown(p).flatMap { keys =>
       val names = above.foldLeft(p.output.map(a => a.exprId -> a).toMap)(RefreshChange.followedBy)
       def inStored(e: Expression) = RefreshChange.inStored(e, names, stored)
+      def states(a: Aggregate) = AggregateStates.of(a).map { case (column, _) => inStored(column) }
       def shown(rows: LogicalPlan) = above.foldLeft(rows)((below, node) => node.withNewChildren(Seq(below)))
       val own = keys.map(inStored)
-      if (own.exists(_.isEmpty)) None else Some(byStates(p, own.flatten, inStored).getOrElse(change.touched(p).map { t =>
-        (t.of(p), t.keys.fold(stored)(_.among(stored, own.flatten)))
-      }).fold(none) { case (now, was) => WholeQuery.difference(tables.end(shown(now)), was, this.keys) })
+      if (own.exists(_.isEmpty)) None else Some {
+        val touched = p match {
+          case a: Aggregate if states(a).nonEmpty && states(a).forall(_.nonEmpty) => byStates(a, own.flatten, states(a).flatten)
+          case _ => recomputed(p, own.flatten)
+        }
+        touched.fold(none) { case (now, was) => WholeQuery.difference(tables.end(shown(now)), was, this.keys) }
+      }
     }
     case _ => None
   }
 
-  /** The rows of an aggregate that a change touches, and those that are stored, by the states of its groups. None: they are not stored. Some(None): nothing is
-   * touched. */
-  private def byStates(p: LogicalPlan, keys: Seq[Expression], inStored: Expression => Option[Expression]): Option[Option[(LogicalPlan, LogicalPlan)]] = p match {
-    case a: Aggregate =>
-      val states = AggregateStates.of(a).map { case (column, _) => inStored(column) }
-      if (states.isEmpty || states.exists(_.isEmpty)) None else Some(change.of(a.child).flatMap { d =>
-        val groups = new GroupChange(a, d, stored, keys, states.flatten, tables)
-        if (groups.isEmpty) None else Some((groups.now(_.of(a)), groups.was))
-      })
-    case _ => None
-  }
+  /** The rows of a node that a change touches, and those that are stored of them. None: it touches nothing. `keys`: of the node, in the stored rows. */
+  private def recomputed(p: LogicalPlan, keys: Seq[Expression]): Option[(LogicalPlan, LogicalPlan)] =
+    change.touched(p).map(t => (t.of(p), t.keys.fold(stored)(_.among(stored, keys))))
+
+  /** The same, of an aggregate, by the states that are stored of its groups. */
+  private def byStates(a: Aggregate, keys: Seq[Expression], states: Seq[Expression]): Option[(LogicalPlan, LogicalPlan)] =
+    change.of(a.child).map(new GroupChange(a, _, stored, keys, states, tables)).filterNot(_.isEmpty).map(groups => (groups.now(_.of(a)), groups.was))
 
   private def none: LogicalPlan = LocalRelation(WholeQuery.inStream(Literal(""), rows.output).map(_.toAttribute))
 
@@ -107,7 +108,7 @@ object RefreshChange {
   }
 
   private def inStored(e: Expression, names: Map[ExprId, Attribute], stored: LogicalPlan): Option[Expression] =
-    if (!e.references.forall(a => names.get(a.exprId).exists(n => stored.output.exists(_.name.equalsIgnoreCase(n.name))))) None
+    if (!e.references.forall(a => names.contains(a.exprId))) None
     else Some(e.transformUp { case a: Attribute =>
       val own = stored.output.find(_.name.equalsIgnoreCase(names(a.exprId).name)).get
       if (DataType.equalsIgnoreNullability(own.dataType, a.dataType)) own else Cast(own, a.dataType)

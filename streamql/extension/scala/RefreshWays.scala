@@ -45,7 +45,7 @@ class RefreshWays(shaped: LogicalPlan, change: QueryChange) {
     case j: Join if !change.isRecomputed(j) => if (j.joinType == Inner || j.joinType == Cross) "JOINED" else "KEPT_SIDE"
     case j: Join => if (QueryChange.equalities(j).isEmpty) "WHOLE" else "JOIN_KEYS"
     case a: Aggregate if isRoot && AggregateStates.of(a).nonEmpty =>
-      if (AggregateStates.of(a).exists { case (_, f) => FollowedFunction.isExtremum(f) }) "STATES_AND_EXTREMA" else "STATES"
+      if (AggregateStates.hasExtremum(a)) "STATES_AND_EXTREMA" else "STATES"
     case a: Aggregate => if (a.groupingExpressions.isEmpty) "ALL_ROWS" else "GROUPS"
     case w: Window => if (w.partitionSpec.isEmpty) "WHOLE" else "PARTITIONS"
     case _ => "WHOLE"

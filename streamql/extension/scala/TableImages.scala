@@ -1,11 +1,13 @@
 package org.apache.spark.sql.streamql
 
+import scala.collection.mutable
+
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.Snapshot
 
-/** The tables of a query at versions. `versions`: by the ids of the tables; of others the newest. */
+/** The tables of a query at versions. `versions`: by the ids of the tables; of others the newest when it is first asked for. */
 class TableImages(session: ClassicSession, versions: Map[String, Long]) {
   /** A plan over its tables at the versions. Each call makes reads of its own. */
   def of(p: LogicalPlan): LogicalPlan = p.transformUp { case leaf: TableLeaf => image(leaf) }
@@ -17,11 +19,13 @@ class TableImages(session: ClassicSession, versions: Map[String, Long]) {
     Project(TrackedQuery.bound(leaf.columns, rows.output.drop(2)) ++ id, rows)
   }
 
-  private def snapshot(table: TrackedQuery.Table): Snapshot = {
+  private val snapshots = mutable.HashMap[String, Snapshot]()
+  private def snapshot(table: TrackedQuery.Table): Snapshot = snapshots.getOrElseUpdate(table.id, {
     val newest = Newest.of(table.log)
     versions.get(table.id).filter(_ != newest.version).map(v => table.log.getSnapshotAt(v)).getOrElse(newest)
-  }
+  })
 
+  /** The bytes of the files of a plan's tables, once for each read. */
   def bytes(p: LogicalPlan): Long = p.collectWithSubqueries { case leaf: TableLeaf => size(leaf.table) }.sum
 
   /** The bytes of a table's files. */

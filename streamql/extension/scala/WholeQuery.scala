@@ -156,7 +156,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
    * Change sets and files that are skipped do not count. */
   def bytesRead(versions: String, changed: String): Array[Long] = {
     val at = images(versions)
-    Array(tried(at, ids(changed)).bytes, keyed.rows.collectWithSubqueries { case leaf: TableLeaf => at.size(leaf.table) }.sum)
+    Array(tried(at, ids(changed)).bytes, at.bytes(keyed.rows))
   }
 
   /** How an incremental refresh would compute each operator, if tables of some ids (JSON) have changed: JSON, as `RefreshWays` has it; empty if a function
