@@ -29,10 +29,11 @@ Events are JSON, a line each, on stderr or appended to --events FILE, which seve
 share:
   refreshing  run, table
   refreshed   run, table, seconds, mode, reason, version, rows_inserted, rows_updated, rows_deleted
-  unchanged   run, table, seconds
-  failed      run, table, seconds, code, error, sqlstate, hint
-  skipped     run, table; reason HELD_UP and held_by: the table that it reads failed or is
-              suspended; or code STREAM_BUSY: another process refreshes it
+  unchanged   run, table, seconds, version
+  failed      run, table, seconds, code, error, sqlstate, hint; of a run of --loop that cannot read
+              the catalog: run, seconds, error
+  skipped     run, table, seconds; reason HELD_UP and held_by: the table that it reads failed or is
+              suspended; or code STREAM_BUSY, error, hint, sqlstate: another process refreshes it
   finished    run, seconds, refreshed, unchanged, failed, skipped, next_seconds (with --loop)
   stopped     run, seconds: a signal came between two refreshes
   cancelled   run, seconds, signal: a second signal came

@@ -7,6 +7,11 @@ is left, which may be nothing, or gets STREAM_BUSY: then its run is skipped, whi
 A transaction that a runner left half way is resumed by the next run of the same script, in
 whichever process.
 
+If a runner dies, the next run on its host takes over its claim at once. On other hosts, and in
+other containers, a run first watches the claim for a lease (spark.streamql.lease, 60s). If
+busyTimeout is not longer than that, single runs are skipped, and never take over. Then use --every
+or streamql doctor --fix.
+
 --when-has-data without a name takes the streams that the script reads: those that its text names
 behind FROM, JOIN, USING, TABLE, a comma or a parenthesis. It does not see a stream behind a view.
 With names, a stream that the script reads besides them is warned of.
@@ -23,8 +28,8 @@ Events are JSON, a line each, on stderr or appended to --events FILE, which seve
 share:
   started    run
   finished   run, seconds, statements, rows_written (by consumptions)
-  skipped    run, seconds, reason: NO_DATA, STREAM_BUSY, STREAM_MOVED
-             of a stream that is busy or moved also error, sqlstate, hint, statement, line
+  skipped    run, seconds, reason: NO_DATA (without started), STREAM_BUSY, STREAM_MOVED
+             with the last two also error, sqlstate, hint, statements, statement, line
   failed     run, seconds, code, error, sqlstate, hint, statements, statement, line, failures,
              next_seconds
   stopped    run, seconds, statements: a signal came between two statements
@@ -68,7 +73,7 @@ examples:
   streamql run merge.sql --every 30s --when-has-data orders_st   until it is stopped
   streamql run merge.sql --max-failures 5                        one run, tried five times
   streamql run merge.sql --every 5min --runs 12                  an hour of them
-  streamql run merge.sql --conf spark.streamql.busyTimeout=0s    skips where another one consumes
+  streamql run merge.sql --conf spark.streamql.busyTimeout=0s    is skipped if another one consumes
 
 exit codes:
   0    the last run finished or was skipped; also after a signal between two runs
