@@ -23,58 +23,65 @@ class Setting:
     needs_unit: bool = False
 
 
-CATALOG = Setting("spark.streamql.catalog", "streamql", "schema of the catalog's tables")
+CATALOG = Setting("spark.streamql.catalog", "streamql", "The schema of the catalog.")
 CATALOG_LOCATION = Setting(
-    "spark.streamql.catalogLocation", None, "the same catalog by path, for processes without a shared metastore"
+    "spark.streamql.catalogLocation", None, "The path of the catalog, for processes that do not share a metastore."
 )
 BUSY_TIMEOUT = Setting(
     "spark.streamql.busyTimeout",
     "90s",
-    "how long a statement waits for another consumer of its stream, before STREAM_BUSY",
+    "How long a statement waits for another consumer of its stream. Then it raises STREAM_BUSY. If it is not longer than the lease, "
+    "statements do not take over claims of other hosts: [crash recovery](operating.md#crash-recovery).",
 )
 LEASE = Setting(
     "spark.streamql.lease",
     "60s",
-    "after how long without a heartbeat, on the observer's own clock, others may resolve a claim; the longer of owner's and observer's. "
-    "It says when others may act, never whether data was committed",
+    "How long another process watches a claim without a heartbeat before it may resolve it. The watching process measures the time. "
+    "The longer lease of both processes counts. The lease does not show whether data was committed.",
 )
 TRANSACTION_TIMEOUT = Setting(
     "spark.streamql.transactionTimeout",
     "1h",
-    "how long a transaction block may stand open without a statement, before others may take its streams",
+    "How long a transaction may be open without a statement. Then it is given up, and other statements may take its streams.",
 )
 LEDGER_RETENTION = Setting(
-    "spark.streamql.ledgerRetention", "90 days", "how long the ledger keeps entries", needs_unit=True
+    "spark.streamql.ledgerRetention", "90 days", "How long the ledger keeps entries.", needs_unit=True
 )
 NON_DELTA_TARGETS = Setting(
     "spark.streamql.nonDeltaTargets",
     "refuse",
-    "at_least_once: streams may be consumed into other than Delta tables, where a crash can deliver changes twice; the ledger says so",
+    "`at_least_once`: a statement may consume streams into tables that are not Delta tables. A crash can then deliver changes twice, and "
+    "the ledger's `guarantee` shows it. Any other value: refused with UNSUPPORTED_TARGET.",
 )
 VACUUM_GUARD = Setting(
-    "spark.streamql.vacuumGuard", "true", "whether VACUUM of files that a stream has still to read is refused"
+    "spark.streamql.vacuumGuard",
+    "true",
+    "Whether VACUUM is refused if it would delete files that a stream still needs. `false` switches the check off; any other value is on.",
 )
 MAX_RETENTION_EXTENSION = Setting(
     "spark.streamql.maxRetentionExtension",
     "14 days",
-    "up to how long `streamql doctor --fix` makes a source keep its history for a stream that lags; 0 days: never",
+    "How long `streamql doctor --fix` makes a source keep its history, at most, while a stream lags. `0 days`: never.",
     needs_unit=True,
 )
 
 PYTHON = Setting(
-    constants("settings")["python"], None, "the Python of the sidecar; `streamql conf` prints it, `configure()` sets it"
+    constants("settings")["python"],
+    None,
+    "The Python of the sidecar. `streamql conf` prints it, and `configure()` sets it. If it is not set: "
+    "`PYSPARK_DRIVER_PYTHON`, `PYSPARK_PYTHON`, `python3`.",
 )
 
 CONNECTORS = Setting(
     "spark.streamql.connectors",
     None,
-    "optional parts whose jars Spark loads when it starts, by name with commas between; `--with` on the command sets it",
+    "Names of optional connectors, separated by commas: `kafka`, `s3`. Spark loads their jars when it starts. The option `--with` sets it.",
 )
 
 KAFKA_TIMEOUT = Setting(
     "spark.streamql.kafkaTimeout",
     "10s",
-    "how long the brokers of a storage connection may take to answer, before KAFKA_UNREACHABLE",
+    "How long a statement waits for the brokers of a storage connection. Then it raises KAFKA_UNREACHABLE.",
 )
 
 INTERNAL = "spark.streamql.internal"

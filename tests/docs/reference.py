@@ -15,8 +15,11 @@ TEXT = """\
 
 ## Settings of a session
 
-Set for a session with `SET key = value`, for all of them in `spark-defaults.conf`, with `--conf key=value`, or in
-`SparkSession.builder.config(…)`. Durations are `500ms`, `90s`, `2min`, `1h`, `14 days`.
+`SET key = value` sets a key for one session. To set a key for all sessions, use `spark-defaults.conf`, `--conf key=value` or
+`SparkSession.builder.config(…)`.
+
+Durations have a unit: `500ms`, `90s`, `2min`, `1h`, `14 days`. A number without a unit means seconds, but
+`spark.streamql.ledgerRetention` and `spark.streamql.maxRetentionExtension` refuse it with INVALID_ARGUMENT.
 
 {settings}
 
@@ -25,21 +28,21 @@ SET spark.streamql.busyTimeout = 10s;
 RESET spark.streamql.busyTimeout;
 ```
 
-`spark.streamql.catalog` and `spark.streamql.catalogLocation` say where all streams are: set in the middle of a session, they make it look
-elsewhere from the next statement on. `spark.streamql.python` is read when the JVM first needs it, and `spark.streamql.connectors` when
-Spark starts.
+`spark.streamql.catalog` and `spark.streamql.catalogLocation` name the catalog. If you change them during a session, the next statement uses
+the other catalog. The JVM reads `spark.streamql.python` when it first starts the sidecar, and Spark reads `spark.streamql.connectors` when
+it starts.
 
-## What gives a Spark the extension
+## Settings that install the extension
 
-`streamql conf` prints it for the machine it runs on; `streamql.configure(builder)` and `streamql.session()` do it themselves.
+`streamql conf` prints these settings for the machine that it runs on. `streamql.configure(builder)` and `streamql.session()` set them.
 
 | key | value |
 |---|---|
 | `spark.sql.extensions` | `{extensions}`, in this order |
 | `spark.sql.catalog.spark_catalog` | `org.apache.spark.sql.delta.catalog.DeltaCatalog` |
-| `spark.sql.sources.default` | `delta`, so that CREATE TABLE without USING makes what a stream can be made on |
-| `spark.driver.extraClassPath`, `spark.jars` | Delta's jars and the extension's, by path |
-| `spark.streamql.python` | the Python that answers where Spark was not started from Python |
+| `spark.sql.sources.default` | `delta`, so that CREATE TABLE without USING creates a table that can have a stream |
+| `spark.driver.extraClassPath`, `spark.jars` | the paths of Delta's jars and the extension's |
+| `spark.streamql.python` | the Python of the sidecar, for a Spark that Python did not start |
 
 ## Properties of a source
 
@@ -48,12 +51,21 @@ CREATE TABLE orders (id INT, item STRING, amount INT);
 ALTER TABLE orders SET PROPERTIES ('change_tracking' = 'true', 'data_retention_days' = '14');
 ```
 
-| property | in Delta's words | |
+| property | Delta's properties | meaning |
 |---|---|---|
 | `'change_tracking' = 'true'` | `delta.enableRowTracking`, `delta.enableInCommitTimestamps`, `delta.enableDeletionVectors` | \
-needed before a stream is made; history starts there. Deletion vectors that a user switched off stay off |
-| `'data_retention_days' = 'n'` | `delta.deletedFileRetentionDuration`, `delta.logRetentionDuration` | how long a stream may be \
-left unread; both are set, so less than 30 days shortens the log. Delta keeps removed files 7 days and the log 30 unless told otherwise |
+A table needs it before it can have a stream. The history that streams can read starts there. Deletion vectors that a user switched off \
+stay off. `'false'` switches row tracking off, and ends the streams on the table. |
+| `'data_retention_days' = 'n'` | `delta.deletedFileRetentionDuration`, `delta.logRetentionDuration` | Within this time, a statement must \
+consume each stream. Both properties are set, so less than 30 days shortens the log. By default, Delta keeps removed files for 7 days and \
+the log for 30. |
+
+Two properties are for [TableStore streams](tablestore.md#set-up-a-table). `ALTER TABLE … SET TBLPROPERTIES` sets them:
+
+| property | default | meaning |
+|---|---|---|
+| `'tablestore.primary_key' = 'column, …'` | none | the columns of the primary key, of which records are made |
+| `'tablestore.shard_count' = 'n'` | `1` | the number of shards, from 1 to 1024 |
 
 ## Properties of a stream
 
@@ -62,32 +74,35 @@ CREATE TABLE STREAM new_orders ON TABLE orders
 WITH (TABLE_STREAM_MODE = APPEND_ONLY, SHOW_INITIAL_ROWS = TRUE, COMMENT = 'orders, as they come in');
 ```
 
-| property | default | |
+| property | default | meaning |
 |---|---|---|
-| `TABLE_STREAM_MODE` | `STANDARD` | `STANDARD`: net changes of every type. `APPEND_ONLY`: rows that were inserted, \
-whatever happened to them later. As clauses \
-behind the table's name, not in WITH: `APPEND_ONLY = TRUE`, `INSERT_ONLY = TRUE` |
-| `SHOW_INITIAL_ROWS` | `FALSE` | the rows that are there already come first, as INSERTs, until the first \
-consumption |
-| `COMMENT` | none | |
+| `TABLE_STREAM_MODE` | `STANDARD` | `STANDARD`: net changes of every type. `APPEND_ONLY`: inserted rows only, with their values at the \
+insert. On an external table, the default is `APPEND_ONLY` and the only mode. `APPEND_ONLY = TRUE` and `INSERT_ONLY = TRUE` are clauses \
+for the same, outside of WITH. |
+| `SHOW_INITIAL_ROWS` | `FALSE` | `TRUE`: until its first consumption, the stream also shows the rows that the source has, as INSERTs. |
+| `COMMENT` | none | A text that SHOW STREAMS shows. |
 
-## Environment
+## Environment variables
 
-| variable | |
+| variable | meaning |
 |---|---|
-| `STREAMQL_CACHE` | where jars and class data are kept (`$XDG_CACHE_HOME/streamql`, else `~/.cache/streamql`) |
-| `STREAMQL_IVY_SETTINGS` | an Ivy settings file, for fetching jars through a proxy or a mirror of one's own |
-| `STREAMQL_HISTORY` | the shell's history (`history` in the cache) |
-| `STREAMQL_LOG_LEVEL` | the level of the embedded session's log4j (`error`) |
-| `SPARK_HOME` | another Spark than PySpark's own; it must be the same version |
-| `JAVA_HOME` | the Java runtime: {java} |
-| `PAGER` | what the shell shows long results with (`less`) |
+| `STREAMQL_DATA` | The default of `--data` (`streamql-data`). |
+| `STREAMQL_DATABASE` | The default of `--database`. |
+| `STREAMQL_CACHE` | The directory of jars and class data (`$XDG_CACHE_HOME/streamql`, else `~/.cache/streamql`). |
+| `STREAMQL_IVY_SETTINGS` | An Ivy settings file, to fetch jars through a proxy or from your own mirror. |
+| `STREAMQL_HISTORY` | The file of the shell's history (`history` in the cache). |
+| `STREAMQL_LOG_LEVEL` | The level of the embedded session's log4j (`error`). |
+| `SPARK_HOME` | Another Spark than PySpark's own. It must have the same version. |
+| `SPARK_CONF_DIR` | The directory of Spark's configuration (`$SPARK_HOME/conf`). |
+| `PYSPARK_DRIVER_PYTHON`, `PYSPARK_PYTHON` | The Python of the sidecar, if `spark.streamql.python` is not set. |
+| `JAVA_HOME` | The Java runtime: {java} |
+| `PAGER` | The program that the shell shows long results with (`less`). |
 """
 
 
 def reference() -> str:
     """The page."""
-    lines = ["| key | default | |", "|---|---|---|"]
+    lines = ["| key | default | meaning |", "|---|---|---|"]
     for s in settings.ALL:
         default = "none" if s.default is None else f"`{s.default}`"
         lines.append(f"| `{s.key}` | {default} | {s.meaning} |")
