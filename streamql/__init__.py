@@ -72,11 +72,12 @@ def sql(
 
 
 def transaction(spark: SparkSession | None = None) -> AbstractContextManager[SparkSession]:
-    """Returns a transaction block as a `with` statement: BEGIN TRANSACTION, then COMMIT, or ROLLBACK where the body raises.
+    """Returns a transaction block as a `with` statement: BEGIN TRANSACTION, then COMMIT, or ROLLBACK if the body raises.
 
-    The DML statements of the body see one pinned interval of each stream they read, and the offsets move once, at the end. Where some
-    had committed before the body raised, nothing takes them back: the transaction stays partially committed (a note on the exception
-    says so), and the same body, run again, skips them and does the rest. Raises INVALID_TRANSACTION_STATE inside another one.
+    The DML statements of the body see one pinned interval of each stream that they read. The offsets move once, at the end. If some
+    statements committed before the body raised, they are not undone: the transaction stays partially committed, and a note on the
+    exception says so. If the same body runs again, it skips these statements and runs the others. Raises INVALID_TRANSACTION_STATE
+    inside another transaction.
     """
     from streamql.sessions import transaction as block
 

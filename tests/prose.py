@@ -14,8 +14,10 @@ _PARAGRAPH = re.compile(r"\n\s*\n|\n\s*(?=[-*|] )|\n {2,}(?=\S)| {3,}(?=\S)")
 _SENTENCE = re.compile(r"(?<=[.!?])[)*\"']*\s+|(?<=[:;])\s+")
 _CODE = re.compile(r"`[^`]*`")
 _SCALA_COMMENT = re.compile(r"/\*\*?(?P<block>.*?)\*/|(?P<lines>(?:^[ \t]*//[^\n]*\n)+)", re.DOTALL | re.MULTILINE)
-_NOT_PROSE = re.compile(r"^```.*?^```|<!--.*?-->|^(?:\||#|    |\t)[^\n]*", re.DOTALL | re.MULTILINE)
-"""What of a page has no sentences: code, comments, rows of tables, headings."""
+_NOT_PROSE = re.compile(r"^```.*?^```|<!--.*?-->|^(?:#|    |\t)[^\n]*", re.DOTALL | re.MULTILINE)
+"""What of a page has no sentences: code, comments, headings."""
+_ROW = re.compile(r"^\|(?P<cells>.*)\|$", re.MULTILINE)
+_LINK = re.compile(r"\[[^\]]*\]\([^)]*\)")
 _SPOKEN = frozenset(
     ("StreamqlError", "error", "refused", "CommandError", "Topic", "Setting", "Command", "add", "add_argument")
 )
@@ -113,8 +115,14 @@ def _of_scala(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _of_markdown(text: str) -> Iterator[tuple[int, str]]:
-    """Yields the paragraphs and the items of lists, each with its line."""
+    """Yields the paragraphs, the items of lists and the cells of tables, each with its line."""
     blank = _NOT_PROSE.sub(lambda match: "\n" * match[0].count("\n"), text)
+    for row in _ROW.finditer(blank):
+        line = blank.count("\n", 0, row.start()) + 1
+        for cell in re.split(r"(?<!\\)\|", _CODE.sub("X", row["cells"])):
+            if _LINK.sub("", cell).strip(" ,"):  # else it is a list of links
+                yield line, cell
+    blank = _ROW.sub("", blank)
     for match in re.finditer(r"(?:^(?!\s*$)[^\n]*\n?)+", blank, re.MULTILINE):
         line = blank.count("\n", 0, match.start()) + 1
         for item in re.split(r"^\s*(?:[-*>]|\d+\.) +", match[0], flags=re.MULTILINE):

@@ -52,11 +52,13 @@ TOPICS = (
     ),
     Topic(
         "CREATE STREAM",
-        "make a bookmark on a table's history",
+        "make a named offset in a source's history",
         (CREATE_GRAMMAR,),
         "STANDARD shows the net changes: inserts, deletes, and updates as two rows. APPEND_ONLY shows "
-        "inserted rows. Without a point in time "
-        "the stream begins now; SHOW_INITIAL_ROWS makes its first read show the table as it is.",
+        "inserted rows. Without a point in time the stream starts at the newest version. With SHOW_INITIAL_ROWS = TRUE "
+        "it also shows the rows that the source has, until its first consumption. Other sources: ON VIEW, "
+        "ON DYNAMIC TABLE, ON MATERIALIZED VIEW, ON EXTERNAL TABLE (a Kafka topic; APPEND_ONLY is its only mode). "
+        "APPEND_ONLY, INSERT_ONLY and SHOW_INITIAL_ROWS can also be clauses outside of PROPERTIES.",
         (
             "CREATE TABLE STREAM orders_st ON TABLE orders WITH (TABLE_STREAM_MODE = STANDARD);",
             "CREATE OR REPLACE STREAM added ON TABLE orders AT (STREAM => 'orders_st') APPEND_ONLY = TRUE;",
@@ -74,8 +76,8 @@ TOPICS = (
         "UPDATE_BEFORE, UPDATE_AFTER), "
         "__commit_version and __commit_timestamp, of the row image that is shown. METADATA$ACTION and "
         "METADATA$ISUPDATE can be selected by "
-        "name. WITH (CONSUME = TRUE) moves the offset once the rows are read, by whole commits up to "
-        "MAX_BATCH_SIZE rows.",
+        "name. WITH (CONSUME = TRUE) moves the offset once the rows are read. MAX_BATCH_SIZE limits the rows: a batch "
+        "ends with a whole commit, and on a Kafka topic after any message.",
         (
             "INSERT INTO orders VALUES (1, 10), (2, 20);",
             "SELECT __change_type, id, amount FROM orders_st;",
