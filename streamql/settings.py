@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setting:
-    """A key, its default (None: unset), and what it is for. `needs_unit`: a bare number is refused rather than taken for seconds."""
+    """A key, its default (None: unset), and what it is for. `needs_unit`: a bare number is refused rather than taken for seconds. `values`:
+    all that it may be; empty: any text."""
 
     key: str
     default: str | None
     meaning: str
     needs_unit: bool = False
+    values: tuple[str, ...] = ()
 
 
 CATALOG = Setting("spark.streamql.catalog", "streamql", "The schema of the catalog.")
@@ -51,12 +53,14 @@ NON_DELTA_TARGETS = Setting(
     "spark.streamql.nonDeltaTargets",
     "refuse",
     "`at_least_once`: a statement may consume streams into tables that are not Delta tables. A crash can then deliver changes twice, and "
-    "the ledger's `guarantee` shows it. Any other value: refused with UNSUPPORTED_TARGET.",
+    "the ledger's `guarantee` shows it. `refuse`: such a statement raises UNSUPPORTED_TARGET.",
+    values=("refuse", "at_least_once"),
 )
 VACUUM_GUARD = Setting(
     "spark.streamql.vacuumGuard",
     "true",
-    "Whether VACUUM is refused if it would delete files that a stream still needs. `false` switches the check off; any other value is on.",
+    "Whether VACUUM is refused if it would delete files that a stream still needs. `false` switches the check off.",
+    values=("true", "false"),
 )
 MAX_RETENTION_EXTENSION = Setting(
     "spark.streamql.maxRetentionExtension",
@@ -119,9 +123,17 @@ def text(spark: SparkSession, setting: Setting) -> str:
     return spark.conf.get(setting.key, setting.default) or setting.default or ""
 
 
-def is_on(spark: SparkSession, setting: Setting) -> bool:
-    """Returns whether a switch is on: all but false is."""
-    return text(spark, setting).strip().lower() != "false"
+def choice(spark: SparkSession, setting: Setting) -> str:
+    """Returns the value of a setting that has `values`, in lower case. Raises INVALID_ARGUMENT for any other value."""
+    given = text(spark, setting)
+    found = given.strip().lower()
+    if found not in setting.values:
+        raise StreamqlError(
+            "INVALID_ARGUMENT",
+            f"{setting.key} is {given!r}, and must be {' or '.join(setting.values)}",
+            hint=f"SET {setting.key} = {setting.default}",
+        )
+    return found
 
 
 def seconds(spark: SparkSession, setting: Setting) -> float:

@@ -16,7 +16,7 @@ from streamql.delta.table import DeltaTable
 from streamql.delta.txns import SET_TRANSACTION_RETENTION
 from streamql.errors import StreamqlError
 from streamql.reading import read_token
-from streamql.settings import NON_DELTA_TARGETS, text
+from streamql.settings import NON_DELTA_TARGETS, choice
 from streamql.shared import constants
 
 MARK = constants("properties")["reserved"]
@@ -45,7 +45,7 @@ _OPERATIONS = {
 def find_target(spark: SparkSession, command: Command, i: int) -> Target:
     """Returns where statement `i` of the command writes, looked up now. Raises UNSUPPORTED_TARGET."""
     target = command.target(i)
-    if target.format != "delta" and (target.is_created or text(spark, NON_DELTA_TARGETS) != AT_LEAST_ONCE):
+    if target.format != "delta" and (target.is_created or choice(spark, NON_DELTA_TARGETS) != AT_LEAST_ONCE):
         raise StreamqlError(
             "UNSUPPORTED_TARGET",
             f"{target.name} is not a Delta table: streamql cannot tell whether a statement has written there, "

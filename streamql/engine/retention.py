@@ -18,7 +18,7 @@ from streamql.dialect import quote_string
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode, TableSource, Versions
 from streamql.names import quote
-from streamql.settings import MAX_RETENTION_EXTENSION, VACUUM_GUARD, is_on, seconds
+from streamql.settings import MAX_RETENTION_EXTENSION, VACUUM_GUARD, choice, seconds
 from streamql.sources.protocol import OpenSource
 from streamql.sources.retention import FILE_RETENTION, LOG_RETENTION, file_retention_ms, log_retention_ms
 from streamql.sources.table import OpenTable, open_table
@@ -60,9 +60,9 @@ def removals(commits: Sequence[Commit]) -> list[Removal]:
 def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
     """Refuses a VACUUM of the table at a path that would take files from a stream. `hours`: what it retains; None: the table's setting.
 
-    Raises STREAM_NEEDS_FILES, unless spark.streamql.vacuumGuard is false.
+    Raises STREAM_NEEDS_FILES, unless spark.streamql.vacuumGuard is false, and INVALID_ARGUMENT.
     """
-    if not is_on(spark, VACUUM_GUARD):
+    if choice(spark, VACUUM_GUARD) == "false":
         return
     table = DeltaTable(spark, path)
     latest = table.latest()

@@ -301,3 +301,11 @@ def test_an_extension_that_others_made_is_held_by_all_who_need_it(spark: SparkSe
     run(other, "ALTER STREAM late SET OFFSET TO LATEST")
     assert doctor(other, schema, fix=True)["RETENTION_EXTENDED"].is_fixed
     assert retention(spark) == before
+
+
+@pytest.mark.parametrize("value", ["off", "fals", "0"])
+def test_a_mistyped_guard_neither_removes_files_nor_passes_for_a_value(spark: SparkSession, value: str) -> None:
+    lagging(spark, f"typo_{value}")
+    with settings(spark, guard=value), pytest.raises(Exception, match=f"is '{value}', and must be true or false"):
+        run(spark, "VACUUM t")
+    assert run(spark, "SELECT * FROM s")
