@@ -52,8 +52,8 @@ $(PICTURES): docs/site/pictures.py $(wildcard streamql/cli/*/*.py) | $(STAMP)
 	$(BIN)/python docs/site/pictures.py build/pictures
 	@touch $@
 
-test: $(STAMP) ## All quick tests and a tenth of the slow ones, drawn anew for each commit; one Spark session (3 GB) for each of the WORKERS
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(STREAMQL_LONG),,--timeout 900) $(TESTS)
+test: $(STAMP) ## All quick tests and a part of the slow ones, drawn anew for each commit; one Spark session (3 GB) for each of the WORKERS
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(STREAMQL_LONG),,--timeout 900) --durations 25 --durations-min 5 $(TESTS)
 
 test-all: $(STAMP) ## All tests, with every case of what make test samples: hours
 	STREAMQL_LONG=$${STREAMQL_LONG:-1} $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)

@@ -33,12 +33,15 @@ LONGEST_FIRST = (
 """A file of tests runs on one worker: the long ones begin, so that no worker is left alone with one at the end."""
 
 
-SLOW_SHARE = 1 / 10
-"""Of the tests that start Spark or another process, `make test` takes so many: with a fifth it took 57 minutes on two slow cores."""
+SLOW_SHARE = 1 / 25
+"""Of the tests that start Spark or another process, `make test` takes so many: with a tenth it took 50 minutes on two slow cores."""
+
+GUARDING_SHARE = 1 / 2
+"""The same of the files in GUARDING, but at least one test of each."""
 
 SLOW_DIRECTORIES = ("examples", "extension", "frontends", "kafka", "s3", "tablestore", "transcripts")
-NEVER_LEFT_OUT = ("histories.py", "kills.py", "races.py", "crashes.py", "test_queries.py", "requests.py")
-"""Ends of the names of files that every run takes: their cases are random and sampled, or they prove that no row is lost."""
+GUARDING = ("histories.py", "kills.py", "races.py", "crashes.py", "test_queries.py", "requests.py")
+"""Ends of the names of files whose tests prove that no row is lost or doubled, and that statements send few requests."""
 
 
 def is_slow(item: pytest.Item) -> bool:
@@ -47,16 +50,29 @@ def is_slow(item: pytest.Item) -> bool:
     return part in SLOW_DIRECTORIES or "spark" in getattr(item, "fixturenames", ())
 
 
+def is_kept(item: pytest.Item) -> bool:
+    """Whether the sample of a run has a slow test."""
+    is_guarding = item.nodeid.partition("::")[0].endswith(GUARDING)
+    return is_chosen(item.nodeid, GUARDING_SHARE if is_guarding else SLOW_SHARE)
+
+
+def guarding(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:
+    """The tests of files in GUARDING, by file."""
+    found: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        file = item.nodeid.partition("::")[0]
+        if file.endswith(GUARDING):
+            found.setdefault(file, []).append(item)
+    return found
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Orders the files; within one, and among the short ones, the order stays. If all directories run, leaves slow tests out."""
-    if [str(arg).rstrip("/") for arg in config.args] == ["tests"]:
-        left_out = [
-            item
-            for item in items
-            if is_slow(item)
-            and not item.nodeid.partition("::")[0].endswith(NEVER_LEFT_OUT)
-            and not is_chosen(item.nodeid, SLOW_SHARE)
-        ]
+    if [str(arg).rstrip("/") for arg in config.args] == ["tests"] and not IS_LONG:
+        slow = [item for item in items if is_slow(item)]
+        kept = {item.nodeid for item in slow if is_kept(item)}
+        kept |= {guards[0].nodeid for guards in guarding(slow).values() if not kept & {g.nodeid for g in guards}}
+        left_out = [item for item in slow if item.nodeid not in kept]
         config.hook.pytest_deselected(items=left_out)
         gone = {item.nodeid for item in left_out}
         items[:] = [item for item in items if item.nodeid not in gone]

@@ -38,10 +38,10 @@ def load(spark: SparkSession, scale: float, directory: Path) -> None:
     shutil.rmtree(files)
 
 
-def change(spark: SparkSession, share: float, number: int) -> None:
+def change(spark: SparkSession, share: float, number: int, *, with_dimensions: bool) -> None:
     """Changes a share of the rows. Of orders with their lines a third each is inserted (copies under new keys), deleted (those with the
-    least keys), and updated (neighbours by key), as the refresh functions of TPC-H and an update do. Of customers and of parts'
-    suppliers, so large a share is updated. `number`: of the change, so that each touches other rows."""
+    least keys), and updated (neighbours by key), as the refresh functions of TPC-H and an update do. With dimensions, so large a share of
+    customers and of parts' suppliers is updated. `number`: of the change, so that each touches other rows."""
     per = round(3 / share)
     first = (number % 1_000_000 + 1) * KEYS_MAX
     for table, key in (("lineitem", "l_orderkey"), ("orders", "o_orderkey")):
@@ -58,6 +58,8 @@ def change(spark: SparkSession, share: float, number: int) -> None:
         f"WHERE l_orderkey BETWEEN {low} AND {high}"
     )
     spark.sql(f"UPDATE orders SET o_orderpriority = '1-URGENT' WHERE o_orderkey BETWEEN {low} AND {high}")
+    if not with_dimensions:
+        return
     low, high = _keys(spark, "customer", "c_custkey", place, place + share)
     spark.sql(f"UPDATE customer SET c_acctbal = c_acctbal + 1 WHERE c_custkey BETWEEN {low} AND {high}")
     low, high = _keys(spark, "partsupp", "ps_partkey", place, place + share)
