@@ -6,9 +6,32 @@ from sqlglot import exp
 
 from streamql.translate.dialects import WRITTEN
 from streamql.translate.model import NotTranslatedError
+from streamql.translate.subqueries import BECAME_MERGE as SUBQUERY_BECAME_MERGE
+from streamql.translate.subqueries import as_merge_of_subquery, check_no_subquery
 
 _ONE_SOURCE = "name one table or subquery there, and write MERGE INTO … USING … ON … WHEN MATCHED THEN …"
 BECAME_MERGE = "{} became MERGE, which fails if several rows of the source match one row of the target"
+
+
+def changed_rows(tree: exp.Update | exp.Delete) -> tuple[str, str] | None:
+    """Returns UPDATE or DELETE as MERGE, and the note; None: the statement reads no other table. Raises NotTranslatedError."""
+    verb = tree.key.upper()
+    if tree.args.get("order") or tree.args.get("limit"):
+        raise NotTranslatedError(f"{verb} with ORDER BY or LIMIT: Spark has none", "select the rows in WHERE")
+    merge, note = as_merge(tree), BECAME_MERGE.format("UPDATE … FROM" if verb == "UPDATE" else "DELETE … USING")
+    if merge is None:
+        merge, note = as_merge_of_subquery(tree), SUBQUERY_BECAME_MERGE.format(verb)
+    ctes = tree.args.get("with_")
+    if merge is None and ctes is not None:
+        raise NotTranslatedError(f"WITH before {verb}: Spark has none", "write MERGE, which can have WITH before it")
+    return (f"{_sql(ctes)} {merge}" if ctes is not None else merge, note) if merge is not None else None
+
+
+def check_merge(tree: exp.Merge) -> None:
+    """Raises NotTranslatedError if a condition of MERGE has a subquery."""
+    whens = tree.args["whens"].expressions if tree.args.get("whens") else []
+    check_no_subquery([tree.args["on"]] if tree.args.get("on") else [], "ON of MERGE")
+    check_no_subquery([w.args["condition"] for w in whens if w.args.get("condition")], "a condition of MERGE")
 
 
 def as_merge(tree: exp.Update | exp.Delete) -> str | None:
@@ -28,6 +51,7 @@ def as_merge(tree: exp.Update | exp.Delete) -> str | None:
     if len(sources) > 1 or sources[0].args.get("joins") or where is None:
         words = "UPDATE … FROM" if isinstance(tree, exp.Update) else "DELETE … USING"
         raise NotTranslatedError(f"{words} with several sources, or without WHERE", _ONE_SOURCE)
+    check_no_subquery([where.this, *tree.expressions], "the conditions and values of MERGE")
     return f"MERGE INTO {_sql(tree.this)} USING {_sql(sources[0])} ON {_sql(where.this)} WHEN MATCHED THEN {action}"
 
 

@@ -13,7 +13,7 @@ from sqlglot.errors import ParseError, SqlglotError, UnsupportedError
 
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.splices import Splice, apply
-from streamql.translate.changes_of_tables import BECAME_MERGE, as_merge, as_multi_insert
+from streamql.translate.changes_of_tables import as_multi_insert, changed_rows, check_merge
 from streamql.translate.context import Context, lowered, sql_name, tracking
 from streamql.translate.dialects import READ, WRITTEN
 from streamql.translate.lexical import commented, comments, is_same_sql
@@ -192,8 +192,10 @@ def _adapted(tree: exp.Expr, context: Context, pretty: bool) -> tuple[str, list[
         return _generate(tree, pretty), adapted.notes, tuple(_settings(tree, adapted, context))
     if isinstance(tree, exp.MultitableInserts):
         return as_multi_insert(tree), [], ()
-    if isinstance(tree, exp.Update | exp.Delete) and (merge := as_merge(tree)) is not None:
-        return merge, [BECAME_MERGE.format("UPDATE … FROM" if isinstance(tree, exp.Update) else "DELETE … USING")], ()
+    if isinstance(tree, exp.Update | exp.Delete) and (merge := changed_rows(tree)) is not None:
+        return merge[0], [merge[1]], ()
+    if isinstance(tree, exp.Merge):
+        check_merge(tree)
     if isinstance(tree, exp.Drop):
         return _generate(_dropped(tree), pretty), [], ()
     if isinstance(tree, exp.TruncateTable) and tree.args.get("exists"):
