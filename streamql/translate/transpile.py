@@ -189,7 +189,8 @@ def _adapted(tree: exp.Expr, context: Context, pretty: bool) -> tuple[str, list[
     """Returns the SQL of a statement, its notes, and the statements to run after it."""
     if isinstance(tree, exp.Create):
         adapted = adapt_create(tree, context)
-        return _generate(tree, pretty), adapted.notes, tuple(_settings(tree, adapted, context))
+        after = (*_settings(tree, adapted, context), *adapted.after)
+        return _generate(tree, pretty), adapted.notes, after
     if isinstance(tree, exp.MultitableInserts):
         return as_multi_insert(tree), [], ()
     if isinstance(tree, exp.Update | exp.Delete) and (merge := changed_rows(tree)) is not None:
