@@ -59,6 +59,16 @@ class Context:
         tables = dict.fromkeys(table for name in names for table in self.tables_of(name))
         return [t for t in tables if lowered(t) not in self.tracked and lowered(t) not in self.explicit]
 
+    def view_of(self, name: NameParts) -> NameParts | None:
+        """Returns the name under which the script creates a view, with the schema before it or not; None: it creates no such view."""
+        key = lowered(name)
+        found = [key] if key in self.views else [view for view in self.views if is_same(view, key)]
+        return found[0] if found else None
+
+    def creates(self, name: NameParts) -> bool:
+        """Returns whether the script creates a table of this name, with the schema before it or not."""
+        return any(is_same(table, lowered(name)) for table in self.created)
+
     def is_stream(self, name: NameParts) -> bool:
         """Returns whether the script creates a stream of this name, with the schema before it or not."""
         key = lowered(name)
@@ -74,6 +84,12 @@ class Context:
 def lowered(name: NameParts) -> NameParts:
     """Returns the name in lower case."""
     return tuple(part.lower() for part in name)
+
+
+def is_same(one: NameParts, other: NameParts) -> bool:
+    """Returns whether two names in lower case can mean one object: the shorter one is the end of the longer one."""
+    size = min(len(one), len(other))
+    return size > 0 and one[-size:] == other[-size:]
 
 
 def survey(statements: Iterable[str], system: System) -> Context:
@@ -145,8 +161,11 @@ def sources_of(query: str) -> list[NameParts]:
     return [r.parts for r in relations_of(cursor) if lowered(r.parts) not in ctes]
 
 
-def stream_sources(statement: CreateStream) -> list[NameParts]:
-    """Returns the tables or views that must track their changes for a stream."""
+def stream_sources(statement: CreateStream, context: Context) -> list[NameParts]:
+    """Returns the tables or views that must track their changes for a stream. Of a view that the script does not create: none."""
+    if statement.source_type is SourceType.VIEW:
+        view = context.view_of(statement.source)
+        return [view] if view is not None else []
     return [] if statement.source_type in _NOT_TABLES else [statement.source]
 
 

@@ -175,7 +175,7 @@ def _clone_stream(cursor: Cursor, context: Context) -> Translated | None:
     text = (
         f"{head} STREAM{suffix} {sql_name(name)} ON {source.source_type.value} {sql_name(source.source)} {point}{mode}"
     )
-    before = [tracking(table) for table in context.untracked(stream_sources(source))]
+    before = [tracking(table) for table in context.untracked(stream_sources(source, context))]
     return Translated(
         (*before, text), ("CLONE became AT (STREAM => …): the new stream begins where the other one stands",)
     )

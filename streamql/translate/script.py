@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamql.dialect import split
 from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import StatementType, chain, shape
+from streamql.dialect.shape import chain
 from streamql.dialect.statements import Fragment
 from streamql.dialect.tasks import task_refused
 from streamql.dialect.tokens import scan, unterminated, unterminated_what
@@ -20,13 +20,10 @@ from streamql.translate.lexical import (
 )
 from streamql.translate.model import NotTranslatedError, Piece, Refused, Result, System, Translated, Translation
 from streamql.translate.rules import all_streams, by_rule
-from streamql.translate.shield import relations_of
 from streamql.translate.streams import by_streamql
+from streamql.translate.transactions import left_out, notes_in_transaction, without_streams
 from streamql.translate.transpile import to_spark
 
-_PLAIN_IN_TRANSACTION = (
-    "in a transaction each statement that writes must read a stream here: move this one before BEGIN or behind COMMIT"
-)
 _FAILED = "the translator failed"
 _BODY = "its statements, translated:"
 
@@ -39,8 +36,9 @@ def translate(script: str, system: System) -> Translation:
     pieces: list[Piece] = []
     written: list[str] = []
     end = 0
-    for fragment in fragments:
-        result = _translated(fragment.text, context)
+    plain = without_streams([_respelled(fragment.text, system) for fragment in fragments], context)
+    for index, fragment in enumerate(fragments):
+        result = left_out(fragment.text) if index in plain else _translated(fragment.text, context)
         lines = _lines(fragment, result)
         gap = without_semicolons(text[end : fragment.start])
         written += (_gap(gap, lines, pieces), lines)
@@ -53,7 +51,7 @@ def translate(script: str, system: System) -> Translation:
 
 def _gap(gap: str, lines: str, before: list[Piece]) -> str:
     """Returns the text between the statements before and the next one; what is a comment has lines of its own."""
-    if before and isinstance(before[-1].result, Refused) and gap.lstrip(" \t")[:1] not in ("\r", "\n"):
+    if before and _is_comment(before[-1].result) and gap.lstrip(" \t")[:1] not in ("\r", "\n"):
         gap = "\n" + gap.lstrip(" \t")
     if lines.startswith("-- "):
         gap = gap.rstrip(" \t")
@@ -61,10 +59,16 @@ def _gap(gap: str, lines: str, before: list[Piece]) -> str:
     return gap
 
 
+def _is_comment(result: Result) -> bool:
+    """Returns whether a statement became a comment, behind which nothing else may stand in its line."""
+    return isinstance(result, Refused) or not result.statements
+
+
 def _lines(fragment: Fragment, result: Result) -> str:
     if isinstance(result, Translated):
         notes = "".join(f"-- note: {_one_line(note)}\n" for note in result.notes)
-        return notes + "\n".join(f"{_closed(statement)};" for statement in result.statements)
+        written = [f"{_closed(statement)};" for statement in result.statements]
+        return notes + "\n".join(written or [commented(fragment.text + (";" if fragment.terminated else ""))])
     lines = [f"-- not translated: {_one_line(result.reason)}"]
     lines += [f"-- instead: {_one_line(result.hint)}"] if result.hint else []
     lines.append(commented(fragment.text + (";" if fragment.terminated else "")))
@@ -140,10 +144,8 @@ def _by_rule_of_streams(text: str, context: Context) -> Translated | None:
 def _followed_up(text: str, translated: Translated, context: Context) -> Translated:
     """Change tracking behind CREATE TABLE, and what differs in a transaction."""
     cursor = Cursor(text)
-    if context.in_transaction and shape(cursor.tokens).type is StatementType.DML:
-        if all(lowered(r.parts) in context.created for r in relations_of(cursor)):
-            return Translated(translated.statements, (*translated.notes, _PLAIN_IN_TRANSACTION))
-        return translated
+    if context.in_transaction:
+        return Translated(translated.statements, (*translated.notes, *notes_in_transaction(text, context)))
     created = _created_table(cursor)
     if not created or created in context.explicit or any("'change_tracking'" in s for s in translated.statements):
         return translated
