@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from streamql.dialect import quote_string
@@ -16,7 +15,6 @@ from streamql.translate.transpile import constant_to_spark, to_spark
 _LISTED = ("TABLES", "VIEWS", "SCHEMAS", "DATABASES")
 _KEPT = ("RESTORE", "ANALYZE", "OPTIMIZE", "VACUUM", "DESC", "DESCRIBE")
 _ONE_PART = "{} is a database of the source system: Spark's schemas are in a catalog, so only the schema was kept"
-_DAYS = re.compile(r"[1-9]\d*\Z", re.ASCII)
 
 Rule = Callable[[Cursor, Context], Translated | None]
 
@@ -105,49 +103,6 @@ def _explain(cursor: Cursor, context: Context) -> Translated | None:
         cursor.advance()
     explained = to_spark(cursor.text[cursor.token.start :], context)
     return Translated((f"EXPLAIN {explained.statements[0]}",), explained.notes)
-
-
-def _alter_table(cursor: Cursor, _context: Context) -> Translated | None:
-    if not cursor.take("ALTER", "TABLE"):
-        return None
-    cursor.take("IF", "EXISTS")
-    table, _ = cursor.name("the name of a table")
-    if not cursor.take("SET"):
-        return None
-    if cursor.take("DATA_RETENTION_TIME_IN_DAYS"):
-        cursor.expect("=")
-        days = cursor.advance().text
-        if not _DAYS.match(days) or not cursor.at_end():
-            raise NotTranslatedError("DATA_RETENTION_TIME_IN_DAYS of 0, or with other settings", "set one day at least")
-        return Translated((f"ALTER TABLE {sql_name(table)} SET PROPERTIES ('data_retention_days' = '{days}')",))
-    if cursor.take("OPTIONS", "(", "CHANGE_TRACKING", "="):
-        value = cursor.boolean("CHANGE_TRACKING")
-        cursor.expect(")")
-        cursor.expect_end()
-        return Translated((f"ALTER TABLE {sql_name(table)} SET CHANGE_TRACKING = {str(value).upper()}",))
-    if cursor.take("COMMENT"):
-        cursor.take("=")
-        comment = cursor.string("the comment")
-        cursor.expect_end()
-        return Translated((f"COMMENT ON TABLE {sql_name(table)} IS {quote_string(comment)}",))
-    return None
-
-
-def _alter_view(cursor: Cursor, context: Context) -> Translated | None:
-    if not cursor.take("ALTER", "VIEW"):
-        return None
-    view, _ = cursor.name("the name of a view")
-    if not cursor.take("SET", "CHANGE_TRACKING", "="):
-        return None
-    if not cursor.boolean("CHANGE_TRACKING") or lowered(view) not in context.views or not context.tables_of(view):
-        hint = "ALTER TABLE … SET CHANGE_TRACKING = TRUE for each table that the view reads"
-        raise NotTranslatedError(
-            "change tracking belongs to tables here, and the script does not say which the view reads", hint
-        )
-    tables = context.tables_of(view)
-    context.tracked.update(lowered(table) for table in tables)
-    note = f"change tracking of the view {sql_name(view)} became that of the tables that it reads"
-    return Translated(tuple(tracking(table) for table in tables), (note,))
 
 
 def _clone_stream(cursor: Cursor, context: Context) -> Translated | None:
@@ -244,8 +199,6 @@ _RULES: tuple[Rule, ...] = (
     _use,
     _show,
     _explain,
-    _alter_table,
-    _alter_view,
     _clone_stream,
     _optimize,
     _replace_into,

@@ -10,6 +10,7 @@ from streamql.dialect.tasks import task_refused
 from streamql.dialect.tokens import scan, unterminated, unterminated_what
 from streamql.errors import StreamqlError
 from streamql.translate import refused
+from streamql.translate.alter import alter
 from streamql.translate.context import Context, lowered, survey, tracking
 from streamql.translate.lexical import (
     commented,
@@ -138,7 +139,7 @@ def _by_rule_of_streams(text: str, context: Context) -> Translated | None:
     keys = [token.key for token in scan(text)]
     if keys[:1] == ["CREATE"] and "CLONE" in keys and "STREAM" in keys[1:4]:
         return by_rule(text, context)
-    return all_streams(Cursor(text)) or by_streamql(text, context)
+    return all_streams(Cursor(text)) or alter(text, context) or by_streamql(text, context)
 
 
 def _followed_up(text: str, translated: Translated, context: Context) -> Translated:

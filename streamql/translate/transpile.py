@@ -81,6 +81,15 @@ def expression_to_spark(text: str, system: System) -> str:
     return text if is_same_sql(sql, text) else sql
 
 
+def columns_to_spark(text: str, context: Context) -> tuple[list[exp.Expr], list[str]]:
+    """Returns the columns of a list such as `a NUMBER, b STRING` as Delta Lake has them, and notes. Raises NotTranslatedError."""
+    tree = _parse(f"CREATE TABLE _columns ({text})", context.system)
+    if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
+        raise NotTranslatedError(_UNKNOWN)
+    notes = adapt_create(tree, context).notes
+    return tree.this.expressions, notes
+
+
 def constant_to_spark(text: str, system: System) -> str:
     """Returns the value of a variable: an expression, or `(SELECT expression)`. Raises NotTranslatedError for a query over tables."""
     tree = _parse(f"SELECT {text}", system)
@@ -202,9 +211,6 @@ def _adapted(tree: exp.Expr, context: Context, pretty: bool) -> tuple[str, list[
     if isinstance(tree, exp.TruncateTable) and tree.args.get("exists"):
         tree.set("exists", False)
         return _generate(tree, pretty), ["IF EXISTS was left out: Spark's TRUNCATE TABLE needs the table"], ()
-    if isinstance(tree, exp.Alter):
-        _check_alter(tree)
-        return _generate(tree, pretty), [], ()
     if not isinstance(tree, _PLAIN):
         raise NotTranslatedError(_UNKNOWN)
     return _generate(tree, pretty), [], ()
@@ -233,16 +239,6 @@ def _dropped(tree: exp.Drop) -> exp.Drop:
         tree.set("cascade", False)
     tree.set("constraints", False)
     return tree
-
-
-def _check_alter(tree: exp.Alter) -> None:
-    for action in tree.args.get("actions") or []:
-        if isinstance(action, exp.SwapTable):
-            raise NotTranslatedError(
-                "Delta Lake does not swap tables", "write RENAME TO for both, with a third name between"
-            )
-        if isinstance(action, exp.AddConstraint):
-            raise NotTranslatedError("Delta Lake has no primary, unique or foreign keys", "leave the statement out")
 
 
 def _function_notes(tree: exp.Expr) -> list[str]:
