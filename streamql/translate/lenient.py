@@ -30,6 +30,8 @@ _TYPE = "the type "
 _LEFT_OUT_MAX = 100
 _LEFT_OUT: tuple[tuple[tuple[str, ...], Callable[[Cursor], None], str], ...] = (
     (("COPY", "GRANTS"), _nothing, "permissions are those of the catalog and the storage"),
+    (("COPY", "TAGS"), _nothing, "streams and tables have no tags"),
+    (("SCHEDULER",), _value, "no service refreshes the table, and a process runs streamql refresh"),
     (("WITH", "TAG"), _list, "streams and tables have no tags"),
     (("TAG",), _list, "streams and tables have no tags"),
     (("TRANSIENT",), _nothing, "a dynamic table needs its history"),

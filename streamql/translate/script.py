@@ -11,6 +11,8 @@ from streamql.dialect.tokens import scan, unterminated, unterminated_what
 from streamql.errors import StreamqlError
 from streamql.translate import refused
 from streamql.translate.alter import alter
+from streamql.translate.alter_dynamic import alter_dynamic, or_alter, or_alter_stream
+from streamql.translate.comment_on import comment_on
 from streamql.translate.context import Context, lowered, survey, tracking
 from streamql.translate.lexical import (
     commented,
@@ -21,11 +23,14 @@ from streamql.translate.lexical import (
 )
 from streamql.translate.model import NotTranslatedError, Piece, Refused, Result, System, Translated, Translation
 from streamql.translate.rules import all_streams, by_rule
+from streamql.translate.shows import show
 from streamql.translate.streams import by_streamql
 from streamql.translate.transactions import left_out, notes_in_transaction, without_streams
 from streamql.translate.transpile import to_spark
 
 _FAILED = "the translator failed"
+_OWN_RULES = (alter, alter_dynamic, or_alter, comment_on, show)
+"""Statements that streamql or Spark have in another form, and that its parser would refuse or pass through."""
 _BODY = "its statements, translated:"
 
 
@@ -33,7 +38,7 @@ def translate(script: str, system: System) -> Translation:
     """Returns the script in Spark SQL with streamql's statements, and what became of each statement. Never raises."""
     text = to_spark_comments(script, system)
     fragments = split(text)
-    context = survey((_respelled(fragment.text, system) for fragment in fragments), system)
+    context = survey((or_alter_stream(_respelled(fragment.text, system)) for fragment in fragments), system)
     pieces: list[Piece] = []
     written: list[str] = []
     end = 0
@@ -139,7 +144,10 @@ def _by_rule_of_streams(text: str, context: Context) -> Translated | None:
     keys = [token.key for token in scan(text)]
     if keys[:1] == ["CREATE"] and "CLONE" in keys and "STREAM" in keys[1:4]:
         return by_rule(text, context)
-    return all_streams(Cursor(text)) or alter(text, context) or by_streamql(text, context)
+    found = all_streams(Cursor(text))
+    for rule in _OWN_RULES:
+        found = found or rule(text, context)
+    return found or by_streamql(text, context)
 
 
 def _followed_up(text: str, translated: Translated, context: Context) -> Translated:
