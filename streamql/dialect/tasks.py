@@ -28,7 +28,7 @@ def task_refused(text: str) -> StreamqlError | None:
     start = cursor.token
     verb = cursor.advance().key
     if verb == "CREATE":
-        cursor.take("OR", "REPLACE")
+        _ = cursor.take("OR", "REPLACE") or cursor.take("OR", "ALTER")
     is_task = cursor.at("TASK") and verb in ("CREATE", "ALTER", "DROP", "EXECUTE")
     if not is_task and not (verb == "SHOW" and cursor.at("TASKS")):
         return None

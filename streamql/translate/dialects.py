@@ -130,7 +130,7 @@ _DATABEND_FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 _DATABEND_COMMENTS: list[str | tuple[str, str]] = ["--", ("/*", "*/")]
 _DATABEND_KEYWORDS = {
-    **Snowflake.Tokenizer.KEYWORDS,
+    **{word: type_ for word, type_ in Snowflake.Tokenizer.KEYWORDS.items() if word != "SAMPLE"},  # it is a name there
     "//": TokenType.DIV,
     "UINT8": TokenType.UTINYINT,
     "UINT16": TokenType.USMALLINT,

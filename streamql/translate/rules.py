@@ -154,6 +154,8 @@ def _replace_into(cursor: Cursor, context: Context) -> Translated | None:
     cursor.expect("ON")
     is_listed = cursor.take("(")
     keys = _names(cursor) if is_listed else [cursor.single_name("a column")[0]]
+    if cursor.at("DELETE", "WHEN"):
+        raise NotTranslatedError("REPLACE INTO … DELETE WHEN", "write MERGE INTO … WHEN MATCHED AND … THEN DELETE …")
     if not columns:
         raise NotTranslatedError(
             "REPLACE INTO without a list of columns", "write MERGE INTO … USING … ON …, or name the columns"

@@ -27,9 +27,10 @@ from streamql.translate.shows import show
 from streamql.translate.streams import by_streamql
 from streamql.translate.transactions import left_out, notes_in_transaction, without_streams
 from streamql.translate.transpile import to_spark
+from streamql.translate.utility import utility
 
 _FAILED = "the translator failed"
-_OWN_RULES = (alter, alter_dynamic, or_alter, comment_on, show)
+_OWN_RULES = (alter, alter_dynamic, or_alter, comment_on, show, utility)
 """Statements that streamql or Spark have in another form, and that its parser would refuse or pass through."""
 _BODY = "its statements, translated:"
 

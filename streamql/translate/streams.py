@@ -17,6 +17,7 @@ from streamql.model import SourceType
 from streamql.translate.context import Context, lowered, sources_of, sql_name, stream_sources, tracking
 from streamql.translate.lenient import parse_leniently
 from streamql.translate.model import NotTranslatedError, System, Translated
+from streamql.translate.spelling import schedule_in_properties
 from streamql.translate.transpile import points_to_spark, to_spark
 
 _REFRESH = "no service refreshes the table: run streamql refresh --due from cron, or streamql refresh --loop"
@@ -24,6 +25,7 @@ _MAINTAINED = "a materialized view is as current as its last refresh: run stream
 _INITIAL_ROWS = "SHOW_INITIAL_ROWS shows the table as it is when the stream is first consumed, not as it was when the stream was made"
 _UNKNOWN_VIEW = "the script does not say which tables the view {0} reads: type ALTER TABLE … SET CHANGE_TRACKING = TRUE for each of them"
 _UNKNOWN_TABLE = "the script does not create {0}: leave ALTER TABLE {0} out if {0} is a dynamic table or a view"
+_LAG_IN_PROPERTIES = "the property target_lag does not schedule refreshes here: write TARGET_LAG = '{}' before AS"
 _FILES = "a stream on an external table of files: streamql's external tables are Kafka topics"
 
 
@@ -80,6 +82,8 @@ def _dynamic_table(text: str, statement: CreateDynamicTable, context: Context) -
         notes += context.once(_REFRESH)
     elif statement.is_materialized_view and context.system is System.SNOWFLAKE:
         notes += context.once(_MAINTAINED)
+    lag = schedule_in_properties(text[: where.start])
+    notes += [_LAG_IN_PROPERTIES.format(lag)] if lag and statement.schedule is None else []
     before, doubts = _tracked(sources, context, True)
     return Translated((*before, text), (*notes, *doubts))
 

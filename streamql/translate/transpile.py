@@ -16,10 +16,12 @@ from streamql.dialect.splices import Splice, apply
 from streamql.translate.changes_of_tables import as_multi_insert, changed_rows, check_merge
 from streamql.translate.context import Context, lowered, sql_name, tracking
 from streamql.translate.dialects import READ, WRITTEN
+from streamql.translate.grammar import to_grammar
 from streamql.translate.lexical import commented, comments, is_same_sql
 from streamql.translate.model import NotTranslatedError, System, Translated
 from streamql.translate.queries import adapt_queries, unknown_functions
 from streamql.translate.shield import shield
+from streamql.translate.spelling import spelled
 from streamql.translate.tables import Adapted, adapt_create
 
 _UNKNOWN = "the translator does not know this statement"
@@ -60,11 +62,13 @@ logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 def to_spark(text: str, context: Context) -> Translated:
     """Returns the statement in Spark SQL. Raises NotTranslatedError, and StreamqlError for a clause that streamql refuses."""
     system = context.system
+    text, left_out = spelled(text, system)
     shielded = shield(points_to_spark(_words_of_spark(text, system), system))
     tree = _parse(shielded.text, system)
+    forms = to_grammar(tree, context)
     notes = adapt_queries(tree, context, shielded)
     sql, more, after = _adapted(tree, context, "\n" in text)
-    notes += more
+    notes = [*left_out, *forms, *notes, *more]
     if is_same_sql(sql, shielded.text):
         sql = shielded.text
     notes += _function_notes(tree)
