@@ -179,7 +179,7 @@ def _is_name(text: str) -> bool:
 
 def _alter_columns(alter: _Alter) -> None:
     statements, notes = alter_columns(alter.sql, alter.cursor, alter.context)
-    alter.statements += statements
+    alter.statements += dict.fromkeys(statements)
     alter.notes += notes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamql.dialect import quote_string
+from streamql.dialect import parse, quote_string
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.splices import Splice, apply
 from streamql.dialect.tokens import TokenType, string_value
@@ -127,6 +127,7 @@ def _streams(cursor: Cursor, context: Context) -> Translated | None:
     if place is not None and cursor.tokens[place + 1].key == "SCHEMA":
         return _without_bare_schema(cursor)
     if context.system is System.SNOWFLAKE and cursor.at("IN", "DATABASE"):
+        parse(cursor.text)  # raises for clauses that streamql refuses
         cursor.index += 2
         return Translated((cursor.text,), (_ONE_SCHEMA.format("SHOW STREAMS", sql_name(cursor.name("a schema")[0])),))
     condition = next((i for i in range(cursor.index, len(cursor.tokens)) if cursor.tokens[i].key == "WHERE"), None)
