@@ -19,6 +19,7 @@ from streamql.translate.lexical import (
     without_semicolons,
 )
 from streamql.translate.model import NotTranslatedError, Piece, Refused, Result, System, Translated, Translation
+from streamql.translate.respelled import respelled
 from streamql.translate.rules import all_streams, by_rule
 from streamql.translate.shield import relations_of
 from streamql.translate.streams import by_streamql
@@ -92,10 +93,10 @@ def _closed(statement: str) -> str:
 def _respelled(text: str, system: System) -> str:
     """Returns the statement with the source system's names and variables as Spark has them, as far as that is possible."""
     if system is System.CLICKZETTA:
-        return text
+        return respelled(text)[0]
     text = names_in_backquotes(text)
     try:
-        return variables_as_names(text)
+        return respelled(variables_as_names(text))[0]
     except NotTranslatedError:
         return text
 
@@ -110,7 +111,9 @@ def _translated(text: str, context: Context) -> Result:
             text = variables_as_names(text)
         if (task := _task(text, context)) is not None:
             return task
-        return _followed_up(text, _by_any(text, context), context)
+        text, notes = respelled(text)
+        found = _followed_up(text, _by_any(text, context), context)
+        return Translated(found.statements, (*notes, *found.notes))
     except NotTranslatedError as problem:
         return problem.refused
     except StreamqlError as problem:

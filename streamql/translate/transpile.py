@@ -19,6 +19,7 @@ from streamql.translate.dialects import READ, WRITTEN
 from streamql.translate.lexical import commented, comments, is_same_sql
 from streamql.translate.model import NotTranslatedError, System, Translated
 from streamql.translate.queries import adapt_queries, unknown_functions
+from streamql.translate.respelled import overwrites
 from streamql.translate.shield import shield
 from streamql.translate.tables import Adapted, adapt_create
 
@@ -63,7 +64,7 @@ def to_spark(text: str, context: Context) -> Translated:
     shielded = shield(points_to_spark(_words_of_spark(text, system), system))
     tree = _parse(shielded.text, system)
     notes = adapt_queries(tree, context, shielded)
-    sql, more, after = _adapted(tree, context, "\n" in text)
+    sql, more, after = _adapted(tree, text, context)
     notes += more
     if is_same_sql(sql, shielded.text):
         sql = shielded.text
@@ -185,13 +186,14 @@ def _generate(tree: exp.Expr, pretty: bool) -> str:
         raise NotTranslatedError(_first_line(problem)) from None
 
 
-def _adapted(tree: exp.Expr, context: Context, pretty: bool) -> tuple[str, list[str], tuple[str, ...]]:
-    """Returns the SQL of a statement, its notes, and the statements to run after it."""
+def _adapted(tree: exp.Expr, text: str, context: Context) -> tuple[str, list[str], tuple[str, ...]]:
+    """Returns the SQL of a statement, its notes, and the statements to run after it. `text`: of the source."""
+    pretty = "\n" in text
     if isinstance(tree, exp.Create):
         adapted = adapt_create(tree, context)
         return _generate(tree, pretty), adapted.notes, tuple(_settings(tree, adapted, context))
     if isinstance(tree, exp.MultitableInserts):
-        return as_multi_insert(tree), [], ()
+        return as_multi_insert(tree, overwrites(text)), [], ()
     if isinstance(tree, exp.Update | exp.Delete) and (merge := as_merge(tree)) is not None:
         return merge, [BECAME_MERGE.format("UPDATE … FROM" if isinstance(tree, exp.Update) else "DELETE … USING")], ()
     if isinstance(tree, exp.Drop):

@@ -241,7 +241,7 @@ CHANGED = [
     (
         SNOWFLAKE,
         "SET ts = (SELECT CURRENT_TIMESTAMP()); SELECT id FROM t AT (TIMESTAMP => $ts);",
-        "DECLARE OR REPLACE VARIABLE ts = CURRENT_TIMESTAMP(); SELECT id FROM t AT (TIMESTAMP => ts);\n",
+        "DECLARE OR REPLACE VARIABLE ts = CURRENT_TIMESTAMP(); SELECT id FROM t AT (TIMESTAMP => session.ts);\n",
     ),
     (SNOWFLAKE, "USE SCHEMA sales;", "USE sales;\n"),
     (SNOWFLAKE, "SHOW TABLES LIKE 'a%' IN SCHEMA s;", "SHOW TABLES IN s LIKE 'a*';\n"),

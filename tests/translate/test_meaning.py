@@ -1,0 +1,85 @@
+"""What would mean something else in Spark: it is spelled otherwise, has a note, or is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamql.translate import Refused, System, translate
+
+SNOWFLAKE, DATABEND, CLICKZETTA = System
+
+CHANGED = [
+    # variables: a column of the same name would hide a bare one
+    (
+        SNOWFLAKE,
+        "SET id = 3; DELETE FROM t WHERE id = $id;",
+        "DECLARE OR REPLACE VARIABLE id = 3; DELETE FROM t WHERE id = session.id;\n",
+    ),
+    (DATABEND, "SET VARIABLE a = 1; SELECT $a;", "DECLARE OR REPLACE VARIABLE a = 1; SELECT session.a;\n"),
+    # OR ALTER keeps rows, OR REPLACE drops them
+    (
+        SNOWFLAKE,
+        "CREATE OR ALTER TABLE e (id INT);",
+        (
+            "-- note: OR ALTER became IF NOT EXISTS: an existing table stays as it is, so change it by ALTER TABLE\n"
+            "CREATE TABLE IF NOT EXISTS e (id INT) USING DELTA;\n"
+        ),
+    ),
+    (SNOWFLAKE, "CREATE OR ALTER VIEW v AS SELECT 1 AS a;", "CREATE OR REPLACE VIEW v AS SELECT 1 AS a;\n"),
+    # OVERWRITE of several tables
+    (
+        SNOWFLAKE,
+        "INSERT OVERWRITE ALL WHEN id > 1 THEN INTO a ELSE INTO b SELECT id FROM s;",
+        (
+            "FROM (SELECT id FROM s)\nINSERT OVERWRITE a SELECT * WHERE (id > 1)\n"
+            "INSERT OVERWRITE b SELECT * WHERE NOT coalesce((id > 1), false);\n"
+        ),
+    ),
+    # transactions with a name
+    (
+        SNOWFLAKE,
+        "BEGIN NAME t1; INSERT INTO a SELECT id FROM s; COMMIT;",
+        (
+            "-- note: NAME was left out: transactions have no names\n"
+            "BEGIN TRANSACTION; INSERT INTO a SELECT id FROM s; COMMIT;\n"
+        ),
+    ),
+]
+
+REFUSED = [
+    (SNOWFLAKE, "USE SCHEMA $x", "a variable stands for a name"),
+    (SNOWFLAKE, "INSERT OVERWRITE ALL INTO a INTO a SELECT id FROM s", "twice"),
+]
+
+BODIES = [
+    (SNOWFLAKE, "CREATE ALERT a IF (EXISTS (SELECT 1 FROM t)) THEN BEGIN DELETE FROM a; INSERT INTO b VALUES (2); END"),
+    (SNOWFLAKE, "CREATE OR REPLACE SECURE PROCEDURE p() RETURNS INT AS BEGIN DELETE FROM a; RETURN 1; END"),
+    (
+        SNOWFLAKE,
+        "CREATE TEMPORARY PROCEDURE p() RETURNS INT AS DECLARE x INT; BEGIN TRUNCATE TABLE a; DROP TABLE b; END",
+    ),
+    (SNOWFLAKE, "CREATE TASK k AS IF (a > 1) THEN DELETE FROM t; ELSE DELETE FROM u; END IF"),
+    (SNOWFLAKE, "ALTER TASK k MODIFY AS BEGIN DELETE FROM t; DELETE FROM u; END"),
+    (SNOWFLAKE, "BEGIN FOR r IN c LOOP DELETE FROM t; END LOOP; WHILE (a) LOOP DELETE FROM u; END LOOP; END"),
+    (DATABEND, "CREATE TASK k SCHEDULE = 5 MINUTE AS BEGIN BEGIN; DELETE FROM t; COMMIT; END"),
+]
+"""Statements inside another one, which must not run when the script runs."""
+
+
+@pytest.mark.parametrize(("system", "script", "expected"), CHANGED)
+def test_it_means_the_same(system: System, script: str, expected: str) -> None:
+    assert translate(script, system).text == expected
+
+
+@pytest.mark.parametrize(("system", "statement", "reason"), REFUSED)
+def test_it_is_refused(system: System, statement: str, reason: str) -> None:
+    result = translate(f"{statement};", system).pieces[0].result
+    assert isinstance(result, Refused)
+    assert reason in result.reason
+
+
+@pytest.mark.parametrize(("system", "statement"), BODIES)
+def test_a_body_is_not_run(system: System, statement: str) -> None:
+    pieces = translate(f"{statement};\nSELECT 1;", system).pieces
+    assert [piece.source for piece in pieces] == [statement, "SELECT 1"]
+    assert isinstance(pieces[0].result, Refused)
