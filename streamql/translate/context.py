@@ -12,6 +12,7 @@ from streamql.dialect.statements import CreateStream, NameParts, SetTablePropert
 from streamql.errors import StreamqlError
 from streamql.model import SourceType
 from streamql.names import quote_if_needed
+from streamql.translate.column_types import column_types
 from streamql.translate.lenient import parse_leniently
 from streamql.translate.model import System
 from streamql.translate.shield import relations_of
@@ -28,7 +29,8 @@ class Context:
     `streams` and `views` are what the script creates: a stream's statement, and the relations that a view reads. `dynamic` are its
     dynamic tables and materialized views. `needed` are the tables whose changes a stream, a dynamic table or a change query reads.
     `explicit` are those for which the script itself switches tracking on, and `tracked` those that are tracked at this statement.
-    `created` are the tables that the script creates. `said`: notes that are given once. `has_defaults`: some
+    `created` are the tables that the script creates. `said`: notes that are given once. `column_types`: the
+    types of the script's columns, VARIANT and others, for each name that has one. `has_defaults`: some
     table of the script has a column with DEFAULT. `in_transaction`: between BEGIN and COMMIT.
     """
 
@@ -41,6 +43,7 @@ class Context:
     created: set[NameParts] = field(default_factory=set)
     tracked: set[NameParts] = field(default_factory=set)
     said: set[str] = field(default_factory=set)
+    column_types: dict[str, str] = field(default_factory=dict)
     has_defaults: bool = False
     in_transaction: bool = False
 
@@ -80,6 +83,7 @@ def survey(statements: Iterable[str], system: System) -> Context:
     """Returns the facts of a script. A statement that cannot be parsed adds none: the translation reports it."""
     context = Context(system)
     texts = list(statements)
+    context.column_types = column_types(texts, system)
     for text in texts:
         _note_view(context, Cursor(text))
     for text in texts:

@@ -62,14 +62,14 @@ def variables_as_names(text: str) -> str:
         named, before = before, dollar.key
         if dollar.key != "$" or following.start != dollar.end:
             continue
+        if following.type is TokenType.NUMBER:
+            raise NotTranslatedError(
+                f"columns have names in Spark, and no numbers such as ${following.text}", "name the column"
+            )
         if named in _BEFORE_A_NAME:
             raise NotTranslatedError(
                 f"${following.text}: a variable stands for a name",
                 f"write the name, or IDENTIFIER(session.{following.text})",
-            )
-        if following.type is TokenType.NUMBER:
-            raise NotTranslatedError(
-                f"columns have names in Spark, and no numbers such as ${following.text}", "name the column"
             )
         splices.append(Splice(dollar.start, dollar.end, "session."))
     return apply(text, splices)

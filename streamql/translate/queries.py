@@ -13,6 +13,8 @@ from streamql.translate.dialects import WRITTEN
 from streamql.translate.functions import FUNCTIONS
 from streamql.translate.model import NotTranslatedError, System
 from streamql.translate.shield import Shielded
+from streamql.translate.values import adapt_values
+from streamql.translate.variants import adapt_elements
 
 _SHOWN = ("__change_type", "__commit_version", "__commit_timestamp")
 """What `SELECT *` of a stream shows here before the columns of its source."""
@@ -23,7 +25,10 @@ _METADATA = {
 """What `SELECT *` of a stream shows there behind the columns of its source."""
 _STAR_IN_DML = "* of the stream became the columns of its source, without the columns of the change"
 _CHANGES = re.compile(r"\bCHANGES\b", re.IGNORECASE)
+_IN_GRAMMAR = ("try_cast", "timestampdiff", "timestampadd", "identifier")
+"""What Spark's grammar has, and SHOW FUNCTIONS does not list."""
 _CALL = re.compile(r"(\w+)\(")
+_VARIANTS = (exp.ParseJSON, exp.JSONExtract, exp.Cast, exp.Anonymous, exp.GetExtract)
 _NOT_CALLS = (exp.Cast, exp.Case, exp.And, exp.Or, exp.Not, exp.In, exp.Between, exp.Exists, exp.Interval, exp.Extract)
 
 
@@ -32,11 +37,12 @@ def adapt_queries(tree: exp.Expr, context: Context, shielded: Shielded) -> list[
     notes: list[str] = []
     for select in list(tree.find_all(exp.Select)):
         notes += _expand_stars(select, context, shielded)
-    _adapt_flatten(tree)
+    if context.system is not System.CLICKZETTA:  # its EXPLODE is Spark's
+        _adapt_flatten(tree)
+    notes += adapt_values(tree, context)
     if context.system is System.DATABEND:
         _adapt_maps(tree)
-    if context.system is System.SNOWFLAKE:
-        _adapt_fields(tree)
+    notes += adapt_elements(tree, context)
     for table in tree.find_all(exp.Table):
         if table.sql().startswith("@"):
             raise NotTranslatedError(
@@ -121,15 +127,6 @@ def _shows_changes(table: exp.Table, context: Context, shielded: Shielded) -> bo
 # --- values
 
 
-def _adapt_fields(tree: exp.Expr) -> None:
-    """Snowflake's `v['field']` as variant_get: Spark's brackets are for arrays and maps."""
-    for bracket in list(tree.find_all(exp.Bracket)):
-        keys = bracket.expressions
-        if len(keys) == 1 and keys[0].is_string and "'" not in keys[0].name:
-            path = exp.Literal.string(f'$["{keys[0].name}"]')
-            bracket.replace(exp.Anonymous(this="VARIANT_GET", expressions=[bracket.this.copy(), path]))
-
-
 def _adapt_maps(tree: exp.Expr) -> None:
     """Databend's `{'key': value}`, which sqlglot reads as Snowflake's object, as a map."""
     for struct in list(tree.find_all(exp.Struct)):
@@ -149,12 +146,16 @@ def _adapt_flatten(tree: exp.Expr) -> None:
             rows.replace(exp.Lateral(this=rows.this, alias=rows.args.get("alias")))
     for lateral in tree.find_all(exp.Lateral):
         explode = lateral.this
-        if not isinstance(explode, exp.Explode):
+        if not isinstance(explode, exp.Explode) or lateral.args.get("view"):
             continue
         if explode.expressions or (isinstance(explode.this, exp.Kwarg) and explode.this.this.name.upper() != "INPUT"):
             raise NotTranslatedError(
                 "FLATTEN with PATH, OUTER, RECURSIVE or MODE", "use variant_explode or variant_explode_outer"
             )
+        flattened = explode.this.expression if isinstance(explode.this, exp.Kwarg) else explode.this
+        if isinstance(flattened, exp.Func) and not isinstance(flattened, _VARIANTS):
+            flattened = exp.cast(flattened, exp.DType.VARIANT)  # an ARRAY of Spark's
+        lateral.set("this", exp.Anonymous(this="VARIANT_EXPLODE", expressions=[flattened.copy()]))
         alias = lateral.args.get("alias")
         name = alias.this if alias is not None and alias.this is not None else exp.to_identifier("_flattened")
         columns = [exp.to_identifier(column) for column in ("index", "key", "value")]
@@ -172,6 +173,11 @@ def unknown_functions(tree: exp.Expr) -> list[str]:
             continue
         call = _CALL.match(function.sql(WRITTEN, normalize_functions=False))
         name = call.group(1) if call is not None else ""
-        if name and name.lower() not in FUNCTIONS and not name.startswith("streamql_name_"):
+        if (
+            name
+            and name.lower() not in FUNCTIONS
+            and name.lower() not in _IN_GRAMMAR
+            and not name.startswith("streamql_name_")
+        ):
             found[name] = None
     return list(found)

@@ -13,6 +13,7 @@ from sqlglot.errors import ParseError, SqlglotError, UnsupportedError
 
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.splices import Splice, apply
+from streamql.dialect.tokens import scan
 from streamql.translate.changes_of_tables import BECAME_MERGE, as_merge, as_multi_insert
 from streamql.translate.context import Context, lowered, sql_name, tracking
 from streamql.translate.dialects import READ, WRITTEN
@@ -22,6 +23,8 @@ from streamql.translate.queries import adapt_queries, unknown_functions
 from streamql.translate.respelled import overwrites
 from streamql.translate.shield import shield
 from streamql.translate.tables import Adapted, adapt_create
+from streamql.translate.values import adapt_values
+from streamql.translate.variants import adapt_elements
 
 _UNKNOWN = "the translator does not know this statement"
 _TABLE_TIMESTAMP = "SYSTEM$STREAM_GET_TABLE_TIMESTAMP returns a TIMESTAMP here, not nanoseconds"
@@ -30,6 +33,10 @@ _OTHER_BACKLOG = "SYSTEM$STREAM_BACKLOG became stream_backlog, which has columns
 _KEY_WORDS = (("DISABLE", "NOVALIDATE"), ("ENABLE", "VALIDATE"))
 """What ClickZetta says of a primary key, with RELY behind it; the note on the key covers it."""
 _MAIL_TIME = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}")
+_DATE = re.compile(r"'\s*\d{4}-\d")
+_ZONE = re.compile(r"(?:[+-]\d\d:?\d\d|Z)\s*'")
+_TYPES_WITH_ZONE = frozenset(("TIMESTAMP_LTZ", "TIMESTAMP_TZ", "TO_TIMESTAMP_LTZ", "TO_TIMESTAMP_TZ"))
+_UTC = "Snowflake reads a time without a zone in AT and BEFORE as UTC; here it is in the session's time zone"
 _POINT_WORDS = ("AT", "BEFORE", "END")
 _DROPPED = ("TABLE", "VIEW", "SCHEMA", "DATABASE")
 _WITHOUT_LENGTH = (
@@ -61,9 +68,10 @@ logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 def to_spark(text: str, context: Context) -> Translated:
     """Returns the statement in Spark SQL. Raises NotTranslatedError, and StreamqlError for a clause that streamql refuses."""
     system = context.system
-    shielded = shield(points_to_spark(_words_of_spark(text, system), system))
+    pointed, notes = points_to_spark(_words_of_spark(text, system), context)
+    shielded = shield(pointed)
     tree = _parse(shielded.text, system)
-    notes = adapt_queries(tree, context, shielded)
+    notes += adapt_queries(tree, context, shielded)
     sql, more, after = _adapted(tree, text, context)
     notes += more
     if is_same_sql(sql, shielded.text):
@@ -76,17 +84,23 @@ def to_spark(text: str, context: Context) -> Translated:
     return Translated((_with_comments(text, shielded.restore(sql)), *after), tuple(notes))
 
 
-def expression_to_spark(text: str, system: System) -> str:
-    """Returns an expression, such as that of a point in time. Raises NotTranslatedError."""
-    sql = _generate(_parse(f"SELECT {text}", system), False).removeprefix("SELECT ")
-    return text if is_same_sql(sql, text) else sql
+def expression_to_spark(text: str, context: Context) -> tuple[str, list[str]]:
+    """Returns an expression, such as that of a point in time, and its notes. Raises NotTranslatedError."""
+    tree = _parse(f"SELECT {text}", context.system)
+    notes = _adapted_values(tree, context)
+    sql = _generate(tree, False).removeprefix("SELECT ")
+    return text if is_same_sql(sql, text) else sql, notes
 
 
-def constant_to_spark(text: str, system: System) -> str:
-    """Returns the value of a variable: an expression, or `(SELECT expression)`. Raises NotTranslatedError for a query over tables."""
-    tree = _parse(f"SELECT {text}", system)
+def constant_to_spark(text: str, context: Context) -> tuple[str, list[str]]:
+    """Returns the value of a variable, an expression or `(SELECT expression)`, and its notes.
+
+    Raises NotTranslatedError for a query over tables.
+    """
+    tree = _parse(f"SELECT {text}", context.system)
     if len(tree.expressions) != 1 or tree.args.get("from_"):
         raise NotTranslatedError("SET of what is not one value", "write SET x = expression")
+    notes = _adapted_values(tree, context)
     value = tree.expressions[0]
     while isinstance(value, exp.Subquery | exp.Paren):
         value = value.this
@@ -94,21 +108,38 @@ def constant_to_spark(text: str, system: System) -> str:
         value = value.expressions[0].unalias()
     if value.find(exp.Query):
         raise NotTranslatedError("SET of a query over tables", "DECLARE VARIABLE x TYPE; SET VAR x = (SELECT …)")
-    return _generate(value, False)
+    return _generate(value, False), notes
 
 
-def points_to_spark(text: str, system: System) -> str:
-    """Returns the statement with the expressions of its points in time, AT (TIMESTAMP => expression), in Spark SQL."""
+def _adapted_values(tree: exp.Expr, context: Context) -> list[str]:
+    notes = [*adapt_values(tree, context), *adapt_elements(tree, context)]
+    return [*notes, *_function_notes(tree)]
+
+
+def points_to_spark(text: str, context: Context) -> tuple[str, list[str]]:
+    """Returns the statement with the expressions of its points in time, AT (TIMESTAMP => expression), in Spark SQL, and notes."""
     cursor = Cursor(text)
     splices = []
+    notes: list[str] = []
     for index, token in enumerate(cursor.tokens):
         closing = cursor.closers.get(index + 1)
         if token.key not in _POINT_WORDS or closing is None or cursor.tokens[index + 3].key != "=>":
             continue
         if cursor.tokens[index + 2].key in ("TIMESTAMP", "OFFSET"):
             start, end = cursor.tokens[index + 4].start, cursor.tokens[closing - 1].end
-            splices.append(Splice(start, end, expression_to_spark(text[start:end], system)))
-    return apply(text, splices)
+            expression, of_expression = expression_to_spark(text[start:end], context)
+            splices.append(Splice(start, end, expression))
+            notes += of_expression
+            if context.system is System.SNOWFLAKE and cursor.tokens[index + 2].key == "TIMESTAMP":
+                notes += _zone_notes(text[start:end], context)
+    return apply(text, splices), notes
+
+
+def _zone_notes(text: str, context: Context) -> tuple[str, ...]:
+    """Returns the note on a time that names no zone, of the first one in a script."""
+    keys = {token.key for token in scan(text)}
+    has_zone = keys & _TYPES_WITH_ZONE or _ZONE.search(text)
+    return () if has_zone or not _DATE.search(text) else context.once(_UTC)
 
 
 def _words_of_spark(text: str, system: System) -> str:
