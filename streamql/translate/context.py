@@ -29,7 +29,8 @@ class Context:
     `streams` and `views` are what the script creates: a stream's statement, and the relations that a view reads. `dynamic` are its
     dynamic tables and materialized views. `needed` are the tables whose changes a stream, a dynamic table or a change query reads.
     `explicit` are those for which the script itself switches tracking on, and `tracked` those that are tracked at this statement.
-    `created` are the tables that the script creates. `said`: notes that are given once. `column_types`: the
+    `created` are the tables that the script creates. `replaced`: the streams in whose place there
+    is now a table or a view of that name. `said`: notes that are given once. `column_types`: the
     types of the script's columns, VARIANT and others, for each name that has one. `has_defaults`: some
     table of the script has a column with DEFAULT. `in_transaction`: between BEGIN and COMMIT.
     """
@@ -42,6 +43,7 @@ class Context:
     explicit: set[NameParts] = field(default_factory=set)
     created: set[NameParts] = field(default_factory=set)
     tracked: set[NameParts] = field(default_factory=set)
+    replaced: set[NameParts] = field(default_factory=set)
     said: set[str] = field(default_factory=set)
     column_types: dict[str, str] = field(default_factory=dict)
     has_defaults: bool = False
@@ -50,7 +52,7 @@ class Context:
     def tables_of(self, name: NameParts) -> list[NameParts]:
         """Returns the tables that a relation stands for: of a view those that it reads, of a dynamic table or a stream none."""
         key = lowered(name)
-        if key in self.dynamic or key in self.streams:
+        if key in self.dynamic or (key in self.streams and key not in self.replaced):
             return []
         if key not in self.views:
             return [name]
@@ -65,7 +67,16 @@ class Context:
     def is_stream(self, name: NameParts) -> bool:
         """Returns whether the script creates a stream of this name, with the schema before it or not."""
         key = lowered(name)
-        return any(key[-size:] == stream[-size:] for stream in self.streams for size in [min(len(key), len(stream))])
+        streams = self.streams.keys() - self.replaced
+        return any(key[-size:] == stream[-size:] for stream in streams for size in [min(len(key), len(stream))])
+
+    def follow(self, text: str) -> None:
+        """Takes note of a statement that gives the name of a stream to a table or a view, or back to a stream."""
+        word, name = _created(Cursor(text))
+        if word == "STREAM":
+            self.replaced.discard(name)
+        elif name in self.streams:
+            self.replaced.add(name)
 
     def once(self, note: str) -> tuple[str, ...]:
         """Returns the note, if it was not given before."""
@@ -99,7 +110,23 @@ def survey(statements: Iterable[str], system: System) -> Context:
             context.explicit.add(lowered(statement.table))
     for text in texts:
         context.needed.update(lowered(table) for name in _followed(text) for table in context.tables_of(name))
+        context.follow(text)
+    context.replaced.clear()
     return context
+
+
+def _created(cursor: Cursor) -> tuple[str, NameParts]:
+    """Returns TABLE, VIEW or STREAM, and the name in lower case, of what a statement creates; empty: it creates anything else."""
+    if not cursor.take("CREATE"):
+        return "", ()
+    while cursor.at_any((*_BEFORE_TABLE, *_BEFORE_VIEW)):
+        cursor.advance()
+    cursor.take("TABLE") if cursor.at("TABLE", "STREAM") else None
+    word = cursor.advance().key
+    if word not in ("TABLE", "VIEW", "STREAM"):
+        return "", ()
+    cursor.take("IF", "NOT", "EXISTS")
+    return word, lowered(chain(cursor.tokens, cursor.index)[0])
 
 
 def _note_view(context: Context, cursor: Cursor) -> None:

@@ -1,30 +1,20 @@
-"""Queries in sqlglot's tree: `*` of a stream, FLATTEN, and functions that Spark does not have."""
+"""Queries in sqlglot's tree: FLATTEN, maps, stages, and functions that Spark does not have."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from sqlglot import exp
 
-from streamql.dialect.statements import NameParts
 from streamql.translate.context import Context
 from streamql.translate.dialects import WRITTEN
 from streamql.translate.functions import FUNCTIONS
 from streamql.translate.model import NotTranslatedError, System
 from streamql.translate.shield import Shielded
+from streamql.translate.stream_columns import expand_stars
 from streamql.translate.values import adapt_values
 from streamql.translate.variants import adapt_elements
 
-_SHOWN = ("__change_type", "__commit_version", "__commit_timestamp")
-"""What `SELECT *` of a stream shows here before the columns of its source."""
-_METADATA = {
-    System.SNOWFLAKE: ("METADATA$ACTION", "METADATA$ISUPDATE", "METADATA$ROW_ID"),
-    System.DATABEND: ("change$action", "change$row_id", "change$is_update"),
-}
-"""What `SELECT *` of a stream shows there behind the columns of its source."""
-_STAR_IN_DML = "* of the stream became the columns of its source, without the columns of the change"
-_CHANGES = re.compile(r"\bCHANGES\b", re.IGNORECASE)
 _IN_GRAMMAR = ("try_cast", "timestampdiff", "timestampadd", "identifier")
 """What Spark's grammar has, and SHOW FUNCTIONS does not list."""
 _CALL = re.compile(r"(\w+)\(")
@@ -32,11 +22,12 @@ _VARIANTS = (exp.ParseJSON, exp.JSONExtract, exp.Cast, exp.Anonymous, exp.GetExt
 _NOT_CALLS = (exp.Cast, exp.Case, exp.And, exp.Or, exp.Not, exp.In, exp.Between, exp.Exists, exp.Interval, exp.Extract)
 
 
-def adapt_queries(tree: exp.Expr, context: Context, shielded: Shielded) -> list[str]:
-    """Changes the queries of a statement in place; the notes. Raises NotTranslatedError."""
-    notes: list[str] = []
-    for select in list(tree.find_all(exp.Select)):
-        notes += _expand_stars(select, context, shielded)
+def adapt_queries(tree: exp.Expr, context: Context, shielded: Shielded, feeds_table: bool) -> list[str]:
+    """Changes the queries of a statement in place; the notes. Raises NotTranslatedError.
+
+    `feeds_table`: another statement writes the rows of this query into a table.
+    """
+    notes = expand_stars(tree, context, shielded, feeds_table)
     if context.system is not System.CLICKZETTA:  # its EXPLODE is Spark's
         _adapt_flatten(tree)
     notes += adapt_values(tree, context)
@@ -49,79 +40,6 @@ def adapt_queries(tree: exp.Expr, context: Context, shielded: Shielded) -> list[
                 "files of a stage", "read the files by their path: SELECT * FROM json.`path/*.json`"
             )
     return list(dict.fromkeys(notes))
-
-
-# --- the columns of a stream
-
-
-def _expand_stars(select: exp.Select, context: Context, shielded: Shielded) -> Iterator[str]:
-    """Makes `*` of a stream show what the source system shows."""
-    metadata: tuple[str, ...] | None = _METADATA.get(context.system)
-    sources = list(_sources(select))
-    streams = [t for t in sources if isinstance(t, exp.Table) and _shows_changes(t, context, shielded)]
-    starred = [t for t in streams if _is_starred(select, name_of(t, shielded)[-1] if not t.alias else t.alias)]
-    if metadata is None or not starred:
-        return
-    if context.system is System.DATABEND and isinstance(select.parent, exp.Insert | exp.Create):
-        yield _STAR_IN_DML
-        metadata = ()
-    for table in starred:
-        if _is_bare(select):
-            _columns_of_change(select, metadata)
-        else:
-            # Spark finds no hidden column that WHERE names too, beside a *.
-            plain = table.copy()
-            plain.set("alias", None)
-            inner = exp.Select(expressions=[exp.Star()]).from_(plain)
-            _columns_of_change(inner, metadata)
-            alias = exp.TableAlias(this=exp.to_identifier(table.alias or name_of(table, shielded)[-1]))
-            table.replace(exp.Subquery(this=inner, alias=alias))
-
-
-def _is_starred(select: exp.Select, name: str) -> bool:
-    """Returns whether the SELECT shows all columns of the relation of this name."""
-    for projection in select.expressions:
-        is_star = isinstance(projection, exp.Star)
-        if is_star or (isinstance(projection.this, exp.Star) and projection.text("table").lower() == name.lower()):
-            return True
-    return False
-
-
-def _is_bare(select: exp.Select) -> bool:
-    """Returns whether the SELECT is `SELECT * FROM name`."""
-    given = {key for key, value in select.args.items() if value}
-    stars = [e for e in select.expressions if isinstance(e, exp.Star) and not any(e.args.values())]
-    return given <= {"expressions", "from_"} and len(stars) == len(select.expressions) == 1
-
-
-def _columns_of_change(select: exp.Select, metadata: tuple[str, ...]) -> None:
-    """Takes the columns that a stream shows here out of the *, and puts those of the source system behind it."""
-    star = select.expressions[0]
-    star.set("except_", [*(star.args.get("except_") or []), *(exp.to_identifier(name) for name in _SHOWN)])
-    shown = [exp.column(exp.Identifier(this=name, quoted=False)) for name in metadata]
-    select.set("expressions", [star, *shown])
-
-
-def _sources(select: exp.Select) -> Iterator[exp.Expr]:
-    """Yields the relations that a SELECT reads itself."""
-    origin = select.args.get("from_")
-    if origin is not None:
-        yield origin.this
-    for join in select.args.get("joins") or []:
-        yield join.this
-
-
-def name_of(table: exp.Table, shielded: Shielded) -> NameParts:
-    """Returns the name of a relation, also of one that a placeholder stands for."""
-    if table.name in shielded.reads:
-        return shielded.reads[table.name]
-    return tuple(part.name for part in table.parts)
-
-
-def _shows_changes(table: exp.Table, context: Context, shielded: Shielded) -> bool:
-    """Returns whether a relation shows changes: a stream, or a table with CHANGES."""
-    clause = shielded.hidden.get(table.name, "")
-    return _CHANGES.search(clause) is not None or context.is_stream(name_of(table, shielded))
 
 
 # --- values

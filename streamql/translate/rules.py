@@ -203,7 +203,7 @@ def _replace_into(cursor: Cursor, context: Context) -> Translated | None:
         raise NotTranslatedError(
             "REPLACE INTO without a list of columns", "write MERGE INTO … USING … ON …, or name the columns"
         )
-    query = to_spark(cursor.text[cursor.token.start :], context)
+    query = to_spark(cursor.text[cursor.token.start :], context, feeds_table=True)
     names = [quote_if_needed(column) for column in columns]
     listed = ", ".join(names)
     condition = " AND ".join(f"_target.{quote_if_needed(key)} = _source.{quote_if_needed(key)}" for key in keys)

@@ -113,6 +113,7 @@ def _translated(text: str, context: Context) -> Result:
             return task
         text, notes = respelled(text)
         found = _followed_up(text, _by_any(text, context), context)
+        context.follow(text)
         return Translated(found.statements, (*notes, *found.notes))
     except NotTranslatedError as problem:
         return problem.refused

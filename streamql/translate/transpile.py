@@ -65,13 +65,16 @@ _PLAIN = (
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 
-def to_spark(text: str, context: Context) -> Translated:
-    """Returns the statement in Spark SQL. Raises NotTranslatedError, and StreamqlError for a clause that streamql refuses."""
+def to_spark(text: str, context: Context, feeds_table: bool = False) -> Translated:
+    """Returns the statement in Spark SQL. Raises NotTranslatedError, and StreamqlError for a clause that streamql refuses.
+
+    `feeds_table`: it is the query of a statement that writes the rows into a table.
+    """
     system = context.system
     pointed, notes = points_to_spark(_words_of_spark(text, system), context)
     shielded = shield(pointed)
     tree = _parse(shielded.text, system)
-    notes += adapt_queries(tree, context, shielded)
+    notes += adapt_queries(tree, context, shielded, feeds_table)
     sql, more, after = _adapted(tree, text, context)
     notes += more
     if is_same_sql(sql, shielded.text):

@@ -83,3 +83,78 @@ def test_a_body_is_not_run(system: System, statement: str) -> None:
     pieces = translate(f"{statement};\nSELECT 1;", system).pieces
     assert [piece.source for piece in pieces] == [statement, "SELECT 1"]
     assert isinstance(pieces[0].result, Refused)
+
+
+# --- the columns of a stream
+
+SHOWN = "* EXCEPT (__change_type, __commit_version, __commit_timestamp)"
+OF_CHANGE = "change$action, change$row_id, change$is_update"
+WITH_CHANGE = f"SELECT {SHOWN}, {OF_CHANGE} FROM s"
+PLAIN = f"* EXCEPT ({OF_CHANGE})"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (
+            "INSERT INTO x SELECT * FROM s WHERE change$action = 'INSERT'",
+            f"INSERT INTO x SELECT {PLAIN} FROM ({WITH_CHANGE}) AS s WHERE change$action = 'INSERT'",
+        ),
+        (
+            "INSERT INTO x SELECT * FROM s WHERE a > 1",
+            f"INSERT INTO x SELECT * FROM (SELECT {SHOWN} FROM s) AS s WHERE a > 1",
+        ),
+        ("INSERT INTO x (SELECT * FROM s)", f"INSERT INTO x (SELECT {SHOWN} FROM s)"),
+        (
+            "INSERT INTO x SELECT * FROM s UNION ALL SELECT * FROM y",
+            f"INSERT INTO x SELECT {SHOWN} FROM s UNION ALL SELECT * FROM y",
+        ),
+        (
+            "INSERT INTO x WITH c AS (SELECT * FROM s) SELECT * FROM c",
+            f"WITH c AS ({WITH_CHANGE}) INSERT INTO x SELECT {PLAIN} FROM c",
+        ),
+        (
+            "INSERT INTO x SELECT * FROM (SELECT * FROM s) AS q",
+            f"INSERT INTO x SELECT {PLAIN} FROM ({WITH_CHANGE}) AS q",
+        ),
+        (
+            "INSERT ALL WHEN change$action = 'INSERT' THEN INTO x SELECT * FROM s",
+            f"FROM ({WITH_CHANGE})\nINSERT INTO x SELECT {PLAIN} WHERE (change$action = 'INSERT')",
+        ),
+        (
+            "REPLACE INTO x (a) ON (a) SELECT * FROM s",
+            (
+                f"WITH _source (a) AS (SELECT {SHOWN} FROM s) MERGE INTO x AS _target USING _source ON _target.a = _source.a "
+                "WHEN NOT MATCHED THEN INSERT (a) VALUES (_source.a)"
+            ),
+        ),
+        ("CREATE TABLE z AS (SELECT * FROM s)", f"CREATE TABLE z USING DELTA AS (SELECT {SHOWN} FROM s)"),
+        ("CREATE VIEW v AS SELECT * FROM s", f"CREATE VIEW v AS {WITH_CHANGE}"),
+    ],
+)
+def test_databend_writes_no_columns_of_the_change(source: str, expected: str) -> None:
+    pieces = translate(f"CREATE STREAM s ON TABLE t; {source};", DATABEND).pieces
+    assert not isinstance(pieces[1].result, Refused)
+    assert pieces[1].result.statements == (expected,)
+    assert any("without the columns of the change" in note for note in pieces[1].result.notes) is ("VIEW" not in source)
+
+
+@pytest.mark.parametrize(
+    "query", ["WITH s AS (SELECT a FROM x) SELECT * FROM s", "WITH s AS (SELECT a FROM s) SELECT * FROM s"]
+)
+def test_a_cte_hides_a_stream(query: str) -> None:
+    assert translate(f"CREATE STREAM s ON TABLE t; {query};", SNOWFLAKE).text.endswith(f"; {query};\n")
+
+
+def test_a_stream_inside_a_cte_of_its_name() -> None:
+    script = "CREATE STREAM s ON TABLE t; WITH s AS (SELECT * FROM s) SELECT * FROM s;"
+    assert translate(script, DATABEND).text.endswith(f" WITH s AS ({WITH_CHANGE}) SELECT * FROM s;\n")
+
+
+def test_a_name_is_that_of_a_stream_until_something_else_has_it() -> None:
+    script = "CREATE STREAM s ON TABLE t; DROP STREAM s; CREATE TABLE s (a INT); SELECT * FROM s; {} SELECT * FROM s;"
+    plain = translate(script.format(""), DATABEND).text
+    assert plain.count("SELECT * FROM s;") == 2
+    again = translate(script.format("DROP TABLE s; CREATE STREAM s ON TABLE t;"), DATABEND).text
+    assert again.count("SELECT * FROM s;") == 1
+    assert again.endswith(f"{WITH_CHANGE};\n")
