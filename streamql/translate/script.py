@@ -11,6 +11,7 @@ from streamql.dialect.tokens import scan, unterminated, unterminated_what
 from streamql.errors import StreamqlError
 from streamql.translate import refused
 from streamql.translate.context import Context, lowered, survey, tracking
+from streamql.translate.kept_comments import with_comments
 from streamql.translate.lexical import (
     commented,
     names_in_backquotes,
@@ -111,10 +112,11 @@ def _translated(text: str, context: Context) -> Result:
             text = variables_as_names(text)
         if (task := _task(text, context)) is not None:
             return task
-        text, notes = respelled(text)
+        source = text
+        text, notes = respelled(source)
         found = _followed_up(text, _by_any(text, context), context)
         context.follow(text)
-        return Translated(found.statements, (*notes, *found.notes))
+        return Translated(with_comments(source, found.statements), (*notes, *found.notes))
     except NotTranslatedError as problem:
         return problem.refused
     except StreamqlError as problem:

@@ -17,7 +17,8 @@ from streamql.dialect.tokens import scan
 from streamql.translate.changes_of_tables import BECAME_MERGE, as_merge, as_multi_insert
 from streamql.translate.context import Context, lowered, sql_name, tracking
 from streamql.translate.dialects import READ, WRITTEN
-from streamql.translate.lexical import commented, comments, is_same_sql
+from streamql.translate.kept_comments import with_comments
+from streamql.translate.lexical import is_same_sql
 from streamql.translate.model import NotTranslatedError, System, Translated
 from streamql.translate.queries import adapt_queries, unknown_functions
 from streamql.translate.respelled import overwrites
@@ -84,7 +85,7 @@ def to_spark(text: str, context: Context, feeds_table: bool = False) -> Translat
     notes += (
         [_TABLE_TIMESTAMP] if "SYSTEM$STREAM_GET_TABLE_TIMESTAMP" in map(str.upper, shielded.hidden.values()) else []
     )
-    return Translated((_with_comments(text, shielded.restore(sql)), *after), tuple(notes))
+    return Translated((*with_comments(text, [shielded.restore(sql)]), *after), tuple(notes))
 
 
 def expression_to_spark(text: str, context: Context) -> tuple[str, list[str]]:
@@ -280,17 +281,6 @@ def _check_alter(tree: exp.Alter) -> None:
 
 def _function_notes(tree: exp.Expr) -> list[str]:
     return [f"Spark has no function {name}: define one, or use another" for name in unknown_functions(tree)]
-
-
-def _with_comments(source: str, sql: str) -> str:
-    """Returns the SQL, with the source's comments that sqlglot lost before it."""
-    written = " ".join(comments(sql))
-    lost = [comment for comment in comments(source) if _core(comment) not in written]
-    return "\n".join((*(commented(_core(comment)) for comment in lost), sql))
-
-
-def _core(comment: str) -> str:
-    return comment.removeprefix("/*").removesuffix("*/").removeprefix("--").strip()
 
 
 def _parse_problem(problem: ParseError, system: System) -> str:
