@@ -6,6 +6,7 @@ from streamql.dialect.cursor import Cursor
 from streamql.dialect.splices import Splice, apply
 
 _MODIFIERS = ("TRANSIENT", "TEMPORARY", "TEMP", "LOCAL", "GLOBAL", "VOLATILE")
+_MANAGED = "WITH MANAGED ACCESS was left out: permissions are those of the catalog and the storage"
 _OR_ALTER = "OR ALTER became IF NOT EXISTS: an existing {} stays as it is, so change it by ALTER {}"
 
 
@@ -14,7 +15,25 @@ def respelled(text: str) -> tuple[str, tuple[str, ...]]:
     cursor = Cursor(text)
     if cursor.at("BEGIN", "NAME"):
         return apply(text, [Splice(cursor.token.end, cursor.token.end, " TRANSACTION")]), ()
-    return _without_or_alter(cursor)
+    text, notes = _without_or_alter(cursor)
+    shorter = _without_managed_access(Cursor(text))
+    return (text, notes) if shorter is None else (shorter, (*notes, _MANAGED))
+
+
+def _without_managed_access(cursor: Cursor) -> str | None:
+    """Returns CREATE SCHEMA without the clause; None: it is another statement, or has none."""
+    if not cursor.take("CREATE"):
+        return None
+    while cursor.at_any(("OR", "REPLACE", *_MODIFIERS)):
+        cursor.advance()
+    if not cursor.at("SCHEMA"):
+        return None
+    while not cursor.at_end() and not cursor.at("WITH", "MANAGED", "ACCESS"):
+        cursor.advance()
+    if cursor.at_end():
+        return None
+    words = Splice(cursor.token.start, cursor.tokens[cursor.index + 2].end, "")
+    return apply(cursor.text, [words]).rstrip()
 
 
 def _without_or_alter(cursor: Cursor) -> tuple[str, tuple[str, ...]]:

@@ -38,6 +38,10 @@ _DATE = re.compile(r"'\s*\d{4}-\d")
 _ZONE = re.compile(r"(?:[+-]\d\d:?\d\d|Z)\s*'")
 _TYPES_WITH_ZONE = frozenset(("TIMESTAMP_LTZ", "TIMESTAMP_TZ", "TO_TIMESTAMP_LTZ", "TO_TIMESTAMP_TZ"))
 _UTC = "Snowflake reads a time without a zone in AT and BEFORE as UTC; here it is in the session's time zone"
+_ARGUMENT = re.compile(
+    r"Argument '(?P<argument>\w+)' is not supported for expression '(?P<function>\w+)' when targeting .*"
+)
+"""What sqlglot says of an argument that its generator does not write."""
 _POINT_WORDS = ("AT", "BEFORE", "END")
 _DROPPED = ("TABLE", "VIEW", "SCHEMA", "DATABASE")
 _WITHOUT_LENGTH = (
@@ -291,4 +295,7 @@ def _parse_problem(problem: ParseError, system: System) -> str:
 
 
 def _first_line(problem: Exception) -> str:
-    return next((line.strip() for line in str(problem).splitlines() if line.strip()), _UNKNOWN).rstrip(".")
+    line = next((line.strip() for line in str(problem).splitlines() if line.strip()), _UNKNOWN).rstrip(".")
+    if found := _ARGUMENT.fullmatch(line):
+        return f"Spark has no {found['function'].upper()} with the argument {found['argument']}"
+    return line.replace("_Written", "Spark")
