@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from streamql.dialect.cursor import Cursor
+from streamql.dialect.shape import chain
 from streamql.dialect.tokens import TokenType, string_value
 from streamql.errors import StreamqlError
 
@@ -63,7 +64,7 @@ def _created(cursor: Cursor) -> str:
     final = ""
     while not cursor.at_end() and not cursor.at("AS"):
         if cursor.take("CLONE"):
-            return f"copy the script of the task {cursor.found()} into {file}, and run it as that script runs"
+            return f"copy the script of the task {_task_name(cursor)} into {file}, and run it as that script runs"
         if cursor.take("SCHEDULE"):
             schedule = _schedule(cursor)
         elif cursor.take("WHEN"):
@@ -72,7 +73,7 @@ def _created(cursor: Cursor) -> str:
             after = _tasks(cursor)
         elif cursor.take("FINALIZE"):
             cursor.take("=")
-            final = cursor.found()
+            final = _task_name(cursor)
         else:
             cursor.advance()
     line = f"streamql run {file}"
@@ -106,12 +107,21 @@ def _start(line: str, schedule: _Schedule | None, after: list[str], final: str) 
 
 def _tasks(cursor: Cursor) -> list[str]:
     """`a, b, …` behind AFTER."""
-    names = [cursor.found()]
-    cursor.advance()
+    names = [_task_name(cursor)]
     while cursor.take(","):
-        names.append(cursor.found())
-        cursor.advance()
+        names.append(_task_name(cursor))
     return names
+
+
+def _task_name(cursor: Cursor) -> str:
+    """Returns the name that comes next, or what stands in its place."""
+    start = cursor.index
+    parts, cursor.index = chain(cursor.tokens, start)
+    if parts:
+        return ".".join(parts)
+    found = cursor.found()
+    cursor.advance()
+    return found
 
 
 def _listed(names: list[str]) -> str:
