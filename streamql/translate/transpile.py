@@ -192,6 +192,8 @@ def _parse(text: str, system: System) -> exp.Expr:
         raise NotTranslatedError(_parse_problem(problem, system)) from None
     except (SqlglotError, ValueError) as problem:
         raise NotTranslatedError(_first_line(problem)) from None
+    except (IndexError, AttributeError, TypeError):  # its builders of functions expect other numbers of arguments
+        raise NotTranslatedError(f"sqlglot cannot parse this as SQL of {system.title}") from None
     finally:
         logger.setLevel(level)
     tree = trees[0] if len(trees) == 1 else None

@@ -23,10 +23,8 @@ def adapt_elements(tree: exp.Expr, context: Context) -> list[str]:
     """Changes `v['a'][0]` and the like in place; the notes on those whose type the script does not say."""
     notes: list[str] = []
     types = {**context.column_types, **dict(_aliases(tree))}
-    for node in list(tree.find_all(exp.Bracket, exp.GetExtract)):
-        if node.root() is not tree.root() or (
-            isinstance(node.parent, exp.Bracket | exp.GetExtract) and node.arg_key == "this"
-        ):
+    for node in reversed(list(tree.find_all(exp.Bracket, exp.GetExtract))):
+        if isinstance(node.parent, exp.Bracket | exp.GetExtract) and node.arg_key == "this":
             continue  # a part of a longer path
         notes += _adapt(node, types, context)
     _adapt_casts(tree)

@@ -54,6 +54,7 @@ EXPRESSIONS = [
     # elements of a VARIANT
     (SNOWFLAKE, "v['a']['b'][0]", 'VARIANT_GET(v, \'$["a"]["b"][0]\')'),
     (SNOWFLAKE, "v['a'].b", 'VARIANT_GET(v, \'$["a"]["b"]\')'),
+    (SNOWFLAKE, "PARSE_JSON(v['a'])['b']", "VARIANT_GET(PARSE_JSON(VARIANT_GET(v, '$[\"a\"]')), '$[\"b\"]')"),
     (SNOWFLAKE, "a[0]", "VARIANT_GET(a, '$[0]')"),
     (SNOWFLAKE, "GET(v, 'a')", "VARIANT_GET(v, '$[\"a\"]')"),
     (SNOWFLAKE, "a::ARRAY", "CAST(a AS VARIANT)"),
