@@ -83,7 +83,7 @@ class _Blocks:
             self.open.append(_Block("BEGIN"))
         else:
             self.at_start = False
-            created = _creates(tokens, index + 1) if key in ("CREATE", "ALTER") else ""
+            created = _creates(tokens, index + 1) if key in ("CREATE", "ALTER") else _with(tokens, index)
             self.created = created if created in _BODIES else ""
 
     def _feed_created(self, tokens: list[Token], index: int, key: str) -> None:
@@ -99,7 +99,8 @@ class _Blocks:
             return
         self.depth += {"(": 1, ")": -1}.get(key, 0)
         words = ("THEN", "ACTION") if self.created == "ALERT" else ("AS",)
-        self.is_before_body = not self.depth and key in words and tokens[index - 1].key != "EXECUTE"
+        is_other = tokens[index - 1].key == "EXECUTE" or following == "PROCEDURE"  # EXECUTE AS, WITH p AS PROCEDURE
+        self.is_before_body = not self.depth and key in words and not is_other
 
     def _feed_expression(self, key: str) -> None:
         if key == "CASE":
@@ -172,6 +173,12 @@ def _creates(tokens: list[Token], index: int) -> str:
     while _key(tokens, index) in _MODIFIERS:
         index += 1
     return _key(tokens, index)
+
+
+def _with(tokens: list[Token], index: int) -> str:
+    """Returns PROCEDURE for Snowflake's WITH p AS PROCEDURE () … CALL p(); empty for another WITH."""
+    is_procedure = tokens[index].key == "WITH" and _key(tokens, index + 2) == "AS"
+    return "PROCEDURE" if is_procedure and _key(tokens, index + 3) == "PROCEDURE" else ""
 
 
 def _names_transaction(tokens: list[Token], index: int) -> bool:

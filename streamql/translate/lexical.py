@@ -57,16 +57,16 @@ def variables_as_names(text: str) -> str:
     """
     tokens = list(scan(text))
     splices = []
-    before = ""
+    before = ("", "")
     for dollar, following in pairwise(tokens):
-        named, before = before, dollar.key
+        named, before = before, (before[1], dollar.key)
         if dollar.key != "$" or following.start != dollar.end:
             continue
         if following.type is TokenType.NUMBER:
             raise NotTranslatedError(
                 f"columns have names in Spark, and no numbers such as ${following.text}", "name the column"
             )
-        if named in _BEFORE_A_NAME:
+        if named[1] in _BEFORE_A_NAME or named == ("TABLE", "("):
             raise NotTranslatedError(
                 f"${following.text}: a variable stands for a name",
                 f"write the name, or IDENTIFIER(session.{following.text})",
