@@ -188,7 +188,8 @@ def _flashback(alter: _Alter) -> None:
     cursor.expect("(")
     if not cursor.take("TIMESTAMP", "=>"):
         raise refuse("FLASHBACK TO a snapshot: versions have numbers here", "RESTORE TABLE t TO VERSION AS OF n")
-    time = expression_to_spark(cursor.raw("a time", lambda: cursor.at(")")), alter.context.system)
+    time, notes = expression_to_spark(cursor.raw("a time", lambda: cursor.at(")")), alter.context)
+    alter.notes += notes
     cursor.expect(")")
     literal = Cursor(time.removeprefix("CAST("))
     if not literal.at_string():

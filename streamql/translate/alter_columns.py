@@ -129,7 +129,7 @@ def _actions(column: str, cursor: Cursor, context: Context) -> list[str]:
     """Returns the actions on one column, of which the cursor stands behind the name."""
     where = f"ALTER COLUMN {column}"
     if cursor.take("SET", "DEFAULT"):
-        value = expression_to_spark(cursor.raw("a value", cursor.at_end), context.system)
+        value, _notes = expression_to_spark(cursor.raw("a value", cursor.at_end), context)
         if ".NEXTVAL" in value.upper():
             raise refuse("SET DEFAULT of a sequence: Spark has no sequences")
         return [_DEFAULTS, f"{where} SET DEFAULT {value}"]

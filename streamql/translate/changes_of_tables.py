@@ -10,6 +10,7 @@ from streamql.translate.subqueries import BECAME_MERGE as SUBQUERY_BECAME_MERGE
 from streamql.translate.subqueries import as_merge_of_subquery, check_no_subquery
 
 _ONE_SOURCE = "name one table or subquery there, and write MERGE INTO … USING … ON … WHEN MATCHED THEN …"
+_OVERWRITE_ONE = "write INSERT OVERWRITE t SELECT … UNION ALL SELECT … for this table"
 BECAME_MERGE = "{} became MERGE, which fails if several rows of the source match one row of the target"
 
 
@@ -55,11 +56,15 @@ def as_merge(tree: exp.Update | exp.Delete) -> str | None:
     return f"MERGE INTO {_sql(tree.this)} USING {_sql(sources[0])} ON {_sql(where.this)} WHEN MATCHED THEN {action}"
 
 
-def as_multi_insert(tree: exp.MultitableInserts) -> str:
-    """INSERT ALL or INSERT FIRST as Spark's FROM … INSERT …: one statement, which reads its source once."""
+def as_multi_insert(tree: exp.MultitableInserts, overwrites: bool = False) -> str:
+    """INSERT ALL or INSERT FIRST as Spark's FROM … INSERT …: one statement, which reads its source once.
+
+    `overwrites`: INSERT OVERWRITE ALL or FIRST. Raises NotTranslatedError if it writes a table twice.
+    """
     is_first = str(tree.args.get("kind") or "").upper() == "FIRST"
     earlier: list[str] = []
     clauses: list[str] = []
+    targets: set[str] = set()
     where = ""
     for item in tree.expressions:
         condition = item.args.get("expression")
@@ -70,13 +75,22 @@ def as_multi_insert(tree: exp.MultitableInserts) -> str:
                 earlier.append(f"({_sql(condition)})")
                 tests.append(earlier[-1])
             where = f" WHERE {' AND '.join(tests)}"
-        clauses.append(_insert(item.this) + where)  # several INTO behind one WHEN share its condition
+        target = _target(item.this)
+        if overwrites and target in targets:
+            raise NotTranslatedError(f"INSERT OVERWRITE that names the table {target} twice", _OVERWRITE_ONE)
+        targets.add(target)
+        clauses.append(_insert(item.this, overwrites) + where)  # several INTO behind one WHEN share its condition
     source = tree.args["source"]
     return f"FROM ({_sql(source.unnest())})\n" + "\n".join(clauses)
 
 
-def _insert(insert: exp.Expr) -> str:
-    """`INTO t [(columns)] [VALUES (…)]` as INSERT INTO t SELECT …"""
+def _target(insert: exp.Expr) -> str:
+    table = insert.find(exp.Table)
+    return ".".join(part.name.lower() for part in table.parts) if table is not None else ""
+
+
+def _insert(insert: exp.Expr, overwrites: bool) -> str:
+    """`INTO t [(columns)] [VALUES (…)]` as INSERT INTO t SELECT … or INSERT OVERWRITE t SELECT …"""
     rows = insert.args.get("expression")
     values = "*"
     if isinstance(rows, exp.Values) and rows.expressions:
@@ -84,7 +98,7 @@ def _insert(insert: exp.Expr) -> str:
         values = ", ".join(_sql(e) for e in (row.expressions if isinstance(row, exp.Tuple) else [row]))
     elif rows is not None:
         values = ", ".join(_sql(e) for e in rows.expressions) or "*"
-    return f"INSERT INTO {_sql(insert.this)} SELECT {values}"
+    return f"INSERT {'OVERWRITE' if overwrites else 'INTO'} {_sql(insert.this)} SELECT {values}"
 
 
 def _sql(node: exp.Expr) -> str:

@@ -76,7 +76,7 @@ def _without_clause(text: str, problem: StreamqlError) -> tuple[str, str] | None
         return _without_type(cursor)
     for keywords, read, why in _LEFT_OUT:
         start = cursor.token.start
-        if cursor.key(-1) != "SET" and cursor.take(*keywords):
+        if cursor.key(-1) not in ("SET", "UNSET") and cursor.take(*keywords):
             read(cursor)
             end = cursor.token.start if not cursor.at_end() else len(text)
             return apply(text, [Splice(start, end, "")]).rstrip(), f"{' '.join(keywords)} was left out: {why}"

@@ -39,8 +39,8 @@ def _set_variable(cursor: Cursor, context: Context) -> Translated | None:
     name, _ = cursor.single_name("the name of a variable")
     cursor.expect("=")
     value = cursor.raw("a value", cursor.at_end)
-    default = constant_to_spark(value, context.system)
-    return Translated((f"DECLARE OR REPLACE VARIABLE {quote_if_needed(name)} = {default}",))
+    default, notes = constant_to_spark(value, context)
+    return Translated((f"DECLARE OR REPLACE VARIABLE {quote_if_needed(name)} = {default}",), tuple(notes))
 
 
 def _use(cursor: Cursor, context: Context) -> Translated | None:
@@ -91,7 +91,7 @@ def all_streams(cursor: Cursor) -> Translated | None:
     like = cursor.string("a pattern") if cursor.take("LIKE") else None
     if not cursor.take("IN", "ACCOUNT") or not cursor.at_end():
         return None
-    where = f" WHERE name LIKE {quote_string('%.' + like)}" if like is not None else ""
+    where = f" WHERE name ILIKE {quote_string('%.' + like)}" if like is not None else ""
     note = "SHOW STREAMS IN ACCOUNT became a query of streamql.streams, whose columns have other names"
     return Translated((f"SELECT * FROM streamql.streams{where}",), (note,))
 
@@ -160,7 +160,7 @@ def _replace_into(cursor: Cursor, context: Context) -> Translated | None:
         raise NotTranslatedError(
             "REPLACE INTO without a list of columns", "write MERGE INTO … USING … ON …, or name the columns"
         )
-    query = to_spark(cursor.text[cursor.token.start :], context)
+    query = to_spark(cursor.text[cursor.token.start :], context, feeds_table=True)
     names = [quote_if_needed(column) for column in columns]
     listed = ", ".join(names)
     condition = " AND ".join(f"_target.{quote_if_needed(key)} = _source.{quote_if_needed(key)}" for key in keys)

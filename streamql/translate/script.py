@@ -12,8 +12,10 @@ from streamql.errors import StreamqlError
 from streamql.translate import refused
 from streamql.translate.alter import alter
 from streamql.translate.alter_dynamic import alter_dynamic, or_alter, or_alter_stream
+from streamql.translate.catalogs import catalog_notes
 from streamql.translate.comment_on import comment_on
 from streamql.translate.context import Context, lowered, survey, tracking
+from streamql.translate.kept_comments import with_comments
 from streamql.translate.lexical import (
     commented,
     names_in_backquotes,
@@ -22,6 +24,9 @@ from streamql.translate.lexical import (
     without_semicolons,
 )
 from streamql.translate.model import NotTranslatedError, Piece, Refused, Result, System, Translated, Translation
+from streamql.translate.pipes import pipe_refused
+from streamql.translate.reasons import check_constructs
+from streamql.translate.respelled import respelled
 from streamql.translate.rules import all_streams, by_rule
 from streamql.translate.shows import show
 from streamql.translate.streams import by_streamql
@@ -103,10 +108,10 @@ def _closed(statement: str) -> str:
 def _respelled(text: str, system: System) -> str:
     """Returns the statement with the source system's names and variables as Spark has them, as far as that is possible."""
     if system is System.CLICKZETTA:
-        return text
+        return respelled(text)[0]
     text = names_in_backquotes(text)
     try:
-        return variables_as_names(text)
+        return respelled(variables_as_names(text))[0]
     except NotTranslatedError:
         return text
 
@@ -118,10 +123,17 @@ def _translated(text: str, context: Context) -> Result:
             raise NotTranslatedError(f"the {unterminated_what(open_token)} has no end", "close it")
         if context.system is not System.CLICKZETTA:
             text = names_in_backquotes(text)
-            text = variables_as_names(text)
         if (task := _task(text, context)) is not None:
             return task
-        return _followed_up(text, _by_any(text, context), context)
+        check_constructs(text, context.system)
+        if context.system is not System.CLICKZETTA:
+            text = variables_as_names(text)
+        source = text
+        text, notes = respelled(source)
+        found = _followed_up(text, _by_any(text, context), context)
+        context.follow(text)
+        notes = (*notes, *found.notes, *catalog_notes(text, context))
+        return Translated(with_comments(source, found.statements), notes)
     except NotTranslatedError as problem:
         return problem.refused
     except StreamqlError as problem:
@@ -188,23 +200,28 @@ def _name_index(cursor: Cursor) -> int:
 
 
 def _task(text: str, context: Context) -> Refused | None:
-    """CREATE TASK and the like, with the statements of the task translated; None: the statement is about another object."""
+    """CREATE TASK, CREATE PIPE … AS INSERT and the like, with their statements translated; None: the statement is about another object."""
     problem = task_refused(text)
-    if problem is None:
+    statements = _body_of(text)
+    pipe = pipe_refused(text, statements, context) if problem is None else None
+    if problem is None and pipe is None:
         return None
     body: list[str] = []
-    for statement in _body_of(text):
+    for statement in statements:
         result = _translated(statement, context)
         if isinstance(result, Translated):
             notes = "".join(f"-- note: {_one_line(note)}\n" for note in result.notes)
             body.append(notes + "\n".join(f"{_closed(text)};" for text in result.statements))
         else:
             body.append(f"-- not translated: {_one_line(result.reason)}\n{commented(f'{statement};')}")
+    if pipe is not None:
+        return Refused(pipe.reason, pipe.hint, tuple(body))
+    assert problem is not None  # or the statement is a pipe
     return Refused(problem.message, problem.hint, tuple(body))
 
 
 def _body_of(text: str) -> list[str]:
-    """Returns the statements behind AS in CREATE TASK, without the BEGIN and END around them."""
+    """Returns the statements behind AS in CREATE TASK or CREATE PIPE, without the BEGIN and END around them."""
     cursor = Cursor(text)
     if not cursor.take("CREATE"):
         return []

@@ -55,14 +55,14 @@ def _adapted(text: str, statement: Statement, context: Context) -> Translated:
 def _stream(text: str, statement: CreateStream, context: Context) -> Translated:
     if statement.source_type is SourceType.EXTERNAL_TABLE and context.system is not System.CLICKZETTA:
         raise NotTranslatedError(_FILES, "load the files into a Delta table, and make the stream on that table")
-    text = points_to_spark(text, context.system)
+    text, pointed = points_to_spark(text, context)
     if context.system is System.DATABEND and statement.mode is None:
         text += " APPEND_ONLY = TRUE"  # Databend's default; here the default is STANDARD
     notes = context.once(_INITIAL_ROWS) if statement.show_initial_rows and context.system is System.SNOWFLAKE else ()
     if statement.source_type is SourceType.VIEW and context.view_of(statement.source) is None:
         notes += (_UNKNOWN_VIEW.format(sql_name(statement.source)),)
     before, doubts = _tracked(stream_sources(statement, context), context, statement.source_type is SourceType.VIEW)
-    return Translated((*before, text), (*notes, *doubts))
+    return Translated((*before, text), (*pointed, *notes, *doubts))
 
 
 def _dynamic_table(text: str, statement: CreateDynamicTable, context: Context) -> Translated:

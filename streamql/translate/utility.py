@@ -62,14 +62,18 @@ def _truncate(cursor: Cursor, context: Context) -> Translated | None:
     """TRUNCATE TABLE t PARTITION (condition) as DELETE: Delta Lake does not truncate partitions."""
     if not cursor.take("TRUNCATE", "TABLE"):
         return None
-    notes = ("IF EXISTS was left out: Spark's DELETE needs the table",) if cursor.take("IF", "EXISTS") else ()
+    notes: tuple[str, ...] = (
+        ("IF EXISTS was left out: Spark's DELETE needs the table",) if cursor.take("IF", "EXISTS") else ()
+    )
     table, _ = cursor.name("the name of a table")
     if not cursor.take("PARTITION", "("):
         return None
     conditions: list[str] = []
     while not conditions or cursor.take(","):
         condition = cursor.raw("a condition", lambda: cursor.at(",") or cursor.at(")"))
-        conditions.append(expression_to_spark(condition, context.system))
+        expression, of_expression = expression_to_spark(condition, context)
+        conditions.append(expression)
+        notes = (*notes, *of_expression)
     cursor.expect(")")
     cursor.expect_end()
     return Translated((f"DELETE FROM {sql_name(table)} WHERE {' AND '.join(conditions)}",), notes)
