@@ -38,7 +38,8 @@ def point_in_parentheses(cursor: Cursor, before: bool, start: Token) -> PointInT
     point_type = cursor.token.key
     if point_type in _REFUSED:
         hint = f"name a version or a time instead: {POINT_GRAMMAR}"
-        raise cursor.refused(f"{'BEFORE' if before else 'AT'} ({point_type} => …)", _REFUSED[point_type], hint)
+        word = start.key if start.key == "END" else "BEFORE" if before else "AT"
+        raise cursor.refused(f"{word} ({point_type} => …)", _REFUSED[point_type], hint)
     if point_type not in _READERS:
         guess = nearest(point_type, _READERS)
         raise cursor.expected(

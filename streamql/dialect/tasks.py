@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from streamql.dialect.cursor import Cursor
+from streamql.dialect.shape import chain
 from streamql.dialect.tokens import TokenType, string_value
 from streamql.errors import StreamqlError
 
@@ -14,6 +16,8 @@ _UNITS = {"SECOND": "s", "MINUTE": "min", "HOUR": "h", "DAY": "d"}
 _INTERVAL = re.compile(r"\s*(\d+)\s*(SECOND|MINUTE|HOUR|DAY|[SMHD])S?\s*\Z", re.IGNORECASE | re.ASCII)
 _DAYS = frozenset(("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"))
 _CRON_FIELDS = 5
+_NOT_OF_CRONTAB = re.compile(r"[#?]|(?<![A-Za-z])\d*[LW](?![A-Za-z])")
+"""Signs of other systems' cron fields: the last day, the nearest weekday, the nth weekday, any value."""
 _ANYTHING = "streamql run FILE.sql --every 5min --when-has-data STREAM runs statements on a schedule"
 
 
@@ -28,7 +32,7 @@ def task_refused(text: str) -> StreamqlError | None:
     start = cursor.token
     verb = cursor.advance().key
     if verb == "CREATE":
-        cursor.take("OR", "REPLACE")
+        _ = cursor.take("OR", "REPLACE") or cursor.take("OR", "ALTER")
     is_task = cursor.at("TASK") and verb in ("CREATE", "ALTER", "DROP", "EXECUTE")
     if not is_task and not (verb == "SHOW" and cursor.at("TASKS")):
         return None
@@ -54,26 +58,29 @@ def _executed(cursor: Cursor) -> str:
 def _created(cursor: Cursor) -> str:
     cursor.take("IF", "NOT", "EXISTS")
     file = _file(cursor) or "task.sql"
-    every = crontab = None
+    schedule: _Schedule | None = None
     condition: list[str] | None = []
-    after = ""
+    after: list[str] = []
+    final = ""
     while not cursor.at_end() and not cursor.at("AS"):
+        if cursor.take("CLONE"):
+            return f"copy the script of the task {_task_name(cursor)} into {file}, and run it as that script runs"
         if cursor.take("SCHEDULE"):
-            every, crontab = _schedule(cursor)
+            schedule = _schedule(cursor)
         elif cursor.take("WHEN"):
             condition = _condition(cursor)
         elif cursor.take("AFTER"):
-            after = cursor.found()
+            after = _tasks(cursor)
+        elif cursor.take("FINALIZE"):
+            cursor.take("=")
+            final = _task_name(cursor)
         else:
             cursor.advance()
-    line = " ".join((f"streamql run {file}", *([f"--every {every}"] if every else []), *_options(condition or [])))
-    hint = f"put the statements after AS into {file}, then type: {line}"
-    if crontab:
-        hint = f"put the statements after AS into {file}, and this line into the crontab: {crontab} {line}"
-    elif after:
-        hint = f"put the statements after AS into the script of the task {after}, behind its own"
-    elif not every:
-        hint += " --every 5min"
+    line = f"streamql run {file}"
+    if schedule and schedule.every:
+        line += f" --every {schedule.every}"
+    line = " ".join((line, *_options(condition or [])))
+    hint = f"put the statements after AS into {file}, {_start(line, schedule, after, final)}"
     if condition is None:
         hint += (
             ". Add --when-has-data STREAM for each stream, if data in one of them is enough for a run. "
@@ -82,12 +89,60 @@ def _created(cursor: Cursor) -> str:
     return hint
 
 
+def _start(line: str, schedule: _Schedule | None, after: list[str], final: str) -> str:
+    """Returns how the command line starts: by itself, from the crontab, or behind other tasks."""
+    if schedule and schedule.crontab:
+        return f"and this line into the crontab: {schedule.crontab} {line}"
+    if schedule and schedule.is_unknown:
+        return f"and start it by a scheduler that knows L, # and ?, which crontab does not: {line}"
+    if final:
+        return f"and type this behind the scripts of the task {final} and those that follow it: {line}"
+    if after:
+        which = (
+            f"the script of the task {after[0]}" if len(after) == 1 else f"the scripts of the tasks {_listed(after)}"
+        )
+        return f"and type this behind {which}: {line}"
+    return f"then type: {line}" + ("" if schedule and schedule.every else " --every 5min")
+
+
+def _tasks(cursor: Cursor) -> list[str]:
+    """`a, b, …` behind AFTER."""
+    names = [_task_name(cursor)]
+    while cursor.take(","):
+        names.append(_task_name(cursor))
+    return names
+
+
+def _task_name(cursor: Cursor) -> str:
+    """Returns the name that comes next, or what stands in its place."""
+    start = cursor.index
+    parts, cursor.index = chain(cursor.tokens, start)
+    if parts:
+        return ".".join(parts)
+    found = cursor.found()
+    cursor.advance()
+    return found
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def _options(streams: list[str]) -> list[str]:
     return [f"--when-has-data {stream}" for stream in streams]
 
 
-def _schedule(cursor: Cursor) -> tuple[str | None, str | None]:
-    """`[=] '5 MINUTES'`, `5 MINUTE`, `'USING CRON …'` or `USING CRON '…' ['zone']`: the value of --every, or crontab's five fields."""
+@dataclass(frozen=True)
+class _Schedule:
+    """The value of --every, or crontab's five fields. `is_unknown`: cron's fields, with signs that crontab does not have."""
+
+    every: str | None = None
+    crontab: str | None = None
+    is_unknown: bool = False
+
+
+def _schedule(cursor: Cursor) -> _Schedule:
+    """`[=] '5 MINUTES'`, `5 MINUTE`, `'USING CRON …'` or `USING CRON '…' ['zone']`."""
     cursor.take("=")
     schedule = ""
     if cursor.at_string():
@@ -100,9 +155,16 @@ def _schedule(cursor: Cursor) -> tuple[str | None, str | None]:
         schedule = f"{cursor.advance().text} {cursor.advance().text}"
     if m := _INTERVAL.match(schedule):
         unit = m.group(2).upper()
-        return m.group(1) + (_UNITS.get(unit) or next(u for name, u in _UNITS.items() if name.startswith(unit))), None
+        return _Schedule(
+            m.group(1) + (_UNITS.get(unit) or next(u for name, u in _UNITS.items() if name.startswith(unit)))
+        )
     start, _, cron = schedule.upper().partition("CRON")
-    return None, _crontab(schedule[-len(cron) :].split()) if start.strip() == "USING" and cron.strip() else None
+    if start.strip() != "USING" or not cron.strip():
+        return _Schedule()
+    crontab = _crontab(schedule[-len(cron) :].split())
+    if crontab is not None and any(map(_NOT_OF_CRONTAB.search, crontab.split()[-_CRON_FIELDS:])):
+        return _Schedule(is_unknown=True)
+    return _Schedule(crontab=crontab)
 
 
 def _crontab(parts: list[str]) -> str | None:

@@ -17,23 +17,16 @@ from sqlglot.dialects.databricks import Databricks
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.snowflake import Snowflake
 from sqlglot.generators.databricks import DatabricksGenerator
+from sqlglot.helper import seq_get
+from sqlglot.parsers.databricks import DatabricksParser
 from sqlglot.parsers.snowflake import SnowflakeParser
 from sqlglot.time import format_time
 from sqlglot.tokenizer_core import TokenType
 
+from streamql.translate.conversions import CONVERSIONS
 from streamql.translate.model import System
 
 _DATE_PARTS = re.compile("YY|MM|DD|HH|MI|SS", re.IGNORECASE)
-
-
-def _explode(generator: DatabricksGenerator, node: exp.Explode) -> str:
-    """FLATTEN, whose argument sqlglot leaves as `input => …`, as variant_explode."""
-    inner = node.this
-    if isinstance(inner, exp.Kwarg):
-        inner = inner.expression
-    if isinstance(node.parent, exp.Lateral | exp.TableFromRows) or isinstance(node.this, exp.Kwarg):
-        return f"VARIANT_EXPLODE({generator.sql(inner)})"
-    return f"EXPLODE({generator.sql(inner)})"
 
 
 def _values(generator: DatabricksGenerator, node: exp.Values) -> str:
@@ -46,15 +39,6 @@ def _values(generator: DatabricksGenerator, node: exp.Values) -> str:
         this = alias.this if alias else exp.to_identifier("_values")
         node.set("alias", exp.TableAlias(this=this, columns=names))
     return str(generator.values_sql(node))
-
-
-def _to_number(generator: DatabricksGenerator, node: exp.ToNumber) -> str:
-    """TO_NUMBER without a format: a cast. Spark's needs a format."""
-    if node.args.get("format"):
-        return str(generator.function_fallback_sql(node))
-    precision, scale = node.args.get("precision"), node.args.get("scale")
-    sizes = f"{generator.sql(precision) or 38}, {generator.sql(scale) or 0}"
-    return f"CAST({generator.sql(node.this)} AS DECIMAL({sizes}))"
 
 
 def _to_char(generator: DatabricksGenerator, node: exp.ToChar) -> str:
@@ -81,15 +65,14 @@ _TYPES = {
 }
 _TRANSFORMS: dict[type[exp.Expr], Callable[..., str]] = {
     **DatabricksGenerator.TRANSFORMS,
+    **CONVERSIONS,
     # Databricks' own list rewrites QUALIFY, and adds a column to SELECT * by it. Spark 4.2 has QUALIFY.
     exp.Select: transforms.preprocess(
         [transforms.eliminate_distinct_on, transforms.unnest_to_explode, transforms.any_to_exists]
     ),
     # Databricks' own list makes a temporary view of a temporary table. `tables` adapts the statement before.
     exp.Create: lambda self, e: self.create_sql(e),
-    exp.Explode: _explode,
     exp.Values: _values,
-    exp.ToNumber: _to_number,
     exp.ToChar: _to_char,
 }
 
@@ -121,8 +104,44 @@ def _date_delta(args: list[exp.Expr], sign: int) -> exp.Expr:
     return exp.DateAdd(this=date, expression=delta, unit=exp.var(unit.name))
 
 
+def _days_between(args: list[exp.Expr]) -> exp.Expr:
+    """ClickZetta's DATEDIFF(a, b), which is Spark's: by the dates alone. sqlglot would make DATEDIFF(DAY, b, a) of it."""
+    if len(args) == 2:
+        return exp.Anonymous(this="DATEDIFF", expressions=args)
+    return exp.DateDiff(this=seq_get(args, 2), expression=seq_get(args, 1), unit=seq_get(args, 0))
+
+
+def _date_format(args: list[exp.Expr]) -> exp.Expr:
+    """Databend's DATE_FORMAT, whose format is one of strftime."""
+    if len(args) == 2 and args[1].is_string and "%" in args[1].name:
+        return exp.TimeToStr(this=args[0], format=args[1])
+    return exp.Anonymous(this="DATE_FORMAT", expressions=args)
+
+
+def _whole_units(args: list[exp.Expr]) -> exp.Expr:
+    """Databend's DATE_BETWEEN(unit, a, b), which is Spark's DATEDIFF."""
+    if len(args) != 3:
+        return exp.Anonymous(this="DATE_BETWEEN", expressions=args)
+    return exp.DateDiff(this=args[2], expression=args[1], unit=exp.var(args[0].name))
+
+
+_OTHER_ARGUMENTS = (
+    "ARRAY_CONTAINS",
+    "ARRAY_POSITION",
+    "ARRAY_SLICE",
+    "ARRAY_SORT",
+    "ARRAY_GENERATE_RANGE",
+    "ARRAY_FLATTEN",
+    "ARRAYS_OVERLAP",
+)
+"""Functions of Databend whose arguments are not those of Snowflake's function of the same name."""
 _DATABEND_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **SnowflakeParser.FUNCTIONS,
+    **{name: build for name, build in SnowflakeParser.FUNCTIONS.items() if name not in _OTHER_ARGUMENTS},
+    "ARRAY_GET": SnowflakeParser.FUNCTIONS["GET"],
+    "DATE_DIFF": SnowflakeParser.FUNCTIONS["DATEDIFF"],
+    "DATE_BETWEEN": _whole_units,
+    "DATE_FORMAT": _date_format,
+    "TO_DAY_OF_WEEK": lambda args: exp.DayOfWeekIso(this=seq_get(args, 0)),
     "TO_STRING": lambda args: exp.cast(args[0], exp.DType.TEXT),
     "TODAY": lambda _: exp.CurrentDate(),
     "DATE_ADD": lambda args: _date_delta(args, 1),
@@ -130,7 +149,7 @@ _DATABEND_FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 _DATABEND_COMMENTS: list[str | tuple[str, str]] = ["--", ("/*", "*/")]
 _DATABEND_KEYWORDS = {
-    **Snowflake.Tokenizer.KEYWORDS,
+    **{word: type_ for word, type_ in Snowflake.Tokenizer.KEYWORDS.items() if word != "SAMPLE"},  # it is a name there
     "//": TokenType.DIV,
     "UINT8": TokenType.UTINYINT,
     "UINT16": TokenType.USMALLINT,
@@ -152,6 +171,7 @@ class _DatabendParser(SnowflakeParser):
 
 
 class _DatabendRead(Snowflake):
+    NULL_ORDERING = "nulls_are_last"
     Parser = _DatabendParser
 
     class Tokenizer(Snowflake.Tokenizer):
@@ -163,7 +183,20 @@ class _DatabendRead(Snowflake):
 _CLICKZETTA_KEYWORDS = {**Databricks.Tokenizer.KEYWORDS, "JSON": TokenType.JSON}
 
 
+_CLICKZETTA_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **DatabricksParser.FUNCTIONS,
+    "DATEDIFF": _days_between,
+    "DATE_DIFF": _days_between,
+}
+
+
+class _ClickzettaParser(DatabricksParser):
+    FUNCTIONS = _CLICKZETTA_FUNCTIONS
+
+
 class _ClickzettaRead(Databricks):
+    Parser = _ClickzettaParser
+
     class Tokenizer(Databricks.Tokenizer):
         KEYWORDS = _CLICKZETTA_KEYWORDS
 

@@ -30,6 +30,8 @@ _TYPE = "the type "
 _LEFT_OUT_MAX = 100
 _LEFT_OUT: tuple[tuple[tuple[str, ...], Callable[[Cursor], None], str], ...] = (
     (("COPY", "GRANTS"), _nothing, "permissions are those of the catalog and the storage"),
+    (("COPY", "TAGS"), _nothing, "streams and tables have no tags"),
+    (("SCHEDULER",), _value, "no service refreshes the table, and a process runs streamql refresh"),
     (("WITH", "TAG"), _list, "streams and tables have no tags"),
     (("TAG",), _list, "streams and tables have no tags"),
     (("TRANSIENT",), _nothing, "a dynamic table needs its history"),
@@ -74,7 +76,7 @@ def _without_clause(text: str, problem: StreamqlError) -> tuple[str, str] | None
         return _without_type(cursor)
     for keywords, read, why in _LEFT_OUT:
         start = cursor.token.start
-        if cursor.key(-1) != "SET" and cursor.take(*keywords):
+        if cursor.key(-1) not in ("SET", "UNSET") and cursor.take(*keywords):
             read(cursor)
             end = cursor.token.start if not cursor.at_end() else len(text)
             return apply(text, [Splice(start, end, "")]).rstrip(), f"{' '.join(keywords)} was left out: {why}"

@@ -47,18 +47,31 @@ def names_in_backquotes(text: str) -> str:
     return apply(text, splices)
 
 
+_BEFORE_A_NAME = frozenset(("FROM", "JOIN", "INTO", "UPDATE", "TABLE", "VIEW", "STREAM", "SCHEMA", "DATABASE", "USE"))
+
+
 def variables_as_names(text: str) -> str:
-    """Returns the statement with `name` in the place of Snowflake's `$name`. Raises NotTranslatedError for `$1`."""
+    """Returns the statement with `session.name` in the place of Snowflake's `$name`: a column called `name` does not hide it.
+
+    Raises NotTranslatedError for `$1`, and for a variable in the place of a name.
+    """
     tokens = list(scan(text))
     splices = []
+    before = ("", "")
     for dollar, following in pairwise(tokens):
+        named, before = before, (before[1], dollar.key)
         if dollar.key != "$" or following.start != dollar.end:
             continue
         if following.type is TokenType.NUMBER:
             raise NotTranslatedError(
                 f"columns have names in Spark, and no numbers such as ${following.text}", "name the column"
             )
-        splices.append(Splice(dollar.start, dollar.end, ""))
+        if named[1] in _BEFORE_A_NAME or named == ("TABLE", "("):
+            raise NotTranslatedError(
+                f"${following.text}: a variable stands for a name",
+                f"write the name, or IDENTIFIER(session.{following.text})",
+            )
+        splices.append(Splice(dollar.start, dollar.end, "session."))
     return apply(text, splices)
 
 

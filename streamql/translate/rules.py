@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from streamql.dialect import quote_string
@@ -16,7 +15,6 @@ from streamql.translate.transpile import constant_to_spark, to_spark
 _LISTED = ("TABLES", "VIEWS", "SCHEMAS", "DATABASES")
 _KEPT = ("RESTORE", "ANALYZE", "OPTIMIZE", "VACUUM", "DESC", "DESCRIBE")
 _ONE_PART = "{} is a database of the source system: Spark's schemas are in a catalog, so only the schema was kept"
-_DAYS = re.compile(r"[1-9]\d*\Z", re.ASCII)
 
 Rule = Callable[[Cursor, Context], Translated | None]
 
@@ -41,8 +39,8 @@ def _set_variable(cursor: Cursor, context: Context) -> Translated | None:
     name, _ = cursor.single_name("the name of a variable")
     cursor.expect("=")
     value = cursor.raw("a value", cursor.at_end)
-    default = constant_to_spark(value, context.system)
-    return Translated((f"DECLARE OR REPLACE VARIABLE {quote_if_needed(name)} = {default}",))
+    default, notes = constant_to_spark(value, context)
+    return Translated((f"DECLARE OR REPLACE VARIABLE {quote_if_needed(name)} = {default}",), tuple(notes))
 
 
 def _use(cursor: Cursor, context: Context) -> Translated | None:
@@ -93,7 +91,7 @@ def all_streams(cursor: Cursor) -> Translated | None:
     like = cursor.string("a pattern") if cursor.take("LIKE") else None
     if not cursor.take("IN", "ACCOUNT") or not cursor.at_end():
         return None
-    where = f" WHERE name LIKE {quote_string('%.' + like)}" if like is not None else ""
+    where = f" WHERE name ILIKE {quote_string('%.' + like)}" if like is not None else ""
     note = "SHOW STREAMS IN ACCOUNT became a query of streamql.streams, whose columns have other names"
     return Translated((f"SELECT * FROM streamql.streams{where}",), (note,))
 
@@ -105,49 +103,6 @@ def _explain(cursor: Cursor, context: Context) -> Translated | None:
         cursor.advance()
     explained = to_spark(cursor.text[cursor.token.start :], context)
     return Translated((f"EXPLAIN {explained.statements[0]}",), explained.notes)
-
-
-def _alter_table(cursor: Cursor, _context: Context) -> Translated | None:
-    if not cursor.take("ALTER", "TABLE"):
-        return None
-    cursor.take("IF", "EXISTS")
-    table, _ = cursor.name("the name of a table")
-    if not cursor.take("SET"):
-        return None
-    if cursor.take("DATA_RETENTION_TIME_IN_DAYS"):
-        cursor.expect("=")
-        days = cursor.advance().text
-        if not _DAYS.match(days) or not cursor.at_end():
-            raise NotTranslatedError("DATA_RETENTION_TIME_IN_DAYS of 0, or with other settings", "set one day at least")
-        return Translated((f"ALTER TABLE {sql_name(table)} SET PROPERTIES ('data_retention_days' = '{days}')",))
-    if cursor.take("OPTIONS", "(", "CHANGE_TRACKING", "="):
-        value = cursor.boolean("CHANGE_TRACKING")
-        cursor.expect(")")
-        cursor.expect_end()
-        return Translated((f"ALTER TABLE {sql_name(table)} SET CHANGE_TRACKING = {str(value).upper()}",))
-    if cursor.take("COMMENT"):
-        cursor.take("=")
-        comment = cursor.string("the comment")
-        cursor.expect_end()
-        return Translated((f"COMMENT ON TABLE {sql_name(table)} IS {quote_string(comment)}",))
-    return None
-
-
-def _alter_view(cursor: Cursor, context: Context) -> Translated | None:
-    if not cursor.take("ALTER", "VIEW"):
-        return None
-    view, _ = cursor.name("the name of a view")
-    if not cursor.take("SET", "CHANGE_TRACKING", "="):
-        return None
-    if not cursor.boolean("CHANGE_TRACKING") or lowered(view) not in context.views or not context.tables_of(view):
-        hint = "ALTER TABLE … SET CHANGE_TRACKING = TRUE for each table that the view reads"
-        raise NotTranslatedError(
-            "change tracking belongs to tables here, and the script does not say which the view reads", hint
-        )
-    tables = context.tables_of(view)
-    context.tracked.update(lowered(table) for table in tables)
-    note = f"change tracking of the view {sql_name(view)} became that of the tables that it reads"
-    return Translated(tuple(tracking(table) for table in tables), (note,))
 
 
 def _clone_stream(cursor: Cursor, context: Context) -> Translated | None:
@@ -175,7 +130,7 @@ def _clone_stream(cursor: Cursor, context: Context) -> Translated | None:
     text = (
         f"{head} STREAM{suffix} {sql_name(name)} ON {source.source_type.value} {sql_name(source.source)} {point}{mode}"
     )
-    before = [tracking(table) for table in context.untracked(stream_sources(source))]
+    before = [tracking(table) for table in context.untracked(stream_sources(source, context))]
     return Translated(
         (*before, text), ("CLONE became AT (STREAM => …): the new stream begins where the other one stands",)
     )
@@ -199,11 +154,13 @@ def _replace_into(cursor: Cursor, context: Context) -> Translated | None:
     cursor.expect("ON")
     is_listed = cursor.take("(")
     keys = _names(cursor) if is_listed else [cursor.single_name("a column")[0]]
+    if cursor.at("DELETE", "WHEN"):
+        raise NotTranslatedError("REPLACE INTO … DELETE WHEN", "write MERGE INTO … WHEN MATCHED AND … THEN DELETE …")
     if not columns:
         raise NotTranslatedError(
             "REPLACE INTO without a list of columns", "write MERGE INTO … USING … ON …, or name the columns"
         )
-    query = to_spark(cursor.text[cursor.token.start :], context)
+    query = to_spark(cursor.text[cursor.token.start :], context, feeds_table=True)
     names = [quote_if_needed(column) for column in columns]
     listed = ", ".join(names)
     condition = " AND ".join(f"_target.{quote_if_needed(key)} = _source.{quote_if_needed(key)}" for key in keys)
@@ -244,8 +201,6 @@ _RULES: tuple[Rule, ...] = (
     _use,
     _show,
     _explain,
-    _alter_table,
-    _alter_view,
     _clone_stream,
     _optimize,
     _replace_into,

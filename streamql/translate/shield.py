@@ -49,12 +49,22 @@ def shield(text: str) -> Shielded:
         reads[placeholder] = relation.parts
         splices.append(Splice(found.start, found.end, placeholder))
     for index, token in enumerate(cursor.tokens):
+        if token.key == "IDENTIFIER" and is_of_variable(cursor, index):
+            placeholder = f"streamql_name_{len(hidden)}"
+            end = cursor.tokens[cursor.closers[index + 1]].end
+            hidden[placeholder] = text[token.start : end]
+            splices.append(Splice(token.start, end, placeholder))
         is_function = token.key in FUNCTIONS and key_at(cursor.tokens, index + 1) == "("
         if token.type is TokenType.WORD and (is_function or token.key in COLUMNS):
             placeholder = f"streamql_name_{len(hidden)}"
             hidden[placeholder] = token.text
             splices.append(Splice(token.start, token.end, placeholder))
     return Shielded(apply(text, splices), hidden, reads)
+
+
+def is_of_variable(cursor: Cursor, index: int) -> bool:
+    """Returns whether IDENTIFIER (…) stands at the index, around a variable: Spark has it, and sqlglot reads only a literal in it."""
+    return index + 1 in cursor.closers and cursor.tokens[index + 2].type is TokenType.WORD
 
 
 def relations_of(cursor: Cursor) -> list[Relation]:

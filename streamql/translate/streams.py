@@ -8,19 +8,24 @@ from streamql.dialect.statements import (
     BeginTransaction,
     CommitTransaction,
     CreateStream,
+    NameParts,
     RollbackTransaction,
     SetTableProperties,
     Statement,
 )
 from streamql.model import SourceType
-from streamql.translate.context import Context, lowered, sources_of, stream_sources, tracking
+from streamql.translate.context import Context, lowered, sources_of, sql_name, stream_sources, tracking
 from streamql.translate.lenient import parse_leniently
 from streamql.translate.model import NotTranslatedError, System, Translated
+from streamql.translate.spelling import schedule_in_properties
 from streamql.translate.transpile import points_to_spark, to_spark
 
 _REFRESH = "no service refreshes the table: run streamql refresh --due from cron, or streamql refresh --loop"
 _MAINTAINED = "a materialized view is as current as its last refresh: run streamql refresh from cron"
 _INITIAL_ROWS = "SHOW_INITIAL_ROWS shows the table as it is when the stream is first consumed, not as it was when the stream was made"
+_UNKNOWN_VIEW = "the script does not say which tables the view {0} reads: type ALTER TABLE … SET CHANGE_TRACKING = TRUE for each of them"
+_UNKNOWN_TABLE = "the script does not create {0}: leave ALTER TABLE {0} out if {0} is a dynamic table or a view"
+_LAG_IN_PROPERTIES = "the property target_lag does not schedule refreshes here: write TARGET_LAG = '{}' before AS"
 _FILES = "a stream on an external table of files: streamql's external tables are Kafka topics"
 
 
@@ -50,15 +55,25 @@ def _adapted(text: str, statement: Statement, context: Context) -> Translated:
 def _stream(text: str, statement: CreateStream, context: Context) -> Translated:
     if statement.source_type is SourceType.EXTERNAL_TABLE and context.system is not System.CLICKZETTA:
         raise NotTranslatedError(_FILES, "load the files into a Delta table, and make the stream on that table")
-    text = points_to_spark(text, context.system)
+    text, pointed = points_to_spark(text, context)
     if context.system is System.DATABEND and statement.mode is None:
         text += " APPEND_ONLY = TRUE"  # Databend's default; here the default is STANDARD
     notes = context.once(_INITIAL_ROWS) if statement.show_initial_rows and context.system is System.SNOWFLAKE else ()
-    return Translated((*_tracked(stream_sources(statement), context), text), notes)
+    if statement.source_type is SourceType.VIEW and context.view_of(statement.source) is None:
+        notes += (_UNKNOWN_VIEW.format(sql_name(statement.source)),)
+    before, doubts = _tracked(stream_sources(statement, context), context, statement.source_type is SourceType.VIEW)
+    return Translated((*before, text), (*pointed, *notes, *doubts))
 
 
 def _dynamic_table(text: str, statement: CreateDynamicTable, context: Context) -> Translated:
     assert statement.query_span is not None  # of a parsed statement
+    sources = sources_of(statement.query)
+    if (stream := _stream_among(sources, context)) is not None:
+        raise NotTranslatedError(
+            f"the query reads the stream {sql_name(stream)}, and a dynamic table reads tables and views",
+            "CREATE TABLE, and put INSERT or MERGE into a file that this runs: "
+            f"streamql run FILE.sql --every 5min --when-has-data {sql_name(stream)}",
+        )
     query = to_spark(statement.query, context)
     where = statement.query_span
     text = apply(text, [Splice(where.start, where.end, query.statements[0])])
@@ -67,11 +82,33 @@ def _dynamic_table(text: str, statement: CreateDynamicTable, context: Context) -
         notes += context.once(_REFRESH)
     elif statement.is_materialized_view and context.system is System.SNOWFLAKE:
         notes += context.once(_MAINTAINED)
-    return Translated((*_tracked(sources_of(statement.query), context), text), tuple(notes))
+    lag = schedule_in_properties(text[: where.start])
+    notes += [_LAG_IN_PROPERTIES.format(lag)] if lag and statement.schedule is None else []
+    before, doubts = _tracked(sources, context, True)
+    return Translated((*before, text), (*notes, *doubts))
 
 
-def _tracked(names: list[tuple[str, ...]], context: Context) -> list[str]:
-    """Returns the statements that switch change tracking on for the tables that need it and do not have it yet."""
+def _stream_among(names: list[NameParts], context: Context) -> NameParts | None:
+    """Returns the first stream that the relations read, themselves or through views of the script; None: they read none."""
+    followed = {lowered(stream.source) for stream in context.streams.values()}
+    seen: set[NameParts] = set()
+    while names:
+        name, *names = names
+        key = lowered(name)
+        if context.is_stream(name) and key not in followed | context.created:
+            return name
+        if key in context.views and key not in seen:
+            seen.add(key)
+            names = [*names, *sorted(context.views[key])]
+    return None
+
+
+def _tracked(names: list[NameParts], context: Context, is_by_query: bool) -> tuple[list[str], list[str]]:
+    """Returns the statements that switch change tracking on for the tables that need it and do not have it yet, and notes on them.
+
+    `is_by_query`: queries name the tables, and a relation that the script does not create may be no table.
+    """
     tables = context.untracked(names)
     context.tracked.update(lowered(table) for table in tables)
-    return [tracking(table) for table in tables]
+    unknown = [table for table in tables if is_by_query and not context.creates(table)]
+    return [tracking(table) for table in tables], [_UNKNOWN_TABLE.format(sql_name(table)) for table in unknown]

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from streamql.translate.context import Context
+from streamql.translate.create_as import columns_into_query
+from streamql.translate.dialects import WRITTEN
 from streamql.translate.model import NotTranslatedError, System
 
 _NOT_ENFORCED = "Delta Lake has no primary keys, unique or foreign keys: {} was left out"
@@ -32,6 +34,10 @@ _LEFT_OUT: dict[str, str] = {
     "MAX_DATA_EXTENSION_TIME_IN_DAYS": "MAX_DATA_EXTENSION_TIME_IN_DAYS was left out: "
     "streamql doctor --fix extends the retention, within spark.streamql.maxRetentionExtension",
 }
+_OF_TABLES = (
+    "retention and change tracking of the schema were left out: they belong to tables, "
+    "so type ALTER TABLE … SET PROPERTIES for each table"
+)
 _DEFAULTS = ("delta.feature.allowColumnDefaults", "supported")
 _NAME = re.compile(r"\w+")
 _UNNAMEABLE = re.compile(r"[ ,;{}()\n\t=]")
@@ -39,12 +45,13 @@ _INTEGERS = (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINY
 
 
 class Adapted:
-    """What else a CREATE TABLE says: notes, and settings that become statements of their own."""
+    """What else a CREATE TABLE says: notes, and settings that become statements of their own. `after`: other statements behind it."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.change_tracking = False
         self.retention_days: int | None = None
+        self.after: list[str] = []
 
     def note(self, text: str) -> None:
         """Adds a note, once."""
@@ -83,8 +90,14 @@ def _adapt_schema(create: exp.Create, adapted: Adapted, type_words: str, system:
         adapted.note(
             "a database of Snowflake holds schemas; in Spark a database is a schema, and a catalog holds schemas"
         )
+    if create.args.get("clone"):
+        hint = "CREATE SCHEMA, then CREATE TABLE … SHALLOW CLONE for each table"
+        raise NotTranslatedError(f"CREATE {type_words} … CLONE: Spark does not clone schemas", hint)
     create.set("kind", "SCHEMA")
     _adapt_properties(create, adapted, [])
+    if adapted.retention_days is not None or adapted.change_tracking:
+        adapted.note(_OF_TABLES)
+        adapted.retention_days, adapted.change_tracking = None, False
 
 
 def _adapt_table(create: exp.Create, adapted: Adapted, context: Context) -> None:
@@ -97,6 +110,8 @@ def _adapt_table(create: exp.Create, adapted: Adapted, context: Context) -> None
     schema = create.this
     if isinstance(schema, exp.Schema):
         _adapt_columns(schema, adapted, table_properties)
+        if create.expression is not None:
+            adapted.after += columns_into_query(create, adapted.note)
     _adapt_properties(create, adapted, table_properties, is_table=True)
 
 
@@ -224,6 +239,8 @@ def _adapt_property(item: exp.Expr, adapted: Adapted) -> exp.Expr | None:
         return exp.ClusterProperty(expressions=[column.copy() for column in item.expressions])
     if isinstance(item, exp.PartitionedByProperty):
         return _adapt_partitions(item, adapted)
+    if isinstance(item, exp.ClusterProperty):
+        return cluster_columns(item, adapted.note)
     if isinstance(item, _KEPT) or (type(item) is exp.Property and "." in name):
         return item
     what = name or _first_words(item)
@@ -238,6 +255,15 @@ def _adapt_partitions(item: exp.PartitionedByProperty, adapted: Adapted) -> exp.
         adapted.note("PARTITIONED BY with a function was left out: Delta Lake partitions by columns")
         return None
     return item
+
+
+def cluster_columns(item: exp.ClusterProperty, note: Callable[[str], None]) -> exp.ClusterProperty | None:
+    """Returns CLUSTER BY without its expressions, of which `note` is told; None: no column is left."""
+    columns = [part for part in item.expressions if isinstance(part, exp.Column | exp.Identifier)]
+    if len(columns) < len(item.expressions):
+        others = ", ".join(part.sql(WRITTEN) for part in item.expressions if part not in columns)
+        note(f"CLUSTER BY {others} was left out: Delta Lake clusters by columns")
+    return exp.ClusterProperty(expressions=[column.copy() for column in columns]) if columns else None
 
 
 _CLASS_WORDS: tuple[tuple[type[exp.Expr], str], ...] = (

@@ -13,14 +13,21 @@ from sqlglot.errors import ParseError, SqlglotError, UnsupportedError
 
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.splices import Splice, apply
-from streamql.translate.changes_of_tables import BECAME_MERGE, as_merge, as_multi_insert
+from streamql.dialect.tokens import scan
+from streamql.translate.changes_of_tables import as_multi_insert, changed_rows, check_merge
 from streamql.translate.context import Context, lowered, sql_name, tracking
 from streamql.translate.dialects import READ, WRITTEN
-from streamql.translate.lexical import commented, comments, is_same_sql
+from streamql.translate.grammar import to_grammar
+from streamql.translate.kept_comments import with_comments
+from streamql.translate.lexical import is_same_sql
 from streamql.translate.model import NotTranslatedError, System, Translated
 from streamql.translate.queries import adapt_queries, unknown_functions
+from streamql.translate.respelled import overwrites
 from streamql.translate.shield import shield
+from streamql.translate.spelling import spelled
 from streamql.translate.tables import Adapted, adapt_create
+from streamql.translate.values import adapt_values
+from streamql.translate.variants import adapt_elements
 
 _UNKNOWN = "the translator does not know this statement"
 _TABLE_TIMESTAMP = "SYSTEM$STREAM_GET_TABLE_TIMESTAMP returns a TIMESTAMP here, not nanoseconds"
@@ -29,6 +36,14 @@ _OTHER_BACKLOG = "SYSTEM$STREAM_BACKLOG became stream_backlog, which has columns
 _KEY_WORDS = (("DISABLE", "NOVALIDATE"), ("ENABLE", "VALIDATE"))
 """What ClickZetta says of a primary key, with RELY behind it; the note on the key covers it."""
 _MAIL_TIME = re.compile(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}")
+_DATE = re.compile(r"'\s*\d{4}-\d")
+_ZONE = re.compile(r"(?:[+-]\d\d:?\d\d|Z)\s*'")
+_TYPES_WITH_ZONE = frozenset(("TIMESTAMP_LTZ", "TIMESTAMP_TZ", "TO_TIMESTAMP_LTZ", "TO_TIMESTAMP_TZ"))
+_UTC = "Snowflake reads a time without a zone in AT and BEFORE as UTC; here it is in the session's time zone"
+_ARGUMENT = re.compile(
+    r"Argument '(?P<argument>\w+)' is not supported for expression '(?P<function>\w+)' when targeting .*"
+)
+"""What sqlglot says of an argument that its generator does not write."""
 _POINT_WORDS = ("AT", "BEFORE", "END")
 _DROPPED = ("TABLE", "VIEW", "SCHEMA", "DATABASE")
 _WITHOUT_LENGTH = (
@@ -57,14 +72,20 @@ _PLAIN = (
 logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 
-def to_spark(text: str, context: Context) -> Translated:
-    """Returns the statement in Spark SQL. Raises NotTranslatedError, and StreamqlError for a clause that streamql refuses."""
+def to_spark(text: str, context: Context, feeds_table: bool = False) -> Translated:
+    """Returns the statement in Spark SQL. Raises NotTranslatedError, and StreamqlError for a clause that streamql refuses.
+
+    `feeds_table`: it is the query of a statement that writes the rows into a table.
+    """
     system = context.system
-    shielded = shield(points_to_spark(_words_of_spark(text, system), system))
+    text, left_out = spelled(text, system)
+    pointed, notes = points_to_spark(_words_of_spark(text, system), context)
+    shielded = shield(pointed)
     tree = _parse(shielded.text, system)
-    notes = adapt_queries(tree, context, shielded)
-    sql, more, after = _adapted(tree, context, "\n" in text)
-    notes += more
+    notes += to_grammar(tree, context)
+    notes += adapt_queries(tree, context, shielded, feeds_table)
+    sql, more, after = _adapted(tree, text, context)
+    notes = [*left_out, *notes, *more]
     if is_same_sql(sql, shielded.text):
         sql = shielded.text
     notes += _function_notes(tree)
@@ -72,20 +93,35 @@ def to_spark(text: str, context: Context) -> Translated:
     notes += (
         [_TABLE_TIMESTAMP] if "SYSTEM$STREAM_GET_TABLE_TIMESTAMP" in map(str.upper, shielded.hidden.values()) else []
     )
-    return Translated((_with_comments(text, shielded.restore(sql)), *after), tuple(notes))
+    return Translated((*with_comments(text, [shielded.restore(sql)]), *after), tuple(notes))
 
 
-def expression_to_spark(text: str, system: System) -> str:
-    """Returns an expression, such as that of a point in time. Raises NotTranslatedError."""
-    sql = _generate(_parse(f"SELECT {text}", system), False).removeprefix("SELECT ")
-    return text if is_same_sql(sql, text) else sql
+def expression_to_spark(text: str, context: Context) -> tuple[str, list[str]]:
+    """Returns an expression, such as that of a point in time, and its notes. Raises NotTranslatedError."""
+    tree = _parse(f"SELECT {text}", context.system)
+    notes = _adapted_values(tree, context)
+    sql = _generate(tree, False).removeprefix("SELECT ")
+    return text if is_same_sql(sql, text) else sql, notes
 
 
-def constant_to_spark(text: str, system: System) -> str:
-    """Returns the value of a variable: an expression, or `(SELECT expression)`. Raises NotTranslatedError for a query over tables."""
-    tree = _parse(f"SELECT {text}", system)
+def columns_to_spark(text: str, context: Context) -> tuple[list[exp.Expr], list[str]]:
+    """Returns the columns of a list such as `a NUMBER, b STRING` as Delta Lake has them, and notes. Raises NotTranslatedError."""
+    tree = _parse(f"CREATE TABLE _columns ({text})", context.system)
+    if not isinstance(tree, exp.Create) or not isinstance(tree.this, exp.Schema):
+        raise NotTranslatedError(_UNKNOWN)
+    notes = adapt_create(tree, context).notes
+    return tree.this.expressions, notes
+
+
+def constant_to_spark(text: str, context: Context) -> tuple[str, list[str]]:
+    """Returns the value of a variable, an expression or `(SELECT expression)`, and its notes.
+
+    Raises NotTranslatedError for a query over tables.
+    """
+    tree = _parse(f"SELECT {text}", context.system)
     if len(tree.expressions) != 1 or tree.args.get("from_"):
         raise NotTranslatedError("SET of what is not one value", "write SET x = expression")
+    notes = _adapted_values(tree, context)
     value = tree.expressions[0]
     while isinstance(value, exp.Subquery | exp.Paren):
         value = value.this
@@ -93,21 +129,38 @@ def constant_to_spark(text: str, system: System) -> str:
         value = value.expressions[0].unalias()
     if value.find(exp.Query):
         raise NotTranslatedError("SET of a query over tables", "DECLARE VARIABLE x TYPE; SET VAR x = (SELECT …)")
-    return _generate(value, False)
+    return _generate(value, False), notes
 
 
-def points_to_spark(text: str, system: System) -> str:
-    """Returns the statement with the expressions of its points in time, AT (TIMESTAMP => expression), in Spark SQL."""
+def _adapted_values(tree: exp.Expr, context: Context) -> list[str]:
+    notes = [*adapt_values(tree, context), *adapt_elements(tree, context)]
+    return [*notes, *_function_notes(tree)]
+
+
+def points_to_spark(text: str, context: Context) -> tuple[str, list[str]]:
+    """Returns the statement with the expressions of its points in time, AT (TIMESTAMP => expression), in Spark SQL, and notes."""
     cursor = Cursor(text)
     splices = []
+    notes: list[str] = []
     for index, token in enumerate(cursor.tokens):
         closing = cursor.closers.get(index + 1)
         if token.key not in _POINT_WORDS or closing is None or cursor.tokens[index + 3].key != "=>":
             continue
         if cursor.tokens[index + 2].key in ("TIMESTAMP", "OFFSET"):
             start, end = cursor.tokens[index + 4].start, cursor.tokens[closing - 1].end
-            splices.append(Splice(start, end, expression_to_spark(text[start:end], system)))
-    return apply(text, splices)
+            expression, of_expression = expression_to_spark(text[start:end], context)
+            splices.append(Splice(start, end, expression))
+            notes += of_expression
+            if context.system is System.SNOWFLAKE and cursor.tokens[index + 2].key == "TIMESTAMP":
+                notes += _zone_notes(text[start:end], context)
+    return apply(text, splices), notes
+
+
+def _zone_notes(text: str, context: Context) -> tuple[str, ...]:
+    """Returns the note on a time that names no zone, of the first one in a script."""
+    keys = {token.key for token in scan(text)}
+    has_zone = keys & _TYPES_WITH_ZONE or _ZONE.search(text)
+    return () if has_zone or not _DATE.search(text) else context.once(_UTC)
 
 
 def _words_of_spark(text: str, system: System) -> str:
@@ -152,6 +205,8 @@ def _parse(text: str, system: System) -> exp.Expr:
         raise NotTranslatedError(_parse_problem(problem, system)) from None
     except (SqlglotError, ValueError) as problem:
         raise NotTranslatedError(_first_line(problem)) from None
+    except (IndexError, AttributeError, TypeError):  # its builders of functions expect other numbers of arguments
+        raise NotTranslatedError(f"sqlglot cannot parse this as SQL of {system.title}") from None
     finally:
         logger.setLevel(level)
     tree = trees[0] if len(trees) == 1 else None
@@ -185,23 +240,24 @@ def _generate(tree: exp.Expr, pretty: bool) -> str:
         raise NotTranslatedError(_first_line(problem)) from None
 
 
-def _adapted(tree: exp.Expr, context: Context, pretty: bool) -> tuple[str, list[str], tuple[str, ...]]:
-    """Returns the SQL of a statement, its notes, and the statements to run after it."""
+def _adapted(tree: exp.Expr, text: str, context: Context) -> tuple[str, list[str], tuple[str, ...]]:
+    """Returns the SQL of a statement, its notes, and the statements to run after it. `text`: of the source."""
+    pretty = "\n" in text
     if isinstance(tree, exp.Create):
         adapted = adapt_create(tree, context)
-        return _generate(tree, pretty), adapted.notes, tuple(_settings(tree, adapted, context))
+        after = (*_settings(tree, adapted, context), *adapted.after)
+        return _generate(tree, pretty), adapted.notes, after
     if isinstance(tree, exp.MultitableInserts):
-        return as_multi_insert(tree), [], ()
-    if isinstance(tree, exp.Update | exp.Delete) and (merge := as_merge(tree)) is not None:
-        return merge, [BECAME_MERGE.format("UPDATE … FROM" if isinstance(tree, exp.Update) else "DELETE … USING")], ()
+        return as_multi_insert(tree, overwrites(text)), [], ()
+    if isinstance(tree, exp.Update | exp.Delete) and (merge := changed_rows(tree)) is not None:
+        return merge[0], [merge[1]], ()
+    if isinstance(tree, exp.Merge):
+        check_merge(tree)
     if isinstance(tree, exp.Drop):
         return _generate(_dropped(tree), pretty), [], ()
     if isinstance(tree, exp.TruncateTable) and tree.args.get("exists"):
         tree.set("exists", False)
         return _generate(tree, pretty), ["IF EXISTS was left out: Spark's TRUNCATE TABLE needs the table"], ()
-    if isinstance(tree, exp.Alter):
-        _check_alter(tree)
-        return _generate(tree, pretty), [], ()
     if not isinstance(tree, _PLAIN):
         raise NotTranslatedError(_UNKNOWN)
     return _generate(tree, pretty), [], ()
@@ -232,29 +288,8 @@ def _dropped(tree: exp.Drop) -> exp.Drop:
     return tree
 
 
-def _check_alter(tree: exp.Alter) -> None:
-    for action in tree.args.get("actions") or []:
-        if isinstance(action, exp.SwapTable):
-            raise NotTranslatedError(
-                "Delta Lake does not swap tables", "write RENAME TO for both, with a third name between"
-            )
-        if isinstance(action, exp.AddConstraint):
-            raise NotTranslatedError("Delta Lake has no primary, unique or foreign keys", "leave the statement out")
-
-
 def _function_notes(tree: exp.Expr) -> list[str]:
     return [f"Spark has no function {name}: define one, or use another" for name in unknown_functions(tree)]
-
-
-def _with_comments(source: str, sql: str) -> str:
-    """Returns the SQL, with the source's comments that sqlglot lost before it."""
-    written = " ".join(comments(sql))
-    lost = [comment for comment in comments(source) if _core(comment) not in written]
-    return "\n".join((*(commented(_core(comment)) for comment in lost), sql))
-
-
-def _core(comment: str) -> str:
-    return comment.removeprefix("/*").removesuffix("*/").removeprefix("--").strip()
 
 
 def _parse_problem(problem: ParseError, system: System) -> str:
@@ -265,4 +300,7 @@ def _parse_problem(problem: ParseError, system: System) -> str:
 
 
 def _first_line(problem: Exception) -> str:
-    return next((line.strip() for line in str(problem).splitlines() if line.strip()), _UNKNOWN).rstrip(".")
+    line = next((line.strip() for line in str(problem).splitlines() if line.strip()), _UNKNOWN).rstrip(".")
+    if found := _ARGUMENT.fullmatch(line):
+        return f"Spark has no {found['function'].upper()} with the argument {found['argument']}"
+    return line.replace("_Written", "Spark")

@@ -46,7 +46,10 @@ CHANGED = [
     (
         SNOWFLAKE,
         "CREATE STREAM s ON TABLE t AT (TIMESTAMP => DATEADD('day', -1, '2023-01-02'::TIMESTAMP));",
-        f"{TRACKED}\nCREATE STREAM s ON TABLE t AT (TIMESTAMP => DATEADD(DAY, -1, CAST('2023-01-02' AS TIMESTAMP)));\n",
+        (
+            "-- note: Snowflake reads a time without a zone in AT and BEFORE as UTC; here it is in the session's time zone\n"
+            f"{TRACKED}\nCREATE STREAM s ON TABLE t AT (TIMESTAMP => DATEADD(DAY, -1, CAST('2023-01-02' AS TIMESTAMP)));\n"
+        ),
     ),
     (
         SNOWFLAKE,
@@ -70,7 +73,7 @@ CHANGED = [
         "SHOW STREAMS LIKE 'a%' IN ACCOUNT;",
         (
             "-- note: SHOW STREAMS IN ACCOUNT became a query of streamql.streams, whose columns have other names\n"
-            "SELECT * FROM streamql.streams WHERE name LIKE '%.a%';\n"
+            "SELECT * FROM streamql.streams WHERE name ILIKE '%.a%';\n"
         ),
     ),
     (
@@ -134,6 +137,7 @@ CHANGED = [
         "CREATE DYNAMIC TABLE d TARGET_LAG = '1 hour' WAREHOUSE = w AS SELECT IFF(a > 1, 1, 0) AS b FROM t;",
         (
             "-- note: no service refreshes the table: run streamql refresh --due from cron, or streamql refresh --loop\n"
+            "-- note: the script does not create t: leave ALTER TABLE t out if t is a dynamic table or a view\n"
             f"{TRACKED}\nCREATE DYNAMIC TABLE d TARGET_LAG = '1 hour' WAREHOUSE = w AS SELECT IF(a > 1, 1, 0) AS b FROM t;\n"
         ),
     ),
@@ -144,6 +148,7 @@ CHANGED = [
             "-- note: the type NUMBER(8) of a column was left out: the query gives the columns their types\n"
             "-- note: the type STRING of a column was left out: the query gives the columns their types\n"
             "-- note: REQUIRE USER was left out: a refresh runs as the user who starts it\n"
+            "-- note: the script does not create s: leave ALTER TABLE s out if s is a dynamic table or a view\n"
             "ALTER TABLE s SET PROPERTIES ('change_tracking' = 'true');\n"
             "CREATE DYNAMIC TABLE d (a, b) AS SELECT a, b FROM s;\n"
         ),
@@ -241,7 +246,7 @@ CHANGED = [
     (
         SNOWFLAKE,
         "SET ts = (SELECT CURRENT_TIMESTAMP()); SELECT id FROM t AT (TIMESTAMP => $ts);",
-        "DECLARE OR REPLACE VARIABLE ts = CURRENT_TIMESTAMP(); SELECT id FROM t AT (TIMESTAMP => ts);\n",
+        "DECLARE OR REPLACE VARIABLE ts = CURRENT_TIMESTAMP(); SELECT id FROM t AT (TIMESTAMP => session.ts);\n",
     ),
     (SNOWFLAKE, "USE SCHEMA sales;", "USE sales;\n"),
     (SNOWFLAKE, "SHOW TABLES LIKE 'a%' IN SCHEMA s;", "SHOW TABLES IN s LIKE 'a*';\n"),
@@ -257,11 +262,11 @@ CHANGED = [
     ),
     (
         SNOWFLAKE,
-        f"{MADE} BEGIN; INSERT INTO log VALUES (1); COMMIT; INSERT INTO log VALUES (2);",
+        f"{MADE} BEGIN; INSERT INTO log VALUES (1); INSERT INTO log SELECT a FROM s; COMMIT; INSERT INTO log VALUES (2);",
         (
             f"{TRACKED}\n{MADE} BEGIN;\n"
             "-- note: in a transaction each statement that writes must read a stream here: move this one before BEGIN or behind COMMIT\n"
-            "INSERT INTO log VALUES (1); COMMIT; INSERT INTO log VALUES (2);\n"
+            "INSERT INTO log VALUES (1); INSERT INTO log SELECT a FROM s; COMMIT; INSERT INTO log VALUES (2);\n"
         ),
     ),
 ]

@@ -1,0 +1,17 @@
+-- Upkeep of tables.
+CREATE TABLE readings (sensor STRING, day STRING) PARTITIONED BY (day);
+INSERT INTO readings VALUES ('roof', '2026-01-05'), ('roof', '2026-01-06'), ('cellar', '2026-01-06');
+TRUNCATE TABLE readings PARTITION (day = '2026-01-06');
+-- @rows 1
+SELECT * FROM readings;
+TRUNCATE TABLE readings PARTITION (day > '2026-01-01' AND day < '2026-02-01');
+-- @rows 0
+SELECT * FROM readings;
+DESC HISTORY readings LIMIT 10;
+-- @refused DESC HISTORY
+DESC HISTORY readings WHERE version > 1;
+DESC EXTENDED readings;
+-- @refused RESTORE
+RESTORE DYNAMIC TABLE per_day TO TIMESTAMP AS OF '2026-01-05 06:00:00';
+-- @refused LIMIT
+UPDATE readings SET sensor = 'attic' WHERE day > '2026-01-01' ORDER BY day LIMIT 1;

@@ -1,0 +1,100 @@
+"""CREATE TABLE and CREATE SCHEMA with clauses that Spark and Delta Lake do not have in this place."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamql.translate import System
+from tests.translate.support import becomes, refusal
+
+SNOWFLAKE, DATABEND, CLICKZETTA = System
+
+_FROM_QUERY = "was left out: CREATE TABLE AS takes its columns from the query"
+
+AS_QUERY = [
+    (
+        "CREATE TABLE r (a VARCHAR(9) DEFAULT NULL, b INT) AS SELECT x, y FROM t CHANGES (INFORMATION => DEFAULT) AT (OFFSET => -60);",
+        [
+            (
+                "CREATE TABLE r USING DELTA AS SELECT CAST(x AS VARCHAR(9)) AS a, CAST(y AS INT) AS b "
+                "FROM t CHANGES (INFORMATION => DEFAULT) AT (OFFSET => -60);"
+            )
+        ],
+    ),
+    ("CREATE TABLE r (a, b) AS SELECT 1, b FROM t;", ["CREATE TABLE r USING DELTA AS SELECT 1 AS a, b FROM t;"]),
+    (
+        "CREATE TABLE r (a INT, PRIMARY KEY (a)) AS SELECT DISTINCT x FROM t;",
+        [
+            "-- note: Delta Lake has no primary keys, unique or foreign keys: PRIMARY KEY was left out",
+            "CREATE TABLE r USING DELTA AS SELECT CAST(a AS INT) AS a FROM (SELECT DISTINCT x FROM t) AS _query(a);",
+        ],
+    ),
+    (
+        "CREATE TABLE r (a, b) AS SELECT * FROM t;",
+        ["CREATE TABLE r USING DELTA AS SELECT a, b FROM (SELECT * FROM t) AS _query(a, b);"],
+    ),
+    (
+        # The name y stays known to the second expression.
+        "CREATE TABLE r (a, b) AS SELECT x AS y, y + 1 FROM t;",
+        ["CREATE TABLE r USING DELTA AS SELECT a, b FROM (SELECT x AS y, y + 1 FROM t) AS _query(a, b);"],
+    ),
+    (
+        "CREATE TABLE r (a INT NOT NULL COMMENT 'the key') AS SELECT 1;",
+        [
+            f"-- note: NOT NULL of a {_FROM_QUERY}",
+            "CREATE TABLE r USING DELTA AS SELECT CAST(1 AS INT) AS a;",
+            "ALTER TABLE r ALTER COLUMN a COMMENT 'the key';",
+        ],
+    ),
+    (
+        "CREATE TABLE r (a INT DEFAULT 5) AS SELECT 1;",
+        [
+            "CREATE TABLE r USING DELTA TBLPROPERTIES ('delta.feature.allowColumnDefaults'='supported') AS SELECT CAST(1 AS INT) AS a;",
+            "ALTER TABLE r ALTER COLUMN a SET DEFAULT 5;",
+        ],
+    ),
+    (
+        "CREATE TABLE IF NOT EXISTS r (a INT COMMENT 'x') AS SELECT 1;",
+        [
+            "-- note: DEFAULT and COMMENT of columns were left out: an existing table would get them too",
+            "CREATE TABLE IF NOT EXISTS r USING DELTA AS SELECT CAST(1 AS INT) AS a;",
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("statement", "expected"), AS_QUERY)
+def test_columns_of_create_table_as_move_into_the_query(statement: str, expected: list[str]) -> None:
+    found = becomes(SNOWFLAKE, statement)
+    defaults = " TBLPROPERTIES ('delta.feature.allowColumnDefaults'='supported')"
+    if "SET DEFAULT" not in found[-1]:  # a script with DEFAULT in it gives each CREATE TABLE AS the feature
+        found = [line.replace(defaults, "") for line in found]
+    assert found == expected
+
+
+def test_an_identity_column_of_create_table_as_is_refused() -> None:
+    assert "identity" in refusal(SNOWFLAKE, "CREATE TABLE r (a INT AUTOINCREMENT) AS SELECT 1")
+
+
+def test_a_table_is_clustered_by_its_columns_only() -> None:
+    note = (
+        "-- note: CLUSTER BY DATE_TRUNC('HOUR', at), CAST(v:x AS STRING) was left out: Delta Lake clusters by columns"
+    )
+    create = "CREATE TABLE t (a INT, at TIMESTAMP, v VARIANT)"
+    functions = "DATE_TRUNC('hour', at), v:x::STRING"
+    kept = "CREATE TABLE t (a INT, at TIMESTAMP, v VARIANT) USING DELTA"
+    assert becomes(SNOWFLAKE, f"{create} CLUSTER BY (a, {functions});") == [note, f"{kept} CLUSTER BY (a);"]
+    assert becomes(SNOWFLAKE, f"{create} CLUSTER BY ({functions});") == [note, f"{kept};"]
+
+
+@pytest.mark.parametrize(
+    "what", ["DATABASE d CLONE e AT (OFFSET => -60)", "SCHEMA d CLONE e", "SCHEMA d CLONE e BEFORE (OFFSET => -60)"]
+)
+def test_a_clone_of_a_schema_is_refused(what: str) -> None:
+    assert "does not clone schemas" in refusal(SNOWFLAKE, f"CREATE {what}")
+
+
+def test_retention_of_a_schema_gives_no_alter_table() -> None:
+    found = becomes(SNOWFLAKE, "CREATE SCHEMA d DATA_RETENTION_TIME_IN_DAYS = 1;")
+    assert found[0].startswith("-- note: retention and change tracking of the schema were left out")
+    assert found[1:] == ["CREATE SCHEMA d;"]

@@ -1,0 +1,132 @@
+"""Forms of queries and short statements that Spark's grammar does not have."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamql.translate import System
+from tests.translate.support import becomes, refusal
+
+SNOWFLAKE, DATABEND, CLICKZETTA = System
+
+BECOMES = [
+    (
+        SNOWFLAKE,
+        "SELECT a FROM t WHERE a NOT IN (SELECT a FROM u);",
+        "SELECT a FROM t WHERE NOT a IN (SELECT a FROM u);",
+    ),
+    (SNOWFLAKE, "SELECT a FROM t WHERE a = ANY (SELECT a FROM u);", "SELECT a FROM t WHERE a IN (SELECT a FROM u);"),
+    (SNOWFLAKE, "SELECT TRUNC(a, 2) FROM t;", "SELECT IF(a < 0, CEIL(a, 2), FLOOR(a, 2)) FROM t;"),
+    (SNOWFLAKE, "SELECT TO_TIMESTAMP_TZ(a) FROM t;", "SELECT CAST(a AS TIMESTAMP_LTZ) FROM t;"),
+    (
+        SNOWFLAKE,
+        "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY a) FROM t;",
+        "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY a NULLS LAST) FROM t;",
+    ),
+    (
+        SNOWFLAKE,
+        "SELECT f.value FROM t, LATERAL FLATTEN(INPUT => t.v, OUTER => TRUE) f;",
+        "SELECT f.value FROM t, LATERAL VARIANT_EXPLODE_OUTER(t.v) AS f(index, key, value);",
+    ),
+    (
+        SNOWFLAKE,
+        "SELECT f.value FROM t, TABLE(FLATTEN(t.v, OUTER => FALSE)) f;",
+        "SELECT f.value FROM t, LATERAL VARIANT_EXPLODE(t.v) AS f(index, key, value);",
+    ),
+    (
+        SNOWFLAKE,
+        "CREATE TABLE t (a OBJECT(b INT, c VARCHAR));",
+        "CREATE TABLE t (a STRUCT<b: INT, c: STRING>) USING DELTA;",
+    ),
+    (SNOWFLAKE, "DESC DATABASE d;", "DESCRIBE SCHEMA d;"),
+    (DATABEND, "SELECT count() FROM t;", "SELECT COUNT(*) FROM t;"),
+    (DATABEND, "SELECT CAST(a AS STRING NULL) FROM sample;", "SELECT CAST(a AS STRING) FROM sample;"),
+    (DATABEND, "CALL system$stream_status('s');", "SELECT * FROM stream_status('s');"),
+    (CLICKZETTA, "TRUNCATE TABLE t PARTITION (d > '2026-01-05');", "DELETE FROM t WHERE d > '2026-01-05';"),
+    (CLICKZETTA, "TRUNCATE TABLE t PARTITION (d = 1, e = 2);", "DELETE FROM t WHERE d = 1 AND e = 2;"),
+    (CLICKZETTA, "DESC HISTORY t LIMIT 10;", "DESC HISTORY t LIMIT 10;"),
+    (CLICKZETTA, "DROP SCHEMA d;", "DROP SCHEMA d;"),
+]
+
+NOTED = [
+    (SNOWFLAKE, "DROP SCHEMA IF EXISTS d;", "also drops the tables inside", "DROP SCHEMA IF EXISTS d CASCADE;"),
+    (
+        SNOWFLAKE,
+        "SELECT EXTRACT(EPOCH_SECOND FROM a) FROM t;",
+        "session's zone",
+        "SELECT UNIX_SECONDS(CAST(a AS TIMESTAMP)) FROM t;",
+    ),
+    (
+        SNOWFLAKE,
+        "CREATE TABLE t (a INT WITH MASKING POLICY p);",
+        "a policy of a was left out",
+        "CREATE TABLE t (a INT) USING DELTA;",
+    ),
+    (
+        SNOWFLAKE,
+        "CREATE TABLE t (a INT WITH TAG (k = 'v'));",
+        "TAG of a was left out",
+        "CREATE TABLE t (a INT) USING DELTA;",
+    ),
+]
+
+REFUSED = [
+    (SNOWFLAKE, "SELECT * ILIKE '%a%' FROM t", "* ILIKE"),
+    (SNOWFLAKE, "SELECT * RENAME a AS b FROM t", "* RENAME"),
+    (SNOWFLAKE, "SELECT * REPLACE (1 AS b) FROM t", "* REPLACE"),
+    (SNOWFLAKE, "SELECT a FROM t ASOF JOIN u MATCH_CONDITION (t.x >= u.x)", "ASOF JOIN"),
+    (SNOWFLAKE, "SELECT a FROM t START WITH a = 1 CONNECT BY PRIOR a = b", "CONNECT BY"),
+    (SNOWFLAKE, "SELECT a FROM t UNION ALL BY NAME SELECT a FROM u", "UNION BY NAME"),
+    (SNOWFLAKE, "SELECT a FROM t WHERE a > ALL (SELECT a FROM u)", "ALL (SELECT …)"),
+    (SNOWFLAKE, "SELECT seq.NEXTVAL", "sequences"),
+    (SNOWFLAKE, "SELECT EXTRACT(EPOCH_NANOSECOND FROM a) FROM t", "EPOCH_NANOSECOND"),
+    (SNOWFLAKE, "SELECT ARRAY_AGG(a) WITHIN GROUP (ORDER BY b) FROM t", "WITHIN GROUP"),
+    (SNOWFLAKE, "SELECT a::VECTOR(FLOAT, 3) FROM t", "VECTOR"),
+    (SNOWFLAKE, "SELECT * FROM DIRECTORY(@files)", "stages"),
+    (SNOWFLAKE, "CREATE TABLE t USING TEMPLATE (SELECT a FROM u)", "USING TEMPLATE"),
+    (DATABEND, "SELECT * FROM system.streams", "system.streams"),
+    (DATABEND, "REPLACE INTO t (id, v) ON (id) DELETE WHEN v = 'd' SELECT id, v FROM r", "DELETE WHEN"),
+    (CLICKZETTA, "DESC HISTORY t WHERE version > 10", "DESC HISTORY"),
+    (CLICKZETTA, "RESTORE DYNAMIC TABLE d TO TIMESTAMP AS OF '2026-01-05'", "RESTORE of a dynamic table"),
+    (CLICKZETTA, "OPTIMIZE t OPTIONS ('a' = 'b')", "OPTIMIZE"),
+]
+
+
+@pytest.mark.parametrize(("system", "statement", "expected"), BECOMES)
+def test_what_becomes_of_it(system: System, statement: str, expected: str) -> None:
+    assert becomes(system, statement) == [expected]
+
+
+@pytest.mark.parametrize(("system", "statement", "note", "expected"), NOTED)
+def test_what_differs_has_a_note(system: System, statement: str, note: str, expected: str) -> None:
+    first, *statements = becomes(system, statement)
+    assert first.startswith("-- note: ")
+    assert note in first
+    assert statements == [expected]
+
+
+@pytest.mark.parametrize(("system", "statement", "reason"), REFUSED)
+def test_what_is_refused(system: System, statement: str, reason: str) -> None:
+    assert reason in refusal(system, statement)
+
+
+def test_a_name_in_a_variable_stays() -> None:
+    found = becomes(SNOWFLAKE, "INSERT INTO IDENTIFIER($target) SELECT IFF(a, 1, 2) FROM IDENTIFIER($source);")
+    assert [line.replace("session.", "") for line in found] == [
+        "INSERT INTO IDENTIFIER(target) SELECT IF(a, 1, 2) FROM IDENTIFIER(source);"
+    ]
+
+
+def test_grants_of_a_clone_are_left_out() -> None:
+    found = becomes(SNOWFLAKE, "CREATE TABLE r CLONE t COPY GRANTS;")
+    assert found[0].startswith("-- note: COPY GRANTS was left out")
+    assert found[-1] == "CREATE TABLE r SHALLOW CLONE t;"
+
+
+def test_a_task_that_is_created_or_altered_is_refused_as_a_task() -> None:
+    assert refusal(SNOWFLAKE, "CREATE OR ALTER TASK k SCHEDULE = '5 minutes' AS SELECT 1") == "streamql has no tasks"
+
+
+def test_a_lag_in_the_properties_has_a_note() -> None:
+    found = becomes(CLICKZETTA, "CREATE DYNAMIC TABLE d PROPERTIES ('target_lag' = '1 hour') AS SELECT a FROM t;")
+    assert any("write TARGET_LAG = '1 hour' before AS" in line for line in found)

@@ -1,0 +1,77 @@
+"""Streams on views, dynamic tables over what the script does not create, and transactions."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamql.dialect import split
+from streamql.translate import System, translate
+from tests.translate.support import becomes, refusal
+
+SNOWFLAKE, DATABEND, CLICKZETTA = System
+TABLES = "CREATE TABLE t (a INT); CREATE TABLE u (a INT);\n"
+STREAM = "CREATE STREAM s ON TABLE t APPEND_ONLY = FALSE;\n"
+
+
+def test_a_view_that_the_script_does_not_create_is_not_altered() -> None:
+    note, *statements = becomes(SNOWFLAKE, "CREATE STREAM s ON VIEW v;")
+    assert note.startswith("-- note: the script does not say which tables the view v reads")
+    assert statements == ["CREATE STREAM s ON VIEW v;"]
+
+
+def test_a_view_is_found_with_and_without_its_schema() -> None:
+    script = "CREATE TABLE t (a INT);\nCREATE VIEW v AS SELECT a FROM t;\nCREATE STREAM s ON VIEW public.v;"
+    found = becomes(SNOWFLAKE, script)
+    assert "ALTER TABLE t SET PROPERTIES ('change_tracking' = 'true');" in found
+    assert not any("public.v SET" in line for line in found)
+
+
+def test_a_view_may_have_the_name_of_its_table() -> None:
+    script = "CREATE VIEW orders AS SELECT a FROM raw.orders;\nCREATE STREAM s ON TABLE raw.orders;"
+    assert "ALTER TABLE raw.orders SET PROPERTIES ('change_tracking' = 'true');" in becomes(SNOWFLAKE, script)
+
+
+def test_a_note_says_that_a_relation_of_another_script_may_be_no_table() -> None:
+    create = "CREATE DYNAMIC TABLE silver REFRESH_MODE = AUTO AS SELECT a FROM {};"
+    assert becomes(SNOWFLAKE, create.format("bronze")) == [
+        "-- note: the script does not create bronze: leave ALTER TABLE bronze out if bronze is a dynamic table or a view",
+        "ALTER TABLE bronze SET PROPERTIES ('change_tracking' = 'true');",
+        create.format("bronze"),
+    ]
+    assert not any("note" in line for line in becomes(SNOWFLAKE, TABLES + create.format("public.t")))
+
+
+@pytest.mark.parametrize("system", [SNOWFLAKE, CLICKZETTA])
+@pytest.mark.parametrize("source", ["s", "v"])
+def test_a_dynamic_table_that_reads_a_stream_is_refused(system: System, source: str) -> None:
+    script = f"{TABLES}{STREAM}CREATE VIEW v AS SELECT a FROM s;\nCREATE DYNAMIC TABLE d AS SELECT a FROM {source};"
+    assert "reads the stream s" in refusal(system, script)
+    assert "streamql run FILE.sql --every 5min --when-has-data s" in translate(script, system).text
+
+
+def test_a_transaction_without_streams_is_left_out() -> None:
+    script = f"{TABLES}BEGIN; DELETE FROM u WHERE a = 1; INSERT INTO u SELECT a FROM t; COMMIT; SELECT 1;"
+    text = translate(script, DATABEND).text
+    assert "-- note: BEGIN was left out: " in text
+    assert "-- note: COMMIT was left out: " in text
+    assert [fragment.text for fragment in split(text)][2:] == [
+        "DELETE FROM u WHERE a = 1",
+        "INSERT INTO u SELECT a FROM t",
+        "SELECT 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    "body", ["INSERT INTO u SELECT a FROM s; COMMIT;", "INSERT INTO u SELECT a FROM elsewhere; COMMIT;", "DELETE FROM u; ROLLBACK;"]
+)  # fmt: skip
+def test_other_transactions_stay(body: str) -> None:
+    text = translate(f"{TABLES}{STREAM}BEGIN; {body}", SNOWFLAKE).text
+    assert "left out" not in text
+    assert "BEGIN" in [fragment.text for fragment in split(text)]
+
+
+def test_statements_that_a_transaction_refuses_have_notes() -> None:
+    script = f"{TABLES}{STREAM}BEGIN;\nDELETE FROM u WHERE a = 1;\nSELECT a FROM s WITH CONSUME;\nCOMMIT;"
+    found = becomes(DATABEND, script)
+    assert "must read a stream here" in found[found.index("DELETE FROM u WHERE a = 1;") - 1]
+    assert "WITH CONSUME is refused" in found[found.index("SELECT a FROM s WITH CONSUME;") - 1]
