@@ -147,6 +147,7 @@ def test_if_exists_is_left_out(action: str) -> None:
     [
         ("RENAME COLUMN a TO b", "RENAME COLUMN a TO b"),
         ("DROP a", "DROP COLUMNS (a)"),
+        ("DROP IF EXISTS a", "DROP COLUMNS IF EXISTS (a)"),
         ("DROP COLUMN IF EXISTS a, b", "DROP COLUMNS IF EXISTS (a, b)"),
     ],
 )

@@ -96,3 +96,16 @@ def test_with_stays_before_merge() -> None:
 @pytest.mark.parametrize("system", System)
 def test_order_and_limit_are_refused(system: System) -> None:
     assert "ORDER BY or LIMIT" in refusal(system, "UPDATE t SET a = 1 WHERE b > 1 ORDER BY b LIMIT 10")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE t SET a = TO_CHAR(s.x, '999') FROM s WHERE s.id = t.id",
+        "DELETE FROM t WHERE a IN (SELECT TO_CHAR(x, '999') FROM s)",
+        "INSERT ALL INTO t VALUES (TO_CHAR(x, '999')) SELECT x FROM s",
+        "ALTER TABLE t ALTER COLUMN a SET DEFAULT TO_CHAR(1, '999')",
+    ],
+)
+def test_what_spark_has_no_words_for_is_refused_in_every_statement(statement: str) -> None:
+    assert refusal(SNOWFLAKE, statement) == "TO_CHAR with a format that is not of dates"

@@ -8,7 +8,7 @@ import pytest
 
 from streamql.dialect import split
 from streamql.translate import Refused, System, translate
-from streamql.translate.lexical import comments
+from streamql.translate.text.comments import comments
 
 SNOWFLAKE, DATABEND, CLICKZETTA = System
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.translate import Refused, System
-from streamql.translate.functions import FUNCTIONS
+from streamql.translate.dialects.functions import FUNCTIONS
 from tests.consume.support import fresh_schema, run
 from tests.translate.corpus import Case, cases, files
 

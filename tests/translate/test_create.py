@@ -25,7 +25,7 @@ AS_QUERY = [
     (
         "CREATE TABLE r (a INT, PRIMARY KEY (a)) AS SELECT DISTINCT x FROM t;",
         [
-            "-- note: Delta Lake has no primary keys, unique or foreign keys: PRIMARY KEY was left out",
+            "-- note: PRIMARY KEY was left out: Delta Lake has no primary, unique or foreign keys",
             "CREATE TABLE r USING DELTA AS SELECT CAST(a AS INT) AS a FROM (SELECT DISTINCT x FROM t) AS _query(a);",
         ],
     ),
@@ -98,3 +98,10 @@ def test_retention_of_a_schema_gives_no_alter_table() -> None:
     found = becomes(SNOWFLAKE, "CREATE SCHEMA d DATA_RETENTION_TIME_IN_DAYS = 1;")
     assert found[0].startswith("-- note: retention and change tracking of the schema were left out")
     assert found[1:] == ["CREATE SCHEMA d;"]
+
+
+@pytest.mark.parametrize("value", ["0", "x"])
+def test_a_retention_that_delta_lake_does_not_keep_has_a_note(value: str) -> None:
+    note, statement = becomes(SNOWFLAKE, f"CREATE TABLE t (a INT) DATA_RETENTION_TIME_IN_DAYS = {value};")
+    assert note.startswith(f"-- note: DATA_RETENTION_TIME_IN_DAYS of {value} was left out")
+    assert statement == "CREATE TABLE t (a INT) USING DELTA;"

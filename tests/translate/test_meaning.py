@@ -160,3 +160,33 @@ def test_a_name_is_that_of_a_stream_until_something_else_has_it() -> None:
     again = translate(script.format("DROP TABLE s; CREATE STREAM s ON TABLE t;"), DATABEND).text
     assert again.count("SELECT * FROM s;") == 1
     assert again.endswith(f"{WITH_CHANGE};\n")
+
+
+def test_columns_of_values_have_the_names_of_the_source_system() -> None:
+    query = "SELECT {} FROM VALUES (1), (2);"
+    assert (
+        translate(query.format("column1"), SNOWFLAKE).text
+        == "SELECT column1 FROM VALUES (1), (2) AS _values(column1);\n"
+    )
+    assert translate(query.format("col1"), CLICKZETTA).text == f"{query.format('col1')}\n"
+
+
+def test_an_expression_of_a_variable_or_a_default_is_adapted_as_in_a_query() -> None:
+    epoch = "EXTRACT(EPOCH_SECOND FROM '2020-01-01'::TIMESTAMP)"
+    assert "UNIX_SECONDS(" in translate(f"SET x = {epoch};", SNOWFLAKE).text
+    assert "UNIX_SECONDS(" in translate(f"ALTER TABLE t ADD COLUMN x INT DEFAULT {epoch};", SNOWFLAKE).text
+
+
+@pytest.mark.parametrize("statement", ["SELECT * FROM t AT (TIMESTAMP => )", "SET x = "])
+def test_an_expression_that_is_missing_is_refused(statement: str) -> None:
+    assert isinstance(translate(statement, SNOWFLAKE).pieces[0].result, Refused)
+
+
+def test_elements_of_flatten_with_outer_are_those_of_a_variant() -> None:
+    query = "SELECT f.value['a'] FROM t, LATERAL FLATTEN(input => v, outer => true) f;"
+    assert """VARIANT_GET(f.value, '$["a"]')""" in translate(query, DATABEND).text
+
+
+def test_a_word_in_a_literal_gives_no_note() -> None:
+    statement = "SELECT 'SYSTEM$STREAM_BACKLOG' AS a;\n"
+    assert translate(statement, SNOWFLAKE).text == statement

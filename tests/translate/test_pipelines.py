@@ -75,3 +75,50 @@ def test_statements_that_a_transaction_refuses_have_notes() -> None:
     found = becomes(DATABEND, script)
     assert "must read a stream here" in found[found.index("DELETE FROM u WHERE a = 1;") - 1]
     assert "WITH CONSUME is refused" in found[found.index("SELECT a FROM s WITH CONSUME;") - 1]
+
+
+TRACK = "ALTER TABLE {} SET PROPERTIES ('change_tracking' = 'true');"
+
+
+@pytest.mark.parametrize(
+    ("query", "table"),
+    [
+        ("SELECT id, total AS x FROM total", "total"),
+        ("SELECT id, total(id) AS x FROM total", "total"),
+        ("WITH c AS (SELECT 1), d (a) AS (SELECT id FROM total) SELECT * FROM c, d", "total"),
+        ("SELECT EXTRACT(YEAR FROM day) AS y FROM total", "total"),
+    ],
+)
+def test_the_tables_of_a_query_are_tracked(query: str, table: str) -> None:
+    found = becomes(SNOWFLAKE, f"CREATE DYNAMIC TABLE d TARGET_LAG = '1 minute' WAREHOUSE = w AS {query};")
+    assert [line for line in found if line.startswith("ALTER TABLE")] == [TRACK.format(table)]
+
+
+def test_tracking_that_the_script_switches_on_later_comes_before_the_stream() -> None:
+    script = "CREATE STREAM s ON TABLE t;\nALTER TABLE t SET CHANGE_TRACKING = TRUE;"
+    assert becomes(SNOWFLAKE, script) == [TRACK.format("t"), *script.splitlines()]
+
+
+def test_tracking_that_the_script_switches_off_is_switched_on_again() -> None:
+    script = "CREATE STREAM s ON TABLE t;\nALTER TABLE t SET CHANGE_TRACKING = FALSE;\nCREATE STREAM r ON TABLE t;"
+    assert becomes(SNOWFLAKE, script).count(TRACK.format("t")) == 2
+
+
+def test_the_statements_of_a_task_change_nothing_behind_it() -> None:
+    """They are comments: what they switch on is off in the script."""
+    stream = becomes(SNOWFLAKE, "CREATE TASK k AS CREATE STREAM s ON TABLE t;\nCREATE STREAM r ON TABLE t;")
+    assert stream[-2:] == [TRACK.format("t"), "CREATE STREAM r ON TABLE t;"]
+    block = becomes(SNOWFLAKE, "CREATE TASK k AS BEGIN BEGIN TRANSACTION; END;\nINSERT INTO a SELECT 2;")
+    assert block[-1] == "INSERT INTO a SELECT 2;"
+    assert "note" not in block[-2]
+
+
+def test_views_that_read_each_other_stand_for_no_table() -> None:
+    script = "CREATE VIEW a AS SELECT * FROM b;\nCREATE VIEW b AS SELECT * FROM a;\nCREATE STREAM s ON VIEW a;"
+    assert becomes(SNOWFLAKE, script) == script.splitlines()
+
+
+def test_a_clone_of_a_stream_switches_tracking_on_once() -> None:
+    script = "ALTER TABLE t SET CHANGE_TRACKING = FALSE; CREATE STREAM r CLONE s; CREATE STREAM q CLONE s;"
+    found = becomes(SNOWFLAKE, f"{script} CREATE STREAM s ON TABLE t;")
+    assert sum(TRACK.format("t") in line for line in found) == 1

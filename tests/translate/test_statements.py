@@ -37,6 +37,10 @@ BECOMES = [
     (SNOWFLAKE, "SHOW STREAMS IN SCHEMA;", "SHOW STREAMS;"),
     (SNOWFLAKE, "SHOW DYNAMIC TABLES LIKE 'a%' IN SCHEMA;", "SHOW DYNAMIC TABLES LIKE 'a%';"),
     (SNOWFLAKE, "SHOW COLUMNS IN TABLE t;", "SHOW COLUMNS IN t;"),
+    # upkeep
+    (DATABEND, "OPTIMIZE TABLE t COMPACT;", "OPTIMIZE t;"),
+    (DATABEND, "OPTIMIZE TABLE t PURGE;", "VACUUM t;"),
+    (DATABEND, "VACUUM TABLE t RETAIN 24 HOURS DRY RUN;", "VACUUM t RETAIN 24 HOURS DRY RUN;"),
 ]
 
 NOTED = [
@@ -48,6 +52,8 @@ NOTED = [
         ["SELECT * FROM streamql.streams WHERE name ILIKE '%.a%';"],
     ),
     (SNOWFLAKE, "SHOW STREAMS IN DATABASE d;", "is taken as a schema", ["SHOW STREAMS IN DATABASE d;"]),
+    (DATABEND, "OPTIMIZE TABLE t COMPACT LIMIT 9;", "LIMIT 9 was left out", ["OPTIMIZE t;"]),
+    (SNOWFLAKE, "SHOW STREAMS IN ACCOUNT;", "streamql.streams", ["SELECT * FROM streamql.streams;"]),
     (SNOWFLAKE, "SHOW TABLES IN DATABASE;", "the current schema is listed", ["SHOW TABLES;"]),
     (
         SNOWFLAKE,
@@ -70,6 +76,8 @@ NOTED = [
 ]
 
 REFUSED = [
+    (CLICKZETTA, "SHOW TABLES WHERE", "SHOW TABLES with WHERE"),
+    (SNOWFLAKE, "SHOW STREAMS IN ACCOUNT LIMIT 5", "SHOW STREAMS IN ACCOUNT with other clauses"),
     (SNOWFLAKE, "COMMENT ON WAREHOUSE w IS 'x'", "WAREHOUSE"),
     (SNOWFLAKE, "SHOW COLUMNS LIKE 'a%' IN TABLE t", "SHOW COLUMNS"),
     (SNOWFLAKE, "ALTER DYNAMIC TABLE d SET WAREHOUSE = w", "no warehouse"),
@@ -101,3 +109,8 @@ def test_what_is_refused(system: System, statement: str, reason: str) -> None:
 def test_a_stream_that_is_created_or_altered_is_one_of_the_script() -> None:
     found = becomes(SNOWFLAKE, "CREATE OR ALTER STREAM s ON TABLE t;\nSELECT * FROM s;")
     assert found[-1].endswith("METADATA$ACTION, METADATA$ISUPDATE, METADATA$ROW_ID FROM s;")
+
+
+def test_a_long_name_is_read_at_once() -> None:
+    """A pattern that can split a name in many ways would take years for this one."""
+    assert "of this form" in refusal(CLICKZETTA, f"DESC HISTORY {'a' * 200} x y")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from streamql.dialect import parse, split
 from streamql.translate import Outcome, Refused, System, translate
-from streamql.translate.lexical import comments
+from streamql.translate.text.comments import comments
 from tests.translate.constructs import CHANGED, KEPT, REFUSED, SNOWFLAKE
 from tests.translate.corpus import files, translated
 

@@ -1,0 +1,147 @@
+"""Which part of the translation a statement gets: the rules in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from streamql.dialect.cursor import Cursor
+from streamql.dialect.shape import chain
+from streamql.dialect.tasks import task_refused
+from streamql.dialect.tokens import scan, unterminated, unterminated_what
+from streamql.errors import StreamqlError
+from streamql.translate.facts.catalogs import catalog_notes
+from streamql.translate.facts.context import Context
+from streamql.translate.model import NotTranslatedError, Refused, Result, System, Translated
+from streamql.translate.ordinary.transpile import to_spark
+from streamql.translate.refusals.constructs import check_constructs
+from streamql.translate.refusals.objects import check_names, check_objects
+from streamql.translate.rendering import line_of_body
+from streamql.translate.statements.alter import alter
+from streamql.translate.statements.comment_on import comment_on
+from streamql.translate.statements.replace_into import replace_into
+from streamql.translate.statements.schemas import describe_schema, drop_schema
+from streamql.translate.statements.session import explain, set_variable, use
+from streamql.translate.statements.shows import list_objects, show
+from streamql.translate.statements.upkeep import check_upkeep, keep_upkeep, optimize, truncate_partition
+from streamql.translate.streams.alter import alter_dynamic, or_alter
+from streamql.translate.streams.bodies import statements_inside
+from streamql.translate.streams.clone import clone_stream
+from streamql.translate.streams.own import by_streamql
+from streamql.translate.streams.pipes import pipe_refused
+from streamql.translate.streams.status import stream_status
+from streamql.translate.streams.transactions import notes_in_transaction
+from streamql.translate.text.comments import with_comments
+from streamql.translate.text.created import take_create
+from streamql.translate.text.lexical import names_in_backquotes, variables_as_names
+from streamql.translate.text.names import lowered
+from streamql.translate.text.properties import tracking
+from streamql.translate.text.spelling import respelled
+
+Rule = Callable[[str, Context], Translated | None]
+
+_FAILED = "the translator failed"
+_FIRST_RULES: tuple[Rule, ...] = (
+    clone_stream,
+    alter,
+    alter_dynamic,
+    or_alter,
+    comment_on,
+    show,
+    drop_schema,
+    describe_schema,
+    truncate_partition,
+    stream_status,
+    check_upkeep,
+    by_streamql,
+)
+"""Statements that streamql or Spark have in another form, and that streamql's parser would refuse or pass through; then its own."""
+_LAST_RULES: tuple[Rule, ...] = (
+    set_variable,
+    use,
+    list_objects,
+    explain,
+    optimize,
+    replace_into,
+    keep_upkeep,
+    to_spark,
+)
+"""Statements that are not of streamql, behind the refusals of objects that Spark does not have."""
+
+
+def normalized(text: str, system: System) -> str:
+    """Returns the statement with the source system's names and variables as Spark has them, as far as that is possible."""
+    if system is System.CLICKZETTA:
+        return respelled(text)[0]
+    text = names_in_backquotes(text)
+    try:
+        return respelled(variables_as_names(text))[0]
+    except NotTranslatedError:
+        return text
+
+
+def translated(text: str, context: Context) -> Result:
+    """Returns what becomes of a statement. Never raises."""
+    try:
+        return _translated(text, context)
+    except NotTranslatedError as problem:
+        return problem.refused
+    except StreamqlError as problem:
+        return Refused(problem.message, problem.hint)
+    except Exception as problem:  # a fault of sqlglot's, or of ours, in one statement must not cost the others
+        return Refused(f"{_FAILED}: {type(problem).__name__}: {problem}")
+
+
+def _translated(text: str, context: Context) -> Result:
+    open_token = unterminated(Cursor(text).tokens)
+    if open_token is not None:
+        raise NotTranslatedError(f"the {unterminated_what(open_token)} has no end", "close it")
+    if context.system is not System.CLICKZETTA:
+        text = names_in_backquotes(text)
+    if (task := _task(text, context)) is not None:
+        return task
+    check_constructs(text, context.system)
+    source = text if context.system is System.CLICKZETTA else variables_as_names(text)
+    text, notes = respelled(source)
+    found = _followed_up(text, _by_rules(text, context), context)
+    context.follow(text)
+    notes = (*notes, *found.notes, *catalog_notes(text, context))
+    return Translated(with_comments(source, found.statements), notes)
+
+
+def _by_rules(text: str, context: Context) -> Translated:
+    keys = [token.key for token in scan(text)]
+    check_names(keys)
+    for rule in _FIRST_RULES:
+        if (found := rule(text, context)) is not None:
+            return found
+    check_objects(keys, context.system)
+    for rule in _LAST_RULES:
+        if (found := rule(text, context)) is not None:
+            return found
+    raise AssertionError("the last rule translates or raises")
+
+
+def _followed_up(text: str, translated: Translated, context: Context) -> Translated:
+    """Returns the translation with change tracking behind CREATE TABLE, and with what differs in a transaction."""
+    if context.in_transaction:
+        return Translated(translated.statements, (*translated.notes, *notes_in_transaction(text, context)))
+    cursor = Cursor(text)
+    if take_create(cursor) != "TABLE" or any("'change_tracking'" in s for s in translated.statements):
+        return translated
+    name = chain(cursor.tokens, cursor.index)[0]
+    if lowered(name) in context.explicit or lowered(name) not in context.needed:
+        return translated
+    context.track([name])
+    return Translated((*translated.statements, tracking(name)), translated.notes)
+
+
+def _task(text: str, context: Context) -> Refused | None:
+    """CREATE TASK, CREATE PIPE … AS INSERT and the like, with their statements translated; None: the statement is about another object."""
+    inside = statements_inside(text)
+    task = task_refused(text)
+    refused = Refused(task.message, task.hint) if task is not None else pipe_refused(text, inside, context)
+    if refused is None:
+        return None
+    of_task = context.of_task()
+    body = tuple(line_of_body(statement, translated(statement, of_task)) for statement in inside)
+    return Refused(refused.reason, refused.hint, body)

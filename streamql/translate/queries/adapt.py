@@ -1,0 +1,55 @@
+"""Queries in sqlglot's tree: the changes that make a query Spark's, in their order."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from streamql.translate.facts.context import Context
+from streamql.translate.model import NotTranslatedError, System
+from streamql.translate.queries.flatten import adapt_flatten
+from streamql.translate.queries.stream_columns import expand_stars
+from streamql.translate.queries.values import adapt_values
+from streamql.translate.queries.variants import adapt_elements
+from streamql.translate.text.shield import Shielded
+from streamql.translate.wording import NO_STAGES
+
+
+def adapt_queries(tree: exp.Expr, context: Context, shielded: Shielded, feeds_table: bool) -> list[str]:
+    """Changes the queries of a statement in place; the notes. Raises NotTranslatedError.
+
+    `feeds_table`: another statement writes the rows of this query into a table.
+    """
+    notes = expand_stars(tree, context, shielded, feeds_table)
+    if context.system is not System.CLICKZETTA:  # its EXPLODE and its VALUES are Spark's
+        adapt_flatten(tree)
+        _name_columns(tree)
+    notes += adapt_values(tree, context)
+    if context.system is System.DATABEND:
+        _adapt_maps(tree)
+    notes += adapt_elements(tree, context)
+    for table in tree.find_all(exp.Table):
+        if table.sql().startswith("@"):
+            raise NotTranslatedError(f"files of a stage: {NO_STAGES}", "SELECT * FROM json.`path/*.json`")
+    return list(dict.fromkeys(notes))
+
+
+def _adapt_maps(tree: exp.Expr) -> None:
+    """Databend's `{'key': value}`, which sqlglot reads as Snowflake's object, as a map."""
+    for struct in list(tree.find_all(exp.Struct)):
+        pairs = struct.expressions
+        if pairs and all(isinstance(pair, exp.PropertyEQ) for pair in pairs):
+            keys = [exp.Literal.string(pair.name) for pair in pairs]
+            values = [pair.expression.copy() for pair in pairs]
+            struct.replace(exp.VarMap(keys=exp.Array(expressions=keys), values=exp.Array(expressions=values)))
+
+
+def _name_columns(tree: exp.Expr) -> None:
+    """Names the columns of VALUES: Snowflake and Databend call them column1, column2, …; Spark calls them col1, col2, …"""
+    for values in tree.find_all(exp.Values):
+        alias, rows = values.args.get("alias"), values.expressions
+        if not isinstance(values.parent, exp.From | exp.Join) or not rows or (alias and alias.columns):
+            continue
+        size = len(rows[0].expressions) if isinstance(rows[0], exp.Tuple) else 1
+        names = [exp.to_identifier(f"column{number}") for number in range(1, size + 1)]
+        this = alias.this if alias else exp.to_identifier("_values")
+        values.set("alias", exp.TableAlias(this=this, columns=names))

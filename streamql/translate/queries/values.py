@@ -1,0 +1,123 @@
+"""Functions that Spark has by the same name, and that return another value there: they are spelled otherwise, or get a note."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from streamql.translate.facts.context import Context
+from streamql.translate.model import System
+
+_SKIPS_NULL = "{0} returns NULL if an argument is NULL in {1}; Spark's {0} skips NULL"
+_BOOLEANS = "Spark's cast to BOOLEAN does not accept 'on' and 'off'"
+_TIMES = "a TIME became a STRING, because Delta Lake has no TIME: the cast accepts any text"
+_KEEPS_NULL = "an object keeps the fields whose value is NULL here; OBJECT_CONSTRUCT leaves them out"
+_TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "HOUR", "MINUTE", "SECOND")
+_DAY_OF_WEEK = ("DAYOFWEEK", "DAY_OF_WEEK", "DOW", "DW", "WEEKDAY")
+_DAY_OF_ISO_WEEK = ("DAYOFWEEKISO", "DAYOFWEEK_ISO", "WEEKDAY_ISO", "DOW_ISO", "DW_ISO", "ISODOW")
+_TRY_TIMESTAMPS = {
+    "TRY_TO_TIMESTAMP_LTZ": exp.DType.TIMESTAMPLTZ,
+    "TRY_TO_TIMESTAMP_TZ": exp.DType.TIMESTAMPLTZ,
+    "TRY_TO_TIMESTAMP_NTZ": exp.DType.TIMESTAMPNTZ,
+}
+
+
+def adapt_values(tree: exp.Expr, context: Context) -> list[str]:
+    """Changes the functions of a statement in place; the notes."""
+    if context.system is System.CLICKZETTA:
+        return []
+    for node in reversed(list(tree.find_all(exp.DayOfWeek, exp.Extract, exp.DateDiff, exp.Anonymous))):
+        replaced = _replaced(node)
+        if replaced is not None:
+            node.replace(replaced)
+    return [*_objects(tree, context.system), *_notes(tree, context)]
+
+
+def _notes(tree: exp.Expr, context: Context) -> Iterator[str]:
+    for node in tree.find_all(exp.Greatest, exp.Least, exp.ToBoolean, exp.TsOrDsToTime):
+        if isinstance(node, exp.ToBoolean):
+            yield _BOOLEANS
+        elif isinstance(node, exp.TsOrDsToTime):
+            yield _TIMES
+        elif not node.args.get("ignore_nulls") and not all(isinstance(e, exp.Literal) for e in node.iter_expressions()):
+            yield _SKIPS_NULL.format(node.key.upper(), context.system.title)
+
+
+def _replaced(node: exp.Expr) -> exp.Expr | None:
+    """Returns what Spark has in its place; None: the same."""
+    if isinstance(node, exp.DayOfWeek):
+        return _day_of_week(node.this)
+    if isinstance(node, exp.Extract):
+        part = node.name.upper()
+        if part in _DAY_OF_WEEK:
+            return _day_of_week(node.expression)
+        return exp.DayOfWeekIso(this=node.expression.copy()) if part in _DAY_OF_ISO_WEEK else None
+    if isinstance(node, exp.DateDiff):
+        return _boundaries(node) if node.args.get("date_part_boundary") else None
+    return _converted(node)
+
+
+def _day_of_week(date: exp.Expr) -> exp.Expr:
+    """Counts from Sunday, which is 0 there and 1 here."""
+    day = exp.Anonymous(this="DAYOFWEEK", expressions=[date.copy()])
+    return exp.paren(exp.Sub(this=day, expression=exp.Literal.number(1)))
+
+
+def _boundaries(node: exp.DateDiff) -> exp.Expr | None:
+    """DATEDIFF counts the boundaries between two times there; Spark counts whole units, and days by the dates alone."""
+    unit = node.text("unit").upper()
+    later, earlier = node.this, node.expression
+    if unit == "DAY":
+        return exp.Anonymous(this="DATEDIFF", expressions=[later.copy(), earlier.copy()])
+    if unit not in _TRUNCATED:
+        return None
+    starts = [
+        exp.Anonymous(this="DATE_TRUNC", expressions=[exp.Literal.string(unit), e.copy()]) for e in (earlier, later)
+    ]
+    return exp.Anonymous(this="DATEDIFF", expressions=[exp.var(unit), *starts])
+
+
+def _converted(node: exp.Expr) -> exp.Expr | None:
+    """TRY_TO_TIMESTAMP_LTZ(x) and the like, for which sqlglot has no class."""
+    arguments = node.expressions
+    kind = _TRY_TIMESTAMPS.get(node.name.upper())
+    if kind is None or len(arguments) != 1:
+        return None
+    return exp.TryCast(this=arguments[0].copy(), to=exp.DataType(this=kind))
+
+
+# --- objects
+
+
+def _objects(tree: exp.Expr, system: System) -> Iterator[str]:
+    """OBJECT_CONSTRUCT and, in Snowflake, `{'key': value}`, which are VARIANT, not a STRUCT of Spark's. Yields notes."""
+    for node in reversed(list(tree.find_all(exp.StarMap, exp.Struct, exp.JSONObject))):
+        if isinstance(node, exp.StarMap):
+            _replace(node, exp.Anonymous(this="STRUCT", expressions=[exp.Star()]))
+            yield _KEEPS_NULL
+            continue
+        pairs = node.expressions
+        if not pairs:
+            node.replace(exp.Anonymous(this="PARSE_JSON", expressions=[exp.Literal.string("{}")]))
+        if not pairs or not all(isinstance(pair, exp.PropertyEQ | exp.JSONKeyValue) for pair in pairs):
+            continue
+        is_constant = all(isinstance(pair.this, exp.Identifier) for pair in pairs)
+        if is_constant and system is System.DATABEND:
+            continue  # a MAP
+        is_named = is_constant or all(pair.this.is_string for pair in pairs)
+        fields: list[exp.Expr] = []
+        for pair in pairs:
+            key = exp.Literal.string(pair.name) if is_named else pair.this.copy()
+            fields += (key, pair.expression.copy())
+        _replace(node, exp.Anonymous(this="NAMED_STRUCT" if is_named else "MAP", expressions=fields))
+        if not is_constant and (isinstance(node, exp.Struct) or system is System.DATABEND):
+            yield _KEEPS_NULL
+
+
+def _replace(node: exp.Expr, fields: exp.Expr) -> None:
+    """Puts the fields as a VARIANT in the place of a node, and of a cast to VARIANT around it."""
+    parent = node.parent
+    is_cast = isinstance(parent, exp.Cast) and parent.to.this in (exp.DType.VARIANT, exp.DType.OBJECT)
+    target = parent if is_cast and parent is not None else node
+    target.replace(exp.Anonymous(this="TO_VARIANT_OBJECT", expressions=[fields]))

@@ -1,0 +1,1 @@
+"""What has no counterpart, with the reason and what to use instead."""

@@ -1,0 +1,140 @@
+"""Statements of other systems that Spark and streamql do not have: by their first words, with the reason and what to use instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from streamql.translate.model import NotTranslatedError, System
+from streamql.translate.wording import LEAVE_OUT, NO_RESULTS, NO_SEQUENCES, NO_STAGES, SEQUENCE_HINT, SESSION
+
+_PERMISSIONS = ("permissions are those of Spark's catalog and of the storage", "grant there what the statement grants")
+_COMPUTE = ("Spark has no warehouses: the session's own cluster runs every statement", LEAVE_OUT)
+_FILES = (
+    NO_STAGES,
+    "INSERT INTO t SELECT … FROM json.`path/*.json`",
+)
+_CODE = (
+    "Spark does not run procedures and functions of this language",
+    "use a job of your own, or Spark's CREATE FUNCTION",
+)
+_TASKS = (
+    "streamql has no tasks",
+    "streamql run FILE.sql --every 5min --when-has-data STREAM runs statements on a schedule",
+)
+_SCRIPTING = (
+    "blocks of the source system's scripting language",
+    "write a BEGIN … END block of Spark's, or a job of your own",
+)
+_SESSION = (SESSION, LEAVE_OUT)
+_UNDROP = (
+    "Delta Lake does not restore dropped tables",
+    "RESTORE TABLE t TO VERSION AS OF n takes a table back that exists",
+)
+_ALERTS = (
+    "streamql sends no notifications",
+    "streamql report, or the exit code of streamql doctor, for your own alerts",
+)
+_HISTORY = (
+    "the source system's own history",
+    "SHOW DYNAMIC TABLE REFRESH HISTORY, or SELECT * FROM streamql.consumptions",
+)
+_POLICIES = ("Spark has no such object", "leave the statement out, and filter in a view")
+_INDEXES = ("Delta Lake has no indexes", "CLUSTER BY the column, and OPTIMIZE the table")
+
+_OBJECTS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("WAREHOUSE", "VCLUSTER", "COMPUTE", "CLUSTER"), _COMPUTE),
+    **dict.fromkeys(("ROLE", "USER", "SHARE", "ACCOUNT", "NETWORK", "DATABASE ROLE"), _PERMISSIONS),
+    **dict.fromkeys(("STAGE", "PIPE", "FILE", "VOLUME", "STORAGE"), _FILES),
+    **dict.fromkeys(("PROCEDURE", "FUNCTION", "AGGREGATE"), _CODE),
+    **dict.fromkeys(("TASK", "TASKS"), _TASKS),
+    **dict.fromkeys(("ALERT", "NOTIFICATION", "API", "SECURITY", "INTEGRATION"), _ALERTS),
+    **dict.fromkeys(("MASKING", "ROW", "TAG", "RESOURCE", "POLICY", "SYNONYM"), _POLICIES),
+    **dict.fromkeys(("INDEX", "BLOOMFILTER", "INVERTED", "VECTOR", "AGGREGATING", "NGRAM"), _INDEXES),
+    "SEQUENCE": (NO_SEQUENCES, SEQUENCE_HINT),
+    "SESSION": _SESSION,
+    "CONNECTION": (
+        "Spark has no connections: keys of a storage are settings of the session",
+        LEAVE_OUT,
+    ),
+    "EVENT": ("Spark has no event tables", LEAVE_OUT),
+    "HYBRID": ("Spark has no hybrid tables", "CREATE TABLE … USING delta"),
+    "ICEBERG": ("streams need Delta tables", "CREATE TABLE … USING delta"),
+    "EXTERNAL": (
+        "streamql's external tables are Kafka topics",
+        "CREATE TABLE … USING json LOCATION 'path', without a stream",
+    ),
+}
+_VERBS = ("CREATE", "ALTER", "DROP", "SHOW", "DESC", "DESCRIBE", "USE")
+_MODIFIERS = frozenset(("OR", "REPLACE", "TEMPORARY", "TEMP", "TRANSIENT", "SECURE", "IF", "NOT", "EXISTS"))
+_FIRST_WORDS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("GRANT", "REVOKE"), _PERMISSIONS),
+    **dict.fromkeys(("COPY", "PUT", "GET", "LIST", "LS", "REMOVE", "RM", "PRESIGN"), _FILES),
+    **dict.fromkeys(("CALL", "RETURN"), _CODE),
+    **dict.fromkeys(("DECLARE", "LET", "EXECUTE", "FOR", "WHILE", "IF"), _SCRIPTING),
+    **dict.fromkeys(("UNDROP", "FLASHBACK"), _UNDROP),
+    **dict.fromkeys(("UNSET", "KILL"), _SESSION),
+    "BUILD": _INDEXES,
+}
+_KAFKA = ("EXTERNAL", "STORAGE")
+
+
+@dataclass(frozen=True)
+class _Phrase:
+    """A part of a statement that names something of the source system's own."""
+
+    key: str
+    reason: tuple[str, str]
+
+
+_PHRASES = (
+    _Phrase("TASK_HISTORY", _TASKS),
+    _Phrase("TASK_DEPENDENTS", _TASKS),
+    _Phrase("SYSTEM$TASK_HISTORY", _TASKS),
+    _Phrase("SYSTEM$TASK_DEPENDENTS_ENABLE", _TASKS),
+    _Phrase("DYNAMIC_TABLE_REFRESH_HISTORY", _HISTORY),
+    _Phrase("DYNAMIC_TABLE_GRAPH_HISTORY", _HISTORY),
+    _Phrase("DYNAMIC_TABLES", _HISTORY),
+    _Phrase(
+        "INFORMATION_SCHEMA", ("Spark has no INFORMATION_SCHEMA", "SHOW TABLES, SHOW STREAMS, or streamql.streams")
+    ),
+    _Phrase("ACCOUNT_USAGE", _HISTORY),
+    _Phrase("RESULT_SCAN", (NO_RESULTS, "save the result by CREATE TABLE … AS")),
+    _Phrase(
+        "SESSION_CONFIGS",
+        ("a refresh of a dynamic table takes no parameters", "filter in the query by columns of its tables"),
+    ),
+)
+
+
+def check_names(keys: list[str]) -> None:
+    """Raises NotTranslatedError if a statement of any type uses what only the source system has."""
+    for phrase in _PHRASES:
+        if phrase.key in keys:
+            raise _refused(phrase.key, phrase.reason)
+    other = next((key for key in keys if key.startswith("SYSTEM$") and not key.startswith("SYSTEM$STREAM_")), None)
+    if other is not None:
+        raise _refused(other, ("a function of the source system's own", "leave it out"))
+
+
+def check_objects(keys: list[str], system: System) -> None:
+    """Raises NotTranslatedError if the tokens' keys begin a statement without a counterpart."""
+    first = keys[0] if keys else ""
+    if first in _FIRST_WORDS:
+        raise _refused(first, _FIRST_WORDS[first])
+    if first == "BEGIN" and len(keys) > 1 and keys[1] not in ("TRANSACTION", "TRAN", "WORK", "NAME"):
+        raise _refused("BEGIN … END", _SCRIPTING)
+    if first in _VERBS:
+        _check_object(keys, system)
+
+
+def _check_object(keys: list[str], system: System) -> None:
+    named = next((key for key in keys[1:9] if key not in _MODIFIERS), "")
+    if named not in _OBJECTS or (system is System.CLICKZETTA and named in _KAFKA):
+        return
+    if keys[0] == "SHOW" and named == "EXTERNAL":
+        return
+    raise _refused(f"{keys[0]} {named}", _OBJECTS[named])
+
+
+def _refused(what: str, reason: tuple[str, str]) -> NotTranslatedError:
+    return NotTranslatedError(f"{what}: {reason[0]}", reason[1])

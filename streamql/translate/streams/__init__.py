@@ -1,0 +1,1 @@
+"""Statements about streams, dynamic tables, tasks and transactions."""

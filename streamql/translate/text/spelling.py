@@ -1,0 +1,131 @@
+"""Words that streamql's parser or sqlglot would misread or drop, spelled so that both read what the source says."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from streamql.dialect.cursor import Cursor
+from streamql.dialect.shape import key_at
+from streamql.dialect.splices import Splice, apply
+from streamql.translate.model import System
+from streamql.translate.text.created import MODIFIERS, take_create
+from streamql.translate.wording import COPY_GRANTS, PERMISSIONS
+
+_MANAGED = f"WITH MANAGED ACCESS was left out: {PERMISSIONS}"
+_BACKLOG = "SYSTEM$STREAM_BACKLOG"
+_OTHER_BACKLOG = "SYSTEM$STREAM_BACKLOG became stream_backlog, which has columns of its own"
+_KEY_WORDS = (("DISABLE", "NOVALIDATE"), ("ENABLE", "VALIDATE"))
+"""What ClickZetta says of a primary key, with RELY behind it; the note on the key covers it."""
+_OR_ALTER = "OR ALTER became IF NOT EXISTS: an existing {} stays as it is, so change it by ALTER {}"
+
+
+def respelled(text: str) -> tuple[str, tuple[str, ...]]:
+    """Returns the statement in words that streamql's parser and sqlglot read alike, and the notes on what differs."""
+    cursor = Cursor(text)
+    if cursor.at("BEGIN", "NAME"):
+        return apply(text, [Splice(cursor.token.end, cursor.token.end, " TRANSACTION")]), ()
+    text, notes = _without_or_alter(cursor)
+    shorter = _without_managed_access(Cursor(text))
+    return (text, notes) if shorter is None else (shorter, (*notes, _MANAGED))
+
+
+def _without_managed_access(cursor: Cursor) -> str | None:
+    """Returns CREATE SCHEMA without the clause; None: it is another statement, or has none."""
+    if take_create(cursor) != "SCHEMA":
+        return None
+    while not cursor.at_end() and not cursor.at("WITH", "MANAGED", "ACCESS"):
+        cursor.advance()
+    if cursor.at_end():
+        return None
+    words = Splice(cursor.token.start, cursor.tokens[cursor.index + 2].end, "")
+    return apply(cursor.text, [words]).rstrip()
+
+
+def _without_or_alter(cursor: Cursor) -> tuple[str, tuple[str, ...]]:
+    """CREATE OR ALTER keeps the rows of a table, which CREATE OR REPLACE drops."""
+    if not cursor.take("CREATE") or not cursor.at("OR", "ALTER"):
+        return cursor.text, ()
+    words = Splice(cursor.token.start, cursor.tokens[cursor.index + 2].start, "")
+    cursor.take("OR", "ALTER")
+    while cursor.at_any(MODIFIERS):
+        cursor.advance()
+    if cursor.at("VIEW"):
+        return apply(cursor.text, [Splice(words.start, words.end, "OR REPLACE ")]), ()
+    if not cursor.at_any(("TABLE", "SCHEMA", "DATABASE")):
+        return cursor.text, ()
+    kind = cursor.token
+    after = Splice(kind.end, kind.end, "" if cursor.at(kind.key, "IF") else " IF NOT EXISTS")
+    return apply(cursor.text, [words, after]), (_OR_ALTER.format(kind.key.lower(), kind.key),)
+
+
+# --- what sqlglot does not read
+
+
+def spelled_for_sqlglot(text: str, system: System) -> tuple[str, tuple[str, ...]]:
+    """Returns the statement in words that sqlglot reads, and notes on what was left out or differs."""
+    cursor = Cursor(text)
+    if system is System.CLICKZETTA:
+        splices = _properties_and_keys(cursor)
+        return apply(text, splices) if splices else text, ()
+    grants = _grants_of_clone(cursor)
+    backlogs = [splice for index in range(2, len(cursor.tokens)) for splice in _backlog(cursor, index)]
+    splices = [*grants, *backlogs, *(_of_databend(cursor) if system is System.DATABEND else [])]
+    notes = (*([COPY_GRANTS] if grants else []), *([_OTHER_BACKLOG] if backlogs else []))
+    return apply(text, splices).rstrip() if splices else text, notes
+
+
+def _properties_and_keys(cursor: Cursor) -> list[Splice]:
+    """Returns ClickZetta's PROPERTIES (…) as TBLPROPERTIES (…), and takes what a key says of its validation out."""
+    tokens = cursor.tokens
+    splices: list[Splice] = []
+    for index, (token, following) in enumerate(pairwise(tokens)):
+        if tokens[0].key == "CREATE" and (token.key, following.key) == ("PROPERTIES", "("):
+            splices.append(Splice(token.start, token.end, "TBLPROPERTIES"))
+        elif (token.key, following.key) in _KEY_WORDS:
+            last = tokens[index + 2] if key_at(tokens, index + 2) == "RELY" else following
+            splices.append(Splice(token.start, last.end, ""))
+    return splices
+
+
+def _of_databend(cursor: Cursor) -> list[Splice]:
+    """Returns Databend's UPDATE * as UPDATE SET *, and takes NULL out of its casts."""
+    merges = [
+        Splice(token.start, token.end, "UPDATE SET")
+        for token, following in pairwise(cursor.tokens)
+        if (token.key, following.key) == ("UPDATE", "*")
+    ]
+    return [*merges, *_nullable_casts(cursor)]
+
+
+def _grants_of_clone(cursor: Cursor) -> list[Splice]:
+    tokens = cursor.tokens
+    if tokens[0].key != "CREATE" or "CLONE" not in [token.key for token in tokens]:
+        return []
+    return [
+        Splice(token.start, following.end, "")
+        for token, following in pairwise(tokens)
+        if (token.key, following.key) == ("COPY", "GRANTS")
+    ]
+
+
+def _nullable_casts(cursor: Cursor) -> list[Splice]:
+    """Returns the places of NULL and NOT NULL behind the type in Databend's CAST (x AS type NULL)."""
+    splices: list[Splice] = []
+    for opening, closing in cursor.closers.items():
+        before, last = cursor.tokens[opening - 1], cursor.tokens[closing - 1]
+        if opening == 0 or before.key not in ("CAST", "TRY_CAST") or last.key != "NULL" or closing - opening < 5:
+            continue
+        end_of_type = cursor.tokens[closing - (3 if cursor.tokens[closing - 2].key == "NOT" else 2)].end
+        splices.append(Splice(end_of_type, last.end, ""))
+    return splices
+
+
+def _backlog(cursor: Cursor, index: int) -> list[Splice]:
+    """`TABLE(SYSTEM$STREAM_BACKLOG('s'))` as `stream_backlog('s')`; `index`: of the function's name."""
+    tokens, closing = cursor.tokens, cursor.closers.get(index - 1)
+    if tokens[index].key != _BACKLOG or tokens[index - 2].key != "TABLE" or closing is None:
+        return []
+    return [
+        Splice(tokens[index - 2].start, tokens[index].end, "stream_backlog"),
+        Splice(tokens[closing].start, tokens[closing].end, ""),
+    ]
