@@ -54,7 +54,7 @@ _FIRST_RULES: tuple[Rule, ...] = (
     check_upkeep,
     by_streamql,
 )
-"""Statements that streamql or Spark have in another form, and that streamql's parser would refuse or pass through; then its own."""
+"""Statements that streamql's parser would refuse or pass through; then the statements that it knows."""
 _LAST_RULES: tuple[Rule, ...] = (
     set_variable,
     use,
@@ -65,7 +65,7 @@ _LAST_RULES: tuple[Rule, ...] = (
     keep_upkeep,
     to_spark,
 )
-"""Statements that are not of streamql, behind the refusals of objects that Spark does not have."""
+"""Statements that streamql does not have. Those about objects that Spark does not have are refused before."""
 
 
 def normalized(text: str, system: System) -> str:
@@ -136,7 +136,7 @@ def _followed_up(text: str, translated: Translated, context: Context) -> Transla
 
 
 def _task(text: str, context: Context) -> Refused | None:
-    """CREATE TASK, CREATE PIPE … AS INSERT and the like, with their statements translated; None: the statement is about another object."""
+    """Returns the refusal of a task or a pipe, with the statements inside it translated; None: the statement is another one."""
     inside = statements_inside(text)
     task = task_refused(text)
     refused = Refused(task.message, task.hint) if task is not None else pipe_refused(text, inside, context)

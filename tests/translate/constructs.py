@@ -290,7 +290,7 @@ REFUSED = [
     (SNOWFLAKE, "SELECT 'a", "no end"),
     (SNOWFLAKE, "SELECT 'a' /* b", "no end"),
     (SNOWFLAKE, "SET x = (SELECT max(id) FROM t)", "SET of a query"),
-    (SNOWFLAKE, "SET x = FROM t", "SET of what is not one value"),
+    (SNOWFLAKE, "SET x = FROM t", "SET of several values"),
     (SNOWFLAKE, "DELETE t u USING s WHERE s.id = t.id", "several tables"),
     (SNOWFLAKE, "UPDATE t SET a = 1 FROM r, s WHERE t.id = s.id", "several sources"),
     (DATABEND, "CREATE STREAM s ON TABLE t AT (SNAPSHOT => 'x')", "snapshots"),

@@ -92,4 +92,4 @@ def test_a_database_is_noted_once(statement: str) -> None:
         f"{statement}; SELECT * FROM A.b.d; SELECT * FROM spark_catalog.b.c; SELECT x.y.z FROM b.x;", SNOWFLAKE
     ).pieces
     notes = [note for piece in pieces if isinstance(piece.result, Translated) for note in piece.result.notes]
-    assert notes == ["Spark looks for a catalog a in a.b.c: leave the first part out, or configure such a catalog"]
+    assert notes == ["the first part of a.b.c names a catalog in Spark: leave it out, or configure a catalog a"]

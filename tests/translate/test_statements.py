@@ -114,3 +114,7 @@ def test_a_stream_that_is_created_or_altered_is_one_of_the_script() -> None:
 def test_a_long_name_is_read_at_once() -> None:
     """A pattern that can split a name in many ways would take years for this one."""
     assert "of this form" in refusal(CLICKZETTA, f"DESC HISTORY {'a' * 200} x y")
+
+
+def test_all_of_optimize_is_two_statements() -> None:
+    assert becomes(DATABEND, "OPTIMIZE TABLE t ALL;") == ["OPTIMIZE t;", "VACUUM t;"]

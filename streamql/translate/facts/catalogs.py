@@ -12,7 +12,7 @@ from streamql.translate.text.relations import relations_of
 _BEFORE_A_TARGET = frozenset(("INTO", "OVERWRITE", "UPDATE", "TABLE", "VIEW", "STREAM", "EXISTS", "CLONE"))
 _CATALOGS_OF_SPARK = ("spark_catalog", "system")
 _PARTS = 3
-_NOTE = "Spark looks for a catalog {0} in {0}.{1}.{2}: leave the first part out, or configure such a catalog"
+_NOTE = "the first part of {0}.{1}.{2} names a catalog in Spark: leave it out, or configure a catalog {0}"
 
 
 def catalog_notes(text: str, context: Context) -> tuple[str, ...]:

@@ -22,10 +22,9 @@ class Context:
     `streams` and `views` are what the script creates: a stream's statement, and the relations that a view reads. `dynamic` are its
     dynamic tables and materialized views. `needed` are the tables whose changes a stream, a dynamic table or a change query reads.
     `explicit` are those for which the script itself switches tracking on, and `tracked` those that are tracked at this statement.
-    `created` are the tables that the script creates. `replaced`: the streams in whose place there
-    is now a table or a view of that name. `said`: notes that are given once. `column_types`: the
-    types of the script's columns, VARIANT and others, for each name that has one. `has_defaults`: some
-    table of the script has a column with DEFAULT. `in_transaction`: between BEGIN and COMMIT.
+    `created` are the tables that the script creates. `replaced` are the streams whose name a table or a view has at this statement.
+    `said` are the notes that were given and are given once. `column_types` has the type of each column whose name has one type in the
+    script. `has_defaults`: a table of the script has a column with DEFAULT. `in_transaction`: the statement is between BEGIN and COMMIT.
     """
 
     system: System

@@ -45,13 +45,17 @@ def as_merge(tree: exp.Update | exp.Delete) -> str | None:
         sources = tree.args.get("using") or []
         action = "DELETE"
     if not isinstance(tree.this, exp.Expr):
-        raise NotTranslatedError("DELETE of rows of several tables", "write one DELETE for each table")
+        raise NotTranslatedError(
+            "DELETE from several tables: Spark deletes from one", "write one DELETE for each table"
+        )
     if not sources:
         return None
     where = tree.args.get("where")
     if len(sources) > 1 or sources[0].args.get("joins") or where is None:
         words = "UPDATE … FROM" if isinstance(tree, exp.Update) else "DELETE … USING"
-        raise NotTranslatedError(f"{words} with several sources, or without WHERE", _ONE_SOURCE)
+        raise NotTranslatedError(
+            f"{words} with several sources, or without WHERE: MERGE takes one source and a condition", _ONE_SOURCE
+        )
     check_no_subquery([where.this, *tree.expressions], "the conditions and values of MERGE")
     return (
         f"MERGE INTO {sql_of(tree.this)} USING {sql_of(sources[0])} ON {sql_of(where.this)} WHEN MATCHED THEN {action}"

@@ -67,7 +67,7 @@ def adapt_create(create: exp.Create, context: Context) -> Adapted:
     table = create.find(exp.Table)
     if table is not None and any(not _NAME.fullmatch(part.name) for part in table.parts):
         adapted.note(
-            "names of Spark's own catalog hold only letters, digits and _: rename the table, or use another catalog"
+            "Spark's own catalog allows only letters, digits and _ in names: rename the table, or use another catalog"
         )
     if type_words in ("SCHEMA", "DATABASE"):
         _adapt_schema(create, adapted, type_words, context.system)
@@ -119,7 +119,10 @@ def _adapt_table(create: exp.Create, adapted: Adapted, context: Context) -> None
 def _adapt_clone(create: exp.Create, adapted: Adapted) -> None:
     clone = create.args["clone"]
     if create.find(exp.HistoricalData):
-        raise NotTranslatedError("a clone at a point in time", "write CREATE TABLE … SHALLOW CLONE t VERSION AS OF n")
+        raise NotTranslatedError(
+            "CLONE at a point in time: SHALLOW CLONE takes a version",
+            "write CREATE TABLE … SHALLOW CLONE t VERSION AS OF n",
+        )
     clone.set("shallow", True)
     clone.set("copy", False)
     adapted.note(

@@ -21,7 +21,10 @@ def columns_into_query(create: exp.Create, note: Callable[[str], None]) -> list[
     table, columns = create.this.this, create.this.expressions
     other = next((c for c in columns if not isinstance(c, exp.ColumnDef | exp.Identifier | exp.Column)), None)
     if other is not None:
-        raise NotTranslatedError(f"{sql_of(other)} in CREATE TABLE AS", "write CREATE TABLE, then INSERT INTO")
+        raise NotTranslatedError(
+            f"CREATE TABLE AS with {sql_of(other)}: Spark does not take it there",
+            "write CREATE TABLE, then INSERT INTO",
+        )
     create.set("this", table)
     if not columns:
         return []
@@ -44,7 +47,10 @@ def _afterwards(table: exp.Expr, column: exp.Expr, what: exp.Expr | None, note: 
     if isinstance(what, exp.CommentColumnConstraint):
         return [f"{where} COMMENT {sql_of(what.this)}"]
     if isinstance(what, exp.GeneratedAsIdentityColumnConstraint):
-        raise NotTranslatedError("an identity column in CREATE TABLE AS", "write CREATE TABLE, then INSERT INTO")
+        raise NotTranslatedError(
+            "CREATE TABLE AS with an identity column: Spark does not take its definition there",
+            "write CREATE TABLE, then INSERT INTO",
+        )
     words = sql_of(what) if what is not None else "a constraint"
     note(f"{words} of {column.name} was left out: CREATE TABLE AS takes its columns from the query")
     return []

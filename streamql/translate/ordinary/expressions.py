@@ -20,7 +20,7 @@ def expression_to_spark(text: str, context: Context) -> tuple[str, list[str]]:
     """Returns an expression, such as that of a point in time, and its notes. Raises NotTranslatedError."""
     tree = parse_sql(f"SELECT {text}", context.system)
     if not tree.expressions:
-        raise NotTranslatedError("an expression is missing", "write one")
+        raise NotTranslatedError("an expression is missing", "write the expression")
     notes = _adapted_values(tree, context)
     sql = sql_of(tree).removeprefix("SELECT ")
     return text if is_same_sql(sql, text) else sql, notes
@@ -42,7 +42,9 @@ def constant_to_spark(text: str, context: Context) -> tuple[str, list[str]]:
     """
     tree = parse_sql(f"SELECT {text}", context.system)
     if len(tree.expressions) != 1 or tree.args.get("from_"):
-        raise NotTranslatedError("SET of what is not one value", "write SET x = expression")
+        raise NotTranslatedError(
+            "SET of several values, or of columns: a variable takes one value", "write SET x = expression"
+        )
     notes = _adapted_values(tree, context)
     value = tree.expressions[0]
     while isinstance(value, exp.Subquery | exp.Paren):
@@ -50,7 +52,10 @@ def constant_to_spark(text: str, context: Context) -> tuple[str, list[str]]:
     if isinstance(value, exp.Select) and not value.args.get("from_") and len(value.expressions) == 1:
         value = value.expressions[0].unalias()
     if value.find(exp.Query):
-        raise NotTranslatedError("SET of a query over tables", "DECLARE VARIABLE x TYPE; SET VAR x = (SELECT …)")
+        raise NotTranslatedError(
+            "SET of a query over tables: DECLARE VARIABLE takes an expression",
+            "DECLARE VARIABLE x TYPE; SET VAR x = (SELECT …)",
+        )
     return sql_of(value), notes
 
 

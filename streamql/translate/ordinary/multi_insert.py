@@ -38,7 +38,10 @@ def as_multi_insert(tree: exp.MultitableInserts, overwrites: bool = False) -> st
             where = f" WHERE {' AND '.join(tests)}"
         target = _target(item.this)
         if overwrites and target in targets:
-            raise NotTranslatedError(f"INSERT OVERWRITE that names the table {target} twice", _OVERWRITE_ONE)
+            raise NotTranslatedError(
+                f"INSERT OVERWRITE names the table {target} twice: the second part would remove the rows of the first",
+                _OVERWRITE_ONE,
+            )
         targets.add(target)
         clauses.append(_insert(item.this, overwrites) + where)  # several INTO behind one WHEN share its condition
     source = tree.args["source"]

@@ -80,7 +80,7 @@ def _check_relations(tree: exp.Expr, system: System) -> None:
     for table in tree.find_all(exp.Table):
         if system is System.DATABEND and table.db.lower() == "system" and table.parent is not None:
             hint = _SYSTEM_TABLES.get(table.name.lower(), LEAVE_OUT)
-            raise NotTranslatedError(f"system.{table.name}: a table of Databend's own", hint)
+            raise NotTranslatedError(f"system.{table.name}: Spark does not have this table of Databend", hint)
 
 
 def _adapt_columns(tree: exp.Expr) -> None:

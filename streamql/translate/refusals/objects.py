@@ -22,20 +22,20 @@ _TASKS = (
     "streamql run FILE.sql --every 5min --when-has-data STREAM runs statements on a schedule",
 )
 _SCRIPTING = (
-    "blocks of the source system's scripting language",
+    "Spark does not run the source system's scripting language",
     "write a BEGIN … END block of Spark's, or a job of your own",
 )
 _SESSION = (SESSION, LEAVE_OUT)
 _UNDROP = (
     "Delta Lake does not restore dropped tables",
-    "RESTORE TABLE t TO VERSION AS OF n takes a table back that exists",
+    "RESTORE TABLE t TO VERSION AS OF n restores the rows of a table that exists",
 )
 _ALERTS = (
     "streamql sends no notifications",
     "streamql report, or the exit code of streamql doctor, for your own alerts",
 )
 _HISTORY = (
-    "the source system's own history",
+    "Spark does not have this history of the source system",
     "SHOW DYNAMIC TABLE REFRESH HISTORY, or SELECT * FROM streamql.consumptions",
 )
 _POLICIES = ("Spark has no such object", "leave the statement out, and filter in a view")
@@ -113,7 +113,7 @@ def check_names(keys: list[str]) -> None:
             raise _refused(phrase.key, phrase.reason)
     other = next((key for key in keys if key.startswith("SYSTEM$") and not key.startswith("SYSTEM$STREAM_")), None)
     if other is not None:
-        raise _refused(other, ("a function of the source system's own", "leave it out"))
+        raise _refused(other, ("Spark does not have this function of the source system", "leave it out"))
 
 
 def check_objects(keys: list[str], system: System) -> None:

@@ -34,7 +34,7 @@ def comment_on(text: str, _context: Context) -> Translated | None:
     if cursor.take("COLUMN"):
         parts, cursor.index = chain(cursor.tokens, cursor.index)
         if len(parts) < 2:
-            raise NotTranslatedError("COMMENT ON COLUMN without a table", "write table.column")
+            raise NotTranslatedError("COMMENT ON COLUMN without a table: Spark needs its name", "write table.column")
         where = f"{sql_name(parts[:-1])} ALTER COLUMN {quote_if_needed(parts[-1])}"
         return Translated((f"ALTER TABLE {where} COMMENT {_comment(cursor)}",), notes)
     for words, form in _FORMS.items():

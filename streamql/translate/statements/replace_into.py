@@ -21,10 +21,14 @@ def replace_into(text: str, context: Context) -> Translated | None:
     is_listed = cursor.take("(")
     keys = _names(cursor) if is_listed else [cursor.single_name("a column")[0]]
     if cursor.at("DELETE", "WHEN"):
-        raise NotTranslatedError("REPLACE INTO … DELETE WHEN", "write MERGE INTO … WHEN MATCHED AND … THEN DELETE …")
+        raise NotTranslatedError(
+            "REPLACE INTO … DELETE WHEN: the translation does not write it as MERGE",
+            "write MERGE INTO … WHEN MATCHED AND … THEN DELETE …",
+        )
     if not columns:
         raise NotTranslatedError(
-            "REPLACE INTO without a list of columns", "write MERGE INTO … USING … ON …, or name the columns"
+            "REPLACE INTO without a list of columns: MERGE names them",
+            "write MERGE INTO … USING … ON …, or name the columns",
         )
     query = to_spark(cursor.text[cursor.token.start :], context, feeds_table=True)
     names = [quote_if_needed(column) for column in columns]

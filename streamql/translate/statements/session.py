@@ -22,7 +22,7 @@ def set_variable(text: str, context: Context) -> Translated | None:
     if context.system is System.CLICKZETTA or (context.system is System.DATABEND and not has_word):
         raise NotTranslatedError(f"SET: {SESSION}", LEAVE_OUT)
     if cursor.at("("):
-        raise NotTranslatedError("SET of several variables", "write SET for each of them")
+        raise NotTranslatedError("SET of several variables: Spark declares one at a time", "write SET for each of them")
     name, _ = cursor.single_name("the name of a variable")
     cursor.expect("=")
     value = cursor.raw("a value", cursor.at_end)

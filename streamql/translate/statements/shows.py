@@ -96,7 +96,7 @@ def _bare_schema(cursor: Cursor) -> int | None:
 
 def _columns(cursor: Cursor) -> Translated:
     """Returns SHOW COLUMNS as Spark has it: of one table or view. Raises NotTranslatedError for another form."""
-    problem = NotTranslatedError("SHOW COLUMNS of more than one table", "SHOW COLUMNS IN t")
+    problem = NotTranslatedError("SHOW COLUMNS of several tables: Spark lists the columns of one", "SHOW COLUMNS IN t")
     if not cursor.at_any(("IN", "FROM")):
         raise problem
     cursor.advance()
@@ -110,7 +110,7 @@ def _columns(cursor: Cursor) -> Translated:
         cursor.advance()
         name = (*cursor.name("the name of a schema")[0], *name)
     if not cursor.at_end():
-        raise NotTranslatedError(f"SHOW COLUMNS with {cursor.found()}", "SHOW COLUMNS IN t")
+        raise NotTranslatedError(f"SHOW COLUMNS with {cursor.found()}: Spark has no such clause", "SHOW COLUMNS IN t")
     return Translated(
         (f"SHOW COLUMNS IN {sql_name(name)}",) if has_word or "TERSE" in cursor.text.upper() else (cursor.text,)
     )
@@ -124,7 +124,9 @@ def _streams(cursor: Cursor, context: Context) -> Translated | None:
         where = f" WHERE name ILIKE {quote_string('%.' + like)}" if like is not None else ""
         if place != cursor.index or cursor.tokens[place + 2].type is not TokenType.END:
             hint = "SELECT * FROM streamql.streams WHERE …"
-            raise NotTranslatedError(f"SHOW STREAMS IN {word} with other clauses", hint)
+            raise NotTranslatedError(
+                f"SHOW STREAMS IN {word} with other clauses: it becomes a query of streamql.streams", hint
+            )
         return Translated((f"SELECT * FROM streamql.streams{where}",), (_ALL_STREAMS.format(word),))
     if word == "SCHEMA":
         return _without_bare_schema(cursor)
@@ -186,7 +188,8 @@ def _history(cursor: Cursor) -> Translated | None:
             ours = _HISTORY_VALUES.get(string_value(value).upper())
             if ours is None:
                 raise NotTranslatedError(
-                    f"the history of refreshes has no {value.text}", "it lists refreshes that wrote or failed"
+                    f"the history of refreshes has no {value.text}",
+                    "leave the condition out: the history lists refreshes that wrote or failed",
                 )
             splices.append(Splice(value.start, value.end, quote_string(ours)))
     text = apply(cursor.text, splices)
@@ -218,5 +221,8 @@ def list_objects(text: str, _context: Context) -> Translated | None:
                 cursor.advance()
             pieces += ["IN", sql_name(cursor.name("the name of a schema")[0][-1:])]
         else:
-            raise NotTranslatedError(f"SHOW {pieces[1]} with {cursor.found()}", "SHOW TABLES IN schema LIKE 'pattern'")
+            raise NotTranslatedError(
+                f"SHOW {pieces[1]} with {cursor.found()}: Spark has no such clause",
+                "SHOW TABLES IN schema LIKE 'pattern'",
+            )
     return Translated((" ".join([*pieces, *(["LIKE", like] if like else [])]),))

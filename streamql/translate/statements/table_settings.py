@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from streamql.dialect import quote_string
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.statements import NameParts
+from streamql.errors import counted
 from streamql.translate.model import NotTranslatedError
 from streamql.translate.text.names import sql_name
 from streamql.translate.text.properties import retention_days, set_properties
@@ -95,7 +96,8 @@ def _read_option(cursor: Cursor, settings: Settings) -> None:
         hours = _retention(cursor)
         settings.retention_days = -(-hours // 24)
         if hours % 24:
-            settings.notes.append(f"{hours} hours of retention became {settings.retention_days} days")
+            days = counted(settings.retention_days, "day")
+            settings.notes.append(f"{counted(hours, 'hour')} of retention became {days}")
         return
     cursor.advance()
     settings.notes.append(f"the option {name} was left out: Delta Lake has no such setting")

@@ -92,8 +92,8 @@ def optimize(text: str, _context: Context) -> Translated | None:
         _ = cursor.take("HOURS") or cursor.take("HOUR")
     if is_vacuum and cursor.take("DRY", "RUN"):
         kept += " DRY RUN"
-    if not is_vacuum and cursor.at_any(_ACTIONS):
-        cursor.advance()
+    action = cursor.advance().key if not is_vacuum and cursor.at_any(_ACTIONS) else ""
     rest = text[cursor.token.start :].rstrip()
     notes = () if cursor.at_end() else (f"{rest} was left out: {verb} of Delta Lake has no such clause",)
-    return Translated((f"{verb} {sql_name(table)}{kept}",), notes)
+    after = (f"VACUUM {sql_name(table)}",) if action == "ALL" else ()
+    return Translated((f"{verb} {sql_name(table)}{kept}", *after), notes)

@@ -15,7 +15,7 @@ _TYPES = ("TABLE", "VIEW", "STREAM", "SCHEMA", "DATABASE")
 def take_create(cursor: Cursor) -> str:
     """Reads the head of a CREATE up to the name, and returns TABLE, VIEW, STREAM, SCHEMA or DATABASE.
 
-    Returns an empty text for another statement; the cursor then stands anywhere.
+    Returns an empty text for another statement: the caller then uses another cursor.
     """
     if not cursor.take("CREATE"):
         return ""

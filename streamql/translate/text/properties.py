@@ -16,7 +16,7 @@ def retention_days(text: str) -> int | None:
 
 
 def set_properties(table: NameParts, change_tracking: bool | None, retention_days: int | None) -> list[str]:
-    """Returns the statement that sets the properties, None: not this one; no statement if it sets none."""
+    """Returns the statement that sets the properties; no statement if there are none. None leaves a property as it is."""
     pairs = [f"'change_tracking' = '{str(change_tracking).lower()}'"] if change_tracking is not None else []
     pairs += [f"'data_retention_days' = '{retention_days}'"] if retention_days is not None else []
     return [f"ALTER TABLE {sql_name(table)} SET PROPERTIES ({', '.join(pairs)})"] if pairs else []
