@@ -11,7 +11,7 @@ from streamql.translate.dialects.written import sql_of
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System
 from streamql.translate.ordinary.create_as import columns_into_query
-from streamql.translate.text.properties import retention_days
+from streamql.translate.text.properties import COLUMN_DEFAULTS, retention_days
 from streamql.translate.wording import CLUSTERED, COPY_GRANTS, EXTENSION, NO_KEYS, RETENTION_MIN
 
 _NOT_ENFORCED = f"{{}} was left out: {NO_KEYS}"
@@ -39,7 +39,6 @@ _OF_TABLES = (
     "retention and change tracking of the schema were left out: they belong to tables, "
     "so type ALTER TABLE … SET PROPERTIES for each table"
 )
-_DEFAULTS = ("delta.feature.allowColumnDefaults", "supported")
 _NAME = re.compile(r"\w+")
 _UNNAMEABLE = re.compile(r"[ ,;{}()\n\t=]")
 _INTEGERS = (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT, exp.DType.DECIMAL)
@@ -104,7 +103,7 @@ def _adapt_schema(create: exp.Create, adapted: Adapted, type_words: str, system:
 def _adapt_table(create: exp.Create, adapted: Adapted, context: Context) -> None:
     table_properties: list[tuple[str, str]] = []
     if create.expression is not None and context.has_defaults:
-        table_properties.append(_DEFAULTS)  # the columns of a table keep their defaults in CREATE TABLE AS
+        table_properties.append(COLUMN_DEFAULTS)  # the columns of a table keep their defaults in CREATE TABLE AS
     if create.args.get("clone"):
         _adapt_clone(create, adapted)
         return
@@ -168,8 +167,8 @@ def _adapt_column(column: exp.ColumnDef, adapted: Adapted, table_properties: lis
         elif isinstance(what, exp.DefaultColumnConstraint):
             if isinstance(what.this, exp.Null):
                 continue
-            if _DEFAULTS not in table_properties:
-                table_properties.append(_DEFAULTS)
+            if COLUMN_DEFAULTS not in table_properties:
+                table_properties.append(COLUMN_DEFAULTS)
         kept.append(constraint)
     column.set("constraints", kept)
     _adapt_type(column, adapted)

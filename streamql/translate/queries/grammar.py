@@ -51,9 +51,9 @@ def to_grammar(tree: exp.Expr, context: Context) -> list[str]:
     for count in tree.find_all(exp.Count):
         if count.this is None and not count.expressions:
             count.set("this", exp.Star())
-    for kind in tree.find_all(exp.DataType):
-        if kind.this is exp.DType.OBJECT and kind.expressions:
-            kind.set("this", exp.DType.STRUCT)
+    for data_type in tree.find_all(exp.DataType):
+        if data_type.this is exp.DType.OBJECT and data_type.expressions:
+            data_type.set("this", exp.DType.STRUCT)
     return list(dict.fromkeys(notes))
 
 

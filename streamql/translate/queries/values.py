@@ -81,10 +81,10 @@ def _boundaries(node: exp.DateDiff) -> exp.Expr | None:
 def _converted(node: exp.Expr) -> exp.Expr | None:
     """TRY_TO_TIMESTAMP_LTZ(x) and the like, for which sqlglot has no class."""
     arguments = node.expressions
-    kind = _TRY_TIMESTAMPS.get(node.name.upper())
-    if kind is None or len(arguments) != 1:
+    data_type = _TRY_TIMESTAMPS.get(node.name.upper())
+    if data_type is None or len(arguments) != 1:
         return None
-    return exp.TryCast(this=arguments[0].copy(), to=exp.DataType(this=kind))
+    return exp.TryCast(this=arguments[0].copy(), to=exp.DataType(this=data_type))
 
 
 # --- objects

@@ -99,9 +99,9 @@ def _type_of(base: exp.Expr, types: dict[str, str], system: System | None) -> st
     if isinstance(base, _VARIANTS) or (isinstance(base, exp.Anonymous) and base.name.upper() == "VARIANT_GET"):
         return VARIANT
     if isinstance(base, exp.Cast):
-        kind = base.to
-        is_open = kind.this in (exp.DType.ARRAY, exp.DType.OBJECT) and not kind.expressions
-        return VARIANT if is_open or kind.this in (exp.DType.VARIANT, exp.DType.JSON) else str(kind.this.name)
+        data_type = base.to
+        is_open = data_type.this in (exp.DType.ARRAY, exp.DType.OBJECT) and not data_type.expressions
+        return VARIANT if is_open or data_type.this in (exp.DType.VARIANT, exp.DType.JSON) else str(data_type.this.name)
     if isinstance(base, _ARRAYS):
         return _ARRAY
     if isinstance(base, exp.Column):
@@ -126,6 +126,6 @@ def _path(keys: list[exp.Expr]) -> str | None:
 def _adapt_casts(tree: exp.Expr) -> None:
     """`a::ARRAY` without a type of its elements, which is a VARIANT here."""
     for cast in tree.find_all(exp.Cast):
-        kind = cast.to
-        if kind.this is exp.DType.ARRAY and not kind.expressions:
-            kind.replace(exp.DataType.build("variant"))
+        data_type = cast.to
+        if data_type.this is exp.DType.ARRAY and not data_type.expressions:
+            data_type.replace(exp.DataType.build("variant"))

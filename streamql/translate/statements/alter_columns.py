@@ -12,9 +12,10 @@ from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError
 from streamql.translate.ordinary.expressions import columns_to_spark, expression_to_spark
 from streamql.translate.text.names import sql_name
+from streamql.translate.text.properties import COLUMN_DEFAULTS
 from streamql.translate.wording import LEAVE_OUT
 
-_DEFAULTS = "SET TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
+_DEFAULTS = "SET TBLPROPERTIES ('{}' = '{}')".format(*COLUMN_DEFAULTS)
 _FILLED = "the rows that the table has get the default of {} by UPDATE, which streams on the table show as changes"
 _IF_NOT_EXISTS = "IF NOT EXISTS was left out: Spark's ADD COLUMNS has none, and fails if the column exists"
 _NOT_NULL = "NOT NULL of {} was left out: Delta Lake adds only columns that may be NULL"
@@ -158,10 +159,10 @@ def _typed(column: str, text: str, context: Context) -> list[str]:
     """Returns the actions that give a column a type, and the default and comment behind it."""
     found, _ = columns_to_spark(f"{column} {text}", context)
     definition = found[0] if len(found) == 1 else None
-    kind = definition.args.get("kind") if definition is not None else None
-    if definition is None or kind is None:
+    data_type = definition.args.get("kind") if definition is not None else None
+    if definition is None or data_type is None:
         raise refuse(f"the type {text} of the column {column}")
-    actions = [f"ALTER COLUMN {column} TYPE {sql_of(kind)}"]
+    actions = [f"ALTER COLUMN {column} TYPE {sql_of(data_type)}"]
     for constraint in definition.args.get("constraints") or []:
         what = constraint.args.get("kind")
         if isinstance(what, exp.DefaultColumnConstraint):

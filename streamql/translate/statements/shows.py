@@ -63,13 +63,13 @@ def _tables(cursor: Cursor, context: Context) -> Translated | None:
     if where is None:
         return _without_bare_schema(cursor)
     condition = [token.key for token in cursor.tokens[where + 1 : -1]]
-    kind = _LISTS.get(condition[0]) if condition and context.system is System.CLICKZETTA else None
-    if kind is None or condition[1:] not in ([], ["=", "TRUE"]):
+    objects = _LISTS.get(condition[0]) if condition and context.system is System.CLICKZETTA else None
+    if objects is None or condition[1:] not in ([], ["=", "TRUE"]):
         return None
     clauses = cursor.text[cursor.tokens[start].start : cursor.tokens[where].start].strip()
-    if kind == "VIEWS":
+    if objects == "VIEWS":
         clauses = clauses.replace("%", "*")
-    return Translated((f"SHOW {kind} {clauses}".rstrip(),))
+    return Translated((f"SHOW {objects} {clauses}".rstrip(),))
 
 
 def _without_bare_schema(cursor: Cursor) -> Translated | None:

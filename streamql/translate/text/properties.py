@@ -7,6 +7,8 @@ import re
 from streamql.dialect.statements import NameParts
 from streamql.translate.text.names import sql_name
 
+COLUMN_DEFAULTS = ("delta.feature.allowColumnDefaults", "supported")
+"""The property of a Delta table whose columns have defaults."""
 _DAYS = re.compile(r"[1-9]\d*\Z", re.ASCII)
 
 

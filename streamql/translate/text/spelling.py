@@ -53,9 +53,9 @@ def _without_or_alter(cursor: Cursor) -> tuple[str, tuple[str, ...]]:
         return apply(cursor.text, [Splice(words.start, words.end, "OR REPLACE ")]), ()
     if not cursor.at_any(("TABLE", "SCHEMA", "DATABASE")):
         return cursor.text, ()
-    kind = cursor.token
-    after = Splice(kind.end, kind.end, "" if cursor.at(kind.key, "IF") else " IF NOT EXISTS")
-    return apply(cursor.text, [words, after]), (_OR_ALTER.format(kind.key.lower(), kind.key),)
+    word = cursor.token
+    after = Splice(word.end, word.end, "" if cursor.at(word.key, "IF") else " IF NOT EXISTS")
+    return apply(cursor.text, [words, after]), (_OR_ALTER.format(word.key.lower(), word.key),)
 
 
 # --- what sqlglot does not read
