@@ -26,7 +26,7 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
 
   /** The rows that are stored of touched groups. */
   lazy val was: LogicalPlan = {
-    val isLarge = stored.stats.sizeInBytes > InnerJoin.SMALL_BYTES
+    val isLarge = TableBytes.of(stored) > InnerJoin.SMALL_BYTES
     (if (groups.isEmpty) tables.once(stored) else tables.once(touched.among(stored, keys, by, isLarge))).plan
   }
 

@@ -5,12 +5,22 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.optimizer._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
 
 /** The form of a keyed query to which the rules of `QueryChange` apply: subqueries and set operations are joins and aggregates, by Spark's own rules. */
-object QueryShape {
+object QueryShape extends AliasHelper {
   private val rules = Seq(
     EliminateSubqueryAliases, ReplaceIntersectWithSemiJoin, ReplaceExceptWithAntiJoin, RewriteExceptAll, RewriteIntersectAll,
-    ReplaceDistinctWithAggregate, PullupCorrelatedPredicates, RewritePredicateSubquery, RewriteCorrelatedScalarSubquery)
+    ReplaceDistinctWithAggregate, PullupCorrelatedPredicates, RewritePredicateSubquery, RewriteCorrelatedScalarSubquery,
+    BelowSubqueries, PushPredicateThroughJoin)
+
+  /** Moves a WHERE below the columns that Spark adds with the join of a scalar subquery. `FROM a, b WHERE a.x = b.x` would be a cross join without it. */
+  private object BelowSubqueries extends Rule[LogicalPlan] {
+    override def apply(plan: LogicalPlan): LogicalPlan = plan.transform {
+      case Filter(condition, p @ Project(columns, j: Join)) if condition.deterministic && columns.forall(_.deterministic) =>
+        p.copy(child = Filter(replaceAlias(condition, getAliasMap(p)), j))
+    }
+  }
 
   /** Raises Untracked for a function that it must not have. */
   def of(keyed: Project): Project = {

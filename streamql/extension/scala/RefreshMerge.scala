@@ -17,8 +17,9 @@ import org.apache.spark.sql.types._
 import org.apache.spark.storage.StorageLevel
 
 /**
- * The MERGE by which a refresh writes what differs. It reads its source and its target twice, and most rows of the target do not differ. So the
- * source is computed once, and a Bloom filter of its keys drops the other rows of the target before Spark shuffles them.
+ * The MERGE by which a refresh writes what differs. Most rows of the target do not differ, so `RefreshWrite` runs it where the table allows that, and Delta
+ * elsewhere. The source is computed once. If it is too large for a broadcast, a Bloom filter of its keys drops the other rows of the target before Spark
+ * shuffles them.
  */
 object RefreshMerge {
   /** A filter has about ten bits for each key, and each task reads it: 5 MB. */
@@ -26,7 +27,7 @@ object RefreshMerge {
   private val FALSE_POSITIVES = 0.01
 
   /** Runs a MERGE; that of a refresh over rows that are computed first, and freed afterwards. */
-  def prepared[T](session: ClassicSession, merge: MergeIntoCommand)(run: MergeIntoCommand => T): T = {
+  def prepared[T](session: ClassicSession, merge: MergeIntoCommand)(run: LogicalPlan => T): T = {
     val bindings = Plans.reads(merge).map(_.binding).filter(_.isRefresh).distinct
     val plans = bindings.map(_.plan)
     val early = new Kept
@@ -34,12 +35,19 @@ object RefreshMerge {
       val kept = plans.map(p => keep(session, RefreshRows.expanded(p, early)))
       try {
         bindings.zip(kept).foreach { case (binding, (rows, _)) => binding.plan = rows }
-        run(if (bindings.isEmpty) merge else filtered(session, merge, kept.map(_._2).sum))
+        run(if (bindings.isEmpty) merge else written(session, merge, kept.map(_._2).sum, kept.map(_._1.stats.sizeInBytes).sum))
       } finally kept.foreach { case (rows, _) => session.sparkContext.unpersistRDD(rows.rdd.id, blocking = false) }
     } finally {
       early.free(session)
       bindings.zip(plans).foreach { case (binding, plan) => binding.plan = plan }
     }
+  }
+
+  /** What runs the statement. `rows` and `bytes`: how large its source is. */
+  private def written(session: ClassicSession, merge: MergeIntoCommand, rows: Long, bytes: BigInt): LogicalPlan = {
+    val isBroadcast = bytes <= session.sessionState.conf.autoBroadcastJoinThreshold
+    if (!RefreshWrite.isPossible(session.withActive(Newest.of(merge.targetFileIndex.deltaLog)))) filtered(session, merge, rows)
+    else RefreshWrite(if (isBroadcast) merge else filtered(session, merge, rows), rows, isBroadcast)
   }
 
   /** The statement with the filter. `rows`: how many the source has. */
