@@ -49,12 +49,13 @@ TRANSACTION_TIMEOUT = Setting(
 LEDGER_RETENTION = Setting(
     "spark.streamql.ledgerRetention", "90 days", "How long the ledger keeps entries.", needs_unit=True
 )
+AT_LEAST_ONCE = "at_least_once"
 NON_DELTA_TARGETS = Setting(
     "spark.streamql.nonDeltaTargets",
     "refuse",
-    "`at_least_once`: a statement may consume streams into tables that are not Delta tables. A crash can then deliver changes twice, and "
-    "the ledger's `guarantee` shows it. `refuse`: such a statement raises UNSUPPORTED_TARGET.",
-    values=("refuse", "at_least_once"),
+    f"`{AT_LEAST_ONCE}`: a statement may consume streams into tables that are not Delta tables. A crash can then deliver changes twice, "
+    "and the ledger's `guarantee` shows it. `refuse`: such a statement raises UNSUPPORTED_TARGET.",
+    values=("refuse", AT_LEAST_ONCE),
 )
 VACUUM_GUARD = Setting(
     "spark.streamql.vacuumGuard",
@@ -128,11 +129,7 @@ def choice(spark: SparkSession, setting: Setting) -> str:
     given = text(spark, setting)
     found = given.strip().lower()
     if found not in setting.values:
-        raise StreamqlError(
-            "INVALID_ARGUMENT",
-            f"{setting.key} is {given!r}, and must be {' or '.join(setting.values)}",
-            hint=f"SET {setting.key} = {setting.default}",
-        )
+        raise _invalid(setting, f"is {given!r}, and must be {' or '.join(setting.values)}")
     return found
 
 
@@ -141,12 +138,12 @@ def seconds(spark: SparkSession, setting: Setting) -> float:
     given = text(spark, setting)
     found = duration(given, needs_unit=setting.needs_unit)
     if found is None:
-        raise StreamqlError(
-            "INVALID_ARGUMENT",
-            f"{setting.key} is {given!r}, which is not a duration",
-            hint=f"SET {setting.key} = {setting.default}",
-        )
+        raise _invalid(setting, f"is {given!r}, which is not a duration")
     return found
+
+
+def _invalid(setting: Setting, why: str) -> StreamqlError:
+    return StreamqlError("INVALID_ARGUMENT", f"{setting.key} {why}", hint=f"SET {setting.key} = {setting.default}")
 
 
 def duration(given: str, *, needs_unit: bool) -> float | None:

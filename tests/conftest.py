@@ -68,7 +68,7 @@ def guarding(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Orders the files; within one, and among the short ones, the order stays. If all directories run, leaves slow tests out."""
-    if [str(arg).rstrip("/") for arg in config.args] == ["tests"] and not IS_LONG:
+    if [str(arg).rstrip("/") for arg in config.args] == ["tests"]:
         slow = [item for item in items if is_slow(item)]
         kept = {item.nodeid for item in slow if is_kept(item)}
         kept |= {guards[0].nodeid for guards in guarding(slow).values() if not kept & {g.nodeid for g in guards}}

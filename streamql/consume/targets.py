@@ -16,13 +16,11 @@ from streamql.delta.table import DeltaTable
 from streamql.delta.txns import SET_TRANSACTION_RETENTION
 from streamql.errors import StreamqlError
 from streamql.reading import read_token
-from streamql.settings import NON_DELTA_TARGETS, choice
+from streamql.settings import AT_LEAST_ONCE, NON_DELTA_TARGETS, choice
 from streamql.shared import constants
 
 MARK = constants("properties")["reserved"]
 """Table property of a reservation: the id of the consumption that made it."""
-
-AT_LEAST_ONCE = "at_least_once"
 
 TEXT_CHARACTERS_MAX = 4000
 """How much of a statement's text the ledger keeps."""

@@ -57,6 +57,14 @@ class DynamicPlace(Place):
         """What DESC says."""
         return {row[0]: row[1] for row in self.run(f"DESC DYNAMIC TABLE {name}")}
 
+    def explained(self, name: str = "d") -> dict[str, str | None]:
+        """What EXPLAIN REFRESH says."""
+        return {row[0]: row[1] for row in self.run(f"EXPLAIN REFRESH DYNAMIC TABLE {name}")}
+
+    def operators(self, name: str = "d") -> list[str]:
+        """How EXPLAIN REFRESH says that the operators are computed, the outermost first."""
+        return [str(text) for fact, text in self.explained(name).items() if fact.startswith("operator")]
+
     def versions(self, name: str = "d") -> dict[str, int]:
         """The versions that a dynamic table was computed at, by the last parts of names."""
         said = json.loads(self.facts(name)["source_versions"] or "{}")

@@ -73,7 +73,7 @@ def last_mode(place: DynamicPlace, name: str = "d") -> str | None:
 
 def explained(place: DynamicPlace, name: str = "d") -> tuple[str | None, str | None]:
     """The mode of the next refresh, and why it is not incremental."""
-    said = {r[0]: r[1] for r in place.run(f"EXPLAIN REFRESH DYNAMIC TABLE {name}")}
+    said = place.explained(name)
     return said["mode"], said["why_not_incremental"]
 
 
@@ -122,8 +122,8 @@ def test_conditions_of_the_tables_are_below_the_join_of_a_subquery(place: Dynami
     where = "t.id = u.id AND t.v > (SELECT 0.2 * avg(x.v) FROM t AS x WHERE x.id = u.id)"
     place.create(f"SELECT sum(t.v) AS s FROM t, u WHERE {where}", clauses="REFRESH_MODE = INCREMENTAL")
     place.run(WRITES[0])
-    operators = [row[1].lstrip("+-: ") for row in place.run("EXPLAIN REFRESH DYNAMIC TABLE d") if "operator" in row[0]]
-    assert [text.partition(":")[0] for text in operators[:3]] == ["AGGREGATE", "LEFT OUTER JOIN", "INNER JOIN"]
+    operators = [text.lstrip("+-: ").partition(":")[0] for text in place.operators()]
+    assert operators[:3] == ["AGGREGATE", "LEFT OUTER JOIN", "INNER JOIN"]
     place.refresh()
     assert place.verify()[0] == "EQUAL"
 

@@ -39,10 +39,6 @@ def table_of(place: DynamicPlace, name: str = "d") -> DynamicTable:
     return found
 
 
-def explained(place: DynamicPlace) -> dict[str, str | None]:
-    return {r[0]: r[1] for r in place.run("EXPLAIN REFRESH DYNAMIC TABLE d")}
-
-
 def file_with(place: DynamicPlace, row_id: int) -> Path:
     """The data file of the table t that has a row."""
     (path,) = {row[0] for row in place.run(f"SELECT _metadata.file_path FROM t WHERE id = {row_id}")}
@@ -84,8 +80,7 @@ def test_a_group_that_loses_its_greatest_value_is_computed_again(place: DynamicP
     place.run("INSERT INTO t VALUES (9, 20)")
     assert place.refresh() == {"d": ("REFRESHED", "its sources changed", 0, 1, 0)}
     place.run("DELETE FROM t WHERE id = 9", "UPDATE t SET id = 0 WHERE id = 2")
-    operators = [text for name, text in explained(place).items() if name.startswith("operator")]
-    assert operators == [
+    assert place.operators() == [
         "GROUP BY v: adds the changed rows to the stored values; computes groups again that lose their MIN or MAX",
         f"+- TABLE spark_catalog.{place.schema}.t: reads the changed rows",
     ]
@@ -121,7 +116,7 @@ def test_a_table_without_states_is_refreshed(place: DynamicPlace) -> None:
     changed = replace(old, sequence=old.sequence + 1)
     assert catalog_of(place.spark).commit(place.spark, [table.to_definition()], [changed], [])
     place.run("INSERT INTO t VALUES (9, 20)")
-    assert "computes all rows of the affected groups again" in str(explained(place)["operator 01"])
+    assert "computes all rows of the affected groups again" in str(place.explained()["operator 01"])
     assert place.refresh() == {"d": ("REFRESHED", "its sources changed", 0, 1, 0)}
     assert place.history()[0]["mode"] == "INCREMENTAL"
     assert place.verify()[0] == "EQUAL"

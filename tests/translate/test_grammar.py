@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamql.translate import System
-from tests.translate.support import becomes, refusal
+from tests.translate.support import becomes, check_noted, refusal
 
 SNOWFLAKE, DATABEND, CLICKZETTA = System
 
@@ -99,10 +99,7 @@ def test_what_becomes_of_it(system: System, statement: str, expected: str) -> No
 
 @pytest.mark.parametrize(("system", "statement", "note", "expected"), NOTED)
 def test_what_differs_has_a_note(system: System, statement: str, note: str, expected: str) -> None:
-    first, *statements = becomes(system, statement)
-    assert first.startswith("-- note: ")
-    assert note in first
-    assert statements == [expected]
+    check_noted(system, statement, note, [expected])
 
 
 @pytest.mark.parametrize(("system", "statement", "reason"), REFUSED)

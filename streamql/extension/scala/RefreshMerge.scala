@@ -63,10 +63,13 @@ object RefreshMerge {
     filter.fold(merge)(f => CurrentOrigin.withOrigin(merge.origin) { merge.copy(condition = And(f, merge.condition)) })
   }
 
-  /** A plan's rows, computed, and how many they are. */
+  /** A plan's rows, computed. */
+  private[streamql] def computed(session: ClassicSession, plan: LogicalPlan): LogicalRDD =
+    session.withActive { Dataset.ofRows(session, plan).localCheckpoint(eager = true, StorageLevel.MEMORY_AND_DISK) }.logicalPlan.asInstanceOf[LogicalRDD]
+
+  /** The same with their number, by which Spark plans joins with them. */
   private[streamql] def keep(session: ClassicSession, plan: LogicalPlan): (LogicalRDD, Long) = {
-    val made = session.withActive { Dataset.ofRows(session, plan).localCheckpoint(eager = true, StorageLevel.MEMORY_AND_DISK) }
-    val rows = made.logicalPlan.asInstanceOf[LogicalRDD]
+    val rows = computed(session, plan)
     val count = rows.rdd.count()
     val size = BigInt(count + 1) * EstimationUtils.getSizePerRow(rows.output)
     (rows.copy()(session, Some(Statistics(size, Some(BigInt(count)))), None), count)

@@ -127,7 +127,7 @@ case class RefreshWrite(merge: MergeIntoCommand, sourceRows: Long, isBroadcast: 
       val action = CaseWhen(merge.matchedClauses.zipWithIndex.map { case (c, i) => (c.condition.getOrElse(Literal.TrueLiteral), Literal(i)) }, Literal(NONE))
       val where = Seq(FILE, INDEX).map(own) ++ tracked.take(1).map(own)
       val values = update.toSeq.flatMap { case (_, values) => values.zipWithIndex.map { case (v, i) => Alias(v, s"$VALUE$i")() } }
-      RefreshMerge.keep(session, Project((Alias(action, ACTION)() +: where) ++ values, Join(merge.source, table, Inner, Some(merge.condition), matching)))._1
+      RefreshMerge.computed(session, Project((Alias(action, ACTION)() +: where) ++ values, Join(merge.source, table, Inner, Some(merge.condition), matching)))
     }
     private def own(name: String): Attribute = table.output.find(_.name == name).get
     private def found(name: String): Attribute = kept.output.find(_.name == name).get
