@@ -8,6 +8,7 @@ touched the same domain since the snapshot it is based on: that is the compare-a
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -35,9 +36,10 @@ from streamql.sources.definitions import Definition, DefinitionType
 
 REPLAY_COMMITS_MAX = 1000
 """More new commits than this, and the state is read whole."""
-
 CREATION_SECONDS_MAX = 2.0
 """How long a process that was not the first to create the catalog waits for it."""
+RECENT_SECONDS = 2.0
+"""How long after it was read or written the catalog need not be read for a commit, which Delta refuses if others changed the same entry."""
 
 Event = Mapping[str, Any]
 
@@ -55,6 +57,7 @@ class Catalog:
         self._version = -1
         self._table_id = ""
         self._base: JavaObject = None
+        self._known_at = -math.inf
         self._contents = Contents()
         self._is_shown = False
 
@@ -83,6 +86,7 @@ class Catalog:
 
     def _follow(self, spark: SparkSession, path: str) -> None:
         log = EventLog(spark, path)
+        self._known_at = time.monotonic()
         snapshot = log.update()
         version = int(snapshot.version())
         was_there = self._base is not None
@@ -110,7 +114,7 @@ class Catalog:
             return
         self._contents.numbers.update(numbers)
         self._contents.apply(domains)
-        self._version, self._base = version, snapshot
+        self._version, self._base, self._known_at = version, snapshot, time.monotonic()
 
     def find(self, spark: SparkSession, name: Name) -> StreamState | None:
         """Returns the stream of a name, as of now. Raises CATALOG_UNREADABLE, where its entry is damaged for one."""
@@ -207,7 +211,8 @@ class Catalog:
         """
         self._show_here(spark)
         with self._lock:
-            self._create(spark)
+            if not self._is_loaded() or time.monotonic() - self._known_at > RECENT_SECONDS:
+                self._create(spark)
             if any(self._contents.entry(uuid_of(e)) != e for e in before):
                 return False
             domains, numbers = self._contents.change(before, after)
@@ -355,9 +360,7 @@ class Catalog:
             return False
         table = DeltaTable(spark, path)
         try:
-            commits = (
-                table.commits(table.described(snapshot), self._version, version) if version > self._version else []
-            )
+            commits = table.commits(table.described(snapshot), self._version, version)
         except CommitMissing:
             return False
         if any(c.metadata is not None or c.operation == "RESTORE" for c in commits):

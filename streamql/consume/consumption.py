@@ -216,7 +216,7 @@ class Consumption:
         failure: BaseException | None = None
         rows: JavaObject = command.no_rows()
         try:
-            rows = execute(self._spark, command, entry.index, claim, entry.statement, entry.target)
+            rows = execute(command, entry.index, claim, entry.statement, entry.target)
         except BaseException as e:  # whatever it was, the log resolves the statement
             failure = e
         try:

@@ -5,39 +5,32 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from pyspark.sql import SparkSession
-
 from streamql.catalog.states import Claim, ClaimedStatement
 from streamql.consume.binding import changes_of
 from streamql.delta.command import Command, Numbered, Target
 from streamql.delta.jvm import JavaObject
-from streamql.delta.table import DeltaTable
 from streamql.errors import StreamqlError
 
 log = logging.getLogger("streamql")
 
 
-def execute(
-    spark: SparkSession, command: Command, i: int, claim: Claim, statement: ClaimedStatement, target: Target
-) -> JavaObject:
+def execute(command: Command, i: int, claim: Claim, statement: ClaimedStatement, target: Target) -> JavaObject:
     """Runs statement `i` of the command; its rows. `target`: as it was when the claim was made. Raises CONSUMPTION_FAILED if that is no
     longer there, and what the statement raises."""
     if not statement.path:
         return command.execute(i)
-    now = DeltaTable(spark, statement.path).latest()
-    is_same = now.exists and now.table_id == statement.table_id
-    if (
-        is_same and target.is_reserved
-    ):  # another statement may have written into the empty table, which must not be replaced then
-        is_same = command.target(i) == target
-    if not is_same:
+    # The name may stand for another table now, or for one with rows, which must not be replaced. Whether the table at the path is the one
+    # that was claimed, the statement's transaction finds out.
+    if target.is_reserved and command.target(i) != target:
         raise StreamqlError(
             "CONSUMPTION_FAILED",
             f"{statement.target} was replaced, dropped or written meanwhile",
             hint="run the statement again",
         )
-    number = Numbered(statement.app_id, claim.commit_number, statement.path, statement.seen)
-    return command.execute(i, number, target.is_reserved)
+    number = Numbered(
+        statement.app_id, claim.commit_number, statement.path, statement.table_id, statement.seen, target.is_reserved
+    )
+    return command.execute(i, number)
 
 
 def counted(command: Command, i: int, statement: ClaimedStatement) -> ClaimedStatement:

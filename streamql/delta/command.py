@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamql.delta.jvm import JavaObject, analyzed, java_list, session_of
+from streamql.delta.jvm import JavaObject, analyzed, java_list, scala, session_of
 from streamql.shared import constants
 
 _CREATIONS = constants("creations")
@@ -47,12 +47,15 @@ class Target:
 
 @dataclass(frozen=True)
 class Numbered:
-    """The number that a commit carries for an app id, into the log at `path`, which was at version `seen` when that was arranged."""
+    """The number that a commit carries for an app id. `path`, `table_id`, `seen`: of the target, and its version when the statement was
+    claimed. `is_reserved`: the statement replaces an empty table that was made for it, unless that has been written since."""
 
-    app_id: str | None
+    app_id: str
     number: int
     path: str
+    table_id: str
     seen: int
+    is_reserved: bool
 
 
 class Command:
@@ -133,13 +136,17 @@ class Command:
         """Returns a result without rows."""
         return java_list(self._spark, [])
 
-    def execute(self, i: int, number: Numbered | None = None, reserved: bool = False) -> JavaObject:
-        """Runs statement `i` as analysed; its commit carries the number. Answers the rows, which stay in the JVM.
+    def execute(self, i: int, number: Numbered | None = None) -> JavaObject:
+        """Runs statement `i` as analysed. Returns its rows, which stay in the JVM. `number`: for its commit; None: it carries none.
 
-        `reserved`: it replaces an empty table that was reserved for it, and fails where anything came into that since the claim.
+        Raises CONSUMPTION_FAILED if the target of the number is no longer the one that was claimed.
         """
-        n = number or Numbered(None, 0, "", -1)
-        return self._handle.execute(session_of(self._spark), i, n.app_id, n.number, n.path, n.seen, reserved)
+        if number is None:
+            return self._handle.execute(session_of(self._spark), i, None)
+        claimed = scala(self._spark).ClaimedWrite(
+            number.app_id, number.number, number.path, number.table_id, number.seen, number.is_reserved
+        )
+        return self._handle.execute(session_of(self._spark), i, claimed)
 
     def changes(self, i: int) -> dict[str, dict[str, int]]:
         """Returns how many rows of each change type statement `i` took when it was last executed, by the tokens of the streams."""

@@ -24,7 +24,7 @@ from streamql.catalog.contents import STREAM_DOMAIN
 from streamql.catalog.states import Claim, ClaimedStatement, StatementOutcome, StreamState, encode
 from streamql.catalog.store import Catalog, catalog_of
 from streamql.consume import execute as executing
-from streamql.delta.command import Numbered
+from streamql.delta.command import Command, Numbered
 from streamql.delta.table import DeltaTable
 from streamql.model import TableSource
 from tests.protocol.logs import Commit
@@ -105,19 +105,20 @@ def owner_releases_what_raised(on: Stage, patch: Patch) -> None:
 
 def statement_with_fence_number(on: Stage, patch: Patch) -> None:
     """The statement's commit carries the fence's number."""
-    patch.setattr(executing, "Numbered", lambda app_id, number, path, seen: Numbered(app_id, number + 1, path, seen))
+    patch.setattr(executing, "Numbered", lambda app_id, number, *target: Numbered(app_id, number + 1, *target))
 
 
 def statement_without_number(on: Stage, patch: Patch) -> None:
     """The statement's commit carries no number."""
-    patch.setattr(executing, "Numbered", lambda app_id, number, path, seen: Numbered(None, 0, "", -1))
+    real = Command.execute
+    patch.setattr(Command, "execute", lambda self, i, number=None: real(self, i))
 
 
 def numbers_looked_for_late(on: Stage, patch: Patch) -> None:
     """Before the statement runs, its number is looked for in commits since now, not since the claim."""
 
-    def late(app_id: str, number: int, path: str, seen: int) -> Numbered:
-        return Numbered(app_id, number, path, on.world.storage.newest(path).number)
+    def late(app_id: str, number: int, path: str, table_id: str, seen: int, is_reserved: bool) -> Numbered:
+        return Numbered(app_id, number, path, table_id, on.world.storage.newest(path).number, is_reserved)
 
     patch.setattr(executing, "Numbered", late)
 

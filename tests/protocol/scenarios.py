@@ -44,7 +44,7 @@ INSERTS = (
         faults=ALL,
         bounds=TWICE,
         schedules=560,
-        meets="fence, fence refused, statement skipped, statement refused, event refused, ledger read",
+        meets="fence, fence refused, statement skipped, statement refused, event refused",
     ),
     scene(
         "two inserts",
@@ -53,7 +53,7 @@ INSERTS = (
         B,
         faults=ALL,
         schedules=780,
-        meets="fence, fence refused, statement skipped, statement refused, event refused, ledger read, CLAIM_LOST",
+        meets="fence, fence refused, statement skipped, statement refused, event refused, CLAIM_LOST",
     ),
     scene(
         "two targets",
@@ -124,7 +124,7 @@ INSERTS = (
         then=insert("x", "s"),
         faults=DEATHS | {LOST, FAIL},
         schedules=200,
-        meets="CLAIM_LOST",
+        meets="CLAIM_LOST, ledger read",
     ),
 )
 
@@ -247,6 +247,7 @@ PERSONS = (
         Who("P", ddl("CREATE OR REPLACE STREAM s ON TABLE t_s AT (VERSION => 0)"), "far"),
         then=insert("x", "s"),
         faults=BEGUN,
+        meets="ledger read",
     ),
     scene(
         "a name taken twice",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from streamql.catalog.states import read_interval
+from streamql.delta.command import Numbered
 from streamql.model import Interval
 from tests.protocol.jvm import learn
 from tests.protocol.logs import Commit, Conflict, DeltaError, Json, Snapshot, metadata
@@ -163,17 +164,15 @@ class ConsumeCommand:
         world.storage.changes += 1
         world.scheduler.after(f"makes the name of the reservation {write.name}", None, (CRASH, LOST))
 
-    def execute(
-        self, session: object, i: int, app_id: str | None, number: int, path: str, seen: int, reserved: bool
-    ) -> Any:
+    def execute(self, session: object, i: int, claimed: Numbered | None) -> Any:
         """Runs a statement with its number; its rows."""
         self.took[:] = self._rows()
         if not self.writes:
             return self._world.look(f"runs the query of {self._rows()}", self._rows)
         write = self.writes[i]
         if write.operation == "AppendData":
-            return self._world.scheduler.call(self._append(write, app_id, number, seen))
-        return self._world.scheduler.call(self._create(write, app_id, number, path, seen, reserved))
+            return self._world.scheduler.call(self._append(write, claimed))
+        return self._world.scheduler.call(self._create(write, claimed))
 
     def _rows(self) -> list[str]:
         """The rows of the intervals that the reads stand for, each named by its stream and version."""
@@ -185,54 +184,63 @@ class ConsumeCommand:
             rows += self._world.changes(token["uuid"], read.plan.path, bound)
         return rows
 
-    def _is_done_before(self, base: Snapshot, app_id: str | None, number: int, seen: int) -> bool:
+    def _is_done_before(self, base: Snapshot, claimed: Numbered | None) -> bool:
         """Delta's skip of a write that was done before, by the commits since the claim (Scala: ClaimedTransaction)."""
-        if app_id is None:
+        if claimed is None:
             return False
-        if base.number >= seen >= 0:
-            found = [c.transactions[app_id] for c in base.upto()[seen + 1 :] if app_id in c.transactions]
+        app_id = claimed.app_id
+        if base.number >= claimed.seen >= 0:
+            found = [c.transactions[app_id] for c in base.upto()[claimed.seen + 1 :] if app_id in c.transactions]
             known = found[-1] if found else -1
         else:
             known = base.numbers().get(app_id, -1)
-        if known >= number:
+        if known >= claimed.number:
             self._world.met["statement skipped"] += 1
-            self._world.scheduler.note("the statement is SKIPPED", f"the log has {known}, it carries {number}")
-        return known >= number
+            self._world.scheduler.note("the statement is SKIPPED", f"the log has {known}, it carries {claimed.number}")
+        return known >= claimed.number
 
-    def _append(self, write: Write, app_id: str | None, number: int, seen: int) -> Generator[Step, None, list[str]]:
+    @staticmethod
+    def _check(path: str, base: Snapshot, claimed: Numbered | None) -> None:
+        """The target is as it was claimed (Scala: ClaimedTransactions)."""
+        if claimed is None or claimed.path != path:
+            return
+        if base.id() != claimed.table_id:
+            raise DeltaError("CONSUMPTION_FAILED: the target was replaced")
+        if claimed.is_reserved and any(c.rows or c.metadata for c in base.upto()[claimed.seen + 1 :]):
+            raise DeltaError("CONSUMPTION_FAILED: the table that was reserved was written meanwhile")
+
+    def _append(self, write: Write, claimed: Numbered | None) -> Generator[Step, None, list[str]]:
         world = self._world
         yield Step(f"starts INSERT INTO {write.name}", STARTS)
         base = world.storage.newest(write.path)
         if base.number < 0:
             raise DeltaError(f"DELTA_TABLE_NOT_FOUND: {write.path}")
         world.scheduler.note(f"starts INSERT INTO {write.name}", f"at version {base.number}")
-        if not self._is_done_before(base, app_id, number, seen):
-            yield from self._commit(write, base, (app_id, number, seen), Commit("WRITE", rows=tuple(self._rows())))
+        self._check(write.path, base, claimed)
+        if not self._is_done_before(base, claimed):
+            yield from self._commit(write, base, claimed, Commit("WRITE", rows=tuple(self._rows())))
         return []
 
-    def _create(
-        self, write: Write, app_id: str | None, number: int, path: str, seen: int, reserved: bool
-    ) -> Generator[Step, None, list[str]]:
-        """CREATE TABLE AS; as CREATE OR REPLACE TABLE AS where it is `reserved`, or was written so."""
+    def _create(self, write: Write, claimed: Numbered | None) -> Generator[Step, None, list[str]]:
+        """CREATE TABLE AS; as CREATE OR REPLACE TABLE AS where its name is reserved, or was written so."""
         world = self._world
-        replaces = reserved or write.operation in ("RTAS", "REPLACE")
+        replaces = (claimed is not None and claimed.is_reserved) or write.operation in ("RTAS", "REPLACE")
         about = metadata(world.fresh("table"))
         yield Step(f"starts {'CREATE OR REPLACE' if replaces else 'CREATE'} TABLE {write.name} AS", STARTS)
         there = world.storage.names.get(write.name)
         if there is None and write.operation == "REPLACE":
             raise DeltaError("TABLE_OR_VIEW_NOT_FOUND")
         if there is None:
-            self._make(write, {} if app_id is None else {app_id: number}, about)
+            self._make(write, _numbers(claimed), about)
             return []
         if not replaces:
             raise DeltaError("TABLE_OR_VIEW_ALREADY_EXISTS")
         base = world.storage.newest(there)
         world.scheduler.note("starts it", f"at version {base.number}")
-        if reserved and any(c.rows or c.metadata for c in base.upto()[seen + 1 :]):
-            raise DeltaError("CONSUMPTION_FAILED: the table that was reserved was written meanwhile")
-        if not self._is_done_before(base, app_id, number, seen):
+        self._check(there, base, claimed)
+        if not self._is_done_before(base, claimed):
             commit = Commit("CREATE OR REPLACE TABLE AS SELECT", rows=tuple(self._rows()), clears=True, metadata=about)
-            yield from self._commit(write, base, (app_id, number, seen), commit)
+            yield from self._commit(write, base, claimed, commit)
         return []
 
     def _make(self, write: Write, numbers: dict[str, int], about: Json) -> None:
@@ -246,13 +254,13 @@ class ConsumeCommand:
         world.scheduler.note(f"creates {write.name} with {list(commit.rows)}")
 
     def _commit(
-        self, write: Write, base: Snapshot, numbered: tuple[str | None, int, int], commit: Commit
+        self, write: Write, base: Snapshot, claimed: Numbered | None, commit: Commit
     ) -> Generator[Step, None, None]:
         world = self._world
-        app_id, number, seen = numbered
-        told = f"commits {commit.operation} of {list(commit.rows)} into {write.name} with {number if app_id else 'no number'}"
+        carried = "no number" if claimed is None else claimed.number
+        told = f"commits {commit.operation} of {list(commit.rows)} into {write.name} with {carried}"
         yield Step(told, COMMITS)
-        numbers = {app_id: number} if app_id is not None else {}
+        numbers = _numbers(claimed)
         commit = Commit(
             commit.operation, world.scheduler.current.name, commit.rows, commit.clears, numbers, commit.metadata
         )
@@ -264,10 +272,14 @@ class ConsumeCommand:
             world.scheduler.note(told, f"refused: {e}")
             raise
         if write.operation == "CTAS" and base.rows():
-            known = Snapshot(base.log, min(seen, base.number)).rows()
+            known = Snapshot(base.log, min(-1 if claimed is None else claimed.seen, base.number)).rows()
             when = "were there when it claimed" if known else "came after its claim"
             world.accuse(f"CREATE TABLE {write.name} replaced a table whose rows {when}: {sorted(base.rows())}")
         world.scheduler.after(told, f"version {version}", (CRASH, LOST))
+
+
+def _numbers(claimed: Numbered | None) -> dict[str, int]:
+    return {} if claimed is None else {claimed.app_id: claimed.number}
 
 
 def _target(

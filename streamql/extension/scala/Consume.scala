@@ -78,10 +78,10 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   def fingerprint(session: SparkSession, i: Int): String = Fingerprint.of(statements(i), i, Targets.of(session, statements(i)).name)
 
   /**
-   * Runs statement `i`, as it was analysed, in a session of its own; with an app id its commit carries (app id, number), into the log at
-   * `path` whose version was `seen` when the claim was made. `reserved`: its table was reserved, so that it replaces it.
+   * Runs statement `i`, as it was analysed, in a session of its own. `claimed`: what its commit carries; null: nothing, because its target has
+   * no log.
    */
-  def execute(session: SparkSession, i: Int, appId: String, number: Long, path: String, seen: Long, reserved: Boolean): JList[Row] = {
+  def execute(session: SparkSession, i: Int, claimed: ClaimedWrite): JList[Row] = {
     val bindings = Plans.reads(statements(i)).map(_.binding).distinct
     bindings.foreach(_.counter = new ChangeCounter)
     val own = session.asInstanceOf[ClassicSession].cloneSession()
@@ -90,23 +90,26 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
     // MERGE reads its source twice, and Delta takes files for unchanging: it must keep the messages that it has read of a topic.
     if (bindings.exists(b => Plans.readsOtherThanFiles(b.plan)))
       own.conf.set(DeltaSQLConf.MERGE_MATERIALIZE_SOURCE.key, DeltaSQLConf.MergeMaterializeSource.ALL)
-    if (appId != null) {
-      own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_APP_ID.key, appId)
-      own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_VERSION.key, number.toString)
+    if (claimed != null) {
+      own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_APP_ID.key, claimed.appId)
+      own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_VERSION.key, claimed.number.toString)
     }
     def executed(statement: LogicalPlan): JList[Row] = {
-      val plan = own.withActive { Targets.inSession(own, if (reserved) Targets.replacing(statement) else statement) }
+      val plan = own.withActive { Targets.inSession(own, if (claimed != null && claimed.isReserved) Targets.replacing(statement) else statement) }
       plan.setAnalyzed()
       // CREATE TABLE AS runs an insert of its own, which is part of this consumption and not another one.
       def run() = GuardAndConsume.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
-      if (appId == null) {
+      if (claimed == null) {
         val rows = run()
         statement match { // the session keeps a listing of its files, and the statement ran in another one
           case c: InsertIntoHadoopFsRelationCommand => c.catalogTable.foreach(t => session.catalog.refreshTable(t.identifier.quotedString))
           case _ =>
         }
         rows
-      } else TransactionExecutionObserver.withObserver(new NumbersFromCommits(session, path, appId, seen, reserved))(run())
+      } else {
+        def name = Targets.of(session, statements(i)).name
+        TransactionExecutionObserver.withObserver(new ClaimedTransactions(session, claimed, name))(run())
+      }
     }
     statements(i) match {
       case merge: MergeIntoCommand => RefreshMerge.prepared(own, merge)(executed)

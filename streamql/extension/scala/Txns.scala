@@ -85,17 +85,36 @@ object Properties {
 }
 
 /**
+ * What the commit of a claimed statement carries, the number for the app id, and its target as it was when it was claimed: the table's path and
+ * id, and the version. `isReserved`: the statement replaces a table that was reserved for it.
+ */
+case class ClaimedWrite(appId: String, number: Long, path: String, tableId: String, seen: Long, isReserved: Boolean)
+
+/**
+ * The transactions of a claimed statement. The first one on its target fails if the target is no longer the claimed one: after the claim
+ * the log is not read for that alone. Later ones maintain what it has written.
+ *
  * Before a write with a number, Delta asks which number the table has for the app id, to skip a write done before; for that it
  * reconstructs the table's whole state, by two jobs, however small the write and large the table. Of a claimed statement it is known
  * that a number can only have come since the claim was made, at version `seen`: the commits since then tell, mostly none.
  */
-class NumbersFromCommits(session: SparkSession, path: String, appId: String, seen: Long, reserved: Boolean) 
+class ClaimedTransactions(session: SparkSession, claimed: ClaimedWrite, name: => String)
   extends DelegatingObserver(TransactionExecutionObserver.getObserver) {
+  private var isFirst = true
+
   override def startingTransaction(f: => OptimisticTransaction): OptimisticTransaction = {
     val txn = before.startingTransaction(f)
-    val isOurs = txn.deltaLog.dataPath.toString == path && seen >= 0 && txn.snapshot.version >= seen
-    if (isOurs && reserved) Txns.refuseUnlessEmpty(session, txn.deltaLog, txn.snapshot, seen)
-    if (isOurs) new ClaimedTransaction(session, txn, appId, seen) else txn
+    if (txn.deltaLog.dataPath.toString != claimed.path) txn
+    else {
+      if (isFirst) check(txn)
+      isFirst = false
+      if (claimed.seen >= 0 && txn.snapshot.version >= claimed.seen) new ClaimedTransaction(session, txn, claimed.appId, claimed.seen) else txn
+    }
+  }
+
+  private def check(txn: OptimisticTransaction): Unit = {
+    if (txn.snapshot.metadata.id != claimed.tableId) throw Errors("CONSUMPTION_FAILED", "TARGET_REPLACED", "target" -> name)
+    if (claimed.isReserved) Txns.refuseUnlessEmpty(session, txn.deltaLog, txn.snapshot, claimed.seen)
   }
 }
 
