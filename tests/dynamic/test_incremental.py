@@ -40,6 +40,8 @@ ANY = (
     "SELECT id FROM t UNION SELECT id FROM u",
     "SELECT id FROM t EXCEPT SELECT id FROM u",
     "SELECT id FROM t WHERE id IN (SELECT id FROM u)",
+    "SELECT id FROM t WHERE id IN (SELECT id FROM u WHERE w IN (SELECT v FROM t))",
+    "SELECT id FROM t WHERE id IN (SELECT id FROM u WHERE w > (SELECT 0.5 * sum(v) FROM t AS x WHERE x.id = u.id))",
     "SELECT id FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.id = t.id)",
     "SELECT id, (SELECT max(w) FROM u WHERE u.id = t.id) AS m FROM t",
     "SELECT * FROM (SELECT id, v, row_number() OVER (PARTITION BY v % 2 ORDER BY v, id) AS n FROM t) WHERE n = 1",

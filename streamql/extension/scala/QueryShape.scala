@@ -24,9 +24,15 @@ object QueryShape extends AliasHelper {
 
   /** Raises Untracked for a function that it must not have. */
   def of(keyed: Project): Project = {
-    val shaped = rules.foldLeft(keyed: LogicalPlan)((p, rule) => rule(p))
+    val shaped = shape(keyed)
     shaped.foreachWithSubqueries(_.expressions.foreach(_.foreach(check)))
     pruned(shaped).asInstanceOf[Project]
+  }
+
+  /** Spark's rules rewrite the subqueries of one plan, and not those in them. So these come first, as in Spark's optimizer. */
+  private def shape(p: LogicalPlan): LogicalPlan = {
+    val inner = p.transformAllExpressions { case s: SubqueryExpression => s.withNewPlan(shape(s.plan)) }
+    rules.foldLeft(inner)((shaped, rule) => rule(shaped))
   }
 
   /** The same, but that reads of tables have only the columns that are used. */
