@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from markdown import Extension, Markdown
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -25,9 +26,22 @@ _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^()\s#]+)(#[^()\s]*)?(?=\))")
 _PICTURE = re.compile(r"^<!-- picture: (\S+) (.+) -->$", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NAMED_FENCE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
-_LIST_BEHIND_TEXT = re.compile(r"^(?![*\-\d|#>` ]|\s)(.+)\n(?=(?:[*-]|\d+\.) )", re.MULTILINE)
+_LIST_BEHIND_TEXT = re.compile(r"^(?![*\-\d|#>` ]|\s)(.+)\n(?=(?:[*-]|1\.) )", re.MULTILINE)
 _NESTED_ITEM = re.compile(r"^  (?=[*-] )", re.MULTILINE)
 _LANGUAGES = {".py": "python", ".scala": "scala", ".sql": "sql", ".slt": "sql", ".json": "json", ".toml": "toml"}
+
+
+class ListNumbers(Extension):
+    """Begins an ordered list with the number that the page has. Otherwise a list after a block of code would begin with 1 again."""
+
+    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 - the name in Markdown's interface
+        """See Extension."""
+        md.parser.blockprocessors["olist"].LAZY_OL = False
+
+
+def on_config(config: MkDocsConfig) -> None:
+    """Adds what Markdown's own options do not offer."""
+    config.markdown_extensions.append(ListNumbers())
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

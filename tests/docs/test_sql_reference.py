@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from streamql.catalog.tables import columns_ddl
+from streamql.catalog.tables import CONSUMPTIONS, STREAMS, columns_ddl, views
 from streamql.changes.build import HIDDEN_COLUMNS
 from streamql.cli.shell.topics import TOPICS
 from streamql.dialect.create import CREATE_GRAMMAR
@@ -20,6 +20,7 @@ from streamql.engine.reads import BACKLOG_COLUMNS
 from streamql.errors import ERROR_CLASSES
 from streamql.model import METADATA_DDL
 from streamql.sources.kafka_messages import COLUMNS as KAFKA_COLUMNS
+from streamql.sources.query_texts import WAYS
 from tests.docs.pages import ROOT
 
 SQL = ROOT / "docs" / "sql"
@@ -77,7 +78,7 @@ COLUMNS = {
 }
 """The columns of results, by page, as the code declares them."""
 
-_ROW = re.compile(r"^\| `([^`]+)`(?:, `[^`]+`)* \| ((?:[A-Z_]+|MAP<[^|]+>|ARRAY<[^|]+>)) \| ", re.MULTILINE)
+_ROW = re.compile(r"^\| `([^`]+)`(?:, `[^`]+`)* \| `?((?:[A-Z_]+|MAP<[^|]+>|ARRAY<[^|]+>))`? \| ", re.MULTILINE)
 _WIDER = {CREATE_GRAMMAR, PROPERTIES_GRAMMAR}
 """Grammars for errors, which leave out what the page has."""
 
@@ -124,6 +125,26 @@ def test_columns_are_those_of_the_code(page: str) -> None:
 
 def test_columns_of_events() -> None:
     assert list(tables("ledger.md"))[-1] == declared(columns_ddl())
+
+
+@pytest.mark.parametrize(("place", "view"), [(0, CONSUMPTIONS), (1, STREAMS)])
+def test_columns_of_the_views_of_the_catalog(place: int, view: str) -> None:
+    """Their names and order, from the query of the view; their types, if `events` has the column under the same name."""
+    there = dict(declared(columns_ddl()))
+    query = views("streamql", None, ("positions", "details"))[view][1]
+    expressions = re.split(r", (?![^()]*\))", query.removeprefix("SELECT ").partition(" FROM ")[0])
+    names = [expression.split(" ")[-1] for expression in expressions]
+    columns = list(tables("ledger.md"))[place]
+    assert [name for name, _ in columns] == names
+    types = {name: there[name] for name in names if name in there and name != "changes"}  # a MAP of its JSON
+    assert {name: sql_type for name, sql_type in columns if name in types} == types
+
+
+def test_each_way_of_a_refresh_is_explained() -> None:
+    """EXPLAIN REFRESH shows them as values of `operator n`."""
+    page = (ROOT / "docs" / "incremental-refresh.md").read_text(encoding="utf-8")
+    values = re.findall(r"^\| `([^`]+)` \|", page.partition("### Values of operator\n")[2], re.MULTILINE)
+    assert sorted(values) == sorted(WAYS.values())
 
 
 def test_hidden_columns_are_named() -> None:
