@@ -126,7 +126,7 @@ def _of_markdown(text: str) -> Iterator[tuple[int, str]]:
     for match in re.finditer(r"(?:^(?!\s*$)[^\n]*\n?)+", blank, re.MULTILINE):
         line = blank.count("\n", 0, match.start()) + 1
         for item in re.split(r"^\s*(?:[-*>]|\d+\.) +", match[0], flags=re.MULTILINE):
-            yield line, item
+            yield line, re.sub(r"\n +", " ", item)  # the lines of an item are indented, and are one paragraph
             line += item.count("\n")
 
 
