@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.shape import chain
@@ -68,21 +69,36 @@ _LAST_RULES: tuple[Rule, ...] = (
 """Statements that streamql does not have. Those about objects that Spark does not have are refused before."""
 
 
-def normalized(text: str, system: System) -> str:
-    """Returns the statement with the source system's names and variables as Spark has them, as far as that is possible."""
+@dataclass(frozen=True)
+class Normalized:
+    """A statement with the source system's names and variables as Spark has them.
+
+    `source`: as it is written. `named`: with names in backquotes. `text`: with variables too, in words that streamql's parser and
+    sqlglot read alike, on which `notes` are. `problem`: why the variables stay; None: they do not.
+    """
+
+    source: str
+    named: str
+    text: str
+    notes: tuple[str, ...] = ()
+    problem: NotTranslatedError | None = None
+
+
+def normalized(source: str, system: System) -> Normalized:
+    """Returns the statement in the words that are translated, as far as that is possible."""
     if system is System.CLICKZETTA:
-        return respelled(text)[0]
-    text = names_in_backquotes(text)
+        return Normalized(source, source, *respelled(source))
+    named = names_in_backquotes(source)
     try:
-        return respelled(variables_as_names(text))[0]
-    except NotTranslatedError:
-        return text
+        return Normalized(source, named, *respelled(variables_as_names(named)))
+    except NotTranslatedError as problem:
+        return Normalized(source, named, named, (), problem)
 
 
-def translated(text: str, context: Context) -> Result:
+def translated(statement: Normalized, context: Context) -> Result:
     """Returns what becomes of a statement. Never raises."""
     try:
-        return _translated(text, context)
+        return _translated(statement, context)
     except NotTranslatedError as problem:
         return problem.refused
     except StreamqlError as problem:
@@ -91,21 +107,20 @@ def translated(text: str, context: Context) -> Result:
         return Refused(f"{_FAILED}: {type(problem).__name__}: {problem}")
 
 
-def _translated(text: str, context: Context) -> Result:
-    open_token = unterminated(Cursor(text).tokens)
+def _translated(statement: Normalized, context: Context) -> Result:
+    open_token = unterminated(Cursor(statement.source).tokens)
     if open_token is not None:
         raise NotTranslatedError(f"the {unterminated_what(open_token)} has no end", "close it")
-    if context.system is not System.CLICKZETTA:
-        text = names_in_backquotes(text)
-    if (task := _task(text, context)) is not None:
+    if (task := _task(statement.named, context)) is not None:
         return task
-    check_constructs(text, context.system)
-    source = text if context.system is System.CLICKZETTA else variables_as_names(text)
-    text, notes = respelled(source)
+    check_constructs(statement.named, context.system)
+    if statement.problem is not None:
+        raise statement.problem
+    text = statement.text
     found = _followed_up(text, _by_rules(text, context), context)
     context.follow(text)
-    notes = (*notes, *found.notes, *catalog_notes(text, context))
-    return Translated(with_comments(source, found.statements), notes)
+    notes = (*statement.notes, *found.notes, *catalog_notes(text, context))
+    return Translated(with_comments(statement.source, found.statements), notes)
 
 
 def _by_rules(text: str, context: Context) -> Translated:
@@ -143,5 +158,7 @@ def _task(text: str, context: Context) -> Refused | None:
     if refused is None:
         return None
     of_task = context.of_task()
-    body = tuple(line_of_body(statement, translated(statement, of_task)) for statement in inside)
+    body = tuple(
+        line_of_body(statement, translated(normalized(statement, context.system), of_task)) for statement in inside
+    )
     return Refused(refused.reason, refused.hint, body)

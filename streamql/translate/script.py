@@ -17,13 +17,14 @@ def translate(script: str, system: System) -> Translation:
     text = to_spark_comments(script, system)
     fragments = split(text)
     statements = [normalized(fragment.text, system) for fragment in fragments]
-    context = survey(map(or_alter_stream, statements), system)
-    plain = without_streams(statements, context)
+    texts = [statement.text for statement in statements]
+    context = survey(map(or_alter_stream, texts), system)
+    plain = without_streams(texts, context)
     pieces: list[Piece] = []
     written: list[str] = []
     end = 0
     for index, fragment in enumerate(fragments):
-        result = left_out(fragment.text) if index in plain else translated(fragment.text, context)
+        result = left_out(fragment.text) if index in plain else translated(statements[index], context)
         lines = lines_of(fragment, result)
         gap = without_semicolons(text[end : fragment.start])
         written += (gap_of(gap, lines, pieces[-1].result if pieces else None), lines)

@@ -238,7 +238,8 @@ CHANGED = [
         DATABEND,
         "REPLACE INTO t (id, v) ON (id) VALUES (1, 'a');",
         (
-            "-- note: REPLACE INTO became MERGE, which fails if two new rows have the same key\n"
+            "-- note: REPLACE INTO became MERGE, which fails if two new rows have the same key, "
+            "and leaves the columns of a replaced row that are not listed as they are\n"
             "WITH _source (id, v) AS (VALUES (1, 'a')) MERGE INTO t AS _target USING _source ON _target.id = _source.id "
             "WHEN MATCHED THEN UPDATE SET v = _source.v WHEN NOT MATCHED THEN INSERT (id, v) VALUES (_source.id, _source.v);\n"
         ),

@@ -74,6 +74,13 @@ REFUSED = [
 ]
 
 
+def test_delete_with_using_does_not_fail_on_several_rows() -> None:
+    assert becomes(SNOWFLAKE, "DELETE FROM t USING s WHERE s.id = t.id;") == [
+        "-- note: DELETE … USING became MERGE: Delta Lake's DELETE reads one table",
+        "MERGE INTO t USING s ON s.id = t.id WHEN MATCHED THEN DELETE;",
+    ]
+
+
 @pytest.mark.parametrize(("statement", "merge"), MERGED)
 @pytest.mark.parametrize("system", [SNOWFLAKE, DATABEND])
 def test_a_subquery_becomes_the_source_of_merge(statement: str, merge: str, system: System) -> None:

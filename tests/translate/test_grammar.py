@@ -39,6 +39,11 @@ BECOMES = [
         "CREATE TABLE t (a STRUCT<b: INT, c: STRING>) USING DELTA;",
     ),
     (SNOWFLAKE, "DESC DATABASE d;", "DESCRIBE SCHEMA d;"),
+    (SNOWFLAKE, "SELECT a FROM DUAL;", "SELECT a FROM (SELECT 1 AS dummy) AS dual;"),
+    (SNOWFLAKE, "CREATE TEMP VIEW v AS SELECT 1;", "CREATE TEMPORARY VIEW v AS SELECT 1;"),
+    (SNOWFLAKE, "CREATE TABLE p (a INT) CLUSTER BY LINEAR(a);", "CREATE TABLE p (a INT) USING DELTA CLUSTER BY (a);"),
+    (SNOWFLAKE, "ALTER TABLE p CLUSTER BY LINEAR(a, b);", "ALTER TABLE p CLUSTER BY (a, b);"),
+    (DATABEND, "WITH s AS MATERIALIZED (SELECT 1 AS a) SELECT a FROM s;", "WITH s AS (SELECT 1 AS a) SELECT a FROM s;"),
     (DATABEND, "SELECT count() FROM t;", "SELECT COUNT(*) FROM t;"),
     (DATABEND, "SELECT CAST(a AS STRING NULL) FROM sample;", "SELECT CAST(a AS STRING) FROM sample;"),
     (DATABEND, "CALL system$stream_status('s');", "SELECT * FROM stream_status('s');"),
@@ -49,6 +54,25 @@ BECOMES = [
 ]
 
 NOTED = [
+    (
+        SNOWFLAKE,
+        "CREATE TEMP VIEW a.v AS SELECT 1;",
+        "the view lasts longer than the session",
+        "CREATE VIEW a.v AS SELECT 1;",
+    ),
+    (DATABEND, "DROP TABLE IF EXISTS t ALL;", "ALL was left out", "DROP TABLE IF EXISTS t;"),
+    (
+        CLICKZETTA,
+        "CREATE EXTERNAL TABLE e (a INT) LOCATION 'oss://b/p' STORED AS PARQUET;",
+        "EXTERNAL was left out",
+        "CREATE TABLE e (a INT) USING PARQUET LOCATION 'oss://b/p';",
+    ),
+    (
+        CLICKZETTA,
+        "ALTER TABLE t SET PROPERTIES ('data_lifecycle' = '7');",
+        "data_lifecycle has no effect here",
+        "ALTER TABLE t SET TBLPROPERTIES ('data_lifecycle' = '7');",
+    ),
     (SNOWFLAKE, "DROP SCHEMA IF EXISTS d;", "also drops the tables inside", "DROP SCHEMA IF EXISTS d CASCADE;"),
     (
         SNOWFLAKE,
@@ -71,6 +95,14 @@ NOTED = [
 ]
 
 REFUSED = [
+    (SNOWFLAKE, "SELECT ARRAY_SLICE(a, b, 3) FROM t", "ARRAY_SLICE whose bounds are not numbers"),
+    (SNOWFLAKE, "SELECT REGEXP_SUBSTR(a, 'x', 1, 2) FROM t", "REGEXP_SUBSTR with occurrence"),
+    (SNOWFLAKE, "SELECT REGEXP_REPLACE(a, 'x', 'y', 1, 2) FROM t", "REGEXP_REPLACE with occurrence"),
+    (SNOWFLAKE, "SELECT REGEXP_LIKE(a, 'x', b) FROM t", "not a literal"),
+    (SNOWFLAKE, "SELECT INITCAP(a, '-') FROM t", "INITCAP with delimiters"),
+    (SNOWFLAKE, "INSERT INTO ... VALUES (1)", "... stands for something"),
+    (DATABEND, "SELECT quantile_cont(0.5)(a) FROM t", "quantile_cont(…)(…)"),
+    (SNOWFLAKE, "SHOW DYNAMIC TABLES IN SCHEMA STARTS WITH 'd'", "STARTS WITH"),
     (SNOWFLAKE, "SELECT * ILIKE '%a%' FROM t", "* ILIKE"),
     (SNOWFLAKE, "SELECT * RENAME a AS b FROM t", "* RENAME"),
     (SNOWFLAKE, "SELECT * REPLACE (1 AS b) FROM t", "* REPLACE"),
@@ -105,6 +137,16 @@ def test_what_differs_has_a_note(system: System, statement: str, note: str, expe
 @pytest.mark.parametrize(("system", "statement", "reason"), REFUSED)
 def test_what_is_refused(system: System, statement: str, reason: str) -> None:
     assert reason in refusal(system, statement)
+
+
+def test_a_stream_needs_a_view_that_lasts() -> None:
+    found = becomes(SNOWFLAKE, "CREATE TEMP VIEW v AS SELECT a FROM t;\nCREATE STREAM s ON VIEW v;")
+    assert "CREATE VIEW v AS SELECT a FROM t;" in found
+
+
+def test_a_property_without_an_effect_has_a_note_in_a_dynamic_table_too() -> None:
+    found = becomes(CLICKZETTA, "CREATE DYNAMIC TABLE d PROPERTIES ('mv_const_tables' = 't') AS SELECT a FROM t;")
+    assert any("mv_const_tables has no effect here" in line for line in found)
 
 
 def test_a_name_in_a_variable_stays() -> None:

@@ -54,6 +54,7 @@ NOTED = [
     (SNOWFLAKE, "SHOW STREAMS IN DATABASE d;", "is taken as a schema", ["SHOW STREAMS IN DATABASE d;"]),
     (DATABEND, "OPTIMIZE TABLE t COMPACT LIMIT 9;", "LIMIT 9 was left out", ["OPTIMIZE t;"]),
     (SNOWFLAKE, "SHOW STREAMS IN ACCOUNT;", "streamql.streams", ["SELECT * FROM streamql.streams;"]),
+    (SNOWFLAKE, "SHOW TABLES IN d.s;", "so only the schema was kept", ["SHOW TABLES IN s;"]),
     (SNOWFLAKE, "SHOW TABLES IN DATABASE;", "the current schema is listed", ["SHOW TABLES;"]),
     (
         SNOWFLAKE,
@@ -76,6 +77,7 @@ NOTED = [
 ]
 
 REFUSED = [
+    (CLICKZETTA, "SHOW TABLES IN <schema> WHERE is_dynamic = true", "expected the name of a schema"),
     (CLICKZETTA, "SHOW TABLES WHERE", "SHOW TABLES with WHERE"),
     (SNOWFLAKE, "SHOW STREAMS IN ACCOUNT LIMIT 5", "SHOW STREAMS IN ACCOUNT with other clauses"),
     (SNOWFLAKE, "COMMENT ON WAREHOUSE w IS 'x'", "WAREHOUSE"),

@@ -21,13 +21,22 @@ def _parse_json(generator: DatabricksGenerator, node: exp.ParseJSON) -> str:
     return str(generator.func("TRY_PARSE_JSON" if _is_safe(node) else "PARSE_JSON", node.this))
 
 
+def _is_auto(node: exp.Expr) -> bool:
+    """Returns whether the format is AUTO, Snowflake's word for what a cast reads."""
+    return node.text("format").upper() == "AUTO"
+
+
 def _to_date(generator: DatabricksGenerator, node: exp.TsOrDsToDate) -> str:
+    if _is_auto(node):
+        return _cast(generator, node, "DATE")
     if not _is_safe(node):
         return str(DatabricksGenerator.TRANSFORMS[exp.TsOrDsToDate](generator, node))
     return str(generator.func("TRY_TO_DATE", node.this, generator.format_time(node)))
 
 
 def _to_timestamp(generator: DatabricksGenerator, node: exp.StrToTime) -> str:
+    if _is_auto(node):
+        return _cast(generator, node, "TIMESTAMP")
     name = "TRY_TO_TIMESTAMP" if _is_safe(node) else "TO_TIMESTAMP"
     return str(generator.func(name, node.this, generator.format_time(node)))
 
@@ -55,6 +64,22 @@ def _day_of_iso_week(generator: DatabricksGenerator, node: exp.DayOfWeekIso) -> 
     return f"(WEEKDAY({generator.sql(node.this)}) + 1)"
 
 
+def _sha2(generator: DatabricksGenerator, node: exp.SHA2) -> str:
+    return str(generator.func("SHA2", node.this, node.args.get("length") or exp.Literal.number(256)))
+
+
+def _overlay(generator: DatabricksGenerator, node: exp.Stuff) -> str:
+    """INSERT (text, start, length, new), which Spark calls OVERLAY."""
+    text, start, length, new = (generator.sql(node.args[name]) for name in ("this", "start", "length", "expression"))
+    return f"OVERLAY({text} PLACING {new} FROM {start} FOR {length})"
+
+
+def _collate(generator: DatabricksGenerator, node: exp.Collate) -> str:
+    name = node.expression
+    words = name.name if isinstance(name, exp.Literal) and name.name.isidentifier() else generator.sql(name)
+    return f"{generator.sql(node.this)} COLLATE {words}"
+
+
 CONVERSIONS: dict[type[exp.Expr], Callable[..., Any]] = {
     exp.ParseJSON: _parse_json,
     exp.TsOrDsToDate: _to_date,
@@ -63,5 +88,12 @@ CONVERSIONS: dict[type[exp.Expr], Callable[..., Any]] = {
     exp.ToBoolean: _to_boolean,
     exp.ToBinary: _to_binary,
     exp.DayOfWeekIso: _day_of_iso_week,
+    exp.SHA2: _sha2,
+    exp.ByteLength: lambda self, e: self.func("OCTET_LENGTH", e.this),
+    exp.Hll: lambda self, e: self.func("APPROX_COUNT_DISTINCT", e.this, *e.expressions),
+    exp.Stuff: _overlay,
+    exp.Collate: _collate,
+    exp.ArrayOverlaps: lambda self, e: self.func("ARRAYS_OVERLAP", e.this, e.expression),
+    exp.Initcap: lambda self, e: self.func("INITCAP", e.this),
 }
 """How the generator of Spark writes each of them."""

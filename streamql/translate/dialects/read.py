@@ -100,8 +100,16 @@ _DATABEND_KEYWORDS = {
 }
 
 
+_DATABEND_BITWISE: dict[TokenType, type[exp.Binary]] = {
+    token: node for token, node in SnowflakeParser.BITWISE.items() if token is not TokenType.CARET
+}
+_DATABEND_EXPONENT: dict[TokenType, type[exp.Expr]] = {TokenType.CARET: exp.Pow}
+
+
 class _DatabendParser(SnowflakeParser):
     FUNCTIONS = _DATABEND_FUNCTIONS
+    BITWISE = _DATABEND_BITWISE
+    EXPONENT = _DATABEND_EXPONENT
 
 
 class _DatabendRead(Snowflake):

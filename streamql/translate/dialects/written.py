@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from sqlglot import ErrorLevel, exp, transforms
 from sqlglot.dialects.databricks import Databricks
@@ -17,9 +18,10 @@ from sqlglot.generators.databricks import DatabricksGenerator
 from sqlglot.time import format_time
 
 from streamql.translate.dialects.conversions import CONVERSIONS
+from streamql.translate.dialects.formats import spark_format
 from streamql.translate.model import NotTranslatedError
 
-_DATE_PARTS = re.compile("YY|MM|DD|HH|MI|SS", re.IGNORECASE)
+_DATE_PARTS = re.compile("YY|MM|MON|DD|DY|HH|MI|SS|FF|TZH", re.IGNORECASE)
 
 _ARGUMENT = re.compile(
     r"Argument '(?P<argument>\w+)' is not supported for expression '(?P<function>\w+)' when targeting .*"
@@ -35,8 +37,8 @@ def _to_char(generator: DatabricksGenerator, node: exp.ToChar) -> str:
     if not pattern.is_string or not _DATE_PARTS.search(pattern.name):
         generator.unsupported("TO_CHAR with a format that is not of dates")
     general = format_time(pattern.name, Snowflake.TIME_MAPPING)
-    written = format_time(general or pattern.name, Databricks.INVERSE_TIME_MAPPING)
-    return f"DATE_FORMAT({generator.sql(node.this)}, {generator.sql(exp.Literal.string(written or pattern.name))})"
+    written = spark_format(format_time(general or pattern.name, Databricks.INVERSE_TIME_MAPPING) or pattern.name, "'")
+    return f"DATE_FORMAT({generator.sql(node.this)}, {generator.sql(exp.Literal.string(written))})"
 
 
 _TYPES = {
@@ -65,6 +67,16 @@ _TRANSFORMS: dict[type[exp.Expr], Callable[..., str]] = {
 class _WrittenGenerator(DatabricksGenerator):
     TYPE_MAPPING = _TYPES
     TRANSFORMS = _TRANSFORMS
+
+    def format_time(
+        self,
+        expression: exp.Expr,
+        inverse_time_mapping: dict[str, str] | None = None,
+        inverse_time_trie: dict[str, Any] | None = None,
+    ) -> str | None:
+        """Returns the SQL of a format."""
+        written = super().format_time(expression, inverse_time_mapping, inverse_time_trie)
+        return spark_format(written, "\\'") if written is not None else None
 
 
 class _Written(Databricks):

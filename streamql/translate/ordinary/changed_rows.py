@@ -10,7 +10,10 @@ from streamql.translate.ordinary.subqueries import as_merge_of_subquery, check_n
 from streamql.translate.wording import WRITE_MERGE
 
 _ONE_SOURCE = f"name one table or subquery there, and {WRITE_MERGE}"
-_BECAME_MERGE = "{} became MERGE, which fails if several rows of the source match one row of the target"
+_UPDATE_BECAME_MERGE = (
+    "UPDATE … FROM became MERGE, which fails if several rows of the source match one row of the target"
+)
+_DELETE_BECAME_MERGE = "DELETE … USING became MERGE: Delta Lake's DELETE reads one table"
 _SUBQUERY_BECAME_MERGE = "{0} with a subquery became MERGE: Delta Lake allows no subquery in {0}"
 
 
@@ -19,7 +22,7 @@ def changed_rows(tree: exp.Update | exp.Delete) -> tuple[str, str] | None:
     verb = tree.key.upper()
     if tree.args.get("order") or tree.args.get("limit"):
         raise NotTranslatedError(f"{verb} with ORDER BY or LIMIT: Spark has none", "select the rows in WHERE")
-    merge, note = as_merge(tree), _BECAME_MERGE.format("UPDATE … FROM" if verb == "UPDATE" else "DELETE … USING")
+    merge, note = as_merge(tree), _UPDATE_BECAME_MERGE if verb == "UPDATE" else _DELETE_BECAME_MERGE
     if merge is None:
         merge, note = as_merge_of_subquery(tree), _SUBQUERY_BECAME_MERGE.format(verb)
     ctes = tree.args.get("with_")

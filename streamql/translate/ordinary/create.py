@@ -11,6 +11,7 @@ from streamql.translate.dialects.written import sql_of
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System
 from streamql.translate.ordinary.create_as import columns_into_query
+from streamql.translate.text.names import lowered
 from streamql.translate.text.properties import COLUMN_DEFAULTS, retention_days
 from streamql.translate.wording import CLUSTERED, COPY_GRANTS, EXTENSION, NO_KEYS, RETENTION_MIN
 
@@ -29,12 +30,14 @@ _HANDLED = ("CHANGE_TRACKING", "DATA_RETENTION_TIME_IN_DAYS", "DATA_RETENTION_DA
 _LEFT_OUT: dict[str, str] = {
     "TRANSIENT": "TRANSIENT was left out: Delta Lake keeps the history of every table",
     "TEMPORARY": "TEMPORARY was left out: Spark has no temporary tables, so DROP the table when it is not needed",
+    "EXTERNAL": "EXTERNAL was left out: a table with a LOCATION keeps its files when it is dropped",
     "ENGINE": "ENGINE was left out: the table is a Delta table",
     "SECURE": "SECURE was left out: Spark shows the definition of a view to every user",
     "COPY GRANTS": COPY_GRANTS,
     "CLUSTERED": "CLUSTERED BY … INTO buckets became CLUSTER BY: Delta Lake has no buckets",
     "MAX_DATA_EXTENSION_TIME_IN_DAYS": f"MAX_DATA_EXTENSION_TIME_IN_DAYS was left out: {EXTENSION}",
 }
+_LASTING_VIEW = "TEMPORARY was left out: the view lasts longer than the session, so DROP it when it is not needed"
 _OF_TABLES = (
     "retention and change tracking of the schema were left out: they belong to tables, "
     "so type ALTER TABLE … SET PROPERTIES for each table"
@@ -71,7 +74,7 @@ def adapt_create(create: exp.Create, context: Context) -> Adapted:
     if type_words in ("SCHEMA", "DATABASE"):
         _adapt_schema(create, adapted, type_words, context.system)
     elif type_words == "VIEW":
-        _adapt_properties(create, adapted, [])
+        _adapt_view(create, adapted, context)
     elif type_words == "TABLE":
         _adapt_table(create, adapted, context)
     else:
@@ -98,6 +101,24 @@ def _adapt_schema(create: exp.Create, adapted: Adapted, type_words: str, system:
     if adapted.retention_days is not None or adapted.change_tracking:
         adapted.note(_OF_TABLES)
         adapted.retention_days, adapted.change_tracking = None, False
+
+
+def _adapt_view(create: exp.Create, adapted: Adapted, context: Context) -> None:
+    """Keeps TEMPORARY where Spark has it: for a plain name, without IF NOT EXISTS. A stream needs a view of the catalog."""
+    temporary = create.find(exp.TemporaryProperty)
+    table = create.find(exp.Table)
+    name = tuple(part.name.lower() for part in table.parts) if table is not None else ()
+    is_source = any(lowered(stream.source) == name for stream in context.streams.values())
+    is_kept = temporary is not None and len(name) == 1 and not create.args.get("exists") and not is_source
+    if temporary is not None:
+        temporary.pop()
+        if not is_kept:
+            adapted.note(_LASTING_VIEW)
+    _adapt_properties(create, adapted, [])
+    if is_kept:
+        properties = create.args.get("properties")
+        kept = properties.expressions if properties is not None else []
+        create.set("properties", exp.Properties(expressions=[exp.TemporaryProperty(), *kept]))
 
 
 def _adapt_table(create: exp.Create, adapted: Adapted, context: Context) -> None:
@@ -224,6 +245,7 @@ def _adapt_properties(
     is_like = any(isinstance(item, exp.LikeProperty) for item in kept)
     if is_table and not any(isinstance(item, exp.FileFormatProperty) for item in kept) and not is_like:
         kept.insert(0, exp.FileFormatProperty(this=exp.var("delta")))
+    kept.sort(key=lambda item: not isinstance(item, exp.FileFormatProperty))  # USING comes first
     if is_table:
         kept += [exp.Property(this=exp.Literal.string(k), value=exp.Literal.string(v)) for k, v in table_properties]
     create.set("properties", exp.Properties(expressions=kept) if kept else None)
@@ -248,6 +270,8 @@ def _adapt_property(item: exp.Expr, adapted: Adapted) -> exp.Expr | None:
         return _adapt_partitions(item, adapted)
     if isinstance(item, exp.ClusterProperty):
         return cluster_columns(item, adapted.note)
+    if isinstance(item, exp.FileFormatProperty):
+        item.set("hive_format", False)  # STORED AS needs Hive
     if isinstance(item, _KEPT) or (type(item) is exp.Property and "." in name):
         return item
     what = name or _first_words(item)

@@ -10,9 +10,8 @@ from streamql.translate.dialects.written import sql_of
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError
 from streamql.translate.ordinary.create import adapt_create
+from streamql.translate.queries.adapt import adapt_expressions
 from streamql.translate.queries.grammar import to_grammar
-from streamql.translate.queries.values import adapt_values
-from streamql.translate.queries.variants import adapt_elements
 from streamql.translate.text.lexical import is_same_sql
 
 
@@ -60,5 +59,5 @@ def constant_to_spark(text: str, context: Context) -> tuple[str, list[str]]:
 
 
 def _adapted_values(tree: exp.Expr, context: Context) -> list[str]:
-    notes = [*to_grammar(tree, context), *adapt_values(tree, context), *adapt_elements(tree, context)]
+    notes = [*to_grammar(tree, context), *adapt_expressions(tree, context)]
     return [*notes, *function_notes(tree)]

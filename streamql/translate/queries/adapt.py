@@ -6,7 +6,11 @@ from sqlglot import exp
 
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System
+from streamql.translate.queries.arrays import adapt_arrays
+from streamql.translate.queries.comparisons import adapt_comparisons
+from streamql.translate.queries.dates import adapt_dates
 from streamql.translate.queries.flatten import adapt_flatten
+from streamql.translate.queries.regexes import adapt_regexes
 from streamql.translate.queries.stream_columns import expand_stars
 from streamql.translate.queries.values import adapt_values
 from streamql.translate.queries.variants import adapt_elements
@@ -20,17 +24,26 @@ def adapt_queries(tree: exp.Expr, context: Context, shielded: Shielded, feeds_ta
     `feeds_table`: another statement writes the rows of this query into a table.
     """
     notes = expand_stars(tree, context, shielded, feeds_table)
-    if context.system is not System.CLICKZETTA:  # its EXPLODE and its VALUES are Spark's
-        adapt_flatten(tree)
+    notes += adapt_flatten(tree, context.system)
+    if context.system is not System.CLICKZETTA:  # its VALUES are Spark's
         _name_columns(tree)
-    notes += adapt_values(tree, context)
-    if context.system is System.DATABEND:
-        _adapt_maps(tree)
-    notes += adapt_elements(tree, context)
+    notes += adapt_expressions(tree, context)
     for table in tree.find_all(exp.Table):
         if table.sql().startswith("@"):
             raise NotTranslatedError(f"files of a stage: {NO_STAGES}", "SELECT * FROM json.`path/*.json`")
     return list(dict.fromkeys(notes))
+
+
+def adapt_expressions(tree: exp.Expr, context: Context) -> list[str]:
+    """Changes the expressions of a statement in place; the notes. Raises NotTranslatedError."""
+    notes = adapt_values(tree, context)
+    if context.system is System.DATABEND:
+        _adapt_maps(tree)
+    notes += adapt_dates(tree, context)
+    adapt_regexes(tree, context)
+    notes += adapt_elements(tree, context)
+    notes += adapt_arrays(tree, context)
+    return [*notes, *adapt_comparisons(tree, context)]
 
 
 def _adapt_maps(tree: exp.Expr) -> None:

@@ -48,6 +48,10 @@ def to_grammar(tree: exp.Expr, context: Context) -> list[str]:
     notes = [*_without_policies(tree), *_epochs(tree)]
     _quantified(tree)
     _numbers(tree)
+    if context.system is not System.CLICKZETTA:
+        _without_dual(tree)
+    for cte in tree.find_all(exp.CTE):
+        cte.set("materialized", None)
     for count in tree.find_all(exp.Count):
         if count.this is None and not count.expressions:
             count.set("this", exp.Star())
@@ -131,6 +135,18 @@ def _epochs(tree: exp.Expr) -> Iterator[str]:
         time = exp.cast(extract.expression.copy(), exp.DType.TIMESTAMP)
         extract.replace(exp.Anonymous(this=_EPOCHS[part], expressions=[time]))
         yield _EPOCH_ZONE
+
+
+def _without_dual(tree: exp.Expr) -> None:
+    """Writes the table DUAL, which has one row, as a query."""
+    for table in list(tree.find_all(exp.Table)):
+        is_read = isinstance(table.parent, exp.From | exp.Join) or (
+            isinstance(table.parent, exp.Merge) and table.arg_key == "using"
+        )
+        if is_read and table.name.upper() == "DUAL" and not table.db:
+            alias = exp.TableAlias(this=exp.to_identifier(table.alias or "dual"))
+            one = exp.Select(expressions=[exp.alias_(exp.Literal.number(1), "dummy")])
+            table.replace(exp.Subquery(this=one, alias=alias))
 
 
 def _quantified(tree: exp.Expr) -> None:

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqlglot import exp
+from sqlglot.dialects.snowflake import Snowflake
 
 from streamql.translate.facts.context import Context
-from streamql.translate.model import System
+from streamql.translate.model import NotTranslatedError, System
+from streamql.translate.queries.types import VARIANT, type_of, types_of_columns
 
 _SKIPS_NULL = "{0} returns NULL if an argument is NULL in {1}; Spark's {0} skips NULL"
 _BOOLEANS = "Spark's cast to BOOLEAN does not accept 'on' and 'off'"
 _TIMES = "a TIME became a STRING, because Delta Lake has no TIME: the cast accepts any text"
 _KEEPS_NULL = "an object keeps the fields whose value is NULL here; OBJECT_CONSTRUCT leaves them out"
+_WORDS = "Spark's INITCAP begins words behind spaces only"
+_HASHES = "Spark's HASH returns other numbers"
+_TYPE_NAMES = "Spark's TYPEOF names types otherwise, and is 'variant' for a VARIANT: SCHEMA_OF_VARIANT names its type"
+_JSON_OF_TEXT = "a cast to JSON became PARSE_JSON, which takes a text"
 _TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "HOUR", "MINUTE", "SECOND")
 _DAY_OF_WEEK = ("DAYOFWEEK", "DAY_OF_WEEK", "DOW", "DW", "WEEKDAY")
 _DAY_OF_ISO_WEEK = ("DAYOFWEEKISO", "DAYOFWEEK_ISO", "WEEKDAY_ISO", "DOW_ISO", "DW_ISO", "ISODOW")
@@ -25,16 +31,26 @@ _TRY_TIMESTAMPS = {
 
 def adapt_values(tree: exp.Expr, context: Context) -> list[str]:
     """Changes the functions of a statement in place; the notes."""
+    notes = list(_json_casts(tree, context))
     if context.system is System.CLICKZETTA:
-        return []
+        return notes
     for node in reversed(list(tree.find_all(exp.DayOfWeek, exp.Extract, exp.DateDiff, exp.Anonymous))):
         replaced = _replaced(node)
         if replaced is not None:
             node.replace(replaced)
-    return [*_objects(tree, context.system), *_notes(tree, context)]
+    _keys_of_objects(tree, context)
+    return [*notes, *_objects(tree, context.system), *_notes(tree, context)]
 
 
 def _notes(tree: exp.Expr, context: Context) -> Iterator[str]:
+    for node in tree.find_all(exp.Initcap, exp.Typeof, exp.Anonymous):
+        if isinstance(node, exp.Initcap):
+            _check_delimiters(node)
+            yield _WORDS
+        elif isinstance(node, exp.Typeof):
+            yield _TYPE_NAMES
+        elif node.name.upper() in ("HASH", "HASH_AGG"):
+            yield _HASHES
     for node in tree.find_all(exp.Greatest, exp.Least, exp.ToBoolean, exp.TsOrDsToTime):
         if isinstance(node, exp.ToBoolean):
             yield _BOOLEANS
@@ -85,6 +101,35 @@ def _converted(node: exp.Expr) -> exp.Expr | None:
     if data_type is None or len(arguments) != 1:
         return None
     return exp.TryCast(this=arguments[0].copy(), to=exp.DataType(this=data_type))
+
+
+def _check_delimiters(node: exp.Initcap) -> None:
+    given = node.args.get("expression")
+    if given is not None and given.name != Snowflake.INITCAP_DEFAULT_DELIMITER_CHARS:
+        raise NotTranslatedError("INITCAP with delimiters: Spark's begins words behind spaces", "INITCAP(a)")
+
+
+def _json_casts(tree: exp.Expr, context: Context) -> Iterator[str]:
+    """Writes a cast to JSON, which reads a text, as PARSE_JSON. Yields notes."""
+    types = types_of_columns(tree, context)
+    for cast in reversed(list(tree.find_all(exp.Cast))):
+        if cast.to.this not in (exp.DType.JSON, exp.DType.JSONB):
+            continue
+        type_word = type_of(cast.this, types, None)
+        if type_word == VARIANT:
+            cast.replace(cast.this.copy())
+            continue
+        if not cast.this.is_string:
+            yield _JSON_OF_TEXT
+        cast.replace(exp.ParseJSON(this=cast.this.copy(), safe=isinstance(cast, exp.TryCast)))
+
+
+def _keys_of_objects(tree: exp.Expr, context: Context) -> None:
+    """OBJECT_KEYS of a VARIANT: Spark's JSON_OBJECT_KEYS takes a text."""
+    types = types_of_columns(tree, context)
+    for node in tree.find_all(exp.JSONKeys):
+        if type_of(node.this, types, context.system) == VARIANT:
+            node.set("this", exp.Anonymous(this="TO_JSON", expressions=[node.this.copy()]))
 
 
 # --- objects

@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from sqlglot import exp
 
 from streamql.translate.dialects.written import sql_of
-from streamql.translate.facts.column_types import VARIANT
 from streamql.translate.facts.context import Context
 from streamql.translate.model import System
+from streamql.translate.queries.types import ARRAY, VARIANT, type_of, types_of_columns
 
-_ARRAY = "ARRAY"
 _UNKNOWN = "{} was kept: if it reads a VARIANT, write VARIANT_GET({}, {})"
 _DYNAMIC = "{} was kept: if it reads a VARIANT, Spark needs variant_get, whose path is a literal"
 _FROM_ONE = "{} was kept: Databend counts the elements of an ARRAY from 1, Spark from 0"
-_ARRAYS = (exp.Array, exp.Split, exp.ArrayAgg, exp.StringToArray, exp.ArraySlice, exp.ArrayConcat)
-_VARIANTS = (exp.ParseJSON, exp.JSONExtract)
 
 
 def adapt_elements(tree: exp.Expr, context: Context) -> list[str]:
     """Changes `v['a'][0]` and the like in place; the notes on those whose type the script does not say."""
     notes: list[str] = []
-    types = {**context.column_types, **dict(_aliases(tree))}
+    types = types_of_columns(tree, context)
     for node in reversed(list(tree.find_all(exp.Bracket, exp.GetExtract))):
         if isinstance(node.parent, exp.Bracket | exp.GetExtract) and node.arg_key == "this":
             continue  # a part of a longer path
         notes += _adapt(node, types, context)
     _adapt_casts(tree)
     return notes
-
-
-def _aliases(tree: exp.Expr) -> Iterator[tuple[str, str]]:
-    """Yields the columns to which the statement itself gives a type that is known: PARSE_JSON(x) AS v."""
-    if any(call.name.startswith("VARIANT_EXPLODE") for call in tree.find_all(exp.Anonymous)):
-        yield "value", VARIANT
-    for alias in tree.find_all(exp.Alias):
-        if type_word := _type_of(alias.this, {}, None):
-            yield alias.alias.lower(), type_word
 
 
 def _as_get(node: exp.Expr) -> exp.Expr:
@@ -61,7 +47,7 @@ def _adapt(node: exp.Expr, types: dict[str, str], context: Context) -> list[str]
     while isinstance(top.parent, exp.Dot) and isinstance(top.parent.expression, exp.Identifier):
         top = top.parent
         keys.append(exp.Literal.string(top.expression.name))
-    type_word = _type_of(base, types, context.system)
+    type_word = type_of(base, types, context.system)
     if not type_word and isinstance(node, exp.GetExtract) and keys[0].is_string:
         type_word = VARIANT
     written = sql_of(_as_get(node.copy()))
@@ -69,7 +55,7 @@ def _adapt(node: exp.Expr, types: dict[str, str], context: Context) -> list[str]
     if type_word == VARIANT and path is not None:
         top.replace(exp.Anonymous(this="VARIANT_GET", expressions=[base.copy(), exp.Literal.string(path)]))
         return []
-    if type_word == _ARRAY and len(keys) == 1 and context.system is not System.CLICKZETTA:
+    if type_word == ARRAY and len(keys) == 1 and context.system is not System.CLICKZETTA:
         node.replace(exp.Anonymous(this="GET", expressions=[base.copy(), _from_zero(keys[0], context.system)]))
         return []
     _as_get(node)
@@ -91,23 +77,6 @@ def _from_zero(index: exp.Expr, system: System) -> exp.Expr:
     if index.is_int:
         return exp.Literal.number(int(index.name) - 1)
     return exp.Sub(this=exp.paren(index.copy()), expression=exp.Literal.number(1))
-
-
-def _type_of(base: exp.Expr, types: dict[str, str], system: System | None) -> str:
-    """Returns the word of the base's type; empty: the script does not say it."""
-    base = base.unnest()
-    if isinstance(base, _VARIANTS) or (isinstance(base, exp.Anonymous) and base.name.upper() == "VARIANT_GET"):
-        return VARIANT
-    if isinstance(base, exp.Cast):
-        data_type = base.to
-        is_open = data_type.this in (exp.DType.ARRAY, exp.DType.OBJECT) and not data_type.expressions
-        return VARIANT if is_open or data_type.this in (exp.DType.VARIANT, exp.DType.JSON) else str(data_type.this.name)
-    if isinstance(base, _ARRAYS):
-        return _ARRAY
-    if isinstance(base, exp.Column):
-        # Arrays and objects of Snowflake are VARIANT, unless they name the types of their elements.
-        return types.get(base.name.lower(), VARIANT if system is System.SNOWFLAKE else "")
-    return ""
 
 
 def _path(keys: list[exp.Expr]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from streamql.dialect.cursor import Cursor
+from streamql.dialect.tokens import TokenType
 from streamql.translate.model import NotTranslatedError, System
 from streamql.translate.wording import LEAVE_OUT, NO_RESULTS, POINT_WORDS
 
@@ -28,6 +29,13 @@ def check_constructs(text: str, system: System) -> None:
     if system is System.SNOWFLAKE and _pipes(cursor):
         hint = "SHOW STREAMS WHERE condition, or SELECT … FROM streamql.streams" if "STREAMS" in keys[:3] else ""
         raise NotTranslatedError(f"->>: {NO_RESULTS}", hint)
+    if any(
+        a.key == b.key == c.key == "."
+        for a, b, c in zip(cursor.tokens, cursor.tokens[1:], cursor.tokens[2:], strict=False)
+    ):
+        raise NotTranslatedError("... stands for something that is left out here", "write the statement in full")
+    if system is System.DATABEND and (name := _parametric(cursor)):
+        raise NotTranslatedError(f"{name}(…)(…): Spark's functions have one list of arguments", "use another function")
     if keys[0] == "CREATE" and "DYNAMIC" in keys[1:5] and ("REFRESH", "USING") in pairwise(keys):
         raise NotTranslatedError(
             "REFRESH USING: a refresh computes the query of the table, and runs no MERGE", _INCREMENT
@@ -36,6 +44,16 @@ def check_constructs(text: str, system: System) -> None:
         raise NotTranslatedError(
             f"ALTER {keys[1]}: Spark neither renames schemas, nor keeps settings of their tables", _SCHEMAS
         )
+
+
+def _parametric(cursor: Cursor) -> str:
+    """Returns the name of a function with two lists of arguments, such as quantile_cont(0.5)(x); empty: there is none."""
+    for opening, closing in cursor.closers.items():
+        name, following = cursor.tokens[opening - 1], cursor.tokens[closing + 1]
+        is_call = opening > 0 and name.type is TokenType.WORD and name.end == cursor.tokens[opening].start
+        if is_call and following.key == "(" and following.start == cursor.tokens[closing].end:
+            return name.text
+    return ""
 
 
 def _pipes(cursor: Cursor) -> bool:

@@ -9,6 +9,11 @@ from streamql.translate.model import NotTranslatedError, Translated
 from streamql.translate.ordinary.transpile import to_spark
 from streamql.translate.text.names import sql_name
 
+_BECAME_MERGE = (
+    "REPLACE INTO became MERGE, which fails if two new rows have the same key, "
+    "and leaves the columns of a replaced row that are not listed as they are"
+)
+
 
 def replace_into(text: str, context: Context) -> Translated | None:
     """Databend's upsert as MERGE, if the statement names its columns."""
@@ -43,9 +48,7 @@ def replace_into(text: str, context: Context) -> Translated | None:
         f"MERGE INTO {sql_name(table)} AS _target USING _source ON {condition}{update} "
         f"WHEN NOT MATCHED THEN INSERT ({listed}) VALUES ({', '.join(f'_source.{n}' for n in names)})"
     )
-    return Translated(
-        (merge,), (*query.notes, "REPLACE INTO became MERGE, which fails if two new rows have the same key")
-    )
+    return Translated((merge,), (*query.notes, _BECAME_MERGE))
 
 
 def _names(cursor: Cursor) -> list[str]:

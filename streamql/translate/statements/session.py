@@ -8,9 +8,7 @@ from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System, Translated
 from streamql.translate.ordinary.expressions import constant_to_spark
 from streamql.translate.ordinary.transpile import to_spark
-from streamql.translate.wording import LEAVE_OUT, SESSION
-
-_ONE_PART = "{} is a database of the source system: Spark's schemas are in a catalog, so only the schema was kept"
+from streamql.translate.wording import LEAVE_OUT, ONE_PART, SESSION
 
 
 def set_variable(text: str, context: Context) -> Translated | None:
@@ -38,7 +36,7 @@ def use(text: str, context: Context) -> Translated | None:
     has_word = cursor.take("DATABASE") or cursor.take("SCHEMA")
     name, _ = cursor.name("the name of a schema")
     cursor.expect_end()
-    notes = context.once(_ONE_PART.format(name[0])) if len(name) > 1 else ()
+    notes = context.once(ONE_PART.format(name[0])) if len(name) > 1 else ()
     is_kept = not has_word and len(name) == 1
     return Translated((text if is_kept else f"USE {quote_if_needed(name[-1])}",), notes)
 

@@ -9,6 +9,7 @@ from streamql.dialect.tokens import TokenType, string_value
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System, Translated
 from streamql.translate.text.names import sql_name
+from streamql.translate.wording import ONE_PART
 
 _LISTS = {"IS_DYNAMIC": "DYNAMIC TABLES", "IS_MATERIALIZED_VIEW": "MATERIALIZED VIEWS", "IS_VIEW": "VIEWS"}
 _LISTED = ("TABLES", "VIEWS", "SCHEMAS", "DATABASES")
@@ -69,16 +70,22 @@ def _tables(cursor: Cursor, context: Context) -> Translated | None:
     clauses = cursor.text[cursor.tokens[start].start : cursor.tokens[where].start].strip()
     if objects == "VIEWS":
         clauses = clauses.replace("%", "*")
-    return Translated((f"SHOW {objects} {clauses}".rstrip(),))
+    found = f"SHOW {objects} {clauses}".rstrip()
+    parse(found)  # raises for a clause that streamql does not have
+    return Translated((found,))
 
 
 def _without_bare_schema(cursor: Cursor) -> Translated | None:
-    """Returns the statement without IN SCHEMA or IN DATABASE that names none; None: there is no such clause."""
+    """Returns the statement without IN SCHEMA or IN DATABASE that names none; None: there is no such clause.
+
+    Raises StreamqlError.
+    """
     place = _bare_schema(cursor)
     if place is None:
         return None
     word = cursor.tokens[place + 1].key
     text = apply(cursor.text, [Splice(cursor.tokens[place].start, cursor.tokens[place + 1].end, "")]).rstrip()
+    parse(text)  # raises for clauses that streamql refuses
     notes = () if word == "SCHEMA" else (f"IN {word} was left out: the current schema is listed",)
     return Translated((" ".join(text.split()) if "'" not in text else text,), notes)
 
@@ -196,7 +203,7 @@ def _history(cursor: Cursor) -> Translated | None:
     return Translated((text,)) if text != cursor.text else None
 
 
-def list_objects(text: str, _context: Context) -> Translated | None:
+def list_objects(text: str, context: Context) -> Translated | None:
     """Returns SHOW TABLES and the like as Spark has them; None: it is another statement. Raises NotTranslatedError for other lists."""
     cursor = Cursor(text)
     if cursor.at("SHOW", "CREATE", "TABLE"):
@@ -212,6 +219,7 @@ def list_objects(text: str, _context: Context) -> Translated | None:
         )
     pieces = ["SHOW", cursor.advance().key]
     like = ""
+    notes: tuple[str, ...] = ()
     while not cursor.at_end():
         if cursor.take("LIKE") and cursor.at_string():
             like = quote_string(string_value(cursor.advance()).replace("%", "*"))
@@ -219,10 +227,12 @@ def list_objects(text: str, _context: Context) -> Translated | None:
             cursor.advance()
             if cursor.key(1) and cursor.at_any(("SCHEMA", "DATABASE")):
                 cursor.advance()
-            pieces += ["IN", sql_name(cursor.name("the name of a schema")[0][-1:])]
+            name, _ = cursor.name("the name of a schema")
+            notes = context.once(ONE_PART.format(name[0])) if len(name) > 1 else ()
+            pieces += ["IN", sql_name(name[-1:])]
         else:
             raise NotTranslatedError(
                 f"SHOW {pieces[1]} with {cursor.found()}: Spark has no such clause",
                 "SHOW TABLES IN schema LIKE 'pattern'",
             )
-    return Translated((" ".join([*pieces, *(["LIKE", like] if like else [])]),))
+    return Translated((" ".join([*pieces, *(["LIKE", like] if like else [])]),), notes)

@@ -10,7 +10,7 @@ from streamql.dialect.statements import NameParts
 from streamql.errors import counted
 from streamql.translate.model import NotTranslatedError
 from streamql.translate.text.names import sql_name
-from streamql.translate.text.properties import retention_days, set_properties
+from streamql.translate.text.properties import idle_notes, retention_days, set_properties
 from streamql.translate.wording import EXTENSION, LEAVE_OUT, RETENTION_MIN
 
 _NO_SETTING = "SET {}: Delta Lake has no such setting"
@@ -50,6 +50,7 @@ def read_settings(cursor: Cursor) -> Settings:
         elif cursor.at_any(("PROPERTIES", "TBLPROPERTIES")) and cursor.key(1) == "(":
             closing = cursor.closers.get(cursor.index + 1, cursor.index + 1)
             settings.properties = cursor.text[cursor.tokens[cursor.index + 1].start : cursor.tokens[closing].end]
+            settings.notes += idle_notes(settings.properties)
             cursor.index = closing + 1
         else:
             _read_setting(cursor, settings)

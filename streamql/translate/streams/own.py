@@ -22,7 +22,7 @@ from streamql.translate.ordinary.points import points_to_spark
 from streamql.translate.ordinary.transpile import to_spark
 from streamql.translate.text.lenient import parse_leniently
 from streamql.translate.text.names import lowered, sql_name
-from streamql.translate.text.properties import tracking
+from streamql.translate.text.properties import idle_notes, tracking
 from streamql.translate.text.relations import names_read
 
 _REFRESH = "no service refreshes the table: run streamql refresh --due from cron, or streamql refresh --loop"
@@ -87,6 +87,7 @@ def _dynamic_table(text: str, statement: CreateDynamicTable, context: Context) -
         notes += context.once(_REFRESH)
     elif statement.is_materialized_view and context.system is System.SNOWFLAKE:
         notes += context.once(_MAINTAINED)
+    notes += idle_notes(text[: where.start])
     lag = _schedule_in_properties(text[: where.start])
     notes += [_LAG_IN_PROPERTIES.format(lag)] if lag and statement.schedule is None else []
     before, doubts = _tracked(sources, context, True)

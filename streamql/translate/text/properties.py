@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from streamql.dialect.statements import NameParts
+from streamql.dialect.tokens import TokenType, scan, string_value
 from streamql.translate.text.names import sql_name
 
 COLUMN_DEFAULTS = ("delta.feature.allowColumnDefaults", "supported")
 """The property of a Delta table whose columns have defaults."""
+_IDLE = {
+    "data_lifecycle": "the property data_lifecycle has no effect here: delete old rows by a script that streamql run runs",
+    "mv_const_tables": "the property mv_const_tables has no effect here: a refresh also follows the changes of these tables",
+}
+"""Properties of ClickZetta's that do something there, and nothing here."""
 _DAYS = re.compile(r"[1-9]\d*\Z", re.ASCII)
+
+
+def idle_notes(text: str) -> list[str]:
+    """Returns a note for each property in the text that does something in the source system, and nothing here."""
+    pairs = pairwise(scan(text))
+    names = [string_value(name).lower() for name, sign in pairs if name.type is TokenType.STRING and sign.key == "="]
+    return [_IDLE[name] for name in names if name in _IDLE]
 
 
 def retention_days(text: str) -> int | None:

@@ -13,6 +13,7 @@ from streamql.translate.wording import COPY_GRANTS, PERMISSIONS
 
 _MANAGED = f"WITH MANAGED ACCESS was left out: {PERMISSIONS}"
 _BACKLOG = "SYSTEM$STREAM_BACKLOG"
+_EVERYTHING = "ALL was left out: DROP TABLE removes the files of a table that has no LOCATION"
 _OTHER_BACKLOG = "SYSTEM$STREAM_BACKLOG became stream_backlog, which has columns of its own"
 _KEY_WORDS = (("DISABLE", "NOVALIDATE"), ("ENABLE", "VALIDATE"))
 """What ClickZetta says of a primary key, with RELY behind it; the note on the key covers it."""
@@ -24,7 +25,12 @@ def respelled(text: str) -> tuple[str, tuple[str, ...]]:
     cursor = Cursor(text)
     if cursor.at("BEGIN", "NAME"):
         return apply(text, [Splice(cursor.token.end, cursor.token.end, " TRANSACTION")]), ()
-    text, notes = _without_or_alter(cursor)
+    linear = [
+        Splice(token.start, token.end, "")
+        for index, token in enumerate(cursor.tokens)
+        if token.key == "LINEAR" and index + 1 in cursor.closers and key_at(cursor.tokens, index - 1) == "BY"
+    ]
+    text, notes = _without_or_alter(Cursor(apply(text, linear)) if linear else cursor)
     shorter = _without_managed_access(Cursor(text))
     return (text, notes) if shorter is None else (shorter, (*notes, _MANAGED))
 
@@ -70,7 +76,13 @@ def spelled_for_sqlglot(text: str, system: System) -> tuple[str, tuple[str, ...]
     grants = _grants_of_clone(cursor)
     backlogs = [splice for index in range(2, len(cursor.tokens)) for splice in _backlog(cursor, index)]
     splices = [*grants, *backlogs, *(_of_databend(cursor) if system is System.DATABEND else [])]
-    notes = (*([COPY_GRANTS] if grants else []), *([_OTHER_BACKLOG] if backlogs else []))
+    everything = _everything(cursor) if system is System.DATABEND else []
+    splices += everything
+    notes = (
+        *([COPY_GRANTS] if grants else []),
+        *([_OTHER_BACKLOG] if backlogs else []),
+        *([_EVERYTHING] if everything else []),
+    )
     return apply(text, splices).rstrip() if splices else text, notes
 
 
@@ -95,6 +107,15 @@ def _of_databend(cursor: Cursor) -> list[Splice]:
         if (token.key, following.key) == ("UPDATE", "*")
     ]
     return [*merges, *_nullable_casts(cursor)]
+
+
+def _everything(cursor: Cursor) -> list[Splice]:
+    """Returns the place of ALL behind Databend's DROP TABLE name."""
+    tokens = cursor.tokens
+    is_drop = (key_at(tokens, 0), key_at(tokens, 1)) == ("DROP", "TABLE") and len(tokens) > 4
+    return (
+        [Splice(tokens[-2].start, tokens[-2].end, "")] if is_drop and key_at(tokens, len(tokens) - 2) == "ALL" else []
+    )
 
 
 def _grants_of_clone(cursor: Cursor) -> list[Splice]:
