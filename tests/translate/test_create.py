@@ -63,6 +63,14 @@ AS_QUERY = [
 ]
 
 
+def test_a_retention_in_hours_is_whole_days() -> None:
+    assert becomes(DATABEND, "CREATE TABLE r (a INT) DATA_RETENTION_PERIOD_IN_HOURS = 30;") == [
+        "-- note: 30 hours of retention became 2 days",
+        "CREATE TABLE r (a INT) USING DELTA;",
+        "ALTER TABLE r SET PROPERTIES ('data_retention_days' = '2');",
+    ]
+
+
 @pytest.mark.parametrize(("statement", "expected"), AS_QUERY)
 def test_columns_of_create_table_as_move_into_the_query(statement: str, expected: list[str]) -> None:
     found = becomes(SNOWFLAKE, statement)

@@ -12,7 +12,7 @@ from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System
 from streamql.translate.ordinary.create_as import columns_into_query
 from streamql.translate.text.names import lowered
-from streamql.translate.text.properties import COLUMN_DEFAULTS, retention_days
+from streamql.translate.text.properties import COLUMN_DEFAULTS, days_of_hours, retention_days
 from streamql.translate.wording import CLUSTERED, COPY_GRANTS, EXTENSION, NO_KEYS, RETENTION_MIN
 
 _NOT_ENFORCED = f"{{}} was left out: {NO_KEYS}"
@@ -26,7 +26,8 @@ _KEPT = (
     exp.LikeProperty,
     exp.LocationProperty,
 )
-_HANDLED = ("CHANGE_TRACKING", "DATA_RETENTION_TIME_IN_DAYS", "DATA_RETENTION_DAYS")
+_IN_HOURS = "DATA_RETENTION_PERIOD_IN_HOURS"
+_HANDLED = ("CHANGE_TRACKING", "DATA_RETENTION_TIME_IN_DAYS", "DATA_RETENTION_DAYS", _IN_HOURS)
 _LEFT_OUT: dict[str, str] = {
     "TRANSIENT": "TRANSIENT was left out: Delta Lake keeps the history of every table",
     "TEMPORARY": "TEMPORARY was left out: Spark has no temporary tables, so DROP the table when it is not needed",
@@ -259,7 +260,9 @@ def _adapt_property(item: exp.Expr, adapted: Adapted) -> exp.Expr | None:
         if name == "CHANGE_TRACKING":
             adapted.change_tracking = str(value.name or value.this).upper() == "TRUE"
         else:
-            adapted.retention_days = retention_days(value.name)
+            days, notes = days_of_hours(value.name) if name == _IN_HOURS else (retention_days(value.name), [])
+            adapted.retention_days = days
+            adapted.notes += notes
             if adapted.retention_days is None:
                 adapted.note(f"{name} of {value.sql()} was left out: {RETENTION_MIN}")
         return None

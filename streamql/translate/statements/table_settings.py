@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from streamql.dialect import quote_string
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.statements import NameParts
-from streamql.errors import counted
 from streamql.translate.model import NotTranslatedError
 from streamql.translate.text.names import sql_name
-from streamql.translate.text.properties import idle_notes, retention_days, set_properties
+from streamql.translate.text.properties import days_of_hours, idle_notes, retention_days, set_properties
 from streamql.translate.wording import EXTENSION, LEAVE_OUT, RETENTION_MIN
 
 _NO_SETTING = "SET {}: Delta Lake has no such setting"
@@ -94,11 +93,8 @@ def _read_option(cursor: Cursor, settings: Settings) -> None:
     name = cursor.advance().text
     cursor.expect("=")
     if name.lower() == "data_retention_period_in_hours":
-        hours = _retention(cursor)
-        settings.retention_days = -(-hours // 24)
-        if hours % 24:
-            days = counted(settings.retention_days, "day")
-            settings.notes.append(f"{counted(hours, 'hour')} of retention became {days}")
+        settings.retention_days, notes = days_of_hours(str(_retention(cursor)))
+        settings.notes += notes
         return
     cursor.advance()
     settings.notes.append(f"the option {name} was left out: Delta Lake has no such setting")

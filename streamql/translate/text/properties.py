@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from streamql.dialect.statements import NameParts
 from streamql.dialect.tokens import TokenType, scan, string_value
+from streamql.errors import counted
 from streamql.translate.text.names import sql_name
 
 COLUMN_DEFAULTS = ("delta.feature.allowColumnDefaults", "supported")
@@ -29,6 +30,16 @@ def idle_notes(text: str) -> list[str]:
 def retention_days(text: str) -> int | None:
     """Returns a retention that a script gives as a number; None: it is less than Delta Lake keeps, or not a number."""
     return int(text) if _DAYS.match(text) else None
+
+
+def days_of_hours(text: str) -> tuple[int | None, list[str]]:
+    """Returns a retention that a script gives in hours as whole days, and the note on it; None: it is not a number from 1."""
+    hours = retention_days(text)
+    if hours is None:
+        return None, []
+    days = -(-hours // 24)
+    note = f"{counted(hours, 'hour')} of retention became {counted(days, 'day')}"
+    return days, [note] if hours % 24 else []
 
 
 def set_properties(table: NameParts, change_tracking: bool | None, retention_days: int | None) -> list[str]:
