@@ -63,6 +63,17 @@ AS_QUERY = [
 ]
 
 
+def test_times_with_and_without_a_zone_get_a_note_once() -> None:
+    script = "CREATE TABLE r (a TIMESTAMP, b TIMESTAMP_TZ, c DATETIME);\nCREATE TABLE u (a TIMESTAMP, b TIMESTAMP_TZ);"
+    notes = [line for line in becomes(SNOWFLAKE, script) if line.startswith("-- note: ")]
+    assert len(notes) == 2
+    assert "TIMESTAMP is TIMESTAMP_NTZ in Snowflake" in notes[0]
+    assert "and not the offset of its time zone" in notes[1]
+    for plain in ("CREATE TABLE r (a TIMESTAMP_NTZ, b TIMESTAMP_LTZ);", "CREATE TABLE r (a DATE);"):
+        assert len(becomes(SNOWFLAKE, plain)) == 1
+    assert len(becomes(DATABEND, "CREATE TABLE r (a TIMESTAMP);")) == 1
+
+
 def test_a_retention_in_hours_is_whole_days() -> None:
     assert becomes(DATABEND, "CREATE TABLE r (a INT) DATA_RETENTION_PERIOD_IN_HOURS = 30;") == [
         "-- note: 30 hours of retention became 2 days",
@@ -88,9 +99,9 @@ def test_a_table_is_clustered_by_its_columns_only() -> None:
     note = (
         "-- note: CLUSTER BY DATE_TRUNC('HOUR', at), CAST(v:x AS STRING) was left out: Delta Lake clusters by columns"
     )
-    create = "CREATE TABLE t (a INT, at TIMESTAMP, v VARIANT)"
+    create = "CREATE TABLE t (a INT, at TIMESTAMP_LTZ, v VARIANT)"
     functions = "DATE_TRUNC('hour', at), v:x::STRING"
-    kept = "CREATE TABLE t (a INT, at TIMESTAMP, v VARIANT) USING DELTA"
+    kept = "CREATE TABLE t (a INT, at TIMESTAMP_LTZ, v VARIANT) USING DELTA"
     assert becomes(SNOWFLAKE, f"{create} CLUSTER BY (a, {functions});") == [note, f"{kept} CLUSTER BY (a);"]
     assert becomes(SNOWFLAKE, f"{create} CLUSTER BY ({functions});") == [note, f"{kept};"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
@@ -38,6 +38,11 @@ _LEFT_OUT: dict[str, str] = {
     "CLUSTERED": "CLUSTERED BY … INTO buckets became CLUSTER BY: Delta Lake has no buckets",
     "MAX_DATA_EXTENSION_TIME_IN_DAYS": f"MAX_DATA_EXTENSION_TIME_IN_DAYS was left out: {EXTENSION}",
 }
+_WALL_TIMES = (
+    "TIMESTAMP is TIMESTAMP_NTZ in Snowflake, without a time zone; here it is in the session's time zone: "
+    "write TIMESTAMP_NTZ if the zone of sessions differs"
+)
+_OFFSETS = "TIMESTAMP_TZ became TIMESTAMP: Spark keeps the instant, and not the offset of its time zone"
 _LASTING_VIEW = "TEMPORARY was left out: the view lasts longer than the session, so DROP it when it is not needed"
 _OF_TABLES = (
     "retention and change tracking of the schema were left out: they belong to tables, "
@@ -131,7 +136,7 @@ def _adapt_table(create: exp.Create, adapted: Adapted, context: Context) -> None
         return
     schema = create.this
     if isinstance(schema, exp.Schema):
-        _adapt_columns(schema, adapted, table_properties)
+        _adapt_columns(schema, adapted, table_properties, context)
         if create.expression is not None:
             adapted.after += columns_into_query(create, adapted.note)
     _adapt_properties(create, adapted, table_properties, is_table=True)
@@ -155,16 +160,31 @@ def _adapt_clone(create: exp.Create, adapted: Adapted) -> None:
 # --- columns
 
 
-def _adapt_columns(schema: exp.Schema, adapted: Adapted, table_properties: list[tuple[str, str]]) -> None:
+def _adapt_columns(
+    schema: exp.Schema, adapted: Adapted, table_properties: list[tuple[str, str]], context: Context
+) -> None:
     kept: list[exp.Expr] = []
     for item in schema.expressions:
         if isinstance(item, exp.ColumnDef):
             _adapt_column(item, adapted, table_properties)
+            adapted.notes += _times(item, context)
         elif isinstance(item, _TABLE_KEYS):
             adapted.note(_NOT_ENFORCED.format(_first_words(item)))
             continue
         kept.append(item)
     schema.set("expressions", kept)
+
+
+def _times(column: exp.ColumnDef, context: Context) -> Iterator[str]:
+    """Yields a note on times that have or have no time zone there, once in a script."""
+    data_type = column.args.get("kind")
+    if data_type is None or context.system is not System.SNOWFLAKE:
+        return
+    for part in data_type.find_all(exp.DataType):
+        if part.this in (exp.DType.TIMESTAMP, exp.DType.DATETIME):
+            yield from context.once(_WALL_TIMES)
+        elif part.this is exp.DType.TIMESTAMPTZ:
+            yield from context.once(_OFFSETS)
 
 
 def _adapt_column(column: exp.ColumnDef, adapted: Adapted, table_properties: list[tuple[str, str]]) -> None:
