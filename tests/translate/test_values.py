@@ -69,6 +69,7 @@ EXPRESSIONS = [
     (SNOWFLAKE, "v:a IN ('x', 'y')", "CAST(v:a AS STRING) IN ('x', 'y')"),
     (SNOWFLAKE, "v:a BETWEEN -1 AND 2", "CAST(v:a AS DOUBLE) BETWEEN -1 AND 2"),
     (SNOWFLAKE, "v['a'] = d::DATE", "CAST(VARIANT_GET(v, '$[\"a\"]') AS DATE) = CAST(d AS DATE)"),
+    (SNOWFLAKE, "CONCAT(v:a, 'x')", "CONCAT(CAST(v:a AS STRING), 'x')"),
     (SNOWFLAKE, "UPPER(v:a) || v:b", "UPPER(CAST(v:a AS STRING)) || CAST(v:b AS STRING)"),
     (SNOWFLAKE, "COALESCE(v:a, 'x')", "COALESCE(CAST(v:a AS STRING), 'x')"),
     (SNOWFLAKE, "CASE v:a WHEN 'x' THEN v:b END", "CASE CAST(v:a AS STRING) WHEN 'x' THEN v:b END"),
@@ -132,6 +133,7 @@ NOTES = [
     (SNOWFLAKE, "v:a = b", "Spark neither compares, sorts nor calculates with a VARIANT: cast v:a to a type"),
     (SNOWFLAKE, "DISTINCT v:a AS b", "cast v:a to a type"),
     (SNOWFLAKE, "COALESCE(v:a, x)", "cast v:a to a type"),
+    (SNOWFLAKE, "IFF(v:a, 1, 0)", "cast v:a to a type"),
     (SNOWFLAKE, "TO_TIMESTAMP(v:a), NOT v:b", "cast v:a, v:b to a type"),
     (SNOWFLAKE, "SUM(v:a), MAX(v:b)", "cast v:a, v:b to a type"),
     (SNOWFLAKE, "ARRAY_APPEND(a, 1)", "Spark's ARRAY_APPEND takes an ARRAY: if a is a VARIANT"),
@@ -170,6 +172,7 @@ def test_a_value_that_differs_has_a_note(system: System, source: str, note: str)
         "TRY_CAST(a AS INT)",
         "GREATEST_IGNORE_NULLS(a, b)",
         "GREATEST(1, 2)",
+        "TO_NUMBER(v:a), NVL2(v:b, 1, 2), IFF(a, v:c, v:d)",
         "COALESCE(v:a, v:b), v:c, COUNT(v:d), LAG(v:e) OVER (ORDER BY f), TO_JSON(v:g), v:h IS NULL",
     ],
 )

@@ -36,8 +36,11 @@ _OF_TEXT = (
 _KEEPING = (
     *ARRAY_FUNCTIONS,
     exp.Cast,
-    exp.Case,
-    exp.If,
+    exp.ToNumber,
+    exp.ToDouble,
+    exp.ToBoolean,
+    exp.ToChar,
+    exp.Nvl2,
     exp.Count,
     exp.ArrayAgg,
     exp.AnyValue,
@@ -98,7 +101,7 @@ def _is_operand(node: exp.Expr, around: exp.Expr | None) -> bool:
         return node.arg_key == "partition_by"
     if isinstance(around, exp.Anonymous):
         return around.name.lower() in FUNCTIONS and around.name.upper() not in _KEEPING_NAMES
-    if isinstance(around, exp.Case):
+    if isinstance(around, exp.Case | exp.If):
         return node.arg_key == "this"
     if isinstance(around, (*_COMPARISONS, *_OF_NUMBERS, *_OF_ORDER, exp.Not)):
         return True
@@ -110,7 +113,7 @@ def _is_operand(node: exp.Expr, around: exp.Expr | None) -> bool:
 
 def _type_beside(node: exp.Expr, around: exp.Expr | None) -> exp.DataType | None:
     """Returns the type to which the source system converts the node: a text, or that of the literal or the cast beside it."""
-    if isinstance(around, exp.DPipe) or (isinstance(around, _OF_TEXT) and node.arg_key == "this"):
+    if isinstance(around, exp.DPipe | exp.Concat) or (isinstance(around, _OF_TEXT) and node.arg_key == "this"):
         return exp.DataType.build("text")
     if not isinstance(around, (*_COMPARISONS, *_MIXED, exp.Case)):
         return None
