@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import sys
 import time
 from pathlib import Path
@@ -24,11 +23,10 @@ from bench import (
 )
 from bench.context import Context
 from bench.measuring import Benchmark, measure
-from bench.report import machine, table, write
+from bench.report import RESULTS, run_name, table, write
 
 MODULES = (changes, planning, statements, consuming, kafka, object_store, dynamic, ledger, memory, tablestore, databend)
 BENCHMARKS: dict[str, Benchmark] = {b.name: b for m in MODULES for b in m.BENCHMARKS}
-RESULTS = Path(__file__).parent / "results"
 SETTINGS = {
     "spark.databricks.delta.changelogV2.enabled": "true",  # Spark's own change queries
     "spark.driver.memory": "6g",
@@ -72,7 +70,7 @@ def main() -> int:
     wanted = chosen(options.names)
     context = Context(streamql.session(options.data, SETTINGS), Path(options.data))
     context.spark.sparkContext.setLogLevel("ERROR")
-    name = f"{datetime.datetime.now().astimezone().date().isoformat()}-{machine()}"
+    name = run_name()
     results, failed = [], 0
     for b in wanted:
         start = time.monotonic()

@@ -11,6 +11,7 @@ from bench.statements import repeated
 
 SCHEMA = "bench_dynamic"
 OVERWRITE = "INSERT OVERWRITE"
+FULL = "REFRESH_MODE = FULL"
 
 
 def source(context: Context, rows: int) -> str:
@@ -82,11 +83,100 @@ def unchanged(context: Context, rows: int) -> list[Case]:
     ]
 
 
+def _written(context: Context, name: str, rows: int) -> Callable[[], object]:
+    """Changes a third of a thousandth of the rows, others each time: one half is inserted, the other updated, neighbours by id. Each of
+    the three cases runs it, so each refresh finds a thousandth."""
+    rounds, part = count(), rows // 6000
+
+    def write() -> None:
+        number = next(rounds)
+        context.spark.sql(
+            f"INSERT INTO {name} SELECT {rows} + {number * part} + id, id * 7 % {max(1, rows // 10)}, 5.00, 'new' FROM range({part})"
+        )
+        low = number * 31 * part % (rows - part)
+        context.spark.sql(f"UPDATE {name} SET amount = amount + 1 WHERE id BETWEEN {low} AND {low + part - 1}")
+
+    return write
+
+
+def _against_full(context: Context, rows: int, title: str, query: Callable[[str], str]) -> list[Case]:
+    spark, name = context.spark, source(context, rows)
+    for mode in ("INCREMENTAL", "FULL", "AUTO"):
+        spark.sql(
+            f"CREATE OR REPLACE DYNAMIC TABLE {SCHEMA}.{title}_{mode.lower()} REFRESH_MODE = {mode} AS {query(name)}"
+        )
+
+    def refresh(mode: str) -> Callable[[], None]:
+        return lambda: _run(context, f"REFRESH DYNAMIC TABLE {SCHEMA}.{title}_{mode.lower()}")
+
+    write = _written(context, name, rows)
+    return [
+        Case("streamql", refresh("INCREMENTAL"), write),
+        Case(FULL, refresh("FULL"), write),
+        Case("AUTO", refresh("AUTO"), write),
+    ]
+
+
+def refreshed_projection(context: Context, rows: int) -> list[Case]:
+    """A filter and a projection."""
+    return _against_full(context, rows, "rows", _projection)
+
+
+def refreshed_aggregate(context: Context, rows: int) -> list[Case]:
+    """Counts and sums by groups of ten rows, which the refresh keeps."""
+    return _against_full(
+        context,
+        rows,
+        "sums",
+        lambda t: f"SELECT customer, count(*) AS n, sum(amount) AS amount FROM {t} GROUP BY customer",
+    )
+
+
+def refreshed_join(context: Context, rows: int) -> list[Case]:
+    """Sums over a join with a table of a tenth of the rows, which has not changed."""
+    customers = f"{SCHEMA}.customers_{rows}"
+    context.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+    context.spark.sql(f"DROP TABLE IF EXISTS {customers}")
+    context.spark.sql(
+        f"CREATE TABLE {customers} TBLPROPERTIES ('delta.enableRowTracking' = 'true') AS "
+        f"SELECT id AS customer, id % 1000 AS region FROM range({max(1, rows // 10)})"
+    )
+    return _against_full(
+        context,
+        rows,
+        "joined",
+        lambda t: (
+            f"SELECT region, count(*) AS n, sum(amount) AS amount FROM {t} JOIN {customers} USING (customer) GROUP BY region"
+        ),
+    )
+
+
 BENCHMARKS = (
     Benchmark(
         "dynamic_projected", "REFRESH, 1 % of the result changed", projected, 10_000_000, (Target(1.5, OVERWRITE),)
     ),
     Benchmark("dynamic_full", "the same with REFRESH_MODE = FULL", full, 10_000_000),
     Benchmark("dynamic_aggregated", "REFRESH of an aggregate, 10 % of the groups changed", aggregated, 10_000_000),
+    Benchmark(
+        "refresh_rows",
+        "incremental REFRESH of a projection, 0.1 % of the rows changed",
+        refreshed_projection,
+        10_000_000,
+        (Target(0.2, FULL),),
+    ),
+    Benchmark(
+        "refresh_sums",
+        "incremental REFRESH of an aggregate, 0.1 % of the rows changed",
+        refreshed_aggregate,
+        10_000_000,
+        (Target(0.2, FULL),),
+    ),
+    Benchmark(
+        "refresh_joined",
+        "incremental REFRESH of an aggregate over a join, 0.1 % of the rows changed",
+        refreshed_join,
+        10_000_000,
+        (Target(1 / 3, FULL),),
+    ),
     Benchmark("dynamic_unchanged", "REFRESH with nothing to do", unchanged, 100_000, (Target(0.5),)),
 )

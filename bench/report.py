@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib.metadata
 import json
 import os
@@ -11,6 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from bench.measuring import WARM_RUNS_MAX, WARM_SECONDS, Result
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def run_name() -> str:
+    """Returns the name of today's results on this type of machine."""
+    return f"{datetime.datetime.now().astimezone().date().isoformat()}-{machine()}"
+
+
+def write_tpch(directory: Path, reports: Sequence[str], scale: float, rounds: int) -> None:
+    """Writes the tables of the TPC-H scoreboard, in the place of an earlier run of the day."""
+    text = f"# TPC-H at scale factor {scale:g}: refreshes of dynamic tables\n\n{_of_rounds(rounds)}, {machine()}.\n\n"
+    (directory / f"{run_name()}-tpch.md").write_text(text + "\n".join(reports), encoding="utf-8")
+
+
+def _of_rounds(rounds: int) -> str:
+    return "Seconds of one round" if rounds == 1 else f"Medians of {rounds} rounds"
 
 
 def machine() -> str:

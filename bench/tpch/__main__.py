@@ -1,5 +1,5 @@
 """`python -m bench.tpch`: the 22 queries of TPC-H as dynamic tables, refreshed after changes of 0.1, 1 and 5 % of the rows: what AUTO
-chooses, and how long it takes beside the full refresh. Prints a table for each share."""
+chooses, and how long it takes beside the full refresh. Prints a table for each share; those of all queries go into bench/results."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import streamql
+from bench.report import RESULTS, write_tpch
 from bench.tpch.data import SCHEMA, change, load
 
 MODES = ("FULL", "INCREMENTAL", "AUTO")
@@ -155,6 +156,7 @@ def main() -> None:
     scores = create(spark, chosen)
     number = int(time.time())  # other rows than those of the run before
     with_dimensions = not options.facts
+    reports: list[str] = []
     measure(spark, scores, 0.001, number, with_dimensions=with_dimensions, counted=False)
     for share in options.shares:
         for score in scores.values():
@@ -162,7 +164,10 @@ def main() -> None:
         for _ in range(options.rounds):
             number += 1
             measure(spark, scores, share, number, with_dimensions=with_dimensions, counted=True)
-        print(f"\n{report(scores, share, with_dimensions=with_dimensions)}", flush=True)
+        reports.append(report(scores, share, with_dimensions=with_dimensions))
+        print(f"\n{reports[-1]}", flush=True)
+        if len(chosen) == len(all_queries):
+            write_tpch(RESULTS, reports, options.scale, options.rounds)
     assert spark.catalog.currentDatabase() == SCHEMA
 
 

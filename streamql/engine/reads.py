@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -28,9 +27,10 @@ from streamql.model import (
     version_or_none,
 )
 from streamql.names import Name
-from streamql.reading import StreamReading, interval_now, is_due, read_stream
+from streamql.reading import StreamReading, check_history, interval_now, is_due
 from streamql.shared import constants
-from streamql.sources.protocol import HIDDEN_TYPE
+from streamql.sources.protocol import HIDDEN_TYPE, OpenSource
+from streamql.sources.refresh import OpenRefresh
 from streamql.sources.registry import TYPES, find_source, open_source
 from streamql.sources.table import find_table
 
@@ -181,7 +181,16 @@ def refresh_reading(spark: SparkSession, arguments: Sequence[object]) -> StreamR
     if str(state.sequence) != sequence or not is_ordered(state.offset.position, end):
         raise StreamqlError("STREAM_MOVED", "another refresh was first", hint="run the refresh again")
     interval = Interval(state.offset.position, end, state.offset.initial)
-    return replace(read_stream(spark, state, interval), details=details)
+    source = open_source(spark, state.stream.source)
+    check_history(state, source)
+    frame = changes_in_mode(source, interval, str(json.loads(details)["mode"]))
+    return StreamReading(state, interval, source.seen_at(interval.through), frame, details=details)
+
+
+def changes_in_mode(source: OpenSource, interval: Interval, mode: str) -> DataFrame:
+    """Returns what a refresh writes that runs in a mode, FULL or INCREMENTAL."""
+    assert isinstance(source, OpenRefresh)
+    return source.changes_in_mode(interval, mode)
 
 
 _ACCESS = constants("access")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -22,17 +23,9 @@ from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry
 from streamql.sources.protocol import SourceType as Type
 from streamql.sources.query import OpenQuery, OpenTables, QuerySource, digest, parts_of, versions_of
 from streamql.sources.query_texts import REFUSED
+from streamql.sources.refresh_costs import AUTO, FULL, INCREMENTAL, Estimate, Timings, no_timings, why_slower
 from streamql.sources.table import OpenTable, open_table
 from streamql.sources.table_backlog import backlog, bytes_read
-
-AUTO, FULL, INCREMENTAL = "AUTO", "FULL", "INCREMENTAL"
-"""What REFRESH_MODE may be. How a refresh finds what differs: it computes the whole query, or follows the changes of the tables."""
-
-SMALL_BYTES = 64 << 20
-"""Tables of fewer bytes are read in less time than the statements take by which a refresh finds what a change touches."""
-
-READ_SHARE_MAX = 0.5
-"""A refresh from changes that reads a larger share of what the whole query reads is not faster: it also finds what it has to read."""
 
 REPLACED: Mapping[str, str] = MappingProxyType(
     {
@@ -43,14 +36,6 @@ REPLACED: Mapping[str, str] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """The bytes that an incremental and a full refresh read, by the sizes of files. Files that are skipped count as if they were read."""
-
-    incremental: int
-    full: int
-
-
-@dataclass(frozen=True)
 class Explained:
     """What a refresh would do with an interval. `changes`: what each table changed, by part. `ways`: how an incremental refresh computes
     each operator, as `WholeQuery.ways` has it. `estimate`: None: the query cannot be refreshed incrementally."""
@@ -58,6 +43,20 @@ class Explained:
     changes: Mapping[str, Backlog]
     ways: Sequence[Mapping[str, Any]]
     estimate: Estimate | None
+
+
+@dataclass(frozen=True)
+class ModeChoice:
+    """In which mode a refresh runs. `why_full`: why it computes the whole query; None: it follows the changes of the tables. `estimate`:
+    None: nothing was compared."""
+
+    why_full: str | None
+    estimate: Estimate | None = None
+
+    @property
+    def mode(self) -> str:
+        """FULL or INCREMENTAL."""
+        return INCREMENTAL if self.why_full is None else FULL
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,17 @@ class _NotFollowed(Exception):
     def __init__(self, why: str) -> None:
         super().__init__(why)
         self.why = why
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Raises _NotFollowed for what streamql and Spark raise."""
+    try:
+        yield
+    except StreamqlError as e:
+        raise _NotFollowed(e.message) from e
+    except SparkError as e:
+        raise _NotFollowed(sentence(e)) from e
 
 
 @dataclass(frozen=True)
@@ -95,13 +105,20 @@ class OpenRefresh(OpenTables):
     def check_history(self, offset: Offset, seen: SourceRef, stream: Name) -> None:
         """Checks nothing: a refresh that lacks history computes the whole query."""
 
-    def why_whole(self, interval: Interval) -> str | None:
-        """Returns why `changes` must compute the whole query. None: it follows the changes of the tables."""
+    def choose_mode(self, interval: Interval, timings: Timings = no_timings) -> ModeChoice:
+        """Returns in which mode a refresh of an interval runs. `timings`: of the refreshes before it."""
+        estimate = None
         try:
-            self._followed(interval)
+            with _told():
+                changed = self._to_follow(interval)
+                if changed is not None and self.dynamic.refresh_mode == AUTO:
+                    estimate = self._estimate(interval, changed)
+                    if (why := why_slower(estimate, timings)) is not None:
+                        return ModeChoice(why, estimate)
+                self._follow(interval, changed)
         except _NotFollowed as e:
-            return e.why
-        return None
+            return ModeChoice(e.why, estimate)
+        return ModeChoice(None, estimate)
 
     def explained(self, interval: Interval) -> Explained | None:
         """Returns what a refresh would do with an interval. None: the histories of the tables do not tell their changes."""
@@ -115,33 +132,35 @@ class OpenRefresh(OpenTables):
             return None
 
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:  # noqa: ARG002 - the protocol's
-        """Returns what turns the rows of the table into the query's as of the interval's end: INSERT, UPDATE_AFTER, and DELETE (of which
-        the key counts). Lazy."""
-        try:
-            return self._followed(interval)
-        except _NotFollowed:
-            return self._difference(interval)
+        """Returns what `changes_in_mode` does, from the changes of the tables if that is possible."""
+        return self.changes_in_mode(interval, INCREMENTAL)
 
-    def _followed(self, interval: Interval) -> DataFrame:
-        """Returns what the changes of the tables since the last refresh make of its rows. Raises _NotFollowed."""
+    def changes_in_mode(self, interval: Interval, mode: str) -> DataFrame:
+        """Returns what turns the rows of the table into the query's as of the interval's end: INSERT, UPDATE_AFTER, and DELETE (of which
+        the key counts). Lazy. `mode`: as `choose_mode` has found it."""
+        if mode == INCREMENTAL:
+            with contextlib.suppress(_NotFollowed), _told():
+                return self._follow(interval, self._to_follow(interval))
+        return self._difference(interval)
+
+    def _to_follow(self, interval: Interval) -> dict[str, _Changed] | None:
+        """Returns the tables that have a change, by part. None: each row of the query is made of one row of one table. Raises _NotFollowed,
+        and what reading the logs raises."""
         if self.dynamic.refresh_mode == FULL:
             raise _NotFollowed("REFRESH_MODE is FULL")
         if interval.initial:
             raise _NotFollowed("the table is filled anew")
-        try:
-            self._check_followed(interval)
-            if self._reads_single_rows:
-                return self._changes_of_rows(interval)
-            changed = self._changed(interval)
-            if (what := self.whole.unfollowed(self._ids(changed))) is not None:
-                raise _NotFollowed(f"the query {REFUSED[what]}")
-            if self.dynamic.refresh_mode == AUTO and (why := self._why_slower(interval, changed)) is not None:
-                raise _NotFollowed(why)
-            return self._changes_of_query(interval, changed)
-        except StreamqlError as e:
-            raise _NotFollowed(e.message) from e
-        except SparkError as e:
-            raise _NotFollowed(sentence(e)) from e
+        self._check_followed(interval)
+        if self._reads_single_rows:
+            return None
+        changed = self._changed(interval)
+        if (what := self.whole.unfollowed(self._ids(changed))) is not None:
+            raise _NotFollowed(f"the query {REFUSED[what]}")
+        return changed
+
+    def _follow(self, interval: Interval, changed: Mapping[str, _Changed] | None) -> DataFrame:
+        """Returns what the changes of the tables since the last refresh make of its rows."""
+        return self._changes_of_rows(interval) if changed is None else self._changes_of_query(interval, changed)
 
     def _check_followed(self, interval: Interval) -> None:
         """Checks that the histories of the tables tell their changes. Raises _NotFollowed, and what the tables raise."""
@@ -176,16 +195,6 @@ class OpenRefresh(OpenTables):
 
     def _ids(self, parts: Iterable[str]) -> list[str]:
         return [self.tables[part].ref.table_id for part in parts]
-
-    def _why_slower(self, interval: Interval, changed: Mapping[str, _Changed]) -> str | None:
-        """Returns why the whole query takes less time than what follows from the changes, as far as the sizes of files tell. None: it
-        takes more."""
-        read = self._estimate(interval, changed)
-        if read.full < SMALL_BYTES:
-            return "the tables are small, so a full refresh takes less time"
-        if read.incremental > READ_SHARE_MAX * read.full:
-            return f"an incremental refresh would read {bytes_text(read.incremental)}, and a full one {bytes_text(read.full)}"
-        return None
 
     def _estimate(self, interval: Interval, changed: Mapping[str, _Changed]) -> Estimate:
         end = self._versions(parts_of(interval.through))
@@ -231,11 +240,6 @@ class OpenRefresh(OpenTables):
     def expiry(self, interval: Interval, mode: StreamMode) -> Expiry | None:  # noqa: ARG002 - the protocol's
         """None: a refresh needs no history."""
         return None
-
-
-def bytes_text(count: int) -> str:
-    """Returns a number of bytes for people. The sizes of small files vary from run to run, so it does not tell them apart."""
-    return "less than 1 MB" if count < 1 << 20 else f"{count / (1 << 20):,.0f} MB"
 
 
 def not_incremental(whole: WholeQuery) -> str | None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from streamql.sources import refresh
+import streamql.engine.dynamic.explain as dynamic_explain
+import streamql.engine.dynamic.refresh as dynamic_refresh
+from streamql.engine.dynamic.status import timings_of
+from streamql.sources import refresh_costs
 from tests.consume.support import path_of
 from tests.dynamic.support import DynamicPlace
 from tests.sample import sample
@@ -152,7 +157,7 @@ def test_auto_follows_large_tables(place: DynamicPlace, monkeypatch: pytest.Monk
     place.create("SELECT v, count(*) AS n FROM t GROUP BY v", "states")
     place.run("INSERT INTO t VALUES (3, 1)")
     assert explained(place) == ("FULL", f"{SMALL}, so a full refresh takes less time")
-    monkeypatch.setattr(refresh, "SMALL_BYTES", 0)
+    monkeypatch.setattr(refresh_costs, "SMALL_BYTES", 0)
     assert explained(place) == ("INCREMENTAL", None)
     mode, why = explained(place, "g")
     assert (mode, "an incremental refresh would read" in str(why)) == ("FULL", True), why
@@ -160,6 +165,36 @@ def test_auto_follows_large_tables(place: DynamicPlace, monkeypatch: pytest.Monk
     assert place.refresh() == {"d": ("REFRESHED", "its sources changed", 1, 0, 0)}
     assert last_mode(place) == "INCREMENTAL"
     assert place.verify()[0] == "EQUAL"
+
+
+def test_auto_learns_from_the_refreshes_before(place: DynamicPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the last refreshes had both modes, it compares how long they took."""
+    place.run("INSERT INTO t SELECT id, id FROM range(20000)", "INSERT INTO u VALUES (1, 10), (3, 30)")
+    place.create("SELECT t.id, u.w FROM t JOIN u ON t.id = u.id")
+    monkeypatch.setattr(refresh_costs, "SMALL_BYTES", 0)
+    place.run("INSERT INTO t VALUES (3, 1)")
+    place.refresh()
+    table = place.found()
+    known = timings_of(place.spark, table)
+    assert [(t.mode, t.bytes is None) for t in known] == [("INCREMENTAL", False), ("FULL", True)]
+    for slower, mode in (("INCREMENTAL", "FULL"), ("FULL", "INCREMENTAL")):
+        place.run("INSERT INTO t VALUES (3, 2)")
+        told = [replace(t, duration_ms=100_000 if t.mode == slower else 1000) for t in known]
+        for reader in (dynamic_refresh, dynamic_explain):
+            monkeypatch.setattr(reader, "timings_of", lambda *_, told=told: told)
+        said = place.explained("d")
+        assert said["mode"] == mode
+        assert said[f"estimated time, {slower.lower()}"] == "100.0 s"
+        if mode == "FULL":
+            why = "by the last refreshes, an incremental refresh would take 100.0 s, and a full one 1.0 s"
+            assert said["why_not_incremental"] == why
+        place.refresh()
+        assert last_mode(place) == mode
+        assert place.verify()[0] == "EQUAL"
+    assert [(t.mode, t.bytes is None) for t in timings_of(place.spark, table)][:2] == [
+        ("INCREMENTAL", False),
+        ("FULL", False),
+    ]
 
 
 @pytest.mark.parametrize("number", sample("incremental refreshes", range(3), 1))

@@ -27,9 +27,10 @@ from streamql.consume import execute as executing
 from streamql.delta.command import Command, Numbered
 from streamql.delta.table import DeltaTable
 from streamql.model import TableSource
-from tests.protocol.logs import Commit
+from tests.protocol.logs import Commit, Snapshot
 from tests.protocol.scheduler import ORPHAN
 from tests.protocol.stage import Stage
+from tests.protocol.statements import ConsumeCommand
 
 Patch = pytest.MonkeyPatch
 
@@ -115,12 +116,13 @@ def statement_without_number(on: Stage, patch: Patch) -> None:
 
 
 def numbers_looked_for_late(on: Stage, patch: Patch) -> None:
-    """Before the statement runs, its number is looked for in commits since now, not since the claim."""
+    """The statement's transaction looks for its number in commits since it began, not since the claim."""
+    real = ConsumeCommand._is_done_before
 
-    def late(app_id: str, number: int, path: str, table_id: str, seen: int, is_reserved: bool) -> Numbered:
-        return Numbered(app_id, number, path, table_id, on.world.storage.newest(path).number, is_reserved)
+    def late(command: ConsumeCommand, base: Snapshot, claimed: Numbered | None) -> bool:
+        return real(command, base, None if claimed is None else replace(claimed, seen=base.number))
 
-    patch.setattr(executing, "Numbered", late)
+    patch.setattr(ConsumeCommand, "_is_done_before", late)
 
 
 def claim_without_comparing(on: Stage, patch: Patch) -> None:

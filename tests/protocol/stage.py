@@ -202,6 +202,7 @@ def stage() -> Iterator[Stage]:
         patch.setattr(sources, "change_set", _change_set)
         patch.setattr(registry, "TYPES", {**registry.TYPES, PAIR.name: PAIR})
         patch.setattr(reads, "HIDDEN_TYPE", PAIR.name)  # refreshes read a pair
+        patch.setattr(reads, "changes_in_mode", lambda source, interval, mode: source.changes(interval, mode))
         gc.freeze()
         gc.set_threshold(GARBAGE_MAX)
         level = logging.getLogger("streamql").level

@@ -248,7 +248,7 @@ class World:
             state = wait_until_free(spark, state)
             through = self.look("looks at the sources", lambda: self.latest(state.stream.source.path))
             if through != state.offset.position:
-                call = (state.stream.uuid, str(through), "{}", str(state.sequence))
+                call = (state.stream.uuid, str(through), '{"mode": "INCREMENTAL"}', str(state.sequence))
                 self._run(
                     spark, outcome, outcome.text, lambda: [self._refreshed(spark, call)], lambda: [self.appends(target)]
                 )

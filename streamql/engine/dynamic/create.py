@@ -43,7 +43,8 @@ from streamql.sources.definitions import Definition, DefinitionType
 from streamql.sources.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic, find_dynamic
 from streamql.sources.protocol import HIDDEN_TYPE
 from streamql.sources.query import QuerySource
-from streamql.sources.refresh import INCREMENTAL, analysed, digest_of, part_of
+from streamql.sources.refresh import analysed, digest_of, part_of
+from streamql.sources.refresh_costs import INCREMENTAL
 from streamql.sources.table import open_table
 from streamql.times import now_ms
 

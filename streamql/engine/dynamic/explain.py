@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from streamql.engine.dynamic.refresh import REASONS, REFRESHED, UNCHANGED, due, free_stream, pinned_versions, why_whole
+from streamql.engine.dynamic.refresh import (
+    REASONS,
+    REFRESHED,
+    UNCHANGED,
+    choose_mode,
+    due,
+    free_stream,
+    pinned_versions,
+)
+from streamql.engine.dynamic.status import timings_of
 from streamql.engine.dynamic.tables import shown_names
 from streamql.model import Interval
 from streamql.sources.dynamic import DynamicTable, all_dynamic
 from streamql.sources.protocol import Backlog
 from streamql.sources.query import parts_of
 from streamql.sources.query_texts import WAYS
-from streamql.sources.refresh import FULL, INCREMENTAL, Explained, bytes_text
+from streamql.sources.refresh import Explained
+from streamql.sources.refresh_costs import FULL, INCREMENTAL, Timings, bytes_text, expected_ms, seconds_text
 
 Fact = tuple[str, str | None]
 
@@ -21,12 +31,12 @@ def explain(spark: SparkSession, table: DynamicTable) -> list[Fact]:
     state = free_stream(spark, table)
     reason, opened, through = due(spark, table, state, pinned_versions(spark, [table], all_dynamic(spark)))
     after = parts_of(state.offset.position)
-    why = why_whole(opened, state, through, reason)
+    choice = None if opened is None or reason is None else choose_mode(spark, table, opened, state, through, reason)
     facts: list[Fact] = [
         ("outcome", UNCHANGED if reason is None else REFRESHED),
-        ("mode", None if reason is None else FULL if why is not None else INCREMENTAL),
+        ("mode", None if choice is None else choice.mode),
         ("reason", None if reason is None else REASONS[reason]),
-        ("why_not_incremental", why),
+        ("why_not_incremental", None if choice is None else choice.why_full),
     ]
     names = shown_names(spark)
     for part, version in parts_of(through).items():
@@ -36,19 +46,20 @@ def explain(spark: SparkSession, table: DynamicTable) -> list[Fact]:
     if opened is not None and reason == "CHANGED":
         explained = opened.explained(Interval(state.offset.position, through))
         if explained is not None:
-            facts += _details(explained, names)
+            facts += _details(explained, names, lambda: timings_of(spark, table))
     return facts
 
 
-def _details(explained: Explained, names: dict[str, str]) -> list[Fact]:
+def _details(explained: Explained, names: dict[str, str], timings: Timings) -> list[Fact]:
     facts: list[Fact] = [
         (f"changes of {names.get(part, part)}", _rows(backlog)) for part, backlog in explained.changes.items()
     ]
     if explained.estimate is not None:
-        facts += [
-            ("estimated read, incremental", bytes_text(explained.estimate.incremental)),
-            ("estimated read, full", bytes_text(explained.estimate.full)),
-        ]
+        read = explained.estimate
+        known = [] if read.is_small else timings()
+        facts += [(f"estimated read, {mode.lower()}", bytes_text(read.of(mode))) for mode in (INCREMENTAL, FULL)]
+        expected = [(mode, expected_ms(known, mode, read.of(mode))) for mode in (INCREMENTAL, FULL)]
+        facts += [(f"estimated time, {mode.lower()}", seconds_text(ms)) for mode, ms in expected if ms is not None]
     for i, one in enumerate(explained.ways, start=1):
         facts.append((f"operator {i:02}", f"{_branch(one['depth'])}{one['operator']}: {WAYS[one['way']]}"))
     return facts

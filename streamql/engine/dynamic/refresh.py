@@ -20,6 +20,7 @@ from streamql.delta.jvm import sentence
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
 from streamql.dialect import quote_string
+from streamql.engine.dynamic.status import timings_of
 from streamql.engine.dynamic.tables import hidden_stream, query_of, show_rows
 from streamql.engine.dynamic.written import drop_duplicates, note, refresh_after, written_by_others
 from streamql.errors import StreamqlError
@@ -27,7 +28,7 @@ from streamql.model import Interval, Offset, Parts, StreamMode, is_ordered
 from streamql.names import quote
 from streamql.sources.dynamic import DynamicTable
 from streamql.sources.query import QuerySource, parts_of
-from streamql.sources.refresh import FULL, INCREMENTAL, REPLACED, OpenRefresh, open_refresh
+from streamql.sources.refresh import REPLACED, ModeChoice, OpenRefresh, open_refresh
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
@@ -96,11 +97,11 @@ def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str,
             state = _reset(spark, table, state, opened, through)
         if reason != "CHANGED" and written_by_others(spark, table):
             drop_duplicates(spark, table)
-        mode = INCREMENTAL if why_whole(opened, state, through, reason) is None else FULL
-        version, rows = _write(spark, table, state, through, {"mode": mode, "reason": reason})
+        choice = choose_mode(spark, table, opened, state, through, reason)
+        version, rows = _write(spark, table, state, through, _details(choice, reason))
         if reason == "FIRST":
             show_rows(spark, table)
-        return _result(table, REFRESHED, reason, mode, version, rows, started)
+        return _result(table, REFRESHED, reason, choice.mode, version, rows, started)
     except Overtaken:
         raise
     except Exception as e:
@@ -202,17 +203,25 @@ def _reset(
     return changed
 
 
-def why_whole(opened: OpenRefresh | None, state: StreamState, through: Parts, reason: str | None) -> str | None:
-    """Returns why a refresh for a reason computes the whole query. None: it does not, or writes nothing."""
-    if opened is None or reason is None:
-        return None
+def choose_mode(
+    spark: SparkSession, table: DynamicTable, opened: OpenRefresh, state: StreamState, through: Parts, reason: str
+) -> ModeChoice:
+    """Returns in which mode a refresh for a reason runs."""
     if reason != "CHANGED":
-        return REASONS[reason]
-    return opened.why_whole(Interval(state.offset.position, through, state.offset.initial))
+        return ModeChoice(REASONS[reason])
+    interval = Interval(state.offset.position, through, state.offset.initial)
+    return opened.choose_mode(interval, lambda: timings_of(spark, table))
+
+
+def _details(choice: ModeChoice, reason: str) -> dict[str, str | int]:
+    """Returns what the ledger says of a refresh. `bytes`: what it was to read, if AUTO compares later refreshes with it."""
+    read = choice.estimate
+    said = {} if read is None or read.is_small else {"bytes": read.of(choice.mode)}
+    return {"mode": choice.mode, "reason": reason, **said}
 
 
 def _write(
-    spark: SparkSession, table: DynamicTable, state: StreamState, through: Parts, details: Mapping[str, str]
+    spark: SparkSession, table: DynamicTable, state: StreamState, through: Parts, details: Mapping[str, str | int]
 ) -> tuple[int, dict[str, int]]:
     """Runs the statement that writes, if the hidden stream is still as `state` says. Returns the version of the table that the statement
     made, and the rows by what became of them."""

@@ -19,6 +19,7 @@ from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode
 from streamql.sources.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic
 from streamql.sources.query import parts_of
+from streamql.sources.refresh_costs import TIMINGS_MAX, Timing
 from streamql.sources.table import OpenTable, open_table
 from streamql.times import now_ms
 
@@ -208,6 +209,20 @@ def refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> list[Refre
     by_id = {t.stream_id: t for t in tables}
     found = sorted(rows.collect(), key=lambda r: (-(r["ended"] or 0), -r["sequence"]))
     return [_refresh(by_id[r["stream_id"]], r.asDict()) for r in found]
+
+
+def timings_of(spark: SparkSession, table: DynamicTable) -> list[Timing]:
+    """Returns how long the last refreshes of a table took that wrote, the newest first: at most TIMINGS_MAX. One job."""
+    rows = _rows(spark, [table])
+    if rows is None:
+        return []
+    last = rows.where("outcome = 'CONSUMED'").orderBy(F.desc("sequence")).limit(TIMINGS_MAX)
+    timings = []
+    for row in last.select("details", (F.col("ended") - F.col("started")).alias("duration")).collect():
+        details = json.loads(row["details"] or "{}")
+        size = details.get("bytes")
+        timings.append(Timing(str(details.get("mode")), _number(row["duration"]), None if size is None else int(size)))
+    return timings
 
 
 def _rows(spark: SparkSession, tables: Sequence[DynamicTable]) -> DataFrame | None:

@@ -45,7 +45,7 @@ def _inline_flags(node: exp.Expr) -> None:
         if flags is None:
             continue
         if not flags.is_string:
-            raise NotTranslatedError(f"flags of a regular expression that are not a literal: {_HINT}", _HINT)
+            raise NotTranslatedError("flags of a regular expression that are not a literal", _HINT)
         group = node.args.get("group")
         if "e" in flags.name and (group is None or group.name == "0"):
             node.set("group", exp.Literal.number(1))

@@ -1,0 +1,100 @@
+"""What AUTO compares before a refresh: the bytes that both modes read, and how long earlier refreshes took. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+AUTO, FULL, INCREMENTAL = "AUTO", "FULL", "INCREMENTAL"
+"""What REFRESH_MODE may be. How a refresh finds what differs: it computes the whole query, or follows the changes of the tables."""
+
+SMALL_BYTES = 64 << 20
+"""Tables of fewer bytes are read in less time than the statements take by which a refresh finds what a change touches."""
+
+READ_SHARE_MAX = 0.5
+"""A refresh from changes that reads a larger share of what the whole query reads is not faster: it also finds what it has to read."""
+
+TIMINGS_MAX = 20
+"""How many of the last refreshes count. A mode that none of them had is compared by bytes again, so AUTO tries it again."""
+
+FIXED_SHARE = 0.5
+"""The share of a refresh's time that does not depend on the bytes that it reads: planning, jobs, commits."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The bytes that an incremental and a full refresh read, by the sizes of files. Files that are skipped count as if they were read."""
+
+    incremental: int
+    full: int
+
+    @property
+    def is_small(self) -> bool:
+        """Returns whether the tables are so small that a full refresh takes less time in any case."""
+        return self.full < SMALL_BYTES
+
+    def of(self, mode: str) -> int:
+        """Returns the bytes of a mode."""
+        return self.incremental if mode == INCREMENTAL else self.full
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long a refresh took. `bytes`: its estimate; None: it had none."""
+
+    mode: str
+    duration_ms: int
+    bytes: int | None
+
+
+Timings = Callable[[], Sequence[Timing]]
+"""Returns the last refreshes of a table. Called only if they matter, because they are in the ledger."""
+
+
+def no_timings() -> Sequence[Timing]:
+    """Returns none."""
+    return ()
+
+
+def expected_ms(timings: Sequence[Timing], mode: str, size: int) -> float | None:
+    """Returns how long a refresh takes that reads so many bytes: the median of what earlier ones of its mode tell. None: there is none."""
+    found = [t.duration_ms * _scale(t.bytes, size) for t in timings if t.mode == mode]
+    return statistics.median(found) if found else None
+
+
+def _scale(then: int | None, now: int) -> float:
+    if then is None:
+        return 1.0
+    return FIXED_SHARE + (1 - FIXED_SHARE) * max(now, 1 << 20) / max(then, 1 << 20)
+
+
+def why_slower(read: Estimate, timings: Timings) -> str | None:
+    """Returns why a full refresh takes less time, as messages say it. None: an incremental one does.
+
+    Compares how long both modes took if the last refreshes had both, and the bytes if not.
+    """
+    if read.is_small:
+        return "the tables are small, so a full refresh takes less time"
+    known = timings()
+    incremental, full = (expected_ms(known, mode, read.of(mode)) for mode in (INCREMENTAL, FULL))
+    if incremental is not None and full is not None:
+        if incremental <= full:
+            return None
+        times = f"{seconds_text(incremental)}, and a full one {seconds_text(full)}"
+        return f"by the last refreshes, an incremental refresh would take {times}"
+    if read.incremental > READ_SHARE_MAX * read.full:
+        return (
+            f"an incremental refresh would read {bytes_text(read.incremental)}, and a full one {bytes_text(read.full)}"
+        )
+    return None
+
+
+def bytes_text(count: int) -> str:
+    """Returns a number of bytes for people. The sizes of small files vary from run to run, so it does not tell them apart."""
+    return "less than 1 MB" if count < 1 << 20 else f"{count / (1 << 20):,.0f} MB"
+
+
+def seconds_text(milliseconds: float) -> str:
+    """Returns a duration in seconds, for people."""
+    return f"{milliseconds / 1000:,.1f} s"

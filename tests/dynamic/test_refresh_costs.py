@@ -1,0 +1,66 @@
+"""How AUTO compares two modes: by the bytes that they read, and by how long the last refreshes took."""
+
+from __future__ import annotations
+
+import pytest
+
+from streamql.sources.refresh_costs import (
+    FULL,
+    INCREMENTAL,
+    SMALL_BYTES,
+    Estimate,
+    Timing,
+    expected_ms,
+    no_timings,
+    why_slower,
+)
+
+GB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("incremental", "full", "why"),
+    [
+        (1, SMALL_BYTES - 1, "the tables are small"),
+        (GB // 4, GB, None),
+        (GB // 2, GB, None),
+        (GB // 2 + 1, GB, "would read 512 MB, and a full one 1,024 MB"),
+    ],
+)
+def test_without_timings_the_bytes_are_compared(incremental: int, full: int, why: str | None) -> None:
+    said = why_slower(Estimate(incremental, full), no_timings)
+    assert said is None if why is None else why in str(said)
+
+
+def test_timings_of_both_modes_are_compared() -> None:
+    """Whatever the bytes are: here they are on the other side."""
+    slow, fast = Timing(INCREMENTAL, 9000, GB), Timing(FULL, 3000, None)
+    said = why_slower(Estimate(GB, 10 * GB), lambda: [slow, fast])
+    assert said == "by the last refreshes, an incremental refresh would take 9.0 s, and a full one 3.0 s"
+    assert why_slower(Estimate(GB, GB), lambda: [Timing(INCREMENTAL, 3000, GB), Timing(FULL, 9000, None)]) is None
+
+
+@pytest.mark.parametrize("mode", [FULL, INCREMENTAL])
+def test_timings_of_one_mode_do_not_count(mode: str) -> None:
+    assert why_slower(Estimate(GB // 4, GB), lambda: [Timing(mode, 1, GB)]) is None
+    assert why_slower(Estimate(GB, GB), lambda: [Timing(mode, 1, GB)]) is not None
+
+
+def test_small_tables_need_no_timings() -> None:
+    """They are not read from the ledger then."""
+
+    def asked() -> list[Timing]:
+        raise AssertionError
+
+    assert why_slower(Estimate(0, 1), asked) is not None
+
+
+def test_the_expected_time_follows_the_bytes() -> None:
+    """Half of it: the other half is what each refresh takes."""
+    timings = [Timing(FULL, 4000, GB), Timing(FULL, 9000, GB), Timing(FULL, 1000, GB), Timing(INCREMENTAL, 70, None)]
+    assert expected_ms(timings, FULL, GB) == 4000
+    assert expected_ms(timings, FULL, 3 * GB) == 8000
+    assert expected_ms(timings, FULL, 0) == pytest.approx(2000, rel=0.01)
+    assert expected_ms(timings, INCREMENTAL, 3 * GB) == 70
+    assert expected_ms([], FULL, GB) is None
+    assert expected_ms([Timing(FULL, 1000, 0)], FULL, 10) == 1000  # a MB or less costs the same
