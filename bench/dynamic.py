@@ -65,12 +65,11 @@ def _projection(table: str) -> str:
 
 def aggregated(context: Context, rows: int) -> list[Case]:
     """A result with a tenth of its table's rows, of which a tenth has changed."""
-    return _against_overwrite(
-        context,
-        rows,
-        "aggregated",
-        lambda t: f"SELECT customer, count(*) AS n, sum(amount) AS amount FROM {t} GROUP BY customer",
-    )
+    return _against_overwrite(context, rows, "aggregated", _aggregate)
+
+
+def _aggregate(table: str) -> str:
+    return f"SELECT customer, count(*) AS n, sum(amount) AS amount FROM {table} GROUP BY customer"
 
 
 def unchanged(context: Context, rows: int) -> list[Case]:
@@ -124,12 +123,7 @@ def refreshed_projection(context: Context, rows: int) -> list[Case]:
 
 def refreshed_aggregate(context: Context, rows: int) -> list[Case]:
     """Counts and sums by groups of ten rows, which the refresh keeps."""
-    return _against_full(
-        context,
-        rows,
-        "sums",
-        lambda t: f"SELECT customer, count(*) AS n, sum(amount) AS amount FROM {t} GROUP BY customer",
-    )
+    return _against_full(context, rows, "sums", _aggregate)
 
 
 def refreshed_join(context: Context, rows: int) -> list[Case]:

@@ -80,13 +80,14 @@ class Catalog:
             try:
                 path = self._locate(spark)
                 if path is not None:
+                    asked = time.monotonic()
                     self._follow(spark, path)
+                    self._known_at = asked
             except (Py4JError, PySparkException) as e:  # Delta's, the metastore's and the storage's own
                 raise errors.log_unreadable(self._schema, path, sentence(e)) from e
 
     def _follow(self, spark: SparkSession, path: str) -> None:
         log = EventLog(spark, path)
-        self._known_at = time.monotonic()
         snapshot = log.update()
         version = int(snapshot.version())
         was_there = self._base is not None

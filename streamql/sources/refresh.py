@@ -23,7 +23,7 @@ from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry
 from streamql.sources.protocol import SourceType as Type
 from streamql.sources.query import OpenQuery, OpenTables, QuerySource, digest, parts_of, versions_of
 from streamql.sources.query_texts import REFUSED
-from streamql.sources.refresh_costs import AUTO, FULL, INCREMENTAL, Estimate, Timings, no_timings, why_slower
+from streamql.sources.refresh_costs import AUTO, FULL, INCREMENTAL, Estimate, Timings, why_slower
 from streamql.sources.table import OpenTable, open_table
 from streamql.sources.table_backlog import backlog, bytes_read
 
@@ -105,7 +105,7 @@ class OpenRefresh(OpenTables):
     def check_history(self, offset: Offset, seen: SourceRef, stream: Name) -> None:
         """Checks nothing: a refresh that lacks history computes the whole query."""
 
-    def choose_mode(self, interval: Interval, timings: Timings = no_timings) -> ModeChoice:
+    def choose_mode(self, interval: Interval, timings: Timings) -> ModeChoice:
         """Returns in which mode a refresh of an interval runs. `timings`: of the refreshes before it."""
         estimate = None
         try:

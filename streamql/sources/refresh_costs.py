@@ -52,11 +52,6 @@ Timings = Callable[[], Sequence[Timing]]
 """Returns the last refreshes of a table. Called only if they matter, because they are in the ledger."""
 
 
-def no_timings() -> Sequence[Timing]:
-    """Returns none."""
-    return ()
-
-
 def expected_ms(timings: Sequence[Timing], mode: str, size: int) -> float | None:
     """Returns how long a refresh takes that reads so many bytes: the median of what earlier ones of its mode tell. None: there is none."""
     found = [t.duration_ms * _scale(t.bytes, size) for t in timings if t.mode == mode]

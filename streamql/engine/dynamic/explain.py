@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from pyspark.sql import SparkSession
 
 from streamql.engine.dynamic.refresh import (
@@ -31,7 +33,8 @@ def explain(spark: SparkSession, table: DynamicTable) -> list[Fact]:
     state = free_stream(spark, table)
     reason, opened, through = due(spark, table, state, pinned_versions(spark, [table], all_dynamic(spark)))
     after = parts_of(state.offset.position)
-    choice = None if opened is None or reason is None else choose_mode(spark, table, opened, state, through, reason)
+    timings = cache(lambda: timings_of(spark, table))
+    choice = None if opened is None or reason is None else choose_mode(opened, state, through, reason, timings)
     facts: list[Fact] = [
         ("outcome", UNCHANGED if reason is None else REFRESHED),
         ("mode", None if choice is None else choice.mode),
@@ -46,7 +49,7 @@ def explain(spark: SparkSession, table: DynamicTable) -> list[Fact]:
     if opened is not None and reason == "CHANGED":
         explained = opened.explained(Interval(state.offset.position, through))
         if explained is not None:
-            facts += _details(explained, names, lambda: timings_of(spark, table))
+            facts += _details(explained, names, timings)
     return facts
 
 

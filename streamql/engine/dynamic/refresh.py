@@ -29,6 +29,7 @@ from streamql.names import quote
 from streamql.sources.dynamic import DynamicTable
 from streamql.sources.query import QuerySource, parts_of
 from streamql.sources.refresh import REPLACED, ModeChoice, OpenRefresh, open_refresh
+from streamql.sources.refresh_costs import Timings
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
@@ -97,7 +98,7 @@ def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str,
             state = _reset(spark, table, state, opened, through)
         if reason != "CHANGED" and written_by_others(spark, table):
             drop_duplicates(spark, table)
-        choice = choose_mode(spark, table, opened, state, through, reason)
+        choice = choose_mode(opened, state, through, reason, lambda: timings_of(spark, table))
         version, rows = _write(spark, table, state, through, _details(choice, reason))
         if reason == "FIRST":
             show_rows(spark, table)
@@ -203,14 +204,11 @@ def _reset(
     return changed
 
 
-def choose_mode(
-    spark: SparkSession, table: DynamicTable, opened: OpenRefresh, state: StreamState, through: Parts, reason: str
-) -> ModeChoice:
-    """Returns in which mode a refresh for a reason runs."""
+def choose_mode(opened: OpenRefresh, state: StreamState, through: Parts, reason: str, timings: Timings) -> ModeChoice:
+    """Returns in which mode a refresh for a reason runs. `timings`: of the refreshes before it."""
     if reason != "CHANGED":
         return ModeChoice(REASONS[reason])
-    interval = Interval(state.offset.position, through, state.offset.initial)
-    return opened.choose_mode(interval, lambda: timings_of(spark, table))
+    return opened.choose_mode(Interval(state.offset.position, through, state.offset.initial), timings)
 
 
 def _details(choice: ModeChoice, reason: str) -> dict[str, str | int]:
