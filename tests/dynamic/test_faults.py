@@ -19,6 +19,7 @@ from tests.dynamic.queries import FORMS
 from tests.sample import IS_LONG
 
 PROJECT = Path(__file__).parents[2]
+RULES = Path("streamql", "extension", "scala", "refreshes")
 SEEDS = 5
 """How many histories and queries of a form are tried."""
 
@@ -61,9 +62,8 @@ FAULTS = (
 
 def test_each_replaces_something() -> None:
     """The code that a fault replaces is there, once."""
-    scala = PROJECT / "streamql" / "extension" / "scala"
     for file, right, _, form in FAULTS:
-        assert (scala / file).read_text().count(right) == 1, f"{file}: {right}"
+        assert (PROJECT / RULES / file).read_text().count(right) == 1, f"{file}: {right}"
         assert form in FORMS
 
 
@@ -75,7 +75,7 @@ if IS_LONG:
         for part in ("streamql", "tests"):
             shutil.copytree(PROJECT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(PROJECT / "pyproject.toml", copy)
-        source = copy / "streamql" / "extension" / "scala" / file
+        source = copy / RULES / file
         text = source.read_text()
         source.write_text(text.replace(right, wrong))
         test = f"tests/dynamic/test_queries.py::test_rows_keys_and_differences[0-{form}]"

@@ -89,12 +89,13 @@ def test_the_compilers_message_is_shown(tmp_path: Path) -> None:
 
 def test_a_jar_holds_classes_and_resources(tmp_path: Path) -> None:
     sources = tmp_path / "scala"
-    sources.mkdir()
-    (sources / "Right.scala").write_text("package p\nobject Right { val n: Int = 1 }\n")
+    (sources / "folder").mkdir(parents=True)
+    (sources / "Left.scala").write_text("package p\nobject Left { val n: Int = Right.n }\n")
+    (sources / "folder" / "Right.scala").write_text("package p\nobject Right { val n: Int = 1 }\n")
     (tmp_path / "prefilter.txt").write_text("STREAM")
     build.build_jar(tmp_path / "x.jar", [], sources, tmp_path)
     with zipfile.ZipFile(tmp_path / "x.jar") as jar:
-        assert "p/Right.class" in jar.namelist()
+        assert {"p/Left.class", "p/Right.class"} <= set(jar.namelist())
         assert jar.read("streamql/prefilter.txt") == b"STREAM"
 
 
