@@ -11,7 +11,7 @@ from bench.tables import NARROW, Built
 from streamql.changes.record_rows import records_of_commits, tuples
 from streamql.engine.tablestore.export import export
 from streamql.engine.tablestore.streams import open_stream
-from streamql.sources.table_stream import slices
+from streamql.sources.tables.tablestore_stream import slices
 from streamql.tablestore.job import parse_job
 from streamql.tablestore.windows import TIME_MAX_MS
 

@@ -19,9 +19,9 @@ from streamql.model import Interval, SourceRef, StreamMode, TableSource, offset_
 from streamql.shared import constants
 from streamql.sources.protocol import Backlog, OpenSource
 from streamql.sources.registry import open_source, read_source, source_json
-from streamql.sources.table import OpenTable, open_table
-from streamql.sources.table_image import check_files_exist, image
-from streamql.sources.table_stream import stream_at, tuples_between
+from streamql.sources.tables.image import check_files_exist, image
+from streamql.sources.tables.table import OpenTable, open_table
+from streamql.sources.tables.tablestore_stream import stream_at, tuples_between
 
 PINNED_MAX = 4096
 

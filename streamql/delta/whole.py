@@ -28,7 +28,7 @@ SparkError = (Py4JJavaError, PySparkException)
 class WholeQuery:
     """A query that was analysed.
 
-    `refused`: why it cannot be the query of a dynamic table, a key of `sources/query_texts.py`; None: it can. `varies`: why its rows may
+    `refused`: why it cannot be the query of a dynamic table, a key of `sources/queries/texts.py`; None: it can. `varies`: why its rows may
     differ from run to run over the same tables, such a key; None: they do not. `tables`: what it reads, each once. `schema`: its columns,
     JSON. `keys`: columns of `rows` that identify a row. `states`: those from which its aggregates follow, as a
     schema, JSON. `texts`: those of the views and SQL functions that it reads.
@@ -55,7 +55,7 @@ class WholeQuery:
         return described(self.spark, self.handle.tracked())
 
     def unfollowed(self, changed: Iterable[str]) -> str | None:
-        """Returns why its change does not follow from those of tables with some ids, a key of `sources/query_texts.py`; None: it does."""
+        """Returns why its change does not follow from those of tables with some ids, a key of `sources/queries/texts.py`; None: it does."""
         found: str | None = self.handle.unfollowed(json.dumps(sorted(changed)))
         return found
 
@@ -81,7 +81,7 @@ class WholeQuery:
 
     def ways(self, changed: Iterable[str]) -> list[Mapping[str, Any]]:
         """Returns how an incremental refresh would compute each operator if tables of some ids have changed, the outermost first: `depth`,
-        `operator`, `way` (a key of WAYS in `sources/query_texts.py`). Empty: a function of the query keeps it from being incremental."""
+        `operator`, `way` (a key of WAYS in `sources/queries/texts.py`). Empty: a function of the query keeps it from being incremental."""
         found: list[Mapping[str, Any]] = json.loads(self.handle.ways(json.dumps(sorted(changed))))
         return found
 

@@ -17,8 +17,8 @@ from streamql.errors import StreamqlError
 from streamql.model import Interval, TableSource, version_of
 from streamql.reading import ReadForm
 from streamql.sources.registry import open_source, type_of
-from streamql.sources.table import open_table
-from streamql.sources.table_image import image
+from streamql.sources.tables.image import image
+from streamql.sources.tables.table import open_table
 
 _FORMS = {"BEGIN": ReadForm.BEGIN, "END": ReadForm.END}
 _BEFORE = "BEFORE "

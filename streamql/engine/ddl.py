@@ -45,7 +45,7 @@ from streamql.names import Name
 from streamql.sources.definitions import Definition
 from streamql.sources.protocol import OpenSource
 from streamql.sources.registry import open_source, type_of
-from streamql.sources.table import open_table
+from streamql.sources.tables.table import open_table
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")

@@ -33,9 +33,9 @@ from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern,
 from streamql.errors import StreamqlError, counted
 from streamql.names import Name
 from streamql.sources.definitions import Definition, DefinitionType, connection_name, find_definition, need_connection
-from streamql.sources.kafka import brokers_of, open_definition
-from streamql.sources.kafka_history import parts
-from streamql.sources.kafka_messages import COLUMNS
+from streamql.sources.kafka.history import parts
+from streamql.sources.kafka.messages import COLUMNS
+from streamql.sources.kafka.topic import brokers_of, open_definition
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")

@@ -12,8 +12,8 @@ from streamql.engine.reads import find_stream
 from streamql.errors import StreamqlError, counted
 from streamql.names import Name
 from streamql.sources.definitions import Definition, DefinitionType
-from streamql.sources.dynamic import TYPES as DYNAMIC_TYPES
-from streamql.sources.dynamic import all_dynamic
+from streamql.sources.queries.dynamic import TYPES as DYNAMIC_TYPES
+from streamql.sources.queries.dynamic import all_dynamic
 
 log = logging.getLogger("streamql")
 

@@ -18,7 +18,7 @@ from streamql.engine.ledger import Consumption, Newest, newest
 from streamql.engine.status import StreamStatus, statuses
 from streamql.errors import StreamqlError
 from streamql.model import parts_or_none, version_or_none
-from streamql.sources.dynamic import DynamicTable
+from streamql.sources.queries.dynamic import DynamicTable
 from streamql.sources.registry import type_of
 from streamql.times import now_ms
 

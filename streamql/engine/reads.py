@@ -30,9 +30,9 @@ from streamql.names import Name
 from streamql.reading import StreamReading, check_history, interval_now, is_due
 from streamql.shared import constants
 from streamql.sources.protocol import HIDDEN_TYPE, OpenSource
-from streamql.sources.refresh import OpenRefresh
+from streamql.sources.queries.refresh import OpenRefresh
 from streamql.sources.registry import TYPES, find_source, open_source
-from streamql.sources.table import find_table
+from streamql.sources.tables.table import find_table
 
 
 def find_stream(spark: SparkSession, parts: Sequence[str]) -> StreamState | None:

@@ -20,8 +20,8 @@ from streamql.model import Interval, StreamMode, TableSource, Versions
 from streamql.names import quote
 from streamql.settings import MAX_RETENTION_EXTENSION, VACUUM_GUARD, choice, seconds
 from streamql.sources.protocol import OpenSource
-from streamql.sources.retention import FILE_RETENTION, LOG_RETENTION, file_retention_ms, log_retention_ms
-from streamql.sources.table import OpenTable, open_table
+from streamql.sources.tables.retention import FILE_RETENTION, LOG_RETENTION, file_retention_ms, log_retention_ms
+from streamql.sources.tables.table import OpenTable, open_table
 from streamql.times import DAY_MS, HOUR_MS, iso, now_ms
 
 log = logging.getLogger("streamql")

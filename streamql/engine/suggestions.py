@@ -15,7 +15,7 @@ from streamql.errors import StreamqlError
 from streamql.model import METADATA_COLUMNS, StreamMode
 from streamql.names import Name, quote_if_needed
 from streamql.sources.definitions import DefinitionType
-from streamql.sources.dynamic import all_dynamic
+from streamql.sources.queries.dynamic import all_dynamic
 from streamql.sources.registry import type_of
 
 

@@ -30,7 +30,7 @@ class Definition:
     """What a statement defined.
 
     `options`: of a connection, Kafka's own settings; of an external table, those of its OPTIONS clause. They hold references to secrets,
-    never a secret. Of a dynamic table, the fields of `sources.dynamic.DynamicTable`. `connection`: the name of an external table's
+    never a secret. Of a dynamic table, the fields of `sources.queries.dynamic.DynamicTable`. `connection`: the name of an external table's
     connection; empty for what has none. `columns`: those of a table, in their order. `sequence`: how often it was written. `text`: the
     statement.
     """

@@ -10,12 +10,12 @@ from pyspark.sql import SparkSession
 
 from streamql.model import Offset, SourceRef
 from streamql.names import Name
-from streamql.sources.dynamic import DYNAMIC_TABLE, MATERIALIZED_VIEW
-from streamql.sources.kafka_type import KAFKA
+from streamql.sources.kafka.source_type import KAFKA
 from streamql.sources.protocol import Opened, OpenSource, Peek, SourceType
-from streamql.sources.refresh import REFRESH
-from streamql.sources.table import TABLE
-from streamql.sources.view import VIEW
+from streamql.sources.queries.dynamic import DYNAMIC_TABLE, MATERIALIZED_VIEW
+from streamql.sources.queries.refresh import REFRESH
+from streamql.sources.queries.view import VIEW
+from streamql.sources.tables.table import TABLE
 
 TYPES: Mapping[str, SourceType] = MappingProxyType(
     {type_.name: type_ for type_ in (TABLE, KAFKA, DYNAMIC_TABLE, MATERIALIZED_VIEW, VIEW, REFRESH)}

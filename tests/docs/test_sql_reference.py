@@ -19,8 +19,8 @@ from streamql.engine.dynamic import show as dynamic
 from streamql.engine.reads import BACKLOG_COLUMNS
 from streamql.errors import ERROR_CLASSES
 from streamql.model import METADATA_DDL
-from streamql.sources.kafka_messages import COLUMNS as KAFKA_COLUMNS
-from streamql.sources.query_texts import WAYS
+from streamql.sources.kafka.messages import COLUMNS as KAFKA_COLUMNS
+from streamql.sources.queries.texts import WAYS
 from tests.docs.pages import ROOT
 
 SQL = ROOT / "docs" / "sql"

@@ -14,7 +14,7 @@ from streamql.delta.neutral import dynamic_session
 from streamql.engine.doctor import Finding, examine
 from streamql.engine.doctor import dynamic as checks
 from streamql.engine.dynamic import ddl
-from streamql.sources.dynamic import DynamicTable, all_dynamic
+from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
 from tests.consume.support import TRACKED, data_of, fresh_schema, run
 from tests.look.test_page import read
 

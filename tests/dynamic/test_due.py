@@ -14,7 +14,7 @@ from streamql.engine.dynamic.due import (
     is_due,
     next_due,
 )
-from streamql.sources.dynamic import Schedule
+from streamql.sources.queries.dynamic import Schedule
 
 NOW = 1_790_000_000_000
 MINUTE = 60_000

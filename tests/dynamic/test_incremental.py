@@ -9,7 +9,7 @@ import pytest
 import streamql.engine.dynamic.explain as dynamic_explain
 import streamql.engine.dynamic.refresh as dynamic_refresh
 from streamql.engine.dynamic.status import timings_of
-from streamql.sources import refresh_costs
+from streamql.sources.queries import refresh_costs
 from tests.consume.support import path_of
 from tests.dynamic.support import DynamicPlace
 from tests.sample import sample

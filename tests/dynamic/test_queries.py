@@ -22,7 +22,7 @@ from streamql.delta.whole import WholeQuery, query_properties, stored_query
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode, Versions
 from streamql.names import Name
-from streamql.sources.table import open_table
+from streamql.sources.tables.table import open_table
 from tests.consume.support import fresh_schema
 from tests.dynamic.images import Values, bag
 from tests.dynamic.queries import FORMS, Maker

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamql.sources.refresh_costs import (
+from streamql.sources.queries.refresh_costs import (
     FULL,
     INCREMENTAL,
     SMALL_BYTES,

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from streamql.engine.dynamic import run as runs
 from streamql.engine.dynamic.refresh import Result, refresh_table
 from streamql.errors import StreamqlError
-from streamql.sources.dynamic import DynamicTable
+from streamql.sources.queries.dynamic import DynamicTable
 from tests.consume.support import TRACKED, path_of
 from tests.dynamic.support import DynamicPlace
 from tests.histories.recording import conf

@@ -11,7 +11,7 @@ import pytest
 from streamql.catalog.store import catalog_of
 from streamql.delta.whole import NO_STATES
 from streamql.names import Name
-from streamql.sources.dynamic import DynamicTable, find_dynamic
+from streamql.sources.queries.dynamic import DynamicTable, find_dynamic
 from tests.consume.support import path_of
 from tests.dynamic.support import DynamicPlace
 from tests.sample import sample

@@ -19,10 +19,10 @@ from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, Stream, StreamMode, is_ordered
 from streamql.names import Name
 from streamql.reading import Token, read_token
-from streamql.sources import kafka_history
 from streamql.sources.batches import spread
 from streamql.sources.definitions import Definition, DefinitionType, connection_name
-from streamql.sources.kafka import KafkaSource
+from streamql.sources.kafka import history
+from streamql.sources.kafka.topic import KafkaSource
 from streamql.sources.protocol import Point
 from streamql.sources.registry import read_source, source_json
 
@@ -78,39 +78,39 @@ def at(**numbers: int) -> Parts:
 
 
 def test_a_partition_without_an_offset_begins_with_its_earliest_message() -> None:
-    assert kafka_history.begins(TOPIC, at(p0=5)) == {0: 5, 1: 0, 10: 7}
-    assert kafka_history.ends(TOPIC, at(p0=5), at(p0=9, p1=4, p10=7)) == {0: (5, 9), 1: (0, 4), 10: (7, 7)}
+    assert history.begins(TOPIC, at(p0=5)) == {0: 5, 1: 0, 10: 7}
+    assert history.ends(TOPIC, at(p0=5), at(p0=9, p1=4, p10=7)) == {0: (5, 9), 1: (0, 4), 10: (7, 7)}
 
 
 def test_deleted_messages_leave_an_empty_interval_not_one_that_runs_backwards() -> None:
     """The position names an end that was there before all messages were deleted."""
-    assert kafka_history.ends(TOPIC, Parts(()), at(p0=2, p1=4)) == {0: (2, 2), 1: (0, 4)}
+    assert history.ends(TOPIC, Parts(()), at(p0=2, p1=4)) == {0: (2, 2), 1: (0, 4)}
 
 
 def test_partitions_that_came_after_the_end_are_not_read() -> None:
-    assert kafka_history.ends(TOPIC, at(p0=3), at(p0=9)) == {0: (3, 9)}
+    assert history.ends(TOPIC, at(p0=3), at(p0=9)) == {0: (3, 9)}
 
 
 def test_an_offset_before_the_earliest_is_stale_and_the_hint_repairs_it() -> None:
     with pytest.raises(StreamqlError) as found:
-        kafka_history.check_offset(TOPIC, at(p0=1, p1=2, p10=5), STREAM)
+        history.check_offset(TOPIC, at(p0=1, p1=2, p10=5), STREAM)
     assert found.value.code == "STREAM_STALE"
     assert "partition 0: offset 1 to 2, partition 10: offset 5 to 6" in found.value.message
     assert """SET OFFSET '{"0": 3, "10": 7}'""" in found.value.hint
-    kafka_history.check_offset(TOPIC, at(p0=3, p1=2, p10=7), STREAM)
-    kafka_history.check_offset(TOPIC, Parts(()), STREAM)
+    history.check_offset(TOPIC, at(p0=3, p1=2, p10=7), STREAM)
+    history.check_offset(TOPIC, Parts(()), STREAM)
 
 
 def test_an_offset_behind_the_end_is_stale() -> None:
     with pytest.raises(StreamqlError) as found:
-        kafka_history.check_offset(TOPIC, at(p0=3, p1=5), STREAM)
+        history.check_offset(TOPIC, at(p0=3, p1=5), STREAM)
     assert found.value.code == "STREAM_STALE"
     assert "partition 1 ends at 4, the offset is 5" in found.value.message
 
 
 def test_a_topic_that_lost_partitions_is_another_one() -> None:
     with pytest.raises(StreamqlError) as found:
-        kafka_history.check_offset(TOPIC, at(p0=3, p2=0), STREAM)
+        history.check_offset(TOPIC, at(p0=3, p2=0), STREAM)
     assert found.value.code == "STREAM_SOURCE_REPLACED"
 
 
@@ -119,20 +119,20 @@ def test_a_topic_that_lost_partitions_is_another_one() -> None:
 )
 def test_a_stream_starts_where_the_topic_has_messages(position: Parts, text: str) -> None:
     with pytest.raises(StreamqlError) as found:
-        kafka_history.check_start(TOPIC, position)
+        history.check_start(TOPIC, position)
     assert found.value.code == "INVALID_POINT_IN_TIME"
     assert text in found.value.message + found.value.hint
-    kafka_history.check_start(TOPIC, at(p0=3, p1=4, p10=7))
+    history.check_start(TOPIC, at(p0=3, p1=4, p10=7))
 
 
 def test_positions_of_a_statement_move_some_partitions() -> None:
     moved = Point(None, None, False, None, at(p1=2), at(p0=5, p1=4))
-    assert kafka_history.named(TOPIC, moved) == at(p0=5, p1=2)
+    assert history.named(TOPIC, moved) == at(p0=5, p1=2)
     with pytest.raises(StreamqlError, match="partition 0 of the topic t is missing") as found:
-        kafka_history.named(TOPIC, Point(None, None, False, None, at(p1=2)))
+        history.named(TOPIC, Point(None, None, False, None, at(p1=2)))
     assert """'{"0": 9, "1": 4, "10": 7}'""" in found.value.hint
     whole = at(p0=3, p1=4, p10=7)
-    assert kafka_history.named(TOPIC, Point(None, None, False, None, whole)) == whole
+    assert history.named(TOPIC, Point(None, None, False, None, whole)) == whole
 
 
 @pytest.mark.parametrize("part", ["2", "01", "-1", "a", "db.t", "2147483648", "٣", "1.0"])
@@ -140,7 +140,7 @@ def test_positions_of_a_statement_move_some_partitions() -> None:
 def test_positions_of_a_statement_name_partitions_of_the_topic(part: str, base: Parts | None) -> None:
     point = Point(None, None, False, Span(3, 9, 2, 4), Parts.of({"0": 3, "1": 4, "10": 7, part: 1}), base)
     with pytest.raises(StreamqlError, match=f"the topic t has no partition {part} ") as found:
-        kafka_history.named(TOPIC, point)
+        history.named(TOPIC, point)
     assert (found.value.code, found.value.line, found.value.column) == ("INVALID_POINT_IN_TIME", 2, 4)
     assert "0, 1, 10" in found.value.hint
 
@@ -149,11 +149,11 @@ def test_positions_of_a_statement_name_partitions_of_the_topic(part: str, base: 
     ("us", "before", "ms"), [(1_000, False, 2), (1_999, False, 2), (1_000, True, 1), (1_001, True, 2), (0, True, 0)]
 )
 def test_messages_of_a_time_count_as_before_it_unless_before_is_said(us: int, before: bool, ms: int) -> None:
-    assert kafka_history.first_ms(Point(None, us, before)) == ms
+    assert history.first_ms(Point(None, us, before)) == ms
 
 
 def test_a_table_begins_and_ends_within_its_topic() -> None:
-    begin, end = kafka_history.starting_position, kafka_history.ending_position
+    begin, end = history.starting_position, history.ending_position
     assert begin(TOPIC, "earliest") == Parts(())
     assert begin(TOPIC, "latest") == at(p0=9, p1=4, p10=7)
     assert begin(TOPIC, '{"0": 1, "1": 99, "5": 3}') == at(p0=3, p1=4)
@@ -162,12 +162,12 @@ def test_a_table_begins_and_ends_within_its_topic() -> None:
 
 
 def test_what_a_move_skips_and_repeats() -> None:
-    said = kafka_history.describe_move(STREAM, {0: 3, 1: 4}, {0: 9, 1: 2})
+    said = history.describe_move(STREAM, {0: 3, 1: 4}, {0: 9, 1: 2})
     assert said is not None
     assert "skips at most 6 messages and goes back over at most 2 messages" in said
     assert "0: 3 to 9, 1: 4 to 2" in said
-    assert kafka_history.describe_move(STREAM, {0: 3}, {0: 3}) is None
-    assert "1 message " in str(kafka_history.describe_move(STREAM, {0: 3}, {0: 4}))
+    assert history.describe_move(STREAM, {0: 3}, {0: 3}) is None
+    assert "1 message " in str(history.describe_move(STREAM, {0: 3}, {0: 4}))
 
 
 # -- intervals

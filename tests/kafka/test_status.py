@@ -134,7 +134,7 @@ def test_dead_connections_are_waited_for_together(place: Place, monkeypatch: pyt
         finally:
             waiting[0] -= 1
 
-    monkeypatch.setattr("streamql.sources.kafka_type.describe_topics", counted)
+    monkeypatch.setattr("streamql.sources.kafka.source_type.describe_topics", counted)
     with setting(place.spark, "spark.streamql.kafkaTimeout", "2s"):
         rows = {r["name"]: r for r in place.run("SHOW STREAMS")}
     assert rows["s"]["invalid_reason"] is None

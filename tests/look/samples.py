@@ -13,8 +13,8 @@ from streamql.engine.dynamic.status import Refresh
 from streamql.engine.ledger import Bucket, Consumption, Flow
 from streamql.engine.overview import Consumer, Overview, StreamFacts
 from streamql.engine.status import NO_BACKLOG, StreamStatus
-from streamql.sources.dynamic import Schedule
 from streamql.sources.protocol import Backlog
+from streamql.sources.queries.dynamic import Schedule
 
 NOW = 1_790_000_000_000
 HOUR, DAY = 3_600_000, 86_400_000

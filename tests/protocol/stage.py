@@ -26,7 +26,7 @@ import streamql.delta.jvm as jvm
 import streamql.engine.ddl as ddl
 import streamql.engine.reads as reads
 import streamql.sources.registry as registry
-import streamql.sources.table as sources
+import streamql.sources.tables.table as sources
 import streamql.times as times
 from streamql.model import Interval, Versions
 from tests.protocol.jvm import Node

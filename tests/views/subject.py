@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from streamql.model import Interval, Parts, StreamMode
 from streamql.model import Position as StoredPosition
 from streamql.names import Name
-from streamql.sources.query import OpenQuery, parts_of
-from streamql.sources.view import find_view, open_view
+from streamql.sources.queries.query import OpenQuery, parts_of
+from streamql.sources.queries.view import find_view, open_view
 from tests.histories.columns import canonical
 from tests.views.oracle import Changes, Position, Values
 

@@ -23,7 +23,7 @@ def selected(spark: SparkSession, options: Options) -> Overview:
     from streamql.delta.names import qualify
     from streamql.engine.overview import overview
     from streamql.engine.status import warn_of_unreadable
-    from streamql.sources.dynamic import all_dynamic
+    from streamql.sources.queries.dynamic import all_dynamic
 
     use_database(spark, options.database)
     warn_of_unreadable(spark)

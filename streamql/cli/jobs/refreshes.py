@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from streamql.engine.dynamic.facts import DynamicFacts, Tried
     from streamql.engine.dynamic.run import Outcome
-    from streamql.sources.dynamic import DynamicTable
+    from streamql.sources.queries.dynamic import DynamicTable
 
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 1.0, 30.0
 """How long a scheduler sleeps. New tables and altered schedules are seen after the longest pause."""
@@ -138,7 +138,7 @@ class Refreshes:
 
     def _chosen(self) -> list[DynamicTable]:
         from streamql.delta.names import qualify
-        from streamql.sources.dynamic import all_dynamic
+        from streamql.sources.queries.dynamic import all_dynamic
 
         names: list[str] = self.options.arguments.names
         use_database(self.spark, self.options.database)

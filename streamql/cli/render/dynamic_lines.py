@@ -9,7 +9,7 @@ from streamql.cli.render import quantities, status_lines
 from streamql.engine.dynamic.facts import DynamicFacts
 from streamql.engine.overview import Overview
 from streamql.errors import counted
-from streamql.sources.dynamic import Schedule
+from streamql.sources.queries.dynamic import Schedule
 from streamql.times import duration
 
 HEADER = ("dynamic table", "reads", "lag", "target", "state", "next refresh", "last refresh")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from streamql.catalog.states import StreamState
-    from streamql.sources.dynamic import DynamicTable
+    from streamql.sources.queries.dynamic import DynamicTable
 
 
 def use_statement(database: str) -> str:
@@ -49,7 +49,7 @@ def named(spark: SparkSession, names: Sequence[str]) -> tuple[list[StreamState],
     from streamql.delta.names import qualify
     from streamql.dialect import parse_name
     from streamql.engine.reads import need_stream
-    from streamql.sources.dynamic import find_dynamic
+    from streamql.sources.queries.dynamic import find_dynamic
 
     streams: list[StreamState] = []
     tables: list[DynamicTable] = []

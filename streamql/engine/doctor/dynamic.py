@@ -20,9 +20,9 @@ from streamql.engine.dynamic.tables import MARK, make_view, mark_of
 from streamql.engine.dynamic.written import written_by_others
 from streamql.errors import StreamqlError
 from streamql.names import Name, quote
-from streamql.sources.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic
-from streamql.sources.query import QuerySource
-from streamql.sources.refresh import REPLACED, open_refresh
+from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic
+from streamql.sources.queries.query import QuerySource
+from streamql.sources.queries.refresh import REPLACED, open_refresh
 from streamql.times import HOUR_MS, duration, now_ms
 
 LATE_TIMES = 2

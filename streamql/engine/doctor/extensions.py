@@ -22,8 +22,8 @@ from streamql.model import TableSource
 from streamql.reading import interval_now
 from streamql.sources.protocol import Expiry
 from streamql.sources.registry import open_source
-from streamql.sources.retention import history_ms
-from streamql.sources.table import OpenTable, open_table
+from streamql.sources.tables.retention import history_ms
+from streamql.sources.tables.table import OpenTable, open_table
 
 
 @dataclass(frozen=True)

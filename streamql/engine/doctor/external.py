@@ -12,8 +12,8 @@ from streamql.engine.doctor.check import Check, Problem, finding_of
 from streamql.errors import StreamqlError
 from streamql.model import Offset, Parts
 from streamql.sources.definitions import DefinitionType
-from streamql.sources.kafka import KafkaSource
-from streamql.sources.kafka_type import open_many
+from streamql.sources.kafka.source_type import open_many
+from streamql.sources.kafka.topic import KafkaSource
 
 
 class ExternalTables(Check[None]):

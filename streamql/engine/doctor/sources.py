@@ -16,8 +16,8 @@ from streamql.reading import interval_now
 from streamql.settings import MAX_RETENTION_EXTENSION
 from streamql.sources.protocol import Opened, OpenSource
 from streamql.sources.registry import open_source, type_of
-from streamql.sources.retention import file_retention_ms, log_retention_ms
-from streamql.sources.table import TRACKING_LINE, OpenTable
+from streamql.sources.tables.retention import file_retention_ms, log_retention_ms
+from streamql.sources.tables.table import TRACKING_LINE, OpenTable
 from streamql.times import DAY_MS, iso, now_ms
 
 

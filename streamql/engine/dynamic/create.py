@@ -40,12 +40,12 @@ from streamql.model import Offset, Parts, Stream, StreamMode, TableSource
 from streamql.names import Name
 from streamql.shared import constants
 from streamql.sources.definitions import Definition, DefinitionType
-from streamql.sources.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic, find_dynamic
 from streamql.sources.protocol import HIDDEN_TYPE
-from streamql.sources.query import QuerySource
-from streamql.sources.refresh import analysed, digest_of, part_of
-from streamql.sources.refresh_costs import INCREMENTAL
-from streamql.sources.table import open_table
+from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic, find_dynamic
+from streamql.sources.queries.query import QuerySource
+from streamql.sources.queries.refresh import analysed, digest_of, part_of
+from streamql.sources.queries.refresh_costs import INCREMENTAL
+from streamql.sources.tables.table import open_table
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from streamql.engine.dynamic.graph import in_order, readers
-from streamql.sources.dynamic import Schedule
+from streamql.sources.queries.dynamic import Schedule
 
 BACKOFF_MS = 10_000
 """The pause after a refresh that failed. It doubles with each further failure in a row."""

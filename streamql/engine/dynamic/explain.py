@@ -18,12 +18,12 @@ from streamql.engine.dynamic.refresh import (
 from streamql.engine.dynamic.status import timings_of
 from streamql.engine.dynamic.tables import shown_names
 from streamql.model import Interval
-from streamql.sources.dynamic import DynamicTable, all_dynamic
 from streamql.sources.protocol import Backlog
-from streamql.sources.query import parts_of
-from streamql.sources.query_texts import WAYS
-from streamql.sources.refresh import Explained
-from streamql.sources.refresh_costs import FULL, INCREMENTAL, Timings, bytes_text, expected_ms, seconds_text
+from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
+from streamql.sources.queries.query import parts_of
+from streamql.sources.queries.refresh import Explained
+from streamql.sources.queries.refresh_costs import FULL, INCREMENTAL, Timings, bytes_text, expected_ms, seconds_text
+from streamql.sources.queries.texts import WAYS
 
 Fact = tuple[str, str | None]
 

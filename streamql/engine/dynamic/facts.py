@@ -13,7 +13,7 @@ from streamql.delta.jvm import sentence
 from streamql.engine.dynamic.due import Timing, due_times, held_by, is_due
 from streamql.engine.dynamic.status import DynamicStatus, Recent, Refresh, recent_refreshes, statuses
 from streamql.errors import StreamqlError
-from streamql.sources.dynamic import DynamicTable, Schedule, all_dynamic
+from streamql.sources.queries.dynamic import DynamicTable, Schedule, all_dynamic
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from streamql.sources.dynamic import DynamicTable
+from streamql.sources.queries.dynamic import DynamicTable
 
 
 def upstream(tables: Iterable[DynamicTable], reads: Mapping[str, frozenset[str]]) -> dict[str, list[str]]:

@@ -26,10 +26,10 @@ from streamql.engine.dynamic.written import drop_duplicates, note, refresh_after
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, StreamMode, is_ordered
 from streamql.names import quote
-from streamql.sources.dynamic import DynamicTable
-from streamql.sources.query import QuerySource, parts_of
-from streamql.sources.refresh import REPLACED, ModeChoice, OpenRefresh, open_refresh
-from streamql.sources.refresh_costs import Timings
+from streamql.sources.queries.dynamic import DynamicTable
+from streamql.sources.queries.query import QuerySource, parts_of
+from streamql.sources.queries.refresh import REPLACED, ModeChoice, OpenRefresh, open_refresh
+from streamql.sources.queries.refresh_costs import Timings
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")

@@ -23,7 +23,7 @@ from streamql.engine.dynamic.refresh import (
 )
 from streamql.engine.dynamic.tables import query_of
 from streamql.errors import StreamqlError
-from streamql.sources.dynamic import DynamicTable, all_dynamic
+from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
 
 ATTEMPTS_MAX = 10
 """How often a run begins anew after another refresher was ahead of it."""

@@ -26,7 +26,7 @@ from streamql.engine.dynamic.status import DynamicStatus, Refresh, newest_refres
 from streamql.engine.dynamic.tables import need_dynamic, shown_names
 from streamql.engine.dynamic.verify import verify
 from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern, listed_schema, time_text
-from streamql.sources.dynamic import DynamicTable, Schedule, all_dynamic
+from streamql.sources.queries.dynamic import DynamicTable, Schedule, all_dynamic
 from streamql.times import duration
 
 TABLES_COLUMNS = (

@@ -17,10 +17,10 @@ from streamql.engine.dynamic.graph import in_order, readers, upstream
 from streamql.engine.dynamic.tables import query_of
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode
-from streamql.sources.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic
-from streamql.sources.query import parts_of
-from streamql.sources.refresh_costs import TIMINGS_MAX, Timing
-from streamql.sources.table import OpenTable, open_table
+from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic
+from streamql.sources.queries.query import parts_of
+from streamql.sources.queries.refresh_costs import TIMINGS_MAX, Timing
+from streamql.sources.tables.table import OpenTable, open_table
 from streamql.times import now_ms
 
 

@@ -19,10 +19,10 @@ from streamql.errors import StreamqlError
 from streamql.model import TableSource
 from streamql.names import Name, quote
 from streamql.shared import constants
-from streamql.sources.dynamic import DynamicTable, all_dynamic, find_dynamic
 from streamql.sources.protocol import HIDDEN_SUFFIX
-from streamql.sources.query import QuerySource
-from streamql.sources.refresh import analysed, part_of
+from streamql.sources.queries.dynamic import DynamicTable, all_dynamic, find_dynamic
+from streamql.sources.queries.query import QuerySource
+from streamql.sources.queries.refresh import analysed, part_of
 
 MARK = constants("properties")["dynamicTable"]
 """The property of the backing table and of the view: the id of the definition."""

@@ -15,10 +15,10 @@ from streamql.delta.table import DeltaTable
 from streamql.engine.dynamic.tables import hidden_stream, query_of
 from streamql.errors import StreamqlError
 from streamql.names import quote
-from streamql.sources.dynamic import DynamicTable
-from streamql.sources.query import parts_of
-from streamql.sources.query_texts import REFUSED
-from streamql.sources.refresh import REPLACED, open_refresh
+from streamql.sources.queries.dynamic import DynamicTable
+from streamql.sources.queries.query import parts_of
+from streamql.sources.queries.refresh import REPLACED, open_refresh
+from streamql.sources.queries.texts import REFUSED
 
 ATTEMPTS_MAX = 10
 """How often a comparison begins anew because the table was refreshed meanwhile."""

@@ -14,7 +14,7 @@ from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable
 from streamql.names import quote
-from streamql.sources.dynamic import DynamicTable
+from streamql.sources.queries.dynamic import DynamicTable
 
 COMMITS_LOOKED_AT_MAX = 1000
 """Among so many commits of a backing table its last refresh is looked for."""

@@ -31,7 +31,7 @@ from streamql.engine.tablestore.streams import open_stream
 from streamql.engine.tablestore.write import Counts, Output, write
 from streamql.errors import StreamqlError, counted
 from streamql.settings import LEASE, seconds
-from streamql.sources.table_stream import TableStream, recorded_stream, slices
+from streamql.sources.tables.tablestore_stream import TableStream, recorded_stream, slices
 from streamql.tablestore import retries
 from streamql.tablestore.job import Job
 from streamql.tablestore.outputs import check_target, digest, summary

@@ -14,8 +14,8 @@ from streamql.delta.uses import TIME, VERSION
 from streamql.engine.tablestore.failures import translated
 from streamql.engine.tablestore.streams import open_stream
 from streamql.errors import StreamqlError
-from streamql.sources.retention import file_retention_ms, log_retention_ms
-from streamql.sources.table_stream import TableStream, rows_of
+from streamql.sources.tables.retention import file_retention_ms, log_retention_ms
+from streamql.sources.tables.tablestore_stream import TableStream, rows_of
 from streamql.tablestore.iterators import (
     ShardIterator,
     advance,

@@ -17,8 +17,8 @@ from streamql.engine.tablestore.streams import open_stream
 from streamql.errors import StreamqlError
 from streamql.model import version_of
 from streamql.shared import constants
-from streamql.sources.table import open_table
-from streamql.sources.table_stream import TableStream, tuples_between
+from streamql.sources.tables.table import open_table
+from streamql.sources.tables.tablestore_stream import TableStream, tuples_between
 
 _NAME = constants("functions")["records"]
 _HINT = f"{_NAME}('db.t'), or {_NAME}('db.t', 3, 7) for versions 4 to 7; texts are times"

@@ -10,7 +10,7 @@ from streamql.delta.names import qualify
 from streamql.delta.table import DeltaTable
 from streamql.dialect import parse_name
 from streamql.engine.reads import named_table
-from streamql.sources.table_stream import TableStream, recorded_stream, stream_at
+from streamql.sources.tables.tablestore_stream import TableStream, recorded_stream, stream_at
 from streamql.tablestore.shards import Followed
 
 

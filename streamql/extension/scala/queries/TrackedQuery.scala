@@ -23,7 +23,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.{DataType, DateType, TimestampNTZType, TimestampType}
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Something in a query whose changes do not follow from those of its tables row by row. `what`: a key of the texts in sources/query_texts.py. */
+/** Something in a query whose changes do not follow from those of its tables row by row. `what`: a key of the texts in sources/queries/texts.py. */
 class Untracked(val what: String) extends RuntimeException(what)
 
 /** A part of a query under one number of each UNION ALL above it. */

@@ -22,9 +22,9 @@ from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, Position, SourceRef, StreamMode, TableSource, Versions
 from streamql.names import Name
 from streamql.settings import KAFKA_TIMEOUT, seconds
-from streamql.sources import kafka_history, kafka_messages
 from streamql.sources.batches import spread
 from streamql.sources.definitions import Definition, DefinitionType, find_definition, need_connection
+from streamql.sources.kafka import history, messages
 from streamql.sources.protocol import Backlog, Expiry, Point
 from streamql.times import now_ms
 
@@ -94,7 +94,7 @@ class OpenKafka:
     @property
     def latest(self) -> Parts:
         """Returns the end of the topic: of what is committed, unless the table reads uncommitted messages."""
-        return kafka_history.parts(self.topic.latest)
+        return history.parts(self.topic.latest)
 
     # -- checks
 
@@ -110,7 +110,7 @@ class OpenKafka:
 
     def check_start(self, offset: Offset) -> None:
         """Checks that all messages since an offset are there. Raises INVALID_POINT_IN_TIME."""
-        kafka_history.check_start(self.topic, _parts(offset.position))
+        history.check_start(self.topic, _parts(offset.position))
 
     def check_history(self, offset: Offset, seen: SourceRef, stream: Name) -> None:
         """Raises STREAM_STALE if messages behind the offset were deleted, STREAM_SOURCE_REPLACED if partitions of it are gone."""
@@ -118,31 +118,31 @@ class OpenKafka:
         claimed = seen.earliest if isinstance(seen, KafkaSource) else None
         if claimed is not None:
             position = Parts.of(dict(claimed.numbers) | dict(position.numbers))
-        kafka_history.check_offset(self.topic, position, stream)
+        history.check_offset(self.topic, position, stream)
 
     # -- points in its history
 
     def offset_at(self, point: Point) -> Offset:
         """Returns the offset of a time (of each partition: its first message after it), or of positions. Raises INVALID_POINT_IN_TIME."""
         if point.positions is not None:
-            return Offset(kafka_history.named(self.topic, point))
+            return Offset(history.named(self.topic, point))
         if point.time_us is None:
-            raise kafka_history.no_versions(self.topic, point)
-        time_ms = kafka_history.first_ms(point)
+            raise history.no_versions(self.topic, point)
+        time_ms = history.first_ms(point)
         if time_ms > now_ms() + 1:
-            raise kafka_history.in_future(point)
+            raise history.in_future(point)
         found = offsets_at(self.spark, self.brokers, self.topic.name, sorted(self.topic.latest), time_ms)
         return Offset(
-            kafka_history.parts({p: self.topic.latest[p] if offset is None else offset for p, offset in found.items()})
+            history.parts({p: self.topic.latest[p] if offset is None else offset for p, offset in found.items()})
         )
 
     def one_earlier(self, position: Position, point: Point) -> Position:  # noqa: ARG002 - the protocol's
         """Raises INVALID_POINT_IN_TIME: of several partitions there is no last message before a position."""
-        raise kafka_history.no_versions(self.topic, point)
+        raise history.no_versions(self.topic, point)
 
     def seen_at(self, position: Position) -> KafkaSource:  # noqa: ARG002 - it is what is there now
         """Returns the topic with its id, and its earliest offsets now."""
-        return replace(self.ref, earliest=kafka_history.parts(self.topic.earliest))
+        return replace(self.ref, earliest=history.parts(self.topic.earliest))
 
     def time_ms(self, position: Position) -> int | None:  # noqa: ARG002 - the protocol's
         """None: brokers do not tell when an offset was reached."""
@@ -150,24 +150,22 @@ class OpenKafka:
 
     def lag(self, offset: Offset) -> int:
         """Returns the number of offsets behind a stream's offset: messages, and gaps where messages were compacted or aborted."""
-        ends = kafka_history.ends(
+        ends = history.ends(
             self.topic, _parts(offset.position), self.latest
         )  # the offset may be later: then it is stale
         return sum(end - begin for begin, end in ends.values())
 
     def describe_move(self, stream: Name, mode: StreamMode, old: Offset, new: Offset) -> str | None:  # noqa: ARG002 - one mode
         """Says how many messages a stream skips, or shows again, if its offset is set. None: none."""
-        begins = (kafka_history.begins(self.topic, _parts(offset.position)) for offset in (old, new))
-        return kafka_history.describe_move(stream, *begins)
+        begins = (history.begins(self.topic, _parts(offset.position)) for offset in (old, new))
+        return history.describe_move(stream, *begins)
 
     # -- reading
 
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:
         """Returns the messages of an interval as INSERTs. Lazy."""
         self.check_trackable(mode, {})
-        return kafka_messages.changes(
-            self.spark, self.brokers, self.topic.name, self.table.columns, self._ends(interval)
-        )
+        return messages.changes(self.spark, self.brokers, self.topic.name, self.table.columns, self._ends(interval))
 
     def as_at(self, position: Position, frame: DataFrame, end: Position) -> DataFrame:  # noqa: ARG002 - the protocol's
         """Returns the change set itself: the columns of a topic never change."""
@@ -187,8 +185,8 @@ class OpenKafka:
 
     def backlog(self, interval: Interval, mode: StreamMode) -> Backlog:  # noqa: ARG002 - one mode
         """Counts offsets. That is an upper bound of messages: compacted and aborted ones have offsets, too."""
-        messages = sum(end - begin for begin, end in self._ends(interval).values())
-        return Backlog(messages, messages, 0, 0, 0, messages > 0)
+        count = sum(end - begin for begin, end in self._ends(interval).values())
+        return Backlog(count, count, 0, 0, 0, count > 0)
 
     def expiry(self, interval: Interval, mode: StreamMode) -> Expiry | None:  # noqa: ARG002 - one mode
         """Returns when the interval's first message may be deleted, by the topic's retention. None: nothing is in the interval, or its
@@ -212,7 +210,7 @@ class OpenKafka:
         return all(begin == end for begin, end in self._ends(interval).values())
 
     def _ends(self, interval: Interval) -> dict[int, tuple[int, int]]:
-        return kafka_history.ends(self.topic, _parts(interval.after), _parts(interval.through))
+        return history.ends(self.topic, _parts(interval.after), _parts(interval.through))
 
     def readable(self, offset: Offset) -> Interval | None:
         """Returns the interval behind an offset, if something is in it and all of it is there; else None."""
@@ -225,19 +223,19 @@ class OpenKafka:
 
     def window(self, interval: Interval) -> tuple[str, dict[int, int], dict[int, int]]:
         """Returns the topic, and [from, until) of those partitions that have something in the interval."""
-        return (self.topic.name, *kafka_messages.window(self._ends(interval)))
+        return (self.topic.name, *messages.window(self._ends(interval)))
 
     def starting_position(self) -> Parts:
         """Returns where the table begins, by its option starting_offset: partitions that the position lacks begin with their earliest
         message."""
-        return kafka_history.starting_position(self.topic, self.table.options.get("starting_offset", "earliest"))
+        return history.starting_position(self.topic, self.table.options.get("starting_offset", "earliest"))
 
     def rows(self) -> DataFrame:
         """Returns the messages between the table's starting_offset and ending_offset, in its columns. Lazy."""
         after, options = self.starting_position(), self.table.options
-        through = kafka_history.ending_position(self.topic, options.get("ending_offset", "latest"))
-        ends = kafka_history.ends(self.topic, after, through)
-        return kafka_messages.rows(self.spark, self.brokers, self.topic.name, self.table.columns, ends)
+        through = history.ending_position(self.topic, options.get("ending_offset", "latest"))
+        ends = history.ends(self.topic, after, through)
+        return messages.rows(self.spark, self.brokers, self.topic.name, self.table.columns, ends)
 
 
 def _parts(position: Position) -> Parts:

@@ -10,11 +10,11 @@ from streamql.errors import StreamqlError, counted
 from streamql.model import Offset, StreamMode, Versions, version_of
 from streamql.names import Name
 from streamql.sources.protocol import Point
-from streamql.sources.table_backlog import backlog
+from streamql.sources.tables.backlog import backlog
 from streamql.times import iso, now_ms
 
 if TYPE_CHECKING:
-    from streamql.sources.table import OpenTable
+    from streamql.sources.tables.table import OpenTable
 
 COMMITS_MAX = 10_000
 """An error message names the earliest start of a stream only if it is found among so many commits."""

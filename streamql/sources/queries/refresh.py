@@ -17,15 +17,15 @@ from streamql.delta.whole import SparkError, WholeQuery, stored_query
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, SourceRef, StreamMode, TableSource
 from streamql.names import Name
-from streamql.sources import query_reading
-from streamql.sources.dynamic import DynamicTable, all_dynamic
 from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry
 from streamql.sources.protocol import SourceType as Type
-from streamql.sources.query import OpenQuery, OpenTables, QuerySource, digest, parts_of, versions_of
-from streamql.sources.query_texts import REFUSED
-from streamql.sources.refresh_costs import AUTO, FULL, INCREMENTAL, Estimate, Timings, why_slower
-from streamql.sources.table import OpenTable, open_table
-from streamql.sources.table_backlog import backlog, bytes_read
+from streamql.sources.queries import reading
+from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
+from streamql.sources.queries.query import OpenQuery, OpenTables, QuerySource, digest, parts_of, versions_of
+from streamql.sources.queries.refresh_costs import AUTO, FULL, INCREMENTAL, Estimate, Timings, why_slower
+from streamql.sources.queries.texts import REFUSED
+from streamql.sources.tables.backlog import backlog, bytes_read
+from streamql.sources.tables.table import OpenTable, open_table
 
 REPLACED: Mapping[str, str] = MappingProxyType(
     {
@@ -181,7 +181,7 @@ class OpenRefresh(OpenTables):
         by_id = {table.ref.table_id: part for part, table in self.tables.items()}
         tables = {by_id[t.table_id]: self.tables[by_id[t.table_id]] for t in query.tables}
         source = OpenQuery(self.spark, self.ref, tables, self.label, query)
-        return query_reading.keyed_changes(source, interval, self.whole.keys, self.whole.branch_keys)
+        return reading.keyed_changes(source, interval, self.whole.keys, self.whole.branch_keys)
 
     def _changed(self, interval: Interval) -> dict[str, _Changed]:
         """Returns the tables that have a change, by part."""

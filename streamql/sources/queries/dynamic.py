@@ -22,7 +22,7 @@ from streamql.names import Name, quote
 from streamql.sources.definitions import Definition, DefinitionType, find_definition, find_definitions
 from streamql.sources.protocol import Backlog, Expiry, Point
 from streamql.sources.protocol import SourceType as Type
-from streamql.sources.table import OpenTable, open_table
+from streamql.sources.tables.table import OpenTable, open_table
 
 TYPES = (DefinitionType.DYNAMIC_TABLE, DefinitionType.MATERIALIZED_VIEW)
 

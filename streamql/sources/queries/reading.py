@@ -15,10 +15,10 @@ from streamql.delta.images import select
 from streamql.delta.queries import BranchRows
 from streamql.model import METADATA_COLUMNS, Interval, Position, StreamMode, Versions
 from streamql.names import quote
-from streamql.sources.table import OpenTable
+from streamql.sources.tables.table import OpenTable
 
 if TYPE_CHECKING:
-    from streamql.sources.query import OpenQuery
+    from streamql.sources.queries.query import OpenQuery
 
 
 def check_columns(source: OpenQuery, where: Mapping[str, int]) -> None:
@@ -57,7 +57,7 @@ class _Reader:
     """Makes the branches. What several of them need of a table is made once."""
 
     def __init__(self, source: OpenQuery, interval: Interval, mode: StreamMode) -> None:
-        from streamql.sources.query import parts_of, versions_of
+        from streamql.sources.queries.query import parts_of, versions_of
 
         self._source, self._interval, self._mode = source, interval, mode
         self._parts = list(source.tables)

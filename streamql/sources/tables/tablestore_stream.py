@@ -20,7 +20,7 @@ from streamql.delta.table import DeltaTable, Snapshot
 from streamql.delta.txns import set_properties
 from streamql.errors import StreamqlError
 from streamql.names import Name
-from streamql.sources.table import TRACKING_LINE
+from streamql.sources.tables.table import TRACKING_LINE
 from streamql.tablestore.keys import declared
 from streamql.tablestore.shards import SHARDS, Followed, Metadata, ShardTree, follow, follow_on, needs_writing, recorded
 from streamql.tablestore.windows import History

@@ -13,9 +13,9 @@ from streamql.delta.kafka import Brokers, describe_topics, first_times_ms, reten
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, SourceType, StreamMode
 from streamql.names import Name
-from streamql.sources import kafka_messages
 from streamql.sources.definitions import Definition, DefinitionType, find_definition
-from streamql.sources.kafka import KafkaSource, OpenKafka, brokers_of, open_kafka, opened, table_of
+from streamql.sources.kafka import messages
+from streamql.sources.kafka.topic import KafkaSource, OpenKafka, brokers_of, open_kafka, opened, table_of
 from streamql.sources.protocol import Opened
 from streamql.sources.protocol import SourceType as Type
 
@@ -108,7 +108,7 @@ def find_kafka(spark: SparkSession, name: Name) -> KafkaSource | None:
 def relation(spark: SparkSession, source: KafkaSource, *, columns_only: bool) -> DataFrame:
     """Returns what SELECT of an external table reads. `columns_only`: its columns without a row, for which no broker is asked."""
     if columns_only:
-        return kafka_messages.no_rows(spark, table_of(spark, source).columns)
+        return messages.no_rows(spark, table_of(spark, source).columns)
     return open_kafka(spark, source).rows()
 
 

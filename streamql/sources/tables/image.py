@@ -10,7 +10,7 @@ from streamql.delta.log import FileState
 from streamql.errors import StreamqlError, counted
 from streamql.model import Versions
 from streamql.names import quote
-from streamql.sources.table import OpenTable
+from streamql.sources.tables.table import OpenTable
 
 
 def image(source: OpenTable, version: int, *, shown_at: int | None = None) -> DataFrame:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from streamql.delta.log import Commit
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Parts, StreamMode, version_of
-from streamql.sources import query_reading
 from streamql.sources.batches import longest_prefix, rows_touched_max
 from streamql.sources.protocol import Point
+from streamql.sources.queries import reading
 
 if TYPE_CHECKING:
-    from streamql.sources.query import OpenQuery, OpenTables
+    from streamql.sources.queries.query import OpenQuery, OpenTables
 
 log = logging.getLogger("streamql")
 
@@ -76,7 +76,7 @@ def no_versions(source: OpenTables, point: Point) -> StreamqlError:
 
 def _commits(source: OpenTables, interval: Interval) -> list[tuple[str, Commit]]:
     """Returns the commits of an interval, each with its part, in the order of their times; those of one table in their own order."""
-    from streamql.sources.query import versions_of
+    from streamql.sources.queries.query import versions_of
 
     timed: list[tuple[int, str, int, Commit]] = []
     for part, table in source.tables.items():
@@ -112,7 +112,7 @@ def batch_end(source: OpenQuery, interval: Interval, mode: StreamMode, rows_max:
 
     def at_most(count: int) -> bool:
         try:
-            return query_reading.fits(source, interval.after, positions[count - 1], mode, rows_max)
+            return reading.fits(source, interval.after, positions[count - 1], mode, rows_max)
         except StreamqlError as e:  # these commits cannot be read together: perhaps fewer can
             log.info("the batch ends before %s: %s", positions[count - 1], e)
             return False

@@ -30,11 +30,11 @@ from streamql.model import (
     version_of,
 )
 from streamql.names import Name, quote
-from streamql.sources import table_history
 from streamql.sources.batches import longest_prefix, rows_touched_max
 from streamql.sources.protocol import Backlog, Expiry, Peek, Point, SourceType
-from streamql.sources.retention import history_ms
-from streamql.sources.table_backlog import backlog
+from streamql.sources.tables import history
+from streamql.sources.tables.backlog import backlog
+from streamql.sources.tables.retention import history_ms
 
 log = logging.getLogger("streamql")
 
@@ -71,7 +71,7 @@ class OpenTable:
 
     def check_start(self, offset: Offset) -> None:
         """Checks that all commits since an offset can be read as changes. Raises INVALID_POINT_IN_TIME."""
-        table_history.check_start(self, version_of(offset.position))
+        history.check_start(self, version_of(offset.position))
 
     def check_history(self, offset: Offset, seen: SourceRef, stream: Name) -> None:
         """Raises STREAM_STALE where the table went back before the offset, and STREAM_SOURCE_REPLACED where it came on again otherwise:
@@ -101,11 +101,11 @@ class OpenTable:
 
     def offset_at(self, point: Point) -> Offset:
         """Returns the offset that a point names. Raises INVALID_POINT_IN_TIME."""
-        return Offset(table_history.version_at(self, point))
+        return Offset(history.version_at(self, point))
 
     def one_earlier(self, position: Position, point: Point) -> int:
         """Returns the version before another one. Raises INVALID_POINT_IN_TIME."""
-        return table_history.checked(self, version_of(position) - 1, point)
+        return history.checked(self, version_of(position) - 1, point)
 
     def time_ms(self, position: Position) -> int | None:
         """Returns when a version was committed, in milliseconds since 1970; None if its commit is no longer in the log."""
@@ -131,7 +131,7 @@ class OpenTable:
 
     def describe_move(self, stream: Name, mode: StreamMode, old: Offset, new: Offset) -> str | None:
         """Says how many versions and rows a stream skips, or shows again, if its offset is set. None if no change lies between."""
-        return table_history.describe_move(self, stream, mode, old, new)
+        return history.describe_move(self, stream, mode, old, new)
 
     def _commit(self, version: int) -> Commit | None:
         """Returns a commit, without its files; None if it is no longer in the log."""

@@ -13,9 +13,9 @@ from streamql.errors import StreamqlError
 from streamql.model import SourceType, TableSource
 from streamql.names import Name
 from streamql.sources.protocol import SourceType as Type
-from streamql.sources.query import OpenQuery, QuerySource, digest, not_found
-from streamql.sources.query_texts import ACCEPTED, NOT_CURRENT_TABLES, REFUSED
-from streamql.sources.table import open_table
+from streamql.sources.queries.query import OpenQuery, QuerySource, digest, not_found
+from streamql.sources.queries.texts import ACCEPTED, NOT_CURRENT_TABLES, REFUSED
+from streamql.sources.tables.table import open_table
 
 
 def find_view(spark: SparkSession, name: Name) -> QuerySource | None:

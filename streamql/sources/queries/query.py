@@ -15,9 +15,9 @@ from streamql.delta.queries import TrackedQuery
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, Position, SourceRef, StreamMode, TableSource, Versions
 from streamql.names import Name
-from streamql.sources import query_history, query_reading
 from streamql.sources.protocol import Backlog, Expiry, Point
-from streamql.sources.table import OpenTable
+from streamql.sources.queries import history, reading
+from streamql.sources.tables.table import OpenTable
 
 
 @dataclass(frozen=True)
@@ -121,12 +121,12 @@ class OpenTables:
 
     def offset_at(self, point: Point) -> Offset:
         """Returns the offset of a time (of each table: its version then), or of versions by table. Raises INVALID_POINT_IN_TIME."""
-        return Offset(Parts.of(query_history.versions_at(self, point)))
+        return Offset(Parts.of(history.versions_at(self, point)))
 
     def one_earlier(self, position: Position, point: Point) -> Position:
         """Returns the version before another one, of the only table. Raises INVALID_POINT_IN_TIME if there are several."""
         if self.only_table is None:
-            raise query_history.no_versions(self, point)
+            raise history.no_versions(self, point)
         ((part, version),) = parts_of(position).items()
         return Parts.of({part: self.only_table.one_earlier(version, point)})
 
@@ -163,7 +163,7 @@ class OpenTables:
 
     def first_step(self, interval: Interval) -> Interval:
         """Returns the first commit of an interval, of whatever table."""
-        return Interval(interval.after, query_history.steps(self, interval)[0])
+        return Interval(interval.after, history.steps(self, interval)[0])
 
     def backlog_of_tables(self, interval: Interval, mode: StreamMode, *, rows_known: bool) -> Backlog:
         """Counts what reading an interval of each table would touch. `rows_known`: each row of the query is one of the only table."""
@@ -193,13 +193,13 @@ class OpenQuery(OpenTables):
 
     def check_trackable(self, mode: StreamMode, where: Mapping[str, int]) -> None:
         """Raises RESERVED_COLUMN_NAME, and CHANGE_TRACKING_DISABLED for the first table that does not track changes."""
-        query_reading.check_columns(self, where)
+        reading.check_columns(self, where)
         for table in self.tables.values():
             table.check_trackable(mode, where)
 
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:
         """Returns the change set of an interval: the net changes of the query's rows. Lazy."""
-        return query_reading.changes(self, interval, mode)
+        return reading.changes(self, interval, mode)
 
     def as_at(self, position: Position, frame: DataFrame, end: Position) -> DataFrame:  # noqa: ARG002 - the protocol's
         """Returns the change set itself: a query that has other columns is another query."""
@@ -210,7 +210,7 @@ class OpenQuery(OpenTables):
         tables are taken in the order of their times. Initial rows come whole."""
         if interval.initial:
             return interval.through if mode is StreamMode.STANDARD else interval.after
-        return interval.through if interval.is_empty else query_history.batch_end(self, interval, mode, rows_max)
+        return interval.through if interval.is_empty else history.batch_end(self, interval, mode, rows_max)
 
     def backlog(self, interval: Interval, mode: StreamMode) -> Backlog:
         """Counts what reading an interval of each table would touch. Rows are not known if the query joins."""

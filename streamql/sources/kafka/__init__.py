@@ -1,0 +1,1 @@
+"""Kafka topics as sources of streams, by the external tables that name them."""

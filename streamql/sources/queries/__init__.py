@@ -1,0 +1,1 @@
+"""Queries as sources of streams: views, dynamic tables and materialized views, and the refreshes of these."""
