@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from streamql.catalog.states import Claim, ClaimedStatement
 from streamql.consume.binding import changes_of
-from streamql.delta.command import Command, Numbered, Target
+from streamql.delta.command import ClaimedWrite, Command, Target
 from streamql.delta.jvm import JavaObject
 from streamql.errors import StreamqlError
 
@@ -27,10 +27,10 @@ def execute(command: Command, i: int, claim: Claim, statement: ClaimedStatement,
             f"{statement.target} was replaced, dropped or written meanwhile",
             hint="run the statement again",
         )
-    number = Numbered(
+    claimed = ClaimedWrite(
         statement.app_id, claim.commit_number, statement.path, statement.table_id, statement.seen, target.is_reserved
     )
-    return command.execute(i, number)
+    return command.execute(i, claimed)
 
 
 def counted(command: Command, i: int, statement: ClaimedStatement) -> ClaimedStatement:

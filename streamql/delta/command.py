@@ -46,9 +46,10 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Numbered:
-    """The number that a commit carries for an app id. `path`, `table_id`, `seen`: of the target, and its version when the statement was
-    claimed. `is_reserved`: the statement replaces an empty table that was made for it, unless that has been written since."""
+class ClaimedWrite:
+    """The write of a claimed statement, as the Scala class of that name has it. Its commit carries `number` for the app id. `path`,
+    `table_id`: of the target; `seen`: the target's version when the statement was claimed. `is_reserved`: the statement replaces an
+    empty table that was made for it, unless that has been written since."""
 
     app_id: str
     number: int
@@ -136,17 +137,17 @@ class Command:
         """Returns a result without rows."""
         return java_list(self._spark, [])
 
-    def execute(self, i: int, number: Numbered | None = None) -> JavaObject:
-        """Runs statement `i` as analysed. Returns its rows, which stay in the JVM. `number`: for its commit; None: it carries none.
+    def execute(self, i: int, claimed: ClaimedWrite | None = None) -> JavaObject:
+        """Runs statement `i` as analysed. Returns its rows, which stay in the JVM. `claimed`: what its commit carries; None: nothing.
 
-        Raises CONSUMPTION_FAILED if the target of the number is no longer the one that was claimed.
+        Raises CONSUMPTION_FAILED if the target is no longer the one that was claimed.
         """
-        if number is None:
+        if claimed is None:
             return self._handle.execute(session_of(self._spark), i, None)
-        claimed = scala(self._spark).ClaimedWrite(
-            number.app_id, number.number, number.path, number.table_id, number.seen, number.is_reserved
+        write = scala(self._spark).ClaimedWrite(
+            claimed.app_id, claimed.number, claimed.path, claimed.table_id, claimed.seen, claimed.is_reserved
         )
-        return self._handle.execute(session_of(self._spark), i, claimed)
+        return self._handle.execute(session_of(self._spark), i, write)
 
     def changes(self, i: int) -> dict[str, dict[str, int]]:
         """Returns how many rows of each change type statement `i` took when it was last executed, by the tokens of the streams."""

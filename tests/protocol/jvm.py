@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from streamql.catalog.tables import EVENT_COLUMNS, JSON_TYPES, OPTIONAL_COLUMNS
-from streamql.delta.command import Numbered
+from streamql.delta.command import ClaimedWrite
 from tests.protocol.logs import Commit, Conflict, DeltaError, Json, Snapshot, as_json
 from tests.protocol.scheduler import CRASH, LOST, ORPHAN, REFUSED, Process, Step
 
@@ -53,12 +53,7 @@ class Package:
         self.Names = Names(world)
         self.Blocks = Node(set=lambda session, is_open: None)
         self.Neutral = Node(other=lambda session: None)
-
-    def ClaimedWrite(  # noqa: N802 (Scala's name)
-        self, app_id: str, number: int, path: str, table_id: str, seen: int, is_reserved: bool
-    ) -> Numbered:
-        """The class of that name, which has the members of Python's."""
-        return Numbered(app_id, number, path, table_id, seen, is_reserved)
+        self.ClaimedWrite = ClaimedWrite  # Scala's class has the members of Python's
 
     def EventLog(self, session: object, path: str) -> EventLog:  # noqa: N802 (Scala's name)
         """The catalog's table."""

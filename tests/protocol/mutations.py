@@ -24,7 +24,7 @@ from streamql.catalog.contents import STREAM_DOMAIN
 from streamql.catalog.states import Claim, ClaimedStatement, StatementOutcome, StreamState, encode
 from streamql.catalog.store import Catalog, catalog_of
 from streamql.consume import execute as executing
-from streamql.delta.command import Command, Numbered
+from streamql.delta.command import ClaimedWrite, Command
 from streamql.delta.table import DeltaTable
 from streamql.model import TableSource
 from tests.protocol.logs import Commit, Snapshot
@@ -106,20 +106,20 @@ def owner_releases_what_raised(on: Stage, patch: Patch) -> None:
 
 def statement_with_fence_number(on: Stage, patch: Patch) -> None:
     """The statement's commit carries the fence's number."""
-    patch.setattr(executing, "Numbered", lambda app_id, number, *target: Numbered(app_id, number + 1, *target))
+    patch.setattr(executing, "ClaimedWrite", lambda app_id, number, *target: ClaimedWrite(app_id, number + 1, *target))
 
 
 def statement_without_number(on: Stage, patch: Patch) -> None:
     """The statement's commit carries no number."""
     real = Command.execute
-    patch.setattr(Command, "execute", lambda self, i, number=None: real(self, i))
+    patch.setattr(Command, "execute", lambda self, i, claimed=None: real(self, i))
 
 
 def numbers_looked_for_late(on: Stage, patch: Patch) -> None:
     """The statement's transaction looks for its number in commits since it began, not since the claim."""
     real = ConsumeCommand._is_done_before
 
-    def late(command: ConsumeCommand, base: Snapshot, claimed: Numbered | None) -> bool:
+    def late(command: ConsumeCommand, base: Snapshot, claimed: ClaimedWrite | None) -> bool:
         return real(command, base, None if claimed is None else replace(claimed, seen=base.number))
 
     patch.setattr(ConsumeCommand, "_is_done_before", late)

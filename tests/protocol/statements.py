@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from streamql.catalog.states import read_interval
-from streamql.delta.command import Numbered
+from streamql.delta.command import ClaimedWrite
 from streamql.model import Interval
 from tests.protocol.jvm import learn
 from tests.protocol.logs import Commit, Conflict, DeltaError, Json, Snapshot, metadata
@@ -164,7 +164,7 @@ class ConsumeCommand:
         world.storage.changes += 1
         world.scheduler.after(f"makes the name of the reservation {write.name}", None, (CRASH, LOST))
 
-    def execute(self, session: object, i: int, claimed: Numbered | None) -> Any:
+    def execute(self, session: object, i: int, claimed: ClaimedWrite | None) -> Any:
         """Runs a statement with its number; its rows."""
         self.took[:] = self._rows()
         if not self.writes:
@@ -184,7 +184,7 @@ class ConsumeCommand:
             rows += self._world.changes(token["uuid"], read.plan.path, bound)
         return rows
 
-    def _is_done_before(self, base: Snapshot, claimed: Numbered | None) -> bool:
+    def _is_done_before(self, base: Snapshot, claimed: ClaimedWrite | None) -> bool:
         """Delta's skip of a write that was done before, by the commits since the claim (Scala: ClaimedTransaction)."""
         if claimed is None:
             return False
@@ -200,7 +200,7 @@ class ConsumeCommand:
         return known >= claimed.number
 
     @staticmethod
-    def _check(path: str, base: Snapshot, claimed: Numbered | None) -> None:
+    def _check(path: str, base: Snapshot, claimed: ClaimedWrite | None) -> None:
         """The target is as it was claimed (Scala: ClaimedTransactions)."""
         if claimed is None or claimed.path != path:
             return
@@ -209,7 +209,7 @@ class ConsumeCommand:
         if claimed.is_reserved and any(c.rows or c.metadata for c in base.upto()[claimed.seen + 1 :]):
             raise DeltaError("CONSUMPTION_FAILED: the table that was reserved was written meanwhile")
 
-    def _append(self, write: Write, claimed: Numbered | None) -> Generator[Step, None, list[str]]:
+    def _append(self, write: Write, claimed: ClaimedWrite | None) -> Generator[Step, None, list[str]]:
         world = self._world
         yield Step(f"starts INSERT INTO {write.name}", STARTS)
         base = world.storage.newest(write.path)
@@ -221,7 +221,7 @@ class ConsumeCommand:
             yield from self._commit(write, base, claimed, Commit("WRITE", rows=tuple(self._rows())))
         return []
 
-    def _create(self, write: Write, claimed: Numbered | None) -> Generator[Step, None, list[str]]:
+    def _create(self, write: Write, claimed: ClaimedWrite | None) -> Generator[Step, None, list[str]]:
         """CREATE TABLE AS; as CREATE OR REPLACE TABLE AS where its name is reserved, or was written so."""
         world = self._world
         replaces = (claimed is not None and claimed.is_reserved) or write.operation in ("RTAS", "REPLACE")
@@ -254,7 +254,7 @@ class ConsumeCommand:
         world.scheduler.note(f"creates {write.name} with {list(commit.rows)}")
 
     def _commit(
-        self, write: Write, base: Snapshot, claimed: Numbered | None, commit: Commit
+        self, write: Write, base: Snapshot, claimed: ClaimedWrite | None, commit: Commit
     ) -> Generator[Step, None, None]:
         world = self._world
         carried = "no number" if claimed is None else claimed.number
@@ -278,7 +278,7 @@ class ConsumeCommand:
         world.scheduler.after(told, f"version {version}", (CRASH, LOST))
 
 
-def _numbers(claimed: Numbered | None) -> dict[str, int]:
+def _numbers(claimed: ClaimedWrite | None) -> dict[str, int]:
     return {} if claimed is None else {claimed.app_id: claimed.number}
 
 
