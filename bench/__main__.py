@@ -11,7 +11,6 @@ import streamql
 from bench import (
     changes,
     consuming,
-    databend,
     dynamic,
     kafka,
     ledger,
@@ -22,6 +21,7 @@ from bench import (
     tablestore,
 )
 from bench.context import Context
+from bench.databend import benchmarks as databend
 from bench.measuring import Benchmark, measure
 from bench.report import RESULTS, run_name, table, write
 

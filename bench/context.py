@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from bench.databend_process import Engine
+from bench.databend.process import Engine
 from bench.tables import Tables
 
 

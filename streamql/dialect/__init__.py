@@ -2,12 +2,12 @@
 
 from streamql.dialect.external.kafka import KAFKA_COLUMNS
 from streamql.dialect.external.secrets import concealed, literal_secret
-from streamql.dialect.parameters import bind
 from streamql.dialect.parser import parse
 from streamql.dialect.points import parse_name
 from streamql.dialect.prefilter import might_be_ours
-from streamql.dialect.rejected import rewrite_rejected
-from streamql.dialect.rewriter import rewrite
+from streamql.dialect.rewrites.parameters import bind
+from streamql.dialect.rewrites.rejected import rewrite_rejected
+from streamql.dialect.rewrites.rewriter import rewrite
 from streamql.dialect.spelling import nearest
 from streamql.dialect.splitting import split
 from streamql.dialect.suggest import explain_rejected

@@ -8,7 +8,7 @@ from streamql.dialect.cursor import Cursor
 from streamql.dialect.dynamic.words import LISTS, TYPES
 from streamql.dialect.external.tables import clauses, uses_kafka
 from streamql.dialect.parser import AFTER_TABLE_NAME, parse
-from streamql.dialect.rewriter import COLUMNS, FUNCTIONS
+from streamql.dialect.rewrites.rewriter import COLUMNS, FUNCTIONS
 from streamql.dialect.shape import EXPLAIN_OPTIONS, key_at
 from streamql.dialect.spelling import distance, nearest
 from streamql.dialect.tasks import task_refused

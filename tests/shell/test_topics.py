@@ -39,8 +39,8 @@ def test_every_statement_has_an_example() -> None:
 
 def test_every_grammar_has_an_entry() -> None:
     shown = {grammar for topic in topics.TOPICS for grammar in topic.grammars}
-    for module in pkgutil.iter_modules(streamql.dialect.__path__):
-        names = vars(importlib.import_module(f"streamql.dialect.{module.name}"))
+    for module in pkgutil.walk_packages(streamql.dialect.__path__, "streamql.dialect."):
+        names = vars(importlib.import_module(module.name))
         lacking = [name for name, value in names.items() if name.endswith("_GRAMMAR") and value not in shown]
         assert lacking == [], module.name
 

@@ -8,9 +8,6 @@ from streamql.cli.shell import commands
 from streamql.cli.shell.commands import CommandError
 from streamql.cli.shell.dynamic_topics import DYNAMIC_TOPICS
 from streamql.cli.shell.topic import Topic
-from streamql.dialect.as_of import AS_OF_GRAMMAR, AT_POINT_GRAMMAR
-from streamql.dialect.changes import CHANGES_GRAMMAR
-from streamql.dialect.consume import CONSUME_GRAMMAR
 from streamql.dialect.create import CREATE_GRAMMAR
 from streamql.dialect.external.connections import (
     CREATE_CONNECTION_GRAMMAR,
@@ -28,6 +25,9 @@ from streamql.dialect.external.tables import (
 from streamql.dialect.parser import ALTER_GRAMMAR, DESCRIBE_GRAMMAR, DROP_GRAMMAR, SHOW_CREATE_GRAMMAR, SHOW_GRAMMAR
 from streamql.dialect.points import POINT_GRAMMAR
 from streamql.dialect.properties import PROPERTIES_GRAMMAR, TRACKING_GRAMMAR
+from streamql.dialect.rewrites.as_of import AS_OF_GRAMMAR, AT_POINT_GRAMMAR
+from streamql.dialect.rewrites.changes import CHANGES_GRAMMAR
+from streamql.dialect.rewrites.consume import CONSUME_GRAMMAR
 from streamql.dialect.spelling import nearest
 from streamql.dialect.transactions import TRANSACTION_GRAMMAR
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from streamql.dialect.as_of import as_of_splice
-from streamql.dialect.changes import changes_splice
-from streamql.dialect.consume import read_options
 from streamql.dialect.cursor import Cursor
-from streamql.dialect.rewriter import COLUMNS, FUNCTIONS
+from streamql.dialect.rewrites.as_of import as_of_splice
+from streamql.dialect.rewrites.changes import changes_splice
+from streamql.dialect.rewrites.consume import read_options
+from streamql.dialect.rewrites.rewriter import COLUMNS, FUNCTIONS
 from streamql.dialect.shape import Relation, key_at, shape
 from streamql.dialect.splices import Splice, apply
 from streamql.dialect.statements import NameParts

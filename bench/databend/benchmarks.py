@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bench.changes import built, case, ours
 from bench.context import Context
-from bench.databend_process import VERSION, Engine, Unavailable, python_with_databend
+from bench.databend.process import VERSION, Engine, Unavailable, python_with_databend
 from bench.measuring import Benchmark, Case, Target
 
 THEIRS = "Databend CHANGES"

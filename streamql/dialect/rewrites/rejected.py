@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from streamql.dialect.cursor import Cursor
-from streamql.dialect.merge import ColumnsOf, name_columns, read_merge
 from streamql.dialect.properties import skip_name
+from streamql.dialect.rewrites.merge import ColumnsOf, name_columns, read_merge
 from streamql.dialect.shape import chain, key_at, outermost, shape
 from streamql.dialect.splices import Splice, apply
 from streamql.dialect.tokens import Token, unterminated

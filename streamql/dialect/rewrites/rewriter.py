@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from streamql.dialect.as_of import as_of_splice
-from streamql.dialect.changes import changes_splice
-from streamql.dialect.consume import Options, check_batch_size, consumed_names, read_options
 from streamql.dialect.cursor import Cursor
-from streamql.dialect.merge import ColumnsOf, Merge, name_columns, null_target_columns, read_merge
+from streamql.dialect.rewrites.as_of import as_of_splice
+from streamql.dialect.rewrites.changes import changes_splice
+from streamql.dialect.rewrites.consume import Options, check_batch_size, consumed_names, read_options
+from streamql.dialect.rewrites.merge import ColumnsOf, Merge, name_columns, null_target_columns, read_merge
 from streamql.dialect.shape import Relation, StatementType, key_at, outermost, relations, shape
 from streamql.dialect.splices import Splice, apply
 from streamql.dialect.statements import NameParts, Rewrite

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 VERSION = "1.2.895"
-ENGINE = Path(__file__).with_name("databend_engine.py")
+ENGINE = Path(__file__).with_name("engine.py")
 
 
 class Unavailable(Exception):
@@ -33,7 +33,7 @@ class Engine:
             'ip link set lo up && exec "$@"',
             "sh",
             str(python),
-            "-P",  # or `import databend` would find our module of that name beside the script
+            "-P",  # or the modules beside the script could stand for others of their names
             str(ENGINE.absolute()),
             str(directory),
         ]

@@ -8,9 +8,9 @@ Spark's own `VERSION AS OF …` and `FROM t at (a, b)` (an alias with column nam
 
 from __future__ import annotations
 
-from streamql.dialect.changes import has_alias, quoted_parts, value_of
 from streamql.dialect.cursor import Cursor
 from streamql.dialect.points import POINT_GRAMMAR, point_in_parentheses
+from streamql.dialect.rewrites.changes import has_alias, quoted_parts, value_of
 from streamql.dialect.shape import Relation, key_at
 from streamql.dialect.splices import Splice
 from streamql.dialect.statements import PointInTime
