@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql.delta.jvm import JavaObject, frame, java_frame, jvm, scala, session_of
 from streamql.delta.queries import TrackedQuery, described
+from streamql.delta.table import DeltaTable, Snapshot
 from streamql.model import TableSource
 from streamql.names import Name
 
@@ -85,14 +86,16 @@ class WholeQuery:
         found: list[Mapping[str, Any]] = json.loads(self.handle.ways(json.dumps(sorted(changed))))
         return found
 
-    def changes(self, end: Mapping[str, int], changed: Mapping[str, DataFrame], stored: DataFrame) -> DataFrame:
-        """Returns what turns `stored`, its rows as of the begin of an interval, into those at the versions `end`: INSERT, UPDATE_AFTER, and
-        DELETE (of which the key counts), in a stream's columns. `changed`: change sets of its tables, by their ids; the others have none.
-        Lazy; a refresh computes parts of it when its statement runs."""
+    def changes(
+        self, end: Mapping[str, int], changed: Mapping[str, DataFrame], table: DeltaTable, version: Snapshot
+    ) -> DataFrame:
+        """Returns what turns the rows of the dynamic table at a version, which are its rows as of the begin of an interval, into those at
+        the versions `end`: INSERT, UPDATE_AFTER, and DELETE (of which the key counts), in a stream's columns. `changed`: change sets of its
+        tables, by their ids; the others have none. Lazy; a refresh computes parts of it when its statement runs."""
         sets = jvm(self.spark).java.util.HashMap()
         for table_id, rows in changed.items():
             sets.put(table_id, java_frame(rows))
-        return frame(self.spark, self.handle.changes(json.dumps(dict(end)), sets, java_frame(stored)))
+        return frame(self.spark, self.handle.changes(json.dumps(dict(end)), sets, table.reader, version.handle))
 
     def difference(self, versions: Mapping[str, int], stored: DataFrame) -> DataFrame:
         """Returns what turns `stored` into `rows`: INSERT, UPDATE_AFTER, and DELETE (of which the key counts), in a stream's columns.

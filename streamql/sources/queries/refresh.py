@@ -210,7 +210,7 @@ class OpenRefresh(OpenTables):
             sets[table.ref.table_id] = table.as_at(table.latest, rows, only.through)
         backing = DeltaTable(self.spark, self.dynamic.backing.path)
         end = self._versions(parts_of(interval.through))
-        return self.whole.changes(end, sets, backing.rows(backing.latest()))
+        return self.whole.changes(end, sets, backing, backing.latest())
 
     def _versions(self, at: Mapping[str, int]) -> dict[str, int]:
         return {table.ref.table_id: at[part] for part, table in self.tables.items()}

@@ -282,8 +282,12 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
   }
 
   /** All rows of a snapshot, as Delta's time travel shows them. */
-  def image(s: Snapshot): DataFrame =
-    Dataset.ofRows(classic, LogicalRelation(log.createRelation(snapshotToUseOpt = Some(s), isTimeTravelQuery = true)))
+  def image(s: Snapshot): DataFrame = {
+    val relation = KnownFiles.ofSmall(s).fold(log.createRelation(snapshotToUseOpt = Some(s), isTimeTravelQuery = true)) { files =>
+      log.buildHadoopFsRelationWithFileIndex(s, new ChangeFileIndex(session, log, files, s, None), bucketSpec = None)
+    }
+    Dataset.ofRows(classic, LogicalRelation(relation))
+  }
 
   /** All rows of a snapshot, as `scan` shows them; files are listed by Delta, on the executors' side of things. */
   def table(s: Snapshot): DataFrame = {
@@ -329,7 +333,7 @@ object TableReader {
   private val numRecords = java.util.regex.Pattern.compile("\"numRecords\"\\s*:\\s*(\\d+)")
 
   /** The files of a snapshot. Runs no job if its checksum names them, as it does if they are few. */
-  private[streamql] def filesOf(s: Snapshot): Seq[AddFile] = s.checksumOpt.flatMap(_.allFiles).getOrElse(s.allFiles.collect().toSeq)
+  private[streamql] def filesOf(s: Snapshot): Seq[AddFile] = KnownFiles.of(s).getOrElse(s.allFiles.collect().toSeq)
 
   /** A duration as table properties have it, in milliseconds. */
   def milliseconds(duration: String): Long = DeltaConfigs.getMilliSeconds(DeltaConfigs.parseCalendarInterval(duration))

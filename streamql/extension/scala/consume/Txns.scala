@@ -130,7 +130,7 @@ abstract class DelegatingObserver(val before: TransactionExecutionObserver) exte
 }
 
 class ClaimedTransaction(session: SparkSession, txn: OptimisticTransaction, appId: String, seen: Long)
-  extends OptimisticTransaction(txn.deltaLog, txn.catalogTable, txn.snapshot) {
+  extends OptimisticTransaction(txn.deltaLog, txn.catalogTable, KnownSnapshot.of(txn.snapshot)) {
   override def txnVersion(id: String): Long = {
     val known = if (id == appId) Txns.since(session, deltaLog, snapshot, appId, seen) else None
     known.map { n => readTxn += id; n }.getOrElse(super.txnVersion(id)) // read: a commit of it meanwhile is a conflict

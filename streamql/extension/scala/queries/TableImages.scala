@@ -36,6 +36,9 @@ class TableImages(session: ClassicSession, versions: Map[String, Long]) {
 
 /** How many bytes the files of tables have, by the checksums of their logs. Delta's own numbers take two jobs for each version. */
 object TableBytes {
+  /** Tables of fewer bytes are read in less time than it takes to find out which of their rows are needed. */
+  val SMALL: Long = 32L << 20
+
   def of(s: Snapshot): Long = s.checksumOpt.fold(s.sizeInBytes)(_.tableSizeBytes)
 
   /** Of the tables that a plan reads. Whatever else it reads counts as Spark says. */

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
-import org.apache.spark.sql.delta.RowTracking
+import org.apache.spark.sql.delta.{RowTracking, Snapshot}
 import org.apache.spark.sql.types._
 
 /** The query of a dynamic table, analysed. Its rows are computed at versions of its tables that the caller names. Decides nothing. */
@@ -169,22 +169,22 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
   }
 
   /**
-   * What turns `stored`, the rows as of the begin of an interval, into those at the versions `end`, in the columns of a stream. `changed`: the change sets of tables, by their
-   * ids; the others have no change.
+   * What turns the rows of the dynamic table at a version, which are those as of the begin of an interval, into those at the versions `end`, in the columns
+   * of a stream. `changed`: the change sets of tables, by their ids; the others have no change.
    */
-  def changes(end: String, changed: JMap[String, DataFrame], stored: DataFrame): DataFrame = {
+  def changes(end: String, changed: JMap[String, DataFrame], table: TableReader, version: Snapshot): DataFrame = {
     val sets = changed.asScala.map { case (id, frame) => id -> frame.queryExecution.analyzed }.toMap
-    val was = stored.queryExecution.analyzed
+    val was = StoredRows.of(table, version)
     val reads = shaped.collectWithSubqueries { case leaf: TableLeaf => leaf }
     val columns = WholeQuery.inStream(Literal(""), shaped.output).map(c => AttributeReference(c.name, c.dataType)())
-    Dataset.ofRows(session, RefreshRows(kept => change(new IntervalTables(session, images(end), sets, reads, kept), was), columns))
+    Dataset.ofRows(session, RefreshRows(kept => change(new IntervalTables(session, images(end), sets, reads, kept), was.plan), columns, was.version))
   }
 }
 
 object WholeQuery {
   /**
    * What turns rows into those of now: (change type: INSERT, UPDATE_AFTER or DELETE; NULL twice; the columns of `now`; NULL six times), which are the
-   * columns of a stream. Of a DELETE the key counts alone.
+   * columns of a stream. Of a DELETE the key counts alone. Behind them are the places of the rows that were there, if `was` has them.
    */
   def difference(now: LogicalPlan, was: LogicalPlan, keys: Seq[String]): LogicalPlan = {
     val (here, there) = (Alias(Literal(true), "here")(), Alias(Literal(true), "there")())
@@ -200,7 +200,8 @@ object WholeQuery {
     val shown = now.output.zip(values).map { case (a, (old, own)) =>
       Alias(if (keys.exists(_.equalsIgnoreCase(a.name))) If(IsNull(isHere), old, own) else own, a.name)()
     }
-    Project(inStream(changeType, shown), changed)
+    val places = StoredRows.places(was).map(p => joined.output.find(_.exprId == p.exprId).get)
+    Project(inStream(changeType, shown) ++ places, changed)
   }
 
   private[streamql] def inStream(changeType: Expression, columns: Seq[NamedExpression]): Seq[NamedExpression] = {

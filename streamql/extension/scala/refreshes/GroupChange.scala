@@ -26,7 +26,7 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
 
   /** The rows that are stored of touched groups. */
   lazy val was: LogicalPlan = {
-    val isLarge = TableBytes.of(stored) > InnerJoin.SMALL_BYTES
+    val isLarge = TableBytes.of(stored) > GroupChange.SMALL
     (if (groups.isEmpty) tables.once(stored) else tables.once(touched.among(stored, keys, by, isLarge))).plan
   }
 
@@ -82,6 +82,11 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
       case n => Alias(of(KeyedQuery.bare(n)), n.name)(exprId = n.exprId)
     }, p)
   }
+}
+
+object GroupChange {
+  /** A stored table of fewer bytes is joined in less time than it takes to look at the keys first. */
+  private val SMALL = 4L << 20
 }
 
 /** What a change makes of one state of a group. */

@@ -93,7 +93,7 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: LogicalPlan) {
   private def joined(before: Rows, n: Int, isBefore: Boolean, on: Seq[Expression], isLast: Boolean, conditions: Seq[Expression]): Rows = {
     val part = flat.parts(n)
     // Rows are computed before a large part is read: their number and their values say how, and which of its files.
-    val rows = if (tables.bytes(part) > InnerJoin.SMALL_BYTES) before.computed else before
+    val rows = if (tables.bytes(part) > TableBytes.SMALL) before.computed else before
     val equal = on.flatMap(QueryChange.equality(_, rows.plan, part))
     val near = rows.once.filterNot(_ => equal.isEmpty).fold(part) { once =>
       if (InnerJoin.isRowWise(part)) within(once, part, equal) else once.among(part, equal.map(_._2), equal.map(_._1))
@@ -116,14 +116,11 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: LogicalPlan) {
 
   /** A part without rows that lie outside the range of what they are compared with. */
   private def within(once: Once, part: LogicalPlan, equal: Seq[(Expression, Expression)]): LogicalPlan =
-    once.bounds(equal.map(_._1)).zip(equal).flatMap { case (bound, (_, own)) => bound.map(_(own)) }
+    once.ranges(equal.map(_._1)).zip(equal).flatMap { case (found, (_, own)) => found.map(_.hold(own)) }
       .reduceOption(And(_, _)).fold(part)(Filter(_, part))
 }
 
 object InnerJoin {
-  /** Tables of fewer bytes are read in less time than it takes to find out which of their rows are needed. */
-  val SMALL_BYTES: Long = 32L << 20
-
   /** Whether a plan is an inner or cross join below filters and projections. */
   def isOver(p: LogicalPlan): Boolean = p match {
     case Project(_, child) => isOver(child)

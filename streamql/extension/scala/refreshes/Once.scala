@@ -18,20 +18,18 @@ case class Once(session: ClassicSession, plan: LogicalPlan, rows: Option[Long]) 
     val keys = fresh
     val ids = AttributeMap(plan.output.zip(keys.output))
     val values = of.map(_.transform { case a: Attribute => ids.getOrElse(a, a) })
-    val same = own.zip(values).map { case (o, k) => EqualNullSafe(o, k): Expression }.reduce(And(_, _))
-    val within = (if (isBounded) bounds(of) else Nil).zip(own).flatMap { case (b, o) => b.map(_(o)) }
+    val found = if (isBounded) ranges(of) else of.map(_ => None)
+    val same = own.zip(values).zip(found).map { case ((o, k), r) => Ranges.same(o, k, r) }.reduce(And(_, _))
+    val within = found.zip(own).flatMap { case (r, o) => r.map(_.hold(o)) }
     val near = within.reduceOption(And(_, _)).fold(p)(Filter(_, p))
     Join(near, keys, LeftSemi, Some(same), Once.hint(right = isSmall))
   }
 
-  /** For each of some expressions over the rows a condition that is true of each of its values: files whose values lie elsewhere are not read. */
-  def bounds(own: Seq[Expression]): Seq[Option[Expression => Expression]] = if (!rows.exists(_ > 0)) own.map(_ => None) else {
+  /** For each of some expressions over the rows the ranges that its values lie in: files whose values lie elsewhere are not read. */
+  def ranges(own: Seq[Expression]): Seq[Option[Ranges]] = if (!rows.exists(_ > 0)) own.map(_ => None) else {
     val ranged = own.filter(e => Ranges.isRanged(e.dataType)).distinct
     val found = if (ranged.isEmpty) Nil else if (isSmall) collected(ranged) else aggregated(ranged)
-    own.map { e =>
-      val i = ranged.indexWhere(_.semanticEquals(e))
-      if (i < 0) None else Some((o: Expression) => found(i).hold(o))
-    }
+    own.map(e => found.lift(ranged.indexWhere(_.semanticEquals(e))))
   }
 
   private def rowsOf(p: LogicalPlan) = Dataset.ofRows(session, p).queryExecution.executedPlan.executeCollect()

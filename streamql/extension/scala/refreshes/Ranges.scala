@@ -19,6 +19,8 @@ case class Ranges(dataType: DataType, ranges: Seq[(Any, Any)], hasNull: Boolean)
 object Ranges {
   /** Rows that were deleted at one end of a table and inserted at the other are far from each other: one range would hold all between them. */
   private val RANGES_MAX = 8
+  /** A gap of a smaller share of all does not spare files, but each row would be compared with it. */
+  private val GAP_SHARE_MIN = 0.01
 
   /** Whether ranges of values tell which files, and which parts of files, to read. */
   def isRanged(t: DataType): Boolean = t match {
@@ -26,6 +28,10 @@ object Ranges {
     case s: StringType => UnsafeRowUtils.isBinaryStable(s)
     case _ => false
   }
+
+  /** Whether two values are equal, or both NULL. `ranges`: of the second one's; None: not known. If it is never NULL, Spark joins by `=`, which is faster. */
+  def same(a: Expression, b: Expression, ranges: Option[Ranges]): Expression =
+    if (ranges.exists(!_.hasNull)) EqualTo(a, b) else EqualNullSafe(a, b)
 
   def copied(value: Any): Any = value match {
     case s: UTF8String => s.copy()
@@ -39,7 +45,8 @@ object Ranges {
     val starts = t match {
       case _: IntegralType | DateType | TimestampType | TimestampNTZType =>
         val numbers = sorted.map(_.asInstanceOf[Number].doubleValue)
-        (1 until numbers.length).filter(i => numbers(i) - numbers(i - 1) > 1).sortBy(i => numbers(i - 1) - numbers(i)).take(RANGES_MAX - 1).sorted
+        val least = math.max(1, if (numbers.isEmpty) 0 else GAP_SHARE_MIN * (numbers.last - numbers.head))
+        (1 until numbers.length).filter(i => numbers(i) - numbers(i - 1) > least).sortBy(i => numbers(i - 1) - numbers(i)).take(RANGES_MAX - 1).sorted
       case _ => Nil
     }
     val cuts = 0 +: starts :+ sorted.length

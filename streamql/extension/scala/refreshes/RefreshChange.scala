@@ -139,9 +139,11 @@ class Kept {
   def free(session: ClassicSession): Unit = made.foreach(rdd => session.sparkContext.unpersistRDD(rdd.id, blocking = false))
 }
 
-/** Stands for what a refresh writes until its statement runs. Then change sets and touched keys are computed one after the other, and each is read by
- * what comes next. */
-case class RefreshRows(change: Kept => RefreshChange, columns: Seq[AttributeReference]) extends LeafNode with MultiInstanceRelation {
+/**
+ * Stands for what a refresh writes until its statement runs. Then change sets and touched keys are computed one after the other, and each is read by
+ * what comes next. `version`: of the dynamic table's rows that it starts from.
+ */
+case class RefreshRows(change: Kept => RefreshChange, columns: Seq[AttributeReference], version: Long) extends LeafNode with MultiInstanceRelation {
   override def output: Seq[Attribute] = columns
   override def newInstance(): LogicalPlan = copy(columns = columns.map(_.newInstance()))
   override def computeStats(): Statistics = Statistics(sizeInBytes = conf.defaultSizeInBytes)
@@ -149,7 +151,7 @@ case class RefreshRows(change: Kept => RefreshChange, columns: Seq[AttributeRefe
 
   def expand(kept: Kept): LogicalPlan = {
     val made = change(kept).plan
-    Project(columns.zip(made.output).map { case (own, a) => Alias(a, own.name)(exprId = own.exprId) }, made)
+    Project(columns.zip(made.output).map { case (own, a) => Alias(a, own.name)(exprId = own.exprId) } ++ StoredRows.places(made), made)
   }
 }
 

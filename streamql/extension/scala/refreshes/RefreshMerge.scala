@@ -35,7 +35,7 @@ object RefreshMerge {
       val kept = plans.map(p => keep(session, RefreshRows.expanded(p, early)))
       try {
         bindings.zip(kept).foreach { case (binding, (rows, _)) => binding.plan = rows }
-        run(if (bindings.isEmpty) merge else written(session, merge, kept.map(_._2).sum, kept.map(_._1.stats.sizeInBytes).sum))
+        run(kept.zip(plans).headOption.fold(merge: LogicalPlan) { case ((rows, count), plan) => written(session, merge, refreshed(session, rows, count, plan)) })
       } finally kept.foreach { case (rows, _) => session.sparkContext.unpersistRDD(rows.rdd.id, blocking = false) }
     } finally {
       early.free(session)
@@ -43,15 +43,18 @@ object RefreshMerge {
     }
   }
 
-  /** What runs the statement. `rows` and `bytes`: how large its source is. */
-  private def written(session: ClassicSession, merge: MergeIntoCommand, rows: Long, bytes: BigInt): LogicalPlan = {
-    val isBroadcast = bytes <= session.sessionState.conf.autoBroadcastJoinThreshold
-    if (!RefreshWrite.isPossible(session.withActive(Newest.of(merge.targetFileIndex.deltaLog)))) filtered(session, merge, rows)
-    else RefreshWrite(if (isBroadcast) merge else filtered(session, merge, rows), rows, isBroadcast)
+  /** `rows`: what a plan's were computed to. */
+  private def refreshed(session: ClassicSession, rows: LogicalRDD, count: Long, plan: LogicalPlan): RefreshedRows = {
+    val version = if (StoredRows.places(rows).isEmpty) None else plan.collectFirst { case r: RefreshRows => r.version }
+    RefreshedRows(count, isSmall = rows.stats.sizeInBytes <= session.sessionState.conf.autoBroadcastJoinThreshold, version)
   }
 
+  /** What runs the statement. */
+  private def written(session: ClassicSession, merge: MergeIntoCommand, rows: RefreshedRows): LogicalPlan =
+    if (RefreshWrite.isPossible(session.withActive(Newest.of(merge.targetFileIndex.deltaLog)))) RefreshWrite(merge, rows) else filtered(session, merge, rows.count)
+
   /** The statement with the filter. `rows`: how many the source has. */
-  private def filtered(session: ClassicSession, merge: MergeIntoCommand, rows: Long): MergeIntoCommand = {
+  private[streamql] def filtered(session: ClassicSession, merge: MergeIntoCommand, rows: Long): MergeIntoCommand = {
     // The rows are there, and are the same each time: Delta need not keep them as well.
     session.conf.set(DeltaSQLConf.MERGE_MATERIALIZE_SOURCE.key, DeltaSQLConf.MergeMaterializeSource.NONE)
     val filter =
@@ -75,11 +78,22 @@ object RefreshMerge {
     (rows.copy()(session, Some(Statistics(size, Some(BigInt(count)))), None), count)
   }
 
+  /** The columns of the key in the target, each with the source's that it is compared with. */
+  private[streamql] def keys(merge: MergeIntoCommand): Seq[(Attribute, Attribute)] = QueryChange.conjuncts(merge.condition).collect {
+    case EqualNullSafe(t: Attribute, s: Attribute) if t.dataType == s.dataType && merge.target.outputSet.contains(t) => (t, s)
+  }
+
+  /** The condition of a statement with the ranges of the source's keys, by which parts of the target's files are not read. `rows`: how many the source has. */
+  private[streamql] def narrowed(session: ClassicSession, merge: MergeIntoCommand, rows: Long): Expression = {
+    val pairs = keys(merge)
+    val ranges = pairs.zip(Once(session, merge.source, Some(rows)).ranges(pairs.map(_._2)))
+    val others = QueryChange.conjuncts(merge.condition).filterNot(c => pairs.exists { case (t, s) => c == EqualNullSafe(t, s) })
+    (ranges.flatMap { case ((t, s), r) => r.map(_.hold(t)).toSeq :+ Ranges.same(t, s, r) } ++ others).reduce(And(_, _))
+  }
+
   /** What is true of a row of the target if its key may be one of the source's. None: the key has no column that can be hashed. */
   private def filterOf(session: ClassicSession, merge: MergeIntoCommand, rows: Long): Option[Expression] = {
-    val keys = QueryChange.conjuncts(merge.condition).collect {
-      case EqualNullSafe(t: Attribute, s: Attribute) if isHashed(t) && t.dataType == s.dataType && merge.target.outputSet.contains(t) => (t, s)
-    }
+    val keys = this.keys(merge).filter { case (t, _) => isHashed(t) }
     if (keys.isEmpty) None else session.withActive {
       val hashes = Dataset.ofRows(session, Project(Seq(Alias(new XxHash64(keys.map(_._2)), "hash")()), merge.source))
       val bytes = new ByteArrayOutputStream()

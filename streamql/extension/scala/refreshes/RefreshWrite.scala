@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Action, AddFile, FileAction}
-import org.apache.spark.sql.delta.commands.{DeletionVectorData, DeletionVectorUtils, DeletionVectorWriter, DeltaCommand, DMLWithDeletionVectorsHelper, MergeIntoCommand}
+import org.apache.spark.sql.delta.commands.{DeletionVectorData, DeletionVectorUtils, DeletionVectorWriter, DeltaCommand, DMLWithDeletionVectorsHelper, MergeIntoCommand, TouchedFileWithDV}
 import org.apache.spark.sql.delta.deletionvectors.{RoaringBitmapArray, RoaringBitmapArrayFormat}
 import org.apache.spark.sql.delta.files.TahoeBatchFileIndex
 import org.apache.spark.sql.delta.stats.StatsCollectionUtils
@@ -22,13 +22,14 @@ import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.types.{LongType, Metadata}
 
 /**
- * What the MERGE of a refresh commits, with one read of the table. Delta's MERGE reads it three times: for the touched files, for the new rows, and for the
- * deletion vectors. `sourceRows`: how many rows the source has, which are computed already. `isBroadcast`: whether the source is small.
+ * What the MERGE of a refresh commits, with one read of the table, or none if the places of its rows are known. Delta's MERGE reads it three times: for the
+ * touched files, for the new rows, and for the deletion vectors. `rows`: of its source.
  *
  * The order of the actions, the metrics and the tags are those of Delta's `MergeIntoCommand` and `ClassicMergeExecutor` at the tag v4.4.0.
  */
-case class RefreshWrite(merge: MergeIntoCommand, sourceRows: Long, isBroadcast: Boolean) extends LeafRunnableCommand with DeltaCommand {
+case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends LeafRunnableCommand with DeltaCommand {
   import RefreshWrite._
+  import StoredRows.{FILE, INDEX}
 
   override val output: Seq[Attribute] = merge.output
   override lazy val metrics: Map[String, SQLMetric] = merge.metrics
@@ -43,17 +44,17 @@ case class RefreshWrite(merge: MergeIntoCommand, sourceRows: Long, isBroadcast: 
       if (!hasBeenExecuted(txn, spark)) {
         if (merge.target.schema.size != txn.metadata.schema.size) throw DeltaErrors.schemaChangedSinceAnalysis(merge.target.schema, txn.metadata.schema)
         if (!isPossible(txn.snapshot)) throw DeltaErrors.metadataChangedException(txn.tableNameOrPath, None)
-        val actions = if (sourceRows == 0) Nil else written(spark, txn)
+        val actions = if (rows.count == 0) Nil else written(spark, txn)
         metrics("executionTimeMs").set((System.nanoTime() - began) / 1000000)
-        Seq("numSourceRows", "operationNumSourceRows").foreach(metrics(_).set(sourceRows))
+        Seq("numSourceRows", "operationNumSourceRows").foreach(metrics(_).set(rows.count))
         txn.registerSQLMetrics(spark, metrics)
         txn.commitIfNeeded(createSetTransaction(spark, deltaLog).toSeq ++ actions, operation, tags(txn.snapshot))
       }
     }
     spark.sharedState.cacheManager.recacheByPlan(spark, merge.target)
     sendDriverMetrics(spark, metrics)
-    val rows = Seq("Updated", "Deleted", "Inserted").map(n => metrics(s"numTargetRows$n").value)
-    Seq(Row.fromSeq(rows.sum +: rows))
+    val counts = Seq("Updated", "Deleted", "Inserted").map(n => metrics(s"numTargetRows$n").value)
+    Seq(Row.fromSeq(counts.sum +: counts))
   }
 
   private def operation = DeltaOperations.Merge(Some(merge.condition), merge.matchedClauses.map(DeltaOperations.MergePredicate(_)),
@@ -63,11 +64,16 @@ case class RefreshWrite(merge: MergeIntoCommand, sourceRows: Long, isBroadcast: 
     if (RowTracking.isEnabled(snapshot.protocol, snapshot.metadata)) Map(DeltaCommitTag.PreservedRowTrackingTag.key -> "true") else Map.empty
 
   private def written(session: ClassicSession, txn: OptimisticTransaction): Seq[Action] = {
-    val files = txn.filterFiles(Seq(Literal.TrueLiteral), keepNumRecords = true)
+    val known = KnownFiles.of(txn.snapshot)
+    val files = known.fold(txn.filterFiles(Seq(Literal.TrueLiteral), keepNumRecords = true)) { all =>
+      txn.trackReadPredicates(Seq(Literal.TrueLiteral))
+      txn.trackFilesRead(all)
+      all
+    }
     val matched = new Matched(session, txn, files)
     try {
       val added = newFiles(session, txn, matched)
-      val removed = if (matched.touched == 0) Nil else deletionVectors(session, txn, files, matched)
+      val removed = if (matched.touched == 0) Nil else deletionVectors(session, txn, files, matched, hasStatistics = known.nonEmpty)
       metrics("numTargetFilesAdded").set(added.size)
       added ++ removed
     } finally matched.free()
@@ -76,19 +82,20 @@ case class RefreshWrite(merge: MergeIntoCommand, sourceRows: Long, isBroadcast: 
   /** The files of the new rows. Few rows make one file. */
   private def newFiles(session: ClassicSession, txn: OptimisticTransaction, matched: Matched): Seq[FileAction] = {
     val inserts = matched.inserts
-    val inserted = Dataset.ofRows(session, inserts).count()
+    val inserted = matched.inserted.getOrElse(Dataset.ofRows(session, inserts).count())
     Seq("numTargetRowsUpdated" -> matched.updated, "numTargetRowsMatchedUpdated" -> matched.updated, "numTargetRowsInserted" -> inserted,
       "numTargetRowsDeleted" -> matched.deleted, "numTargetRowsMatchedDeleted" -> matched.deleted).foreach { case (n, v) => metrics(n).set(v) }
-    val rows = Seq(inserted -> inserts, matched.updated -> matched.updates).collect { case (n, plan) if n > 0 => plan }
-    if (rows.isEmpty) Nil else {
-      val all = if (rows.size == 1) rows.head else Union(rows)
+    val parts = Seq(inserted -> inserts, matched.updated -> matched.updates).collect { case (n, plan) if n > 0 => plan }
+    if (parts.isEmpty) Nil else {
+      val all = if (parts.size == 1) parts.head else Union(parts)
       val tasks = ((inserted + matched.updated + ROWS_PER_TASK - 1) / ROWS_PER_TASK).toInt
       txn.writeFiles(matched.marked(Dataset.ofRows(session, Repartition(tasks, shuffle = false, all))))
     }
   }
 
-  /** The files that lose rows, with their deletion vectors, or removed. */
-  private def deletionVectors(session: ClassicSession, txn: OptimisticTransaction, files: Seq[AddFile], matched: Matched): Seq[FileAction] = {
+  /** The files that lose rows, with their deletion vectors, or removed. `hasStatistics`: whether `files` have theirs. */
+  private def deletionVectors(session: ClassicSession, txn: OptimisticTransaction, files: Seq[AddFile], matched: Matched,
+      hasStatistics: Boolean): Seq[FileAction] = {
     val byName = generateCandidateFileMap(deltaLog.dataPath, files)
     val data = matched.positions.toSeq.map { case (file, rows) =>
       val known = Option(getTouchedFile(deltaLog.dataPath, file, byName).deletionVector).map(_.serializeToBase64())
@@ -100,18 +107,33 @@ case class RefreshWrite(merge: MergeIntoCommand, sourceRows: Long, isBroadcast: 
     // A row of the table that two rows of the source match would be written twice.
     if (found.map(_.matchedRowCount).sum != matched.touched) throw DeltaErrors.multipleSourceRowMatchingTargetRowInMergeException(session)
     val touched = DMLWithDeletionVectorsHelper.findFilesWithMatchingRows(txn, byName, found)
-    val (actions, counts) = DMLWithDeletionVectorsHelper.processUnmodifiedData(session, touched, txn.snapshot,
-      StatsCollectionUtils.getDataSkippingStringPrefixLength(session, txn.metadata))
+    val own = if (hasStatistics) withVectors(touched) else None
+    val (actions, counts) = own.getOrElse(DMLWithDeletionVectorsHelper.processUnmodifiedData(session, touched, txn.snapshot,
+      StatsCollectionUtils.getDataSkippingStringPrefixLength(session, txn.metadata)))
     Seq("numTargetDeletionVectorsAdded" -> "numDeletionVectorsAdded", "numTargetDeletionVectorsRemoved" -> "numDeletionVectorsRemoved",
       "numTargetDeletionVectorsUpdated" -> "numDeletionVectorsUpdated", "numTargetFilesRemoved" -> "numRemovedFiles")
       .foreach { case (metric, count) => metrics(metric).set(counts.getOrElse(count, 0L)) }
     actions
   }
 
+  /** What `DMLWithDeletionVectorsHelper.processUnmodifiedData` makes of files, without a query for their statistics. None: a file lacks them. */
+  private def withVectors(touched: Seq[TouchedFileWithDV]): Option[(Seq[FileAction], Map[String, Long])] = {
+    val (gone, left) = touched.partition(_.isFullyReplaced())
+    val made = left.flatMap { f =>
+      val (add, remove) = f.fileLogEntry.removeRows(f.newDeletionVector, updateStats = false)
+      KnownFiles.wideBounds(f.fileLogEntry).map(stats => (add.copy(stats = stats), remove))
+    }
+    val now = System.currentTimeMillis()
+    def hadVector(files: Seq[TouchedFileWithDV]): Long = files.count(_.fileLogEntry.deletionVector != null).toLong
+    if (made.size < left.size) None else Some((gone.map(_.fileLogEntry.removeWithTimestamp(now)) ++ made.map(_._1) ++ made.map(_._2),
+      Map("numRemovedFiles" -> gone.size.toLong, "numDeletionVectorsRemoved" -> hadVector(gone),
+        "numDeletionVectorsUpdated" -> hadVector(left), "numDeletionVectorsAdded" -> (left.size - hadVector(left)))))
+  }
+
   /** The rows of the table that the source matches, each with what becomes of it: computed once, and kept. */
   private class Matched(session: ClassicSession, txn: OptimisticTransaction, files: Seq[AddFile]) {
     private val columns = merge.target.schema.map(_.name)
-    private val table = {
+    private lazy val table = {
       val index = new TahoeBatchFileIndex(session, "merge", files, deltaLog, merge.targetFileIndex.path, txn.snapshot)
       val rows = RowTracking.preserveRowTrackingColumns(Dataset.ofRows(session, DeltaTableUtils.replaceFileIndex(merge.target, index)), txn.snapshot)
       rows.withColumn(FILE, col("_metadata.file_path")).withColumn(INDEX, col("_metadata.row_index")).queryExecution.analyzed
@@ -121,15 +143,27 @@ case class RefreshWrite(merge: MergeIntoCommand, sourceRows: Long, isBroadcast: 
     /** The columns of one row that an UPDATE writes. None: the statement has no such clause, because all columns are keys. */
     private val update = merge.matchedClauses.zipWithIndex.collectFirst { case (u: DeltaMergeIntoMatchedUpdateClause, i) => (i, u.resolvedActions.map(_.expr)) }
     private val insert = merge.notMatchedClauses.head
-    private val matching = JoinHint(if (isBroadcast) Some(HintInfo(Some(BROADCAST))) else None, None)
+    private val placed = rows.placed(merge, txn.snapshot.version)
 
     private val kept: LogicalRDD = {
       val action = CaseWhen(merge.matchedClauses.zipWithIndex.map { case (c, i) => (c.condition.getOrElse(Literal.TrueLiteral), Literal(i)) }, Literal(NONE))
-      val where = Seq(FILE, INDEX).map(own) ++ tracked.take(1).map(own)
       val values = update.toSeq.flatMap { case (_, values) => values.zipWithIndex.map { case (v, i) => Alias(v, s"$VALUE$i")() } }
-      RefreshMerge.computed(session, Project((Alias(action, ACTION)() +: where) ++ values, Join(merge.source, table, Inner, Some(merge.condition), matching)))
+      RefreshMerge.computed(session, placed.fold(joined(Alias(action, ACTION)(), values)) { source =>
+        val Seq(file, index, id) = StoredRows.places(source.plan)
+        val made = (Alias(action, ACTION)() +: Seq(file, index)) ++ tracked.take(1).map(Alias(id, _)()) ++ values
+        Project(made.map(e => source.own(e).asInstanceOf[NamedExpression]), Filter(IsNotNull(file), source.plan))
+      })
     }
-    private def own(name: String): Attribute = table.output.find(_.name == name).get
+
+    /** The rows of the table, found by the keys of the source's rows. */
+    private def joined(action: Alias, values: Seq[Alias]): LogicalPlan = {
+      val by = if (rows.isSmall) merge else RefreshMerge.filtered(session, merge, rows.count)
+      val isLarge = rows.count > 0 && TableBytes.of(txn.snapshot) > TableBytes.SMALL
+      val condition = if (isLarge) RefreshMerge.narrowed(session, by, rows.count) else by.condition
+      val hint = JoinHint(if (rows.isSmall) Some(HintInfo(Some(BROADCAST))) else None, None)
+      val own = (Seq(FILE, INDEX) ++ tracked.take(1)).map(name => table.output.find(_.name == name).get)
+      Project((action +: own) ++ values, Join(by.source, table, Inner, Some(condition), hint))
+    }
     private def found(name: String): Attribute = kept.output.find(_.name == name).get
 
     private val parts = kept.rdd.mapPartitions(RefreshWrite.summary).collect().toSeq
@@ -138,6 +172,8 @@ case class RefreshWrite(merge: MergeIntoCommand, sourceRows: Long, isBroadcast: 
     /** How many rows of the table are updated or deleted. */
     val touched: Long = counts.collect { case (action, n) if action != NONE => n }.sum
     def deleted: Long = touched - updated
+    /** How many rows of the source are new. None: they must be counted. */
+    def inserted: Option[Long] = placed.map(_ => rows.count - touched)
 
     /** The positions of these rows in each file. */
     def positions: Map[String, RoaringBitmapArray] =
@@ -154,8 +190,8 @@ case class RefreshWrite(merge: MergeIntoCommand, sourceRows: Long, isBroadcast: 
 
     /** The rows of the source that are new. If another writer has put rows of the same keys into the table, those stay. */
     def inserts: LogicalPlan = {
-      val rows = Filter(insert.condition.getOrElse(Literal.TrueLiteral), merge.source)
-      val missing = if (counts.contains(NONE)) Join(rows, table, LeftAnti, Some(merge.condition), JoinHint.NONE) else rows
+      val own = Filter(insert.condition.getOrElse(Literal.TrueLiteral), merge.source)
+      val missing = if (counts.contains(NONE)) Join(own, table, LeftAnti, Some(merge.condition), JoinHint.NONE) else own
       Project(columns.zip(insert.resolvedActions).map { case (c, a) => Alias(a.expr, c)() } ++ tracked.map(Alias(Literal(null, LongType), _)()), missing)
     }
 
@@ -171,8 +207,6 @@ case class RefreshWrite(merge: MergeIntoCommand, sourceRows: Long, isBroadcast: 
 
 object RefreshWrite {
   private val ACTION = "__streamql_action"
-  private val FILE = "__streamql_file"
-  private val INDEX = "__streamql_row_index"
   private val VALUE = "__streamql_value_"
   private val NONE = -1
   private val ROWS_PER_TASK = 250000L
