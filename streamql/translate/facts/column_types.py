@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from streamql.dialect.cursor import Cursor
+from streamql.dialect.shape import chain
+from streamql.dialect.statements import NameParts
 from streamql.dialect.tokens import name_part
 from streamql.translate.model import System
 from streamql.translate.text.created import take_create
+from streamql.translate.text.names import lowered
 
 VARIANT = "VARIANT"
 _NESTED = ("MAP", "STRUCT", "TUPLE")
@@ -23,6 +26,19 @@ def column_types(statements: Iterable[str], system: System) -> dict[str, str]:
         for name, type_word in _columns(Cursor(text), system):
             found.setdefault(name, set()).add(type_word)
     return {name: types.pop() for name, types in found.items() if len(types) == 1}
+
+
+def variant_columns(statements: Iterable[str], system: System) -> dict[NameParts, tuple[str, ...]]:
+    """Returns the VARIANT columns of each table that a CREATE TABLE of the script lists, in lower case."""
+    found: dict[NameParts, tuple[str, ...]] = {}
+    for text in statements:
+        cursor = Cursor(text)
+        if take_create(cursor) == "TABLE":
+            columns = _columns(Cursor(text), system)
+            found[lowered(chain(cursor.tokens, cursor.index)[0])] = tuple(
+                name for name, word in columns if word == VARIANT
+            )
+    return found
 
 
 def _columns(cursor: Cursor, system: System) -> Iterator[tuple[str, str]]:

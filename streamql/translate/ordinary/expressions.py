@@ -59,5 +59,5 @@ def constant_to_spark(text: str, context: Context) -> tuple[str, list[str]]:
 
 
 def _adapted_values(tree: exp.Expr, context: Context) -> list[str]:
-    notes = [*to_grammar(tree, context), *adapt_expressions(tree, context)]
+    notes = [*to_grammar(tree, context), *adapt_expressions(tree, context, {})]
     return [*notes, *function_notes(tree)]

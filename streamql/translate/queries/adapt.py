@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlglot import exp
 
+from streamql.dialect.statements import NameParts
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System
 from streamql.translate.queries.arrays import adapt_arrays
@@ -27,15 +30,18 @@ def adapt_queries(tree: exp.Expr, context: Context, shielded: Shielded, feeds_ta
     notes += adapt_flatten(tree, context.system)
     if context.system is not System.CLICKZETTA:  # its VALUES are Spark's
         _name_columns(tree)
-    notes += adapt_expressions(tree, context)
+    notes += adapt_expressions(tree, context, shielded.reads)
     for table in tree.find_all(exp.Table):
         if table.sql().startswith("@"):
             raise NotTranslatedError(f"files of a stage: {NO_STAGES}", "SELECT * FROM json.`path/*.json`")
     return list(dict.fromkeys(notes))
 
 
-def adapt_expressions(tree: exp.Expr, context: Context) -> list[str]:
-    """Changes the expressions of a statement in place; the notes. Raises NotTranslatedError."""
+def adapt_expressions(tree: exp.Expr, context: Context, reads: Mapping[str, NameParts]) -> list[str]:
+    """Changes the expressions of a statement in place; the notes. Raises NotTranslatedError.
+
+    `reads`: the table or stream behind each placeholder.
+    """
     notes = adapt_values(tree, context)
     if context.system is System.DATABEND:
         _adapt_maps(tree)
@@ -43,7 +49,7 @@ def adapt_expressions(tree: exp.Expr, context: Context) -> list[str]:
     adapt_regexes(tree, context)
     notes += adapt_elements(tree, context)
     notes += adapt_arrays(tree, context)
-    return [*notes, *adapt_comparisons(tree, context)]
+    return [*notes, *adapt_comparisons(tree, context, reads)]
 
 
 def _adapt_maps(tree: exp.Expr) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
+from streamql.dialect.statements import NameParts
 from streamql.translate.dialects.functions import FUNCTIONS
 from streamql.translate.dialects.written import sql_of
 from streamql.translate.facts.column_types import VARIANT
 from streamql.translate.facts.context import Context
+from streamql.translate.queries.groups import grouped_variants
 from streamql.translate.queries.types import ARRAY_FUNCTIONS, is_element, type_of, types_of_columns
 
-_NOT_CAST = "Spark neither compares, sorts nor calculates with a VARIANT: cast {} to a type"
+_NOT_CAST = "Spark neither compares, groups, sorts nor calculates with a VARIANT: cast {} to a type"
 _MIXED = (exp.Coalesce, exp.Nullif)
 """Functions whose arguments have one type in Spark."""
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between)
@@ -65,11 +67,14 @@ _KEEPING_NAMES = frozenset(
     )
 )  # fmt: skip
 _OF_NUMBERS = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Sum, exp.Avg, exp.Round, exp.Abs)
-_OF_ORDER = (exp.Ordered, exp.Group, exp.Min, exp.Max, exp.Distinct, exp.Where, exp.Having, exp.Qualify, exp.Connector)
+_OF_ORDER = (exp.Ordered, exp.Min, exp.Max, exp.Distinct, exp.Where, exp.Having, exp.Qualify, exp.Connector)
 
 
-def adapt_comparisons(tree: exp.Expr, context: Context) -> list[str]:
-    """Casts a VARIANT that stands beside a literal or a cast, in place; a note on others."""
+def adapt_comparisons(tree: exp.Expr, context: Context, reads: Mapping[str, NameParts]) -> list[str]:
+    """Casts a VARIANT that stands beside a literal or a cast, in place; a note on others.
+
+    `reads`: the table or stream behind each placeholder.
+    """
     types = {**types_of_columns(tree, context), **context.column_types}  # an alias may have the name of another column
     left: dict[str, None] = {}
     for node in list(tree.find_all(exp.JSONExtract, exp.Anonymous, exp.Column)):
@@ -88,6 +93,7 @@ def adapt_comparisons(tree: exp.Expr, context: Context) -> list[str]:
             inner.replace(exp.cast(inner.copy(), data_type))
         elif _is_operand(inner, around):
             left[sql_of(node)] = None
+    left.update(dict.fromkeys(grouped_variants(tree, types, context, reads)))
     return [_NOT_CAST.format(", ".join(left))] if left else []
 
 
@@ -105,8 +111,6 @@ def _is_operand(node: exp.Expr, around: exp.Expr | None) -> bool:
         return node.arg_key == "this"
     if isinstance(around, (*_COMPARISONS, *_OF_NUMBERS, *_OF_ORDER, exp.Not)):
         return True
-    if isinstance(around, exp.Select):
-        return around.args.get("distinct") is not None
     is_function = isinstance(around, exp.Func) and not is_element(around)
     return is_function and not isinstance(around, _KEEPING)
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 from streamql.dialect.statements import NameParts
 from streamql.translate.facts.context import Context
 from streamql.translate.model import System
+from streamql.translate.queries.relations import cte_of, name_of, sources_of
 from streamql.translate.text.shield import Shielded
 
 _SHOWN = ("__change_type", "__commit_version", "__commit_timestamp")
@@ -78,7 +79,9 @@ class _Stars:
 
     def relations(self, select: exp.Select) -> list[exp.Expr]:
         """Returns the relations whose columns of the change a * of the SELECT shows."""
-        return [relation for relation in _sources(select) if self._is_starred(select, relation) and self._has(relation)]
+        return [
+            relation for relation in sources_of(select) if self._is_starred(select, relation) and self._has(relation)
+        ]
 
     def shows_changes(self, select: exp.Select) -> bool:
         """Returns whether a * of the SELECT shows columns of the change."""
@@ -109,7 +112,7 @@ class _Stars:
             return any(self.shows_changes(select) for select in _leaves(relation))
         if not isinstance(relation, exp.Table):
             return False
-        cte = _cte_of(relation, self._name(relation))
+        cte = cte_of(relation, self._name(relation))
         if cte is not None:
             return any(self.shows_changes(select) for select in _leaves(cte.this))
         return self._is_stream(relation)
@@ -118,7 +121,7 @@ class _Stars:
         if _CHANGES.search(self._shielded.hidden.get(table.name, "")):
             return True
         name = self._name(table)
-        return _cte_of(table, name) is None and self._context.is_stream(name)
+        return cte_of(table, name) is None and self._context.is_stream(name)
 
     def _is_starred(self, select: exp.Select, relation: exp.Expr) -> bool:
         name = self._alias(relation)
@@ -132,7 +135,7 @@ class _Stars:
         return relation.alias or (self._name(relation)[-1] if isinstance(relation, exp.Table) else "")
 
     def _name(self, table: exp.Table) -> NameParts:
-        return name_of(table, self._shielded)
+        return name_of(table, self._shielded.reads)
 
     def _names_them(self, select: exp.Select) -> bool:
         """Returns whether the SELECT names a column of the change."""
@@ -165,41 +168,3 @@ def _without(star: exp.Star, names: tuple[str, ...]) -> exp.Star:
     added = [exp.Identifier(this=name, quoted=False) for name in names]
     star.set("except_", [*(star.args.get("except_") or []), *added])
     return star
-
-
-def _sources(select: exp.Select) -> Iterator[exp.Expr]:
-    """Yields the relations that a SELECT reads itself."""
-    origin = select.args.get("from_")
-    if origin is not None:
-        yield origin.this
-    for join in select.args.get("joins") or []:
-        yield join.this
-
-
-def _cte_of(table: exp.Table, name: NameParts) -> exp.CTE | None:
-    """Returns the CTE that the name of a relation means; None: it means a table, a view or a stream."""
-    if len(name) != 1:
-        return None
-    node: exp.Expr | None = table
-    left: exp.Expr | None = None  # the query whose WITH was searched from one of its CTEs
-    while node is not None:
-        around = node.parent
-        if isinstance(around, exp.With):
-            ctes = around.expressions
-            visible = ctes[: (node.index or 0) + bool(around.args.get("recursive"))]
-            node = left = around.parent
-        else:
-            with_ = node.args.get("with_") if node is not left else None
-            visible = with_.expressions if with_ is not None else []
-            node = around
-        for cte in reversed(visible):
-            if cte.alias.lower() == name[0].lower():
-                return cte if isinstance(cte, exp.CTE) else None
-    return None
-
-
-def name_of(table: exp.Table, shielded: Shielded) -> NameParts:
-    """Returns the name of a relation, also of one that a placeholder stands for."""
-    if table.name in shielded.reads:
-        return shielded.reads[table.name]
-    return tuple(part.name for part in table.parts)
