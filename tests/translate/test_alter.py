@@ -98,6 +98,22 @@ BECOMES = [
     ),
 ]
 
+CHANGED = [
+    ("a b INT", ["RENAME COLUMN a TO b", "ALTER COLUMN b TYPE INT"]),
+    ("a A BIGINT", ["ALTER COLUMN A TYPE BIGINT"]),
+    (
+        "a `b c` DECIMAL(10, 2) COMMENT 'x' AFTER d",
+        [
+            "RENAME COLUMN a TO `b c`",
+            "ALTER COLUMN `b c` TYPE DECIMAL(10, 2)",
+            "ALTER COLUMN `b c` COMMENT 'x'",
+            "ALTER COLUMN `b c` AFTER d",
+        ],
+    ),
+    ("a DECIMAL(10, 2)", ["ALTER COLUMN a TYPE DECIMAL(10, 2)"]),
+    ("a ARRAY<INT>", ["ALTER COLUMN a TYPE ARRAY<INT>"]),
+]
+
 REFUSED = [
     (SNOWFLAKE, "TABLE t SET TAG a = 'b', c = 'd'", "SET TAG"),
     (SNOWFLAKE, "TABLE t UNSET TAG a", "UNSET TAG"),
@@ -161,6 +177,17 @@ def test_a_note_says_which_types_change() -> None:
     note, statement = becomes(SNOWFLAKE, "ALTER TABLE t ALTER COLUMN a SET DATA TYPE NUMBER(38, 2);")
     assert "'delta.enableTypeWidening' = 'true'" in note
     assert statement == "ALTER TABLE t ALTER COLUMN a TYPE DECIMAL(38, 2);"
+
+
+@pytest.mark.parametrize("word", ["CHANGE COLUMN", "CHANGE"])
+@pytest.mark.parametrize(("change", "actions"), CHANGED)
+def test_a_column_that_is_changed_by_hive_s_form(word: str, change: str, actions: list[str]) -> None:
+    found = becomes(CLICKZETTA, f"ALTER TABLE t {word} {change};")
+    notes = [line for line in found if line.startswith("-- note: ")]
+    assert found[len(notes) :] == [f"ALTER TABLE t {action};" for action in actions]
+    is_renamed = actions[0].startswith("RENAME")
+    assert any("Spark's CHANGE COLUMN does not rename" in note for note in notes) is is_renamed
+    assert any("'delta.enableTypeWidening'" in note for note in notes)
 
 
 def test_actions_of_alter_view() -> None:

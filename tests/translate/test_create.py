@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamql.translate import System
+from streamql.translate import Refused, System, translate
 from tests.translate.support import becomes, refusal
 
 SNOWFLAKE, DATABEND, CLICKZETTA = System
@@ -124,3 +124,42 @@ def test_a_retention_that_delta_lake_does_not_keep_has_a_note(value: str) -> Non
     note, statement = becomes(SNOWFLAKE, f"CREATE TABLE t (a INT) DATA_RETENTION_TIME_IN_DAYS = {value};")
     assert note.startswith(f"-- note: DATA_RETENTION_TIME_IN_DAYS of {value} was left out")
     assert statement == "CREATE TABLE t (a INT) USING DELTA;"
+
+
+@pytest.mark.parametrize(
+    ("system", "written", "expected"),
+    [
+        # 64 bits in Snowflake
+        (SNOWFLAKE, "REAL", "DOUBLE"),
+        (SNOWFLAKE, "FLOAT4", "DOUBLE"),
+        (SNOWFLAKE, "FLOAT", "DOUBLE"),
+        # fields without names
+        (DATABEND, "TUPLE(INT, STRING)", "STRUCT<`1`: INT, `2`: STRING>"),
+        (DATABEND, "ARRAY(TUPLE(a INT, STRING))", "ARRAY<STRUCT<a: INT, `2`: STRING>>"),
+        (CLICKZETTA, "STRUCT<a: INT, b: STRING>", "STRUCT<a: INT, b: STRING>"),
+    ],
+)
+def test_types_of_columns(system: System, written: str, expected: str) -> None:
+    assert becomes(system, f"CREATE TABLE t (c {written});") == [f"CREATE TABLE t (c {expected}) USING DELTA;"]
+
+
+@pytest.mark.parametrize(
+    ("system", "data_type", "hint"),
+    [
+        (DATABEND, "BITMAP", "BINARY"),
+        (CLICKZETTA, "BITMAP", "COUNT(DISTINCT x)"),
+        (CLICKZETTA, "ARRAY<BITMAP>", "COUNT(DISTINCT x)"),
+        (DATABEND, "GEOMETRY", "WKT"),
+        (SNOWFLAKE, "GEOGRAPHY", "WKT"),
+        (SNOWFLAKE, "FILE", "path"),
+        (SNOWFLAKE, "DECFLOAT", "DECIMAL(38, 10)"),
+        (DATABEND, "INTERVAL", "MAKE_DT_INTERVAL"),
+        (CLICKZETTA, "INTERVAL DAY", "MAKE_DT_INTERVAL"),
+    ],
+)
+def test_a_type_that_delta_lake_does_not_have(system: System, data_type: str, hint: str) -> None:
+    for statement in (f"CREATE TABLE t (a INT, c {data_type});", f"ALTER TABLE t ADD COLUMN c {data_type};"):
+        result = translate(statement, system).pieces[0].result
+        assert isinstance(result, Refused)
+        assert "of the column c: Delta Lake has no such type" in result.reason
+        assert hint in result.hint

@@ -44,6 +44,17 @@ BECOMES = [
     (SNOWFLAKE, "CREATE TABLE p (a INT) CLUSTER BY LINEAR(a);", "CREATE TABLE p (a INT) USING DELTA CLUSTER BY (a);"),
     (SNOWFLAKE, "ALTER TABLE p CLUSTER BY LINEAR(a, b);", "ALTER TABLE p CLUSTER BY (a, b);"),
     (DATABEND, "WITH s AS MATERIALIZED (SELECT 1 AS a) SELECT a FROM s;", "WITH s AS (SELECT 1 AS a) SELECT a FROM s;"),
+    (
+        DATABEND,
+        "SELECT a, SUM(b) OVER w FROM t WINDOW w AS (PARTITION BY c);",
+        "SELECT a, SUM(b) OVER w FROM t WINDOW w AS (PARTITION BY c);",
+    ),
+    (DATABEND, "SELECT a FROM t SAMPLE ROW (50);", "SELECT a FROM t TABLESAMPLE (50 PERCENT);"),
+    (DATABEND, "SELECT a FROM t SAMPLE BLOCK (5.5);", "SELECT a FROM t TABLESAMPLE (5.5 PERCENT);"),
+    (SNOWFLAKE, "SELECT a FROM t SAMPLE ROW (3) SEED (8);", "SELECT a FROM t TABLESAMPLE (3 PERCENT) REPEATABLE (8);"),
+    (CLICKZETTA, "SELECT a FROM t TABLESAMPLE SYSTEM (10);", "SELECT a FROM t TABLESAMPLE (10 PERCENT);"),
+    (CLICKZETTA, "SELECT a FROM t TABLESAMPLE (10);", "SELECT a FROM t TABLESAMPLE (10 PERCENT);"),
+    (DATABEND, "SELECT bitmap AS b FROM bitmap;", "SELECT bitmap AS b FROM bitmap;"),
     (DATABEND, "SELECT count() FROM t;", "SELECT COUNT(*) FROM t;"),
     (DATABEND, "SELECT CAST(a AS STRING NULL) FROM sample;", "SELECT CAST(a AS STRING) FROM sample;"),
     (DATABEND, "CALL system$stream_status('s');", "SELECT * FROM stream_status('s');"),
@@ -54,6 +65,24 @@ BECOMES = [
 ]
 
 NOTED = [
+    (
+        DATABEND,
+        "SELECT a FROM t SAMPLE ROW (10 ROWS);",
+        "reads the first n rows in Spark",
+        "SELECT a FROM t TABLESAMPLE (10 ROWS);",
+    ),
+    (
+        CLICKZETTA,
+        "SELECT a FROM t TABLESAMPLE ROW (10 ROWS);",
+        "reads the first n rows in Spark",
+        "SELECT a FROM t TABLESAMPLE (10 ROWS);",
+    ),
+    (
+        DATABEND,
+        "SELECT BITMAP_COUNT(a) FROM t;",
+        "Spark's BITMAP_COUNT takes a BINARY",
+        "SELECT BITMAP_COUNT(a) FROM t;",
+    ),
     (
         SNOWFLAKE,
         "CREATE TEMP VIEW a.v AS SELECT 1;",
@@ -101,6 +130,10 @@ REFUSED = [
     (SNOWFLAKE, "SELECT REGEXP_LIKE(a, 'x', b) FROM t", "not a literal"),
     (SNOWFLAKE, "SELECT INITCAP(a, '-') FROM t", "INITCAP with delimiters"),
     (SNOWFLAKE, "INSERT INTO ... VALUES (1)", "... stands for something"),
+    (DATABEND, "SELECT a FROM t SAMPLE BLOCK (10) ROW (5 ROWS)", "Spark samples a table once"),
+    (DATABEND, "SELECT a::BITMAP FROM t", "a cast to BITMAP: Delta Lake has no such type"),
+    (DATABEND, "ANALYZE TABLE t", "Spark analyzes no Delta table"),
+    (CLICKZETTA, "ANALYZE TABLE t COMPUTE STATISTICS FOR COLUMNS a", "Spark analyzes no Delta table"),
     (DATABEND, "SELECT quantile_cont(0.5)(a) FROM t", "quantile_cont(…)(…)"),
     (SNOWFLAKE, "SHOW DYNAMIC TABLES IN SCHEMA STARTS WITH 'd'", "STARTS WITH"),
     (SNOWFLAKE, "SELECT * ILIKE '%a%' FROM t", "* ILIKE"),

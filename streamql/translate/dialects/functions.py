@@ -7,6 +7,7 @@ import re
 from sqlglot import exp
 
 from streamql.translate.dialects.written import WRITTEN
+from streamql.translate.wording import NO_TIME
 
 _SPARK = """
 abs acos acosh add_months aes_decrypt aes_encrypt aggregate and any any_value approx_count_distinct
@@ -78,6 +79,13 @@ FUNCTIONS = frozenset((*_SPARK.split(), *_STREAMQL.split()))
 """In lower case; without operators."""
 _IN_GRAMMAR = frozenset(("try_cast", "timestampdiff", "timestampadd", "identifier"))
 """What Spark's grammar has, and SHOW FUNCTIONS does not list."""
+_OF_TIME = frozenset(
+    (
+        "current_time", "make_time", "time_diff", "time_from_micros", "time_from_millis", "time_from_seconds", "time_to_micros",
+        "time_to_millis", "time_to_seconds", "time_trunc", "to_time", "try_to_time",
+    )
+)  # fmt: skip
+"""What takes or gives a TIME."""
 _CALL = re.compile(r"(\w+)\(")
 _NOT_CALLS = (exp.Cast, exp.Case, exp.And, exp.Or, exp.Not, exp.In, exp.Between, exp.Exists, exp.Interval, exp.Extract)
 _PLACEHOLDER = "streamql_name_"
@@ -86,6 +94,7 @@ _PLACEHOLDER = "streamql_name_"
 def function_notes(tree: exp.Expr) -> list[str]:
     """Returns a note for each function of a statement, as it is written for Spark, that neither Spark nor streamql has."""
     found: dict[str, None] = {}
+    of_time: dict[str, None] = {}
     for function in tree.find_all(exp.Func):
         if isinstance(function, _NOT_CALLS):
             continue
@@ -93,4 +102,9 @@ def function_notes(tree: exp.Expr) -> list[str]:
         name = call.group(1) if call is not None else ""
         if name and name.lower() not in FUNCTIONS | _IN_GRAMMAR and not name.startswith(_PLACEHOLDER):
             found[name] = None
-    return [f"Spark has no function {name}: define one, or use another" for name in found]
+        if name.lower() in _OF_TIME:
+            of_time[name] = None
+    return [
+        *(f"Spark has no function {name}: define one, or use another" for name in found),
+        *(f"{name}: {NO_TIME}" for name in of_time),
+    ]

@@ -24,9 +24,19 @@ _NAME_QUOTES: list[str | tuple[str, str]] = ['"', "`"]
 """Names arrive in backquotes: see `text.lexical.names_in_backquotes`."""
 
 
+_SNOWFLAKE_KEYWORDS = {
+    **Snowflake.Tokenizer.KEYWORDS,
+    "REAL": TokenType.DOUBLE,  # all of its floating-point types have 64 bits
+    "FLOAT4": TokenType.DOUBLE,
+}
+_BITMAP = {"BITMAP": TokenType.HLLSKETCH}
+"""A type that sqlglot does not have, in the place of one that no system here has. It is refused, and stays a name elsewhere."""
+
+
 class _SnowflakeRead(Snowflake):
     class Tokenizer(Snowflake.Tokenizer):
         IDENTIFIERS = _NAME_QUOTES
+        KEYWORDS = _SNOWFLAKE_KEYWORDS
 
 
 def _date_delta(args: list[exp.Expr], sign: int) -> exp.Expr:
@@ -84,6 +94,7 @@ _DATABEND_FUNCTIONS: dict[str, Callable[..., Any]] = {
 _DATABEND_COMMENTS: list[str | tuple[str, str]] = ["--", ("/*", "*/")]
 _DATABEND_KEYWORDS = {
     **{word: type_ for word, type_ in Snowflake.Tokenizer.KEYWORDS.items() if word != "SAMPLE"},  # it is a name there
+    **_BITMAP,
     "//": TokenType.DIV,
     "UINT8": TokenType.UTINYINT,
     "UINT16": TokenType.USMALLINT,
@@ -108,6 +119,7 @@ _DATABEND_EXPONENT: dict[TokenType, type[exp.Expr]] = {TokenType.CARET: exp.Pow}
 
 class _DatabendParser(SnowflakeParser):
     FUNCTIONS = _DATABEND_FUNCTIONS
+    TABLE_ALIAS_TOKENS = SnowflakeParser.TABLE_ALIAS_TOKENS - {TokenType.WINDOW}
     BITWISE = _DATABEND_BITWISE
     EXPONENT = _DATABEND_EXPONENT
 
@@ -122,7 +134,7 @@ class _DatabendRead(Snowflake):
         COMMENTS = _DATABEND_COMMENTS
 
 
-_CLICKZETTA_KEYWORDS = {**Databricks.Tokenizer.KEYWORDS, "JSON": TokenType.JSON}
+_CLICKZETTA_KEYWORDS = {**Databricks.Tokenizer.KEYWORDS, **_BITMAP, "JSON": TokenType.JSON}
 
 
 _CLICKZETTA_FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -137,6 +149,7 @@ class _ClickzettaParser(DatabricksParser):
 
 
 class _ClickzettaRead(Databricks):
+    TABLESAMPLE_SIZE_IS_PERCENT = True
     Parser = _ClickzettaParser
 
     class Tokenizer(Databricks.Tokenizer):

@@ -11,6 +11,7 @@ from streamql.translate.dialects.written import sql_of
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System
 from streamql.translate.ordinary.create_as import columns_into_query
+from streamql.translate.queries.types import no_type
 from streamql.translate.text.names import lowered
 from streamql.translate.text.properties import COLUMN_DEFAULTS, days_of_hours, retention_days
 from streamql.translate.wording import CLUSTERED, COPY_GRANTS, EXTENSION, NO_KEYS, RETENTION_MIN
@@ -245,10 +246,17 @@ def _adapt_type(column: exp.ColumnDef, adapted: Adapted) -> None:
             adapted.note(f"{column.name} became an ARRAY: Delta Lake has no VECTOR")
         elif part.this is exp.DType.TIME:
             adapted.note(f"{column.name} became a STRING: Delta Lake has no TIME")
-        elif part.this in (exp.DType.GEOGRAPHY, exp.DType.GEOMETRY, exp.DType.HLLSKETCH) or (
-            part.this is exp.DType.USERDEFINED
-        ):
-            raise NotTranslatedError(f"Delta Lake has no type {part.sql()} (column {column.name})")
+        elif part.this is exp.DType.STRUCT:
+            _name_fields(part)
+        elif (problem := no_type(part, f"{{}} of the column {column.name}")) is not None:
+            raise problem
+
+
+def _name_fields(struct: exp.DataType) -> None:
+    """Names the fields of Databend's TUPLE (INT, STRING), which are 1, 2, … there."""
+    for number, field in enumerate(struct.expressions, 1):
+        if isinstance(field, exp.DataType):
+            field.replace(exp.ColumnDef(this=exp.to_identifier(str(number), quoted=True), kind=field.copy()))
 
 
 # --- properties

@@ -7,21 +7,26 @@ from sqlglot import exp
 from streamql.translate.facts.context import Context
 from streamql.translate.model import System
 from streamql.translate.queries.types import DATE, type_of, types_of_columns
+from streamql.translate.wording import NO_TIME
 
 _LAST_DAYS = (
     "ADD_MONTHS of the last day of a month gives the last day of a month in {}; Spark keeps the number of the day"
 )
 _OF_DAYS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY")
+_NOW = f"CURRENT_TIME became a STRING: {NO_TIME}"
 _TIMES = "a cast to TIME became a cast to STRING: Delta Lake has no TIME, and the cast accepts any text"
 
 
 def adapt_dates(tree: exp.Expr, context: Context) -> list[str]:
     """Changes the functions in place; the notes."""
     notes: list[str] = []
+    for now in list(tree.find_all(exp.CurrentTime, exp.Localtime)):
+        now.replace(_time_of_day())
+        notes = [_NOW]
     if context.system is System.CLICKZETTA:
         return notes
     types = types_of_columns(tree, context)
-    nodes = (exp.CurrentTimestamp, exp.Localtime, exp.Week, exp.DateAdd, exp.TimestampTrunc, exp.Interval)
+    nodes = (exp.CurrentTimestamp, exp.Week, exp.DateAdd, exp.TimestampTrunc, exp.Interval)
     for node in reversed(list(tree.find_all(*nodes))):
         replaced = _replaced(node, types)
         if replaced is not None:
@@ -37,8 +42,6 @@ def _replaced(node: exp.Expr, types: dict[str, str]) -> exp.Expr | None:
     """Returns what Spark has in its place; None: the same."""
     if isinstance(node, exp.CurrentTimestamp):
         return _utc() if node.args.get("sysdate") else None
-    if isinstance(node, exp.Localtime):
-        return exp.Anonymous(this="CURRENT_TIME", expressions=[])
     if isinstance(node, exp.Week):
         return exp.Anonymous(this="WEEKOFYEAR", expressions=[node.this.copy()])
     if isinstance(node, exp.Interval):
@@ -49,6 +52,11 @@ def _replaced(node: exp.Expr, types: dict[str, str]) -> exp.Expr | None:
     if node.text("unit").upper() in _OF_DAYS and type_of(node.this, types, None) == DATE and not is_cast:
         return exp.cast(node.copy(), exp.DType.DATE)  # Spark makes a TIMESTAMP of a DATE
     return None
+
+
+def _time_of_day() -> exp.Expr:
+    now = exp.Anonymous(this="CURRENT_TIMESTAMP", expressions=[])
+    return exp.Anonymous(this="DATE_FORMAT", expressions=[now, exp.Literal.string("HH:mm:ss")])
 
 
 def _utc() -> exp.Expr:

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System
+from streamql.translate.queries.types import no_type
 from streamql.translate.wording import LEAVE_OUT, NO_SEQUENCES, NO_STAGES, NO_TAGS, SEQUENCE_HINT
 
 _EPOCHS = {
@@ -17,6 +18,7 @@ _EPOCHS = {
     "EPOCH_MICROSECOND": "UNIX_MICROS",
 }
 _EPOCH_ZONE = "EXTRACT(EPOCH …) reads a time without a time zone in the session's zone here, and as UTC there"
+_FIRST_ROWS = "TABLESAMPLE (n ROWS) reads the first n rows in Spark, and not random ones: write ORDER BY rand() LIMIT n"
 _JOINS = frozenset(("LEFT", "RIGHT", "FULL", "INNER", "OUTER", "CROSS", "SEMI", "ANTI", "NATURAL"))
 _CLAUSES = (
     "with_", "this", "expression", "expressions", "kind", "hint", "distinct", "from_", "joins", "laterals", "pivots", "where", "group",
@@ -45,7 +47,7 @@ def to_grammar(tree: exp.Expr, context: Context) -> list[str]:
     """Changes a statement in place to forms that Spark's grammar has. Returns notes. Raises NotTranslatedError."""
     _check_relations(tree, context.system)
     _adapt_columns(tree)
-    notes = [*_without_policies(tree), *_epochs(tree)]
+    notes = [*_without_policies(tree), *_epochs(tree), *_samples(tree)]
     _quantified(tree)
     _numbers(tree)
     if context.system is not System.CLICKZETTA:
@@ -101,8 +103,11 @@ def _adapt_columns(tree: exp.Expr) -> None:
             name = "PERCENTILE_CONT" if isinstance(ordered.this, exp.PercentileCont) else "PERCENTILE_DISC"
             ordered.set("this", exp.Anonymous(this=name, expressions=[ordered.this.this.copy()]))
     for cast in tree.find_all(exp.Cast):
-        if cast.to.this in (exp.DType.VECTOR, exp.DType.GEOGRAPHY, exp.DType.GEOMETRY):
-            raise NotTranslatedError(f"a cast to {cast.to.this.value}: Spark has no such type", "leave the cast out")
+        if cast.to.this is exp.DType.VECTOR:
+            raise NotTranslatedError("a cast to VECTOR: Spark has no such type", "CAST(x AS ARRAY<FLOAT>)")
+        problem = no_type(cast.to, "a cast to {}") if cast.to.this is not exp.DType.INTERVAL else None
+        if problem is not None:
+            raise problem
     for column in tree.find_all(exp.Column):
         if column.name.upper() in ("NEXTVAL", "CURRVAL") and column.table:
             raise NotTranslatedError(f"{column.sql()}: {NO_SEQUENCES}", SEQUENCE_HINT)
@@ -135,6 +140,14 @@ def _epochs(tree: exp.Expr) -> Iterator[str]:
         time = exp.cast(extract.expression.copy(), exp.DType.TIMESTAMP)
         extract.replace(exp.Anonymous(this=_EPOCHS[part], expressions=[time]))
         yield _EPOCH_ZONE
+
+
+def _samples(tree: exp.Expr) -> Iterator[str]:
+    """Takes the method out of TABLESAMPLE: Spark chooses rows. Yields notes."""
+    for sample in tree.find_all(exp.TableSample):
+        sample.set("method", None)
+        if sample.args.get("size") is not None:
+            yield _FIRST_ROWS
 
 
 def _without_dual(tree: exp.Expr) -> None:

@@ -17,8 +17,10 @@ _TIMES = "a TIME became a STRING, because Delta Lake has no TIME: the cast accep
 _KEEPS_NULL = "an object keeps the fields whose value is NULL here; OBJECT_CONSTRUCT leaves them out"
 _WORDS = "Spark's INITCAP begins words behind spaces only"
 _HASHES = "Spark's HASH returns other numbers"
+_BITMAPS = "Spark's {} takes a BINARY, which bitmap_construct_agg makes of 32,768 bits"
 _TYPE_NAMES = "Spark's TYPEOF names types otherwise, and is 'variant' for a VARIANT: SCHEMA_OF_VARIANT names its type"
 _JSON_OF_TEXT = "a cast to JSON became PARSE_JSON, which takes a text"
+_OF_BITMAPS = ("BITMAP_COUNT", "BITMAP_AND_AGG", "BITMAP_OR_AGG")
 _TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "HOUR", "MINUTE", "SECOND")
 _DAY_OF_WEEK = ("DAYOFWEEK", "DAY_OF_WEEK", "DOW", "DW", "WEEKDAY")
 _DAY_OF_ISO_WEEK = ("DAYOFWEEKISO", "DAYOFWEEK_ISO", "WEEKDAY_ISO", "DOW_ISO", "DW_ISO", "ISODOW")
@@ -32,6 +34,9 @@ _TRY_TIMESTAMPS = {
 def adapt_values(tree: exp.Expr, context: Context) -> list[str]:
     """Changes the functions of a statement in place; the notes."""
     notes = list(_json_casts(tree, context))
+    if context.system is not System.SNOWFLAKE:  # its functions of bitmaps are Spark's
+        called = {c.name.upper() if isinstance(c, exp.Anonymous) else c.sql_name() for c in tree.find_all(exp.Func)}
+        notes += [_BITMAPS.format(name) for name in _OF_BITMAPS if name in called]
     if context.system is System.CLICKZETTA:
         return notes
     for node in reversed(list(tree.find_all(exp.DayOfWeek, exp.Extract, exp.DateDiff, exp.Anonymous))):

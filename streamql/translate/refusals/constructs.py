@@ -11,6 +11,7 @@ from streamql.translate.wording import LEAVE_OUT, NO_RESULTS, POINT_WORDS
 
 _POINTS = {"SNAPSHOT": "Delta tables have versions, not snapshots", "TAG": "Delta tables have versions, without tags"}
 _INCREMENT = "CREATE STREAM on each source, and write the MERGE into a script that streamql run --when-has-data runs"
+_SAMPLED = "SELECT … FROM (SELECT * FROM t TABLESAMPLE (10 PERCENT)) ORDER BY rand() LIMIT 5"
 _SCHEMAS = "ALTER TABLE … SET PROPERTIES (…) for each table of the schema"
 
 
@@ -34,6 +35,8 @@ def check_constructs(text: str, system: System) -> None:
         for a, b, c in zip(cursor.tokens, cursor.tokens[1:], cursor.tokens[2:], strict=False)
     ):
         raise NotTranslatedError("... stands for something that is left out here", "write the statement in full")
+    if system is System.DATABEND and _is_sampled_twice(cursor):
+        raise NotTranslatedError("SAMPLE BLOCK (…) ROW (…): Spark samples a table once", _SAMPLED)
     if system is System.DATABEND and (name := _parametric(cursor)):
         raise NotTranslatedError(f"{name}(…)(…): Spark's functions have one list of arguments", "use another function")
     if keys[0] == "CREATE" and "DYNAMIC" in keys[1:5] and ("REFRESH", "USING") in pairwise(keys):
@@ -44,6 +47,15 @@ def check_constructs(text: str, system: System) -> None:
         raise NotTranslatedError(
             f"ALTER {keys[1]}: Spark neither renames schemas, nor keeps settings of their tables", _SCHEMAS
         )
+
+
+def _is_sampled_twice(cursor: Cursor) -> bool:
+    """Returns whether SAMPLE BLOCK (…) ROW (…) chooses blocks and then rows of them."""
+    return any(
+        before.key == "BLOCK" and cursor.tokens[opening - 2].key == "SAMPLE" and cursor.tokens[closing + 1].key == "ROW"
+        for opening, closing in cursor.closers.items()
+        if opening > 1 and (before := cursor.tokens[opening - 1])
+    )
 
 
 def _parametric(cursor: Cursor) -> str:

@@ -39,6 +39,10 @@ _HISTORY = (
     "SHOW DYNAMIC TABLE REFRESH HISTORY, or SELECT * FROM streamql.consumptions",
 )
 _POLICIES = ("Spark has no such object", "leave the statement out, and filter in a view")
+_STATISTICS = (
+    "Spark analyzes no Delta table, and Delta Lake writes the statistics of each file with its rows",
+    LEAVE_OUT,
+)
 _INDEXES = ("Delta Lake has no indexes", "CLUSTER BY the column, and OPTIMIZE the table")
 
 _OBJECTS: dict[str, tuple[str, str]] = {
@@ -73,6 +77,7 @@ _FIRST_WORDS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("DECLARE", "LET", "EXECUTE", "FOR", "WHILE", "IF"), _SCRIPTING),
     **dict.fromkeys(("UNDROP", "FLASHBACK"), _UNDROP),
     **dict.fromkeys(("UNSET", "KILL"), _SESSION),
+    "ANALYZE": _STATISTICS,
     "BUILD": _INDEXES,
 }
 _KAFKA = ("EXTERNAL", "STORAGE")

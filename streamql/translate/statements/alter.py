@@ -13,18 +13,14 @@ from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, Translated
 from streamql.translate.ordinary.expressions import expression_to_spark
 from streamql.translate.ordinary.transpile import to_spark
-from streamql.translate.statements.alter_columns import add_columns, alter_columns, items_of, refuse
+from streamql.translate.statements.alter_columns import add_columns, alter_columns, changed_column, items_of, refuse
 from streamql.translate.statements.table_settings import read_settings
 from streamql.translate.text.lenient import is_streamql
 from streamql.translate.text.names import sql_name
 from streamql.translate.text.properties import tracking
-from streamql.translate.wording import CLUSTERED, NO_KEYS
+from streamql.translate.wording import CLUSTERED, MAPPING, NO_KEYS
 
 _IF_EXISTS = "IF EXISTS was left out: Spark's ALTER has none, and fails if there is no such {}"
-_MAPPING = (
-    "Delta Lake renames and drops columns only with column mapping: "
-    "ALTER TABLE {} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name') switches it on"
-)
 _NOT_COLUMNS = ("ACCESS", "OPTIMIZATION", "METRIC", "POLICY", "LIFECYCLE", "(")
 """The second words of what ALTER TABLE adds besides columns: ROW ACCESS POLICY, SEARCH OPTIMIZATION, PARTITION (…), …"""
 _KEY_WORDS = frozenset(("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN"))
@@ -137,7 +133,7 @@ def _drop(alter: _Alter) -> None:
     exists = "IF EXISTS " if cursor.take("IF", "EXISTS") else ""
     columns = [sql_name(Cursor(item).name("the name of a column")[0]) for item in items_of(cursor)]
     alter.becomes(f"DROP COLUMNS {exists}({', '.join(columns)})")
-    alter.notes.append(_MAPPING.format(alter.sql))
+    alter.notes.append(MAPPING.format(alter.sql))
 
 
 def _rename_table(alter: _Alter) -> None:
@@ -150,7 +146,7 @@ def _rename_column(alter: _Alter) -> None:
     alter.cursor.expect("TO")
     new, _ = alter.cursor.single_name("the new name")
     alter.becomes(f"RENAME COLUMN {sql_name(old)} TO {quote_if_needed(new)}")
-    alter.notes.append(_MAPPING.format(alter.sql))
+    alter.notes.append(MAPPING.format(alter.sql))
 
 
 def _swap(_: _Alter) -> None:
@@ -181,6 +177,15 @@ def _alter_columns(alter: _Alter) -> None:
     statements, notes = alter_columns(alter.sql, alter.cursor, alter.context)
     alter.statements += dict.fromkeys(statements)
     alter.notes += notes
+
+
+def _change_column(alter: _Alter) -> None:
+    changed = changed_column(alter.sql, alter.cursor, alter.context)
+    if changed is None:
+        _alter_columns(alter)
+        return
+    alter.statements += changed[0]
+    alter.notes += changed[1]
 
 
 def _flashback(alter: _Alter) -> None:
@@ -248,7 +253,7 @@ _OF_TABLES: tuple[tuple[tuple[str, ...], Action], ...] = (
     (("CLUSTER", "BY"), _cluster),
     (("ALTER",), _alter_columns),
     (("MODIFY",), _alter_columns),
-    (("CHANGE",), _alter_columns),
+    (("CHANGE",), _change_column),
     (("FLASHBACK", "TO"), _flashback),
     (("RECLUSTER",), _recluster),
 )

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from streamql.dialect import quote_string
 from streamql.dialect.cursor import Cursor
+from streamql.dialect.tokens import name_part
 from streamql.names import quote_if_needed
 from streamql.translate.dialects.written import sql_of
 from streamql.translate.facts.context import Context
@@ -13,13 +14,14 @@ from streamql.translate.model import NotTranslatedError
 from streamql.translate.ordinary.expressions import columns_to_spark, expression_to_spark
 from streamql.translate.text.names import sql_name
 from streamql.translate.text.properties import COLUMN_DEFAULTS
-from streamql.translate.wording import LEAVE_OUT
+from streamql.translate.wording import LEAVE_OUT, MAPPING
 
 _DEFAULTS = "SET TBLPROPERTIES ('{}' = '{}')".format(*COLUMN_DEFAULTS)
 _FILLED = "the rows that the table has get the default of {} by UPDATE, which streams on the table show as changes"
 _IF_NOT_EXISTS = "IF NOT EXISTS was left out: Spark's ADD COLUMNS has none, and fails if the column exists"
 _NOT_NULL = "NOT NULL of {} was left out: Delta Lake adds only columns that may be NULL"
 _WIDENED = "Delta Lake changes a type only to a wider one: ALTER TABLE {} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+_NOT_RENAMED = "CHANGE COLUMN became RENAME COLUMN and ALTER COLUMN: Spark's CHANGE COLUMN does not rename"
 _NOT_TYPES = ("SET", "UNSET", "DROP", "ADD", "NOT", "COMMENT", "FIRST", "AFTER", "RENAME", "TYPE", "DEFAULT", "")
 
 
@@ -126,6 +128,28 @@ def alter_columns(table: str, cursor: Cursor, context: Context) -> tuple[list[st
                 notes.append(_WIDENED.format(table))
         inner.expect_end()
     return statements, list(dict.fromkeys(notes))
+
+
+def changed_column(table: str, cursor: Cursor, context: Context) -> tuple[list[str], list[str]] | None:
+    """Returns the statements and notes of Hive's CHANGE COLUMN old new type, which can rename; None: it is another form.
+
+    Raises NotTranslatedError.
+    """
+    start = cursor.index
+    cursor.take("COLUMN")
+    old = sql_name(cursor.name("the name of a column")[0])
+    is_named = name_part(cursor.token) is not None and (not cursor.key() or cursor.key() not in _NOT_TYPES)
+    if not is_named or not cursor.key(1).isalnum() or cursor.key(1) in _NOT_TYPES:
+        cursor.index = start
+        return None
+    new = quote_if_needed(cursor.single_name("the new name")[0])
+    definition, place = _without_place(cursor.raw("a type", cursor.at_end))
+    is_renamed = old.lower() != new.lower()
+    actions = [f"RENAME COLUMN {old} TO {new}"] if is_renamed else []
+    actions += _typed(new, definition, context)
+    actions += [f"ALTER COLUMN {new}{place}"] if place else []
+    notes = [_NOT_RENAMED, MAPPING.format(table)] if is_renamed else []
+    return [f"ALTER TABLE {table} {action}" for action in actions], [*notes, _WIDENED.format(table)]
 
 
 def _actions(column: str, cursor: Cursor, context: Context) -> list[str]:

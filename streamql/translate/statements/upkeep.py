@@ -1,4 +1,4 @@
-"""Upkeep of tables: OPTIMIZE, VACUUM, RESTORE, ANALYZE, DESCRIBE HISTORY, and TRUNCATE of a partition."""
+"""Upkeep of tables: OPTIMIZE, VACUUM, RESTORE, DESCRIBE HISTORY, and TRUNCATE of a partition."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ _UPKEEP = (
     rf"RESTORE TABLE {_NAME} TO (?:TIMESTAMP|VERSION) AS OF .+",
     rf"OPTIMIZE {_NAME}(?: WHERE .+?)?(?: ZORDER BY .+)?",
     rf"VACUUM {_NAME}(?: RETAIN \d+ HOURS?)?(?: DRY RUN)?",
-    rf"ANALYZE TABLE {_NAME} COMPUTE STATISTICS.*",
 )
 """What Delta Lake and Spark have of ClickZetta's statements on one table, with one space between the words."""
-_UPKEEP_WORDS = ("RESTORE", "OPTIMIZE", "VACUUM", "ANALYZE", "DESC", "DESCRIBE")
+_UPKEEP_WORDS = ("RESTORE", "OPTIMIZE", "VACUUM", "DESC", "DESCRIBE")
 _SPARK = re.compile(f"(?:{'|'.join(_UPKEEP)})", re.IGNORECASE | re.DOTALL)
 _ACTIONS = ("ALL", "PURGE", "COMPACT")
 """What Databend's OPTIMIZE TABLE does: COMPACT is what OPTIMIZE does, PURGE what VACUUM does, ALL both."""

@@ -100,13 +100,18 @@ def _properties_and_keys(cursor: Cursor) -> list[Splice]:
 
 
 def _of_databend(cursor: Cursor) -> list[Splice]:
-    """Returns Databend's UPDATE * as UPDATE SET *, and takes NULL out of its casts."""
+    """Returns UPDATE * as UPDATE SET *, and SAMPLE ROW as TABLESAMPLE ROW, and takes NULL out of casts."""
     merges = [
         Splice(token.start, token.end, "UPDATE SET")
         for token, following in pairwise(cursor.tokens)
         if (token.key, following.key) == ("UPDATE", "*")
     ]
-    return [*merges, *_nullable_casts(cursor)]
+    samples = [
+        Splice(token.start, token.end, "TABLESAMPLE")
+        for token, following in pairwise(cursor.tokens)
+        if token.key == "SAMPLE" and following.key in ("ROW", "BLOCK")
+    ]
+    return [*merges, *samples, *_nullable_casts(cursor)]
 
 
 def _everything(cursor: Cursor) -> list[Splice]:

@@ -15,3 +15,11 @@ DESC EXTENDED readings;
 RESTORE DYNAMIC TABLE per_day TO TIMESTAMP AS OF '2026-01-05 06:00:00';
 -- @refused LIMIT
 UPDATE readings SET sensor = 'attic' WHERE day > '2026-01-01' ORDER BY day LIMIT 1;
+-- @refused ANALYZE
+ANALYZE TABLE readings COMPUTE STATISTICS;
+-- @rows 0
+SELECT sensor FROM readings TABLESAMPLE ROW (50);
+ALTER TABLE readings SET PROPERTIES ('delta.columnMapping.mode' = 'name');
+ALTER TABLE readings CHANGE COLUMN sensor place STRING COMMENT 'where it is';
+-- @rows 0
+SELECT place FROM readings;

@@ -4,6 +4,15 @@ INSERT INTO sample VALUES (1, 'x'), (2, NULL);
 -- @rows 1
 SELECT count() FROM sample;
 SELECT CAST(a AS STRING NULL) FROM sample;
+-- @rows 2
+SELECT a, COUNT(b) OVER w AS n FROM sample WINDOW w AS (PARTITION BY b);
+SELECT a FROM sample SAMPLE ROW (50);
+-- @rows 2
+SELECT a FROM sample SAMPLE ROW (10 ROWS);
+-- @refused ANALYZE
+ANALYZE TABLE sample;
+-- @refused BITMAP
+CREATE TABLE visits (page INT, users BITMAP);
 CREATE STREAM sample_st ON TABLE sample;
 INSERT INTO sample VALUES (3, 'y');
 -- @rows 1

@@ -12,6 +12,9 @@ SELECT id FROM readouts WHERE DATE_FORMAT(at, '%Y-%m-%d') = '2024-02-01' AND TO_
 SELECT id FROM (SELECT id, level FROM readouts ORDER BY level DESC LIMIT 1) AS top WHERE level = 3;
 -- @rows 2
 SELECT OBJECT_CONSTRUCT('id', id) AS o FROM readouts;
+-- @rows 1
+SELECT id FROM readouts WHERE id = 1 AND REGEXP_SUBSTR('abc def', '[a-z]+') = 'abc' AND INSERT('abcdef', 3, 2, 'zzz') = 'abzzzef';
+CREATE TABLE pairs (id INT, pair TUPLE(INT, STRING));
 
 -- All columns of a stream in DML.
 CREATE STREAM readouts_st ON TABLE readouts APPEND_ONLY = FALSE;

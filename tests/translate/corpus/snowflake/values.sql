@@ -25,6 +25,18 @@ SELECT OBJECT_CONSTRUCT(*) AS o FROM parcels;
 SELECT o:code::STRING AS code FROM (SELECT OBJECT_CONSTRUCT('id', id, 'code', code) AS o FROM parcels) WHERE o:id::INT = 1;
 -- @rows 2
 SELECT f.value::STRING AS part FROM parcels, LATERAL FLATTEN(INPUT => SPLIT(code || ',18', ',')) f;
+-- @rows 1
+SELECT id FROM parcels WHERE ARRAY_SIZE(sizes) = 2 AND ARRAY_CONTAINS(2::VARIANT, sizes) AND ARRAY_SIZE(doc:to) IS NULL;
+-- @rows 1
+SELECT id FROM parcels WHERE ARRAY_TO_STRING(doc:tags, '-') = 'a-b';
+-- @rows 1
+SELECT id FROM parcels WHERE REGEXP_SUBSTR(code || '-Oslo', '[a-z]+', 1, 1, 'i') = 'Oslo' AND REGEXP_SUBSTR('b1a22', '([a-z])([0-9]+)', 1, 1, 'e', 2) = '1';
+-- @rows 1
+SELECT id FROM parcels WHERE INSERT('abcdef', 3, 2, 'zzz') = 'abzzzef';
+-- @rows 1
+SELECT CURRENT_TIME() AS now, HOUR(CURRENT_TIME()) AS hour FROM parcels WHERE CURRENT_TIME() IS NOT NULL;
+-- @rows 1
+SELECT doc:to.city::STRING AS city, COUNT(*) AS n FROM parcels GROUP BY 1 ORDER BY 1;
 SET parcel_id = 2;
 -- @rows 0
 SELECT id FROM parcels WHERE id = $parcel_id;
