@@ -16,6 +16,7 @@ _UNITS = {"SECOND": "s", "MINUTE": "min", "HOUR": "h", "DAY": "d"}
 _INTERVAL = re.compile(r"\s*(\d+)\s*(SECOND|MINUTE|HOUR|DAY|[SMHD])S?\s*\Z", re.IGNORECASE | re.ASCII)
 _DAYS = frozenset(("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"))
 _CRON_FIELDS = 5
+_ZONE_END = "\n"
 _NOT_OF_CRONTAB = re.compile(r"[#?]|(?<![A-Za-z])\d*[LW](?![A-Za-z])")
 """Signs of other systems' cron fields: the last day, the nearest weekday, the nth weekday, any value."""
 _ANYTHING = "streamql run FILE.sql --every 5min --when-has-data STREAM runs statements on a schedule"
@@ -51,6 +52,7 @@ def _file(cursor: Cursor) -> str | None:
 
 
 def _executed(cursor: Cursor) -> str:
+    cursor.take("IF", "EXISTS")
     file = _file(cursor)
     return _ANYTHING if file is None else f"streamql run {file} runs the statements of a file once"
 
@@ -92,7 +94,9 @@ def _created(cursor: Cursor) -> str:
 def _start(line: str, schedule: _Schedule | None, after: list[str], final: str) -> str:
     """Returns how the command line starts: by itself, from the crontab, or behind other tasks."""
     if schedule and schedule.crontab:
-        return f"and this line into the crontab: {schedule.crontab} {line}"
+        zone, _, fields = schedule.crontab.rpartition(_ZONE_END)
+        where = f"the crontab, below a line {zone}" if zone else "the crontab"
+        return f"and this line into {where}: {fields} {line}"
     if schedule and schedule.is_unknown:
         return f"and start it by a scheduler that knows L, # and ?, which crontab does not: {line}"
     if final:
@@ -168,10 +172,10 @@ def _schedule(cursor: Cursor) -> _Schedule:
 
 
 def _crontab(parts: list[str]) -> str | None:
-    """Returns the fields of a cron schedule as a crontab has them; None: these are not cron's fields."""
+    """Returns the fields of a cron schedule as a crontab has them, behind a line with its zone; None: these are not cron's fields."""
     zone = ""
     if len(parts) > _CRON_FIELDS and parts[-1][0].isalpha() and parts[-1].upper() not in _DAYS:
-        zone = f"CRON_TZ={parts.pop()} "
+        zone = f"CRON_TZ={parts.pop()}{_ZONE_END}"
     fields = parts[-_CRON_FIELDS:]  # Databend's schedules begin with a field for seconds
     return zone + " ".join(fields) if len(fields) == _CRON_FIELDS else None
 

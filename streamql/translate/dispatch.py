@@ -23,7 +23,7 @@ from streamql.translate.statements.replace_into import replace_into
 from streamql.translate.statements.schemas import describe_schema, drop_schema
 from streamql.translate.statements.session import explain, set_variable, use
 from streamql.translate.statements.shows import list_objects, show
-from streamql.translate.statements.upkeep import check_upkeep, keep_upkeep, optimize, truncate_partition
+from streamql.translate.statements.upkeep import check_upkeep, keep_upkeep, optimize, restore, truncate_partition
 from streamql.translate.streams.alter import alter_dynamic, or_alter
 from streamql.translate.streams.bodies import statements_inside
 from streamql.translate.streams.clone import clone_stream
@@ -52,6 +52,7 @@ _FIRST_RULES: tuple[Rule, ...] = (
     describe_schema,
     truncate_partition,
     stream_status,
+    restore,
     check_upkeep,
     by_streamql,
 )

@@ -26,9 +26,9 @@ MERGED = [
     ),
     (
         # The name x stays known to WHERE.
-        "DELETE FROM tgt WHERE id = ANY (SELECT n + 1 AS x FROM s WHERE x > 1);",
+        "DELETE FROM tgt WHERE id = ANY (SELECT n + 1 AS x FROM s WHERE y > 1);",
         (
-            "MERGE INTO tgt USING (SELECT DISTINCT * FROM (SELECT n + 1 AS x FROM s WHERE x > 1) AS _keys(_key_1)) "
+            "MERGE INTO tgt USING (SELECT DISTINCT * FROM (SELECT n + 1 AS x FROM s WHERE y > 1) AS _keys(_key_1)) "
             "AS _source ON id = _source._key_1 WHEN MATCHED THEN DELETE;"
         ),
     ),

@@ -74,6 +74,17 @@ def test_times_with_and_without_a_zone_get_a_note_once() -> None:
     assert len(becomes(DATABEND, "CREATE TABLE r (a TIMESTAMP);")) == 1
 
 
+@pytest.mark.parametrize(
+    ("system", "default"),
+    [(CLICKZETTA, "random()"), (SNOWFLAKE, "UUID_STRING()"), (SNOWFLAKE, "RANDOM()"), (DATABEND, "gen_random_uuid()")],
+)
+def test_a_default_that_is_not_constant_is_left_out(system: System, default: str) -> None:
+    assert becomes(system, f"CREATE TABLE t (a INT, b STRING DEFAULT {default});") == [
+        "-- note: DEFAULT of b was left out: Spark's defaults are constants, so write the expression into INSERT",
+        "CREATE TABLE t (a INT, b STRING) USING DELTA;",
+    ]
+
+
 def test_a_retention_in_hours_is_whole_days() -> None:
     assert becomes(DATABEND, "CREATE TABLE r (a INT) DATA_RETENTION_PERIOD_IN_HOURS = 30;") == [
         "-- note: 30 hours of retention became 2 days",

@@ -49,6 +49,11 @@ BECOMES = [
         "SELECT a, SUM(b) OVER w FROM t WINDOW w AS (PARTITION BY c);",
         "SELECT a, SUM(b) OVER w FROM t WINDOW w AS (PARTITION BY c);",
     ),
+    (
+        DATABEND,
+        "SELECT number FROM numbers(3);",
+        "SELECT number FROM (SELECT id AS number FROM RANGE(3)) AS numbers;",
+    ),
     (DATABEND, "SELECT a FROM t SAMPLE ROW (50);", "SELECT a FROM t TABLESAMPLE (50 PERCENT);"),
     (DATABEND, "SELECT a FROM t SAMPLE BLOCK (5.5);", "SELECT a FROM t TABLESAMPLE (5.5 PERCENT);"),
     (SNOWFLAKE, "SELECT a FROM t SAMPLE ROW (3) SEED (8);", "SELECT a FROM t TABLESAMPLE (3 PERCENT) REPEATABLE (8);"),

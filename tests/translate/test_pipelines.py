@@ -77,6 +77,12 @@ def test_statements_that_a_transaction_refuses_have_notes() -> None:
     assert "WITH CONSUME is refused" in found[found.index("SELECT a FROM s WITH CONSUME;") - 1]
 
 
+def test_delete_using_a_stream_reads_it() -> None:
+    found = becomes(SNOWFLAKE, f"{TABLES}{STREAM}BEGIN;\nDELETE FROM u USING s WHERE u.a = s.a;\nCOMMIT;")
+    assert found[-2] == "MERGE INTO u USING s ON u.a = s.a WHEN MATCHED THEN DELETE;"
+    assert not any("must read a stream here" in line for line in found)
+
+
 TRACK = "ALTER TABLE {} SET PROPERTIES ('change_tracking' = 'true');"
 
 

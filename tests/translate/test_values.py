@@ -123,6 +123,8 @@ EXPRESSIONS = [
     (DATABEND, "2 ^ 3", "POWER(2, 3)"),
     (DATABEND, "bit_xor(2, 3)", "2 ^ 3"),
     (CLICKZETTA, "CAST('{}' AS JSON)", "PARSE_JSON('{}')"),
+    (CLICKZETTA, "json_extract_string(v, '$.a')", "TRY_VARIANT_GET(v, '$.a', 'STRING')"),
+    (CLICKZETTA, "json_extract_int(v, '$.a') = 3", "TRY_VARIANT_GET(v, '$.a', 'INT') = 3"),
     (CLICKZETTA, "TRY_CAST('{}' AS JSON)", "TRY_PARSE_JSON('{}')"),
 ]
 

@@ -28,16 +28,13 @@ def column_types(statements: Iterable[str], system: System) -> dict[str, str]:
     return {name: types.pop() for name, types in found.items() if len(types) == 1}
 
 
-def variant_columns(statements: Iterable[str], system: System) -> dict[NameParts, tuple[str, ...]]:
-    """Returns the VARIANT columns of each table that a CREATE TABLE of the script lists, in lower case."""
-    found: dict[NameParts, tuple[str, ...]] = {}
+def table_columns(statements: Iterable[str], system: System) -> dict[NameParts, dict[str, str]]:
+    """Returns the columns of each table that a CREATE TABLE of the script lists, in lower case, and the words of their types."""
+    found: dict[NameParts, dict[str, str]] = {}
     for text in statements:
         cursor = Cursor(text)
-        if take_create(cursor) == "TABLE":
-            columns = _columns(Cursor(text), system)
-            found[lowered(chain(cursor.tokens, cursor.index)[0])] = tuple(
-                name for name, word in columns if word == VARIANT
-            )
+        if take_create(cursor) == "TABLE" and (columns := dict(_columns(Cursor(text), system))):
+            found[lowered(chain(cursor.tokens, cursor.index)[0])] = columns
     return found
 
 

@@ -24,7 +24,8 @@ class Context:
     `explicit` are those for which the script itself switches tracking on, and `tracked` those that are tracked at this statement.
     `created` are the tables that the script creates. `replaced` are the streams whose name a table or a view has at this statement.
     `said` are the notes that were given and are given once. `column_types` has the type of each column whose name has one type in the
-    script, and `variants` has the VARIANT columns of each table. `has_defaults`: a table of the script has a column with DEFAULT.
+    script. `columns` has the columns of each table that the script lists. `has_defaults`: a table of the script has a column with
+    DEFAULT.
     `in_transaction`: the statement is between BEGIN and COMMIT.
     """
 
@@ -39,7 +40,7 @@ class Context:
     replaced: set[NameParts] = field(default_factory=set)
     said: set[str] = field(default_factory=set)
     column_types: dict[str, str] = field(default_factory=dict)
-    variants: dict[NameParts, tuple[str, ...]] = field(default_factory=dict)
+    columns: dict[NameParts, dict[str, str]] = field(default_factory=dict)
     has_defaults: bool = False
     in_transaction: bool = False
 
@@ -82,12 +83,12 @@ class Context:
         key = lowered(name)
         return any(is_same(stream, key) for stream in self.streams.keys() - self.replaced)
 
-    def variants_of(self, name: NameParts) -> tuple[str, ...]:
-        """Returns the VARIANT columns of a table, or of the source of a stream, as far as the script lists them."""
+    def columns_of(self, name: NameParts) -> dict[str, str]:
+        """Returns the columns of a table, or of the source of a stream, with their types; empty: the script does not list them."""
         key = lowered(name)
         if self.is_stream(name):
             key = next(lowered(made.source) for stream, made in self.streams.items() if is_same(stream, key))
-        return next((columns for table, columns in self.variants.items() if is_same(table, key)), ())
+        return next((columns for table, columns in self.columns.items() if is_same(table, key)), {})
 
     def sources_of_stream(self, statement: CreateStream) -> list[NameParts]:
         """Returns the tables or views that must track their changes for a stream. Of a view that the script does not create: none."""

@@ -9,7 +9,7 @@ from streamql.dialect.dynamic.statements import CreateDynamicTable
 from streamql.dialect.shape import chain, key_at
 from streamql.dialect.statements import CreateStream, NameParts, SetTableProperties, Statement
 from streamql.errors import StreamqlError
-from streamql.translate.facts.column_types import column_types, variant_columns
+from streamql.translate.facts.column_types import column_types, table_columns
 from streamql.translate.facts.context import Context
 from streamql.translate.model import System
 from streamql.translate.text.created import take_create
@@ -23,7 +23,7 @@ def survey(statements: Iterable[str], system: System) -> Context:
     context = Context(system)
     texts = list(statements)
     context.column_types = column_types(texts, system)
-    context.variants = variant_columns(texts, system)
+    context.columns = table_columns(texts, system)
     for text in texts:
         _note_created(context, Cursor(text))
     parsed = [_parsed(text) for text in texts]

@@ -49,6 +49,9 @@ _OF_TABLES = (
     "retention and change tracking of the schema were left out: they belong to tables, "
     "so type ALTER TABLE … SET PROPERTIES for each table"
 )
+_RANDOM = (exp.Rand, exp.Randn, exp.Uuid)
+_RANDOM_NAMES = ("RANDOM", "RANDSTR", "UUID", "UUID_STRING", "GEN_RANDOM_UUID")
+_NOT_RANDOM = "Spark's defaults are constants, so write the expression into INSERT"
 _NAME = re.compile(r"\w+")
 _UNNAMEABLE = re.compile(r"[ ,;{}()\n\t=]")
 _INTEGERS = (exp.DType.INT, exp.DType.BIGINT, exp.DType.SMALLINT, exp.DType.TINYINT, exp.DType.DECIMAL)
@@ -209,6 +212,11 @@ def _adapt_column(column: exp.ColumnDef, adapted: Adapted, table_properties: lis
             continue
         elif isinstance(what, exp.DefaultColumnConstraint):
             if isinstance(what.this, exp.Null):
+                continue
+            if what.this.find(*_RANDOM) or any(
+                c.name.upper() in _RANDOM_NAMES for c in what.this.find_all(exp.Anonymous)
+            ):
+                adapted.note(f"DEFAULT of {column.name} was left out: {_NOT_RANDOM}")
                 continue
             if COLUMN_DEFAULTS not in table_properties:
                 table_properties.append(COLUMN_DEFAULTS)

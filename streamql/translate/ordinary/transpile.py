@@ -24,6 +24,7 @@ from streamql.translate.text.spelling import spelled_for_sqlglot
 
 _GET_TABLE_TIMESTAMP = "SYSTEM$STREAM_GET_TABLE_TIMESTAMP"
 _TABLE_TIMESTAMP = f"{_GET_TABLE_TIMESTAMP} returns a TIMESTAMP here, not nanoseconds"
+_NOT_REPLACED = "OR REPLACE became DROP TABLE: Spark's CREATE TABLE … LIKE has none"
 _DROPPED = ("TABLE", "VIEW", "SCHEMA", "DATABASE")
 _PLAIN = (
     exp.Query,
@@ -66,6 +67,10 @@ def _adapted(tree: exp.Expr, text: str, context: Context) -> tuple[str, list[str
     if isinstance(tree, exp.Create):
         adapted = adapt_create(tree, context)
         after = (*_settings(tree, adapted, context), *adapted.after)
+        if tree.args.get("replace") and tree.find(exp.LikeProperty):  # Spark's LIKE has no OR REPLACE
+            tree.set("replace", False)
+            dropped = f"DROP TABLE IF EXISTS {sql_of(tree.this)}"
+            return dropped, [*adapted.notes, _NOT_REPLACED], (sql_of(tree, pretty), *after)
         return sql_of(tree, pretty), adapted.notes, after
     if isinstance(tree, exp.MultitableInserts):
         return as_multi_insert(tree, overwrites(text)), [], ()

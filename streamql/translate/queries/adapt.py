@@ -9,6 +9,7 @@ from sqlglot import exp
 from streamql.dialect.statements import NameParts
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System
+from streamql.translate.queries.aliases import expand_aliases
 from streamql.translate.queries.arrays import adapt_arrays
 from streamql.translate.queries.comparisons import adapt_comparisons
 from streamql.translate.queries.dates import adapt_dates
@@ -26,7 +27,8 @@ def adapt_queries(tree: exp.Expr, context: Context, shielded: Shielded, feeds_ta
 
     `feeds_table`: another statement writes the rows of this query into a table.
     """
-    notes = expand_stars(tree, context, shielded, feeds_table)
+    notes = expand_aliases(tree, context, shielded.reads)
+    notes += expand_stars(tree, context, shielded, feeds_table)
     notes += adapt_flatten(tree, context.system)
     if context.system is not System.CLICKZETTA:  # its VALUES are Spark's
         _name_columns(tree)

@@ -9,7 +9,7 @@ from sqlglot import exp
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System
 from streamql.translate.queries.types import no_type
-from streamql.translate.wording import LEAVE_OUT, NO_SEQUENCES, NO_STAGES, NO_TAGS, SEQUENCE_HINT
+from streamql.translate.wording import LEAVE_OUT, NO_POLICY, NO_SEQUENCES, NO_STAGES, NO_TAGS, SEQUENCE_HINT
 
 _EPOCHS = {
     "EPOCH": "UNIX_SECONDS",
@@ -32,7 +32,7 @@ _POLICIES = (
     exp.ProjectionPolicyColumnConstraint,
     exp.Tags,
 )
-_POLICY = "a policy of {} was left out: Spark has none, and each user who reads the table sees the values"
+_POLICY = f"a policy of {{}} was left out: {NO_POLICY}"
 _TAG = f"TAG of {{}} was left out: {NO_TAGS}"
 _STARS = {"ilike": "ILIKE", "rename": "RENAME", "replace": "REPLACE"}
 _SYSTEM_TABLES = {
@@ -52,6 +52,8 @@ def to_grammar(tree: exp.Expr, context: Context) -> list[str]:
     _numbers(tree)
     if context.system is not System.CLICKZETTA:
         _without_dual(tree)
+    if context.system is System.DATABEND:
+        _numbers_of_databend(tree)
     for cte in tree.find_all(exp.CTE):
         cte.set("materialized", None)
     for count in tree.find_all(exp.Count):
@@ -160,6 +162,17 @@ def _without_dual(tree: exp.Expr) -> None:
             alias = exp.TableAlias(this=exp.to_identifier(table.alias or "dual"))
             one = exp.Select(expressions=[exp.alias_(exp.Literal.number(1), "dummy")])
             table.replace(exp.Subquery(this=one, alias=alias))
+
+
+def _numbers_of_databend(tree: exp.Expr) -> None:
+    """Writes the table function numbers(n) as RANGE(n), whose column has another name."""
+    for table in list(tree.find_all(exp.Table)):
+        call = table.this
+        if isinstance(call, exp.Anonymous) and call.name.lower() == "numbers" and len(call.expressions) == 1:
+            ids = exp.Anonymous(this="RANGE", expressions=[call.expressions[0].copy()])
+            rows = exp.select(exp.alias_(exp.column("id"), "number")).from_(exp.Table(this=ids))
+            alias = exp.TableAlias(this=exp.to_identifier(table.alias or "numbers"))
+            table.replace(exp.Subquery(this=rows, alias=alias))
 
 
 def _quantified(tree: exp.Expr) -> None:

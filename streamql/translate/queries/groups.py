@@ -129,5 +129,7 @@ class _Rows:
         elif isinstance(relation, exp.Table):
             name = name_of(relation, self._reads)
             cte = cte_of(relation, name)
-            yield from self.shown(cte.this, by_name=True) if cte is not None else self._context.variants_of(name)
+            columns = self._context.columns_of(name) if cte is None else {}
+            yield from (column for column, type_word in columns.items() if type_word == VARIANT)
+            yield from self.shown(cte.this, by_name=True) if cte is not None else ()
         self._within.discard(id(relation))

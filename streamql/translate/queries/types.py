@@ -107,6 +107,6 @@ def type_of(base: exp.Expr, types: dict[str, str], system: System | None) -> str
 
 
 def is_element(node: exp.Expr) -> bool:
-    """Returns whether an expression is an element of a VARIANT: a path, or a call of variant_get."""
-    is_call = isinstance(node, exp.Anonymous) and node.name.upper() in _OF_VARIANT
+    """Returns whether an expression is an element of a VARIANT: a path, or a call of variant_get without a type."""
+    is_call = isinstance(node, exp.Anonymous) and node.name.upper() in _OF_VARIANT and len(node.expressions) == 2
     return is_call or isinstance(node, exp.JSONExtract)

@@ -21,6 +21,8 @@ _BITMAPS = "Spark's {} takes a BINARY, which bitmap_construct_agg makes of 32,76
 _TYPE_NAMES = "Spark's TYPEOF names types otherwise, and is 'variant' for a VARIANT: SCHEMA_OF_VARIANT names its type"
 _JSON_OF_TEXT = "a cast to JSON became PARSE_JSON, which takes a text"
 _OF_BITMAPS = ("BITMAP_COUNT", "BITMAP_AND_AGG", "BITMAP_OR_AGG")
+_ELEMENTS = ("STRING", "INT", "BIGINT", "FLOAT", "DOUBLE", "BOOLEAN", "DATE", "TIMESTAMP")
+"""The types at the end of JSON_EXTRACT_STRING and the like."""
 _TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "HOUR", "MINUTE", "SECOND")
 _DAY_OF_WEEK = ("DAYOFWEEK", "DAY_OF_WEEK", "DOW", "DW", "WEEKDAY")
 _DAY_OF_ISO_WEEK = ("DAYOFWEEKISO", "DAYOFWEEK_ISO", "WEEKDAY_ISO", "DOW_ISO", "DW_ISO", "ISODOW")
@@ -38,6 +40,7 @@ def adapt_values(tree: exp.Expr, context: Context) -> list[str]:
         called = {c.name.upper() if isinstance(c, exp.Anonymous) else c.sql_name() for c in tree.find_all(exp.Func)}
         notes += [_BITMAPS.format(name) for name in _OF_BITMAPS if name in called]
     if context.system is System.CLICKZETTA:
+        _typed_elements(tree)
         return notes
     for node in reversed(list(tree.find_all(exp.DayOfWeek, exp.Extract, exp.DateDiff, exp.Anonymous))):
         replaced = _replaced(node)
@@ -45,6 +48,15 @@ def adapt_values(tree: exp.Expr, context: Context) -> list[str]:
             node.replace(replaced)
     _keys_of_objects(tree, context)
     return [*notes, *_objects(tree, context.system), *_notes(tree, context)]
+
+
+def _typed_elements(tree: exp.Expr) -> None:
+    """Writes ClickZetta's json_extract_string(v, '$.a') and the like as try_variant_get."""
+    for call in reversed(list(tree.find_all(exp.Anonymous))):
+        start, _, data_type = call.name.upper().rpartition("_")
+        if start == "JSON_EXTRACT" and data_type in _ELEMENTS and len(call.expressions) == 2:
+            arguments = [argument.copy() for argument in call.expressions]
+            call.replace(exp.Anonymous(this="TRY_VARIANT_GET", expressions=[*arguments, exp.Literal.string(data_type)]))
 
 
 def _notes(tree: exp.Expr, context: Context) -> Iterator[str]:

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from streamql.translate.model import NotTranslatedError, System
-from streamql.translate.wording import LEAVE_OUT, NO_RESULTS, NO_SEQUENCES, NO_STAGES, SEQUENCE_HINT, SESSION
+from streamql.translate.wording import (
+    KAFKA_TABLE,
+    LEAVE_OUT,
+    NO_KAFKA_READER,
+    NO_RESULTS,
+    NO_SEQUENCES,
+    NO_STAGES,
+    SEQUENCE_HINT,
+    SESSION,
+)
 
 _PERMISSIONS = ("permissions are those of Spark's catalog and of the storage", "grant there what the statement grants")
 _COMPUTE = ("Spark has no warehouses: the session's own cluster runs every statement", LEAVE_OUT)
@@ -98,7 +108,12 @@ _PHRASES = (
     _Phrase("SYSTEM$TASK_DEPENDENTS_ENABLE", _TASKS),
     _Phrase("DYNAMIC_TABLE_REFRESH_HISTORY", _HISTORY),
     _Phrase("DYNAMIC_TABLE_GRAPH_HISTORY", _HISTORY),
-    _Phrase("DYNAMIC_TABLES", _HISTORY),
+    _Phrase("DYNAMIC_TABLES", ("Spark does not have this list of the source system", "SHOW DYNAMIC TABLES")),
+    _Phrase(
+        "GET_DDL",
+        ("Spark has no such function", "SHOW CREATE STREAM s, SHOW CREATE DYNAMIC TABLE d, DESCRIBE TABLE EXTENDED t"),
+    ),
+    _Phrase("READ_KAFKA", (NO_KAFKA_READER, KAFKA_TABLE)),
     _Phrase(
         "INFORMATION_SCHEMA", ("Spark has no INFORMATION_SCHEMA", "SHOW TABLES, SHOW STREAMS, or streamql.streams")
     ),
@@ -116,6 +131,9 @@ def check_names(keys: list[str]) -> None:
     for phrase in _PHRASES:
         if phrase.key in keys:
             raise _refused(phrase.key, phrase.reason)
+    snapshots = next((key for key, after in pairwise(keys) if key.startswith("FUSE_") and after == "("), None)
+    if snapshots is not None:
+        raise _refused(snapshots, ("Delta tables have versions, not snapshots and segments", "DESCRIBE HISTORY t"))
     other = next((key for key in keys if key.startswith("SYSTEM$") and not key.startswith("SYSTEM$STREAM_")), None)
     if other is not None:
         raise _refused(other, ("Spark does not have this function of the source system", "leave it out"))
@@ -124,6 +142,8 @@ def check_names(keys: list[str]) -> None:
 def check_objects(keys: list[str], system: System) -> None:
     """Raises NotTranslatedError if the tokens' keys begin a statement without a counterpart."""
     first = keys[0] if keys else ""
+    if first == "UNDROP" and keys[1:] and keys[1] in ("DYNAMIC", "MATERIALIZED"):
+        raise _refused(first, (_UNDROP[0], "create it again: it holds the rows of its query"))
     if first in _FIRST_WORDS:
         raise _refused(first, _FIRST_WORDS[first])
     if first == "BEGIN" and len(keys) > 1 and keys[1] not in ("TRANSACTION", "TRAN", "WORK", "NAME"):

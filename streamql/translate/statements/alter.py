@@ -16,6 +16,7 @@ from streamql.translate.ordinary.transpile import to_spark
 from streamql.translate.statements.alter_columns import add_columns, alter_columns, changed_column, items_of, refuse
 from streamql.translate.statements.table_settings import read_settings
 from streamql.translate.text.lenient import is_streamql
+from streamql.translate.text.lexical import time_literal
 from streamql.translate.text.names import sql_name
 from streamql.translate.text.properties import tracking
 from streamql.translate.wording import CLUSTERED, MAPPING, NO_KEYS
@@ -196,10 +197,10 @@ def _flashback(alter: _Alter) -> None:
     time, notes = expression_to_spark(cursor.raw("a time", lambda: cursor.at(")")), alter.context)
     alter.notes += notes
     cursor.expect(")")
-    literal = Cursor(time.removeprefix("CAST("))
-    if not literal.at_string():
+    literal = time_literal(time)
+    if literal is None:
         raise refuse("FLASHBACK TO an expression: RESTORE takes a literal", "RESTORE TABLE t TO TIMESTAMP AS OF '…'")
-    alter.statements.append(f"RESTORE TABLE {alter.sql} TO TIMESTAMP AS OF {literal.token.text}")
+    alter.statements.append(f"RESTORE TABLE {alter.sql} TO TIMESTAMP AS OF {literal}")
 
 
 def _recluster(alter: _Alter) -> None:

@@ -46,6 +46,8 @@ def explain(text: str, context: Context) -> Translated | None:
     cursor = Cursor(text)
     if not cursor.take("EXPLAIN"):
         return None
+    if cursor.at("ANALYZE"):
+        raise NotTranslatedError("EXPLAIN ANALYZE: Spark's EXPLAIN runs nothing", "EXPLAIN FORMATTED")
     if cursor.take("USING"):
         cursor.advance()
     explained = to_spark(text[cursor.token.start :], context)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from streamql.dialect import parse, quote_string
 from streamql.dialect.cursor import Cursor
+from streamql.dialect.shape import chain
 from streamql.dialect.splices import Splice, apply
 from streamql.dialect.tokens import TokenType, string_value
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System, Translated
-from streamql.translate.text.names import sql_name
+from streamql.translate.text.names import lowered, sql_name
 from streamql.translate.wording import ONE_PART
 
 _LISTS = {"IS_DYNAMIC": "DYNAMIC TABLES", "IS_MATERIALIZED_VIEW": "MATERIALIZED VIEWS", "IS_VIEW": "VIEWS"}
@@ -36,6 +37,40 @@ def show(text: str, context: Context) -> Translated | None:
 
     Raises NotTranslatedError.
     """
+    shorter, notes = _in_schema(text, context)
+    found = _show(shorter, context)
+    if found is None and notes:
+        parse(shorter)  # raises for a clause that streamql does not have
+        return Translated((shorter,), notes)
+    return found if found is None else Translated(found.statements, (*notes, *found.notes))
+
+
+def _in_schema(text: str, context: Context) -> tuple[str, tuple[str, ...]]:
+    """Returns a list of streams or dynamic tables with the schema only behind IN, and notes on the database that was left out."""
+    cursor = Cursor(text)
+    keys = [token.key for token in cursor.tokens]
+    if keys[0] != "SHOW" or not {"STREAMS", "DYNAMIC", "MATERIALIZED"} & set(keys[1:4]):
+        return text, ()
+    place = next((i for i, key in enumerate(keys) if key in ("IN", "FROM")), None)
+    if place is None:
+        return text, ()
+    has_word = keys[place + 1] in ("SCHEMA", "DATABASE", "ACCOUNT")
+    first = place + 1 + has_word
+    name, after = chain(cursor.tokens, first)
+    if (
+        len(name) == 1
+        and keys[place + 1] == "DATABASE"
+        and context.system is System.SNOWFLAKE
+        and "DYNAMIC" in keys[:3]
+    ):
+        return text, (_ONE_SCHEMA.format("SHOW DYNAMIC TABLES", name[0]),)
+    if len(name) != 2:
+        return text, ()
+    splice = Splice(cursor.tokens[first].start, cursor.tokens[after - 1].end, sql_name(name[1:]))
+    return apply(text, [splice]), context.once(ONE_PART.format(name[0]))
+
+
+def _show(text: str, context: Context) -> Translated | None:
     cursor = Cursor(text)
     if not cursor.take("SHOW"):
         return None
@@ -206,13 +241,21 @@ def _history(cursor: Cursor) -> Translated | None:
 def list_objects(text: str, context: Context) -> Translated | None:
     """Returns SHOW TABLES and the like as Spark has them; None: it is another statement. Raises NotTranslatedError for other lists."""
     cursor = Cursor(text)
-    if cursor.at("SHOW", "CREATE", "TABLE"):
+    if cursor.take("SHOW", "CREATE", "TABLE"):
+        name, _ = cursor.name("the name of a table")
+        word = "STREAM" if context.is_stream(name) else "DYNAMIC TABLE" if lowered(name) in context.dynamic else ""
+        if word and cursor.at_end():
+            return Translated((f"SHOW CREATE {word} {sql_name(name)}",))
         raise NotTranslatedError("SHOW CREATE TABLE: Delta Lake has none", "DESCRIBE TABLE EXTENDED t")
     if not cursor.take("SHOW"):
         return None
     cursor.take("TERSE")
     if cursor.at("COLUMNS"):
         return Translated((cursor.text,))
+    if cursor.at("PARTITIONS"):
+        raise NotTranslatedError(
+            "SHOW PARTITIONS: Spark does not list those of Delta tables", "SELECT DISTINCT day FROM t"
+        )
     if not cursor.at_any(_LISTED):
         raise NotTranslatedError(
             f"SHOW {cursor.key() or cursor.found()}: Spark has no such list", "SHOW TABLES, or SHOW STREAMS"

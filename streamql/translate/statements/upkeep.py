@@ -9,6 +9,7 @@ from streamql.dialect.tokens import TokenType
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System, Translated
 from streamql.translate.ordinary.expressions import expression_to_spark
+from streamql.translate.text.lexical import time_literal
 from streamql.translate.text.names import sql_name
 
 _PART = r"(?:\w+|`[^`]+`)"
@@ -17,7 +18,7 @@ _UPKEEP = (
     rf"(?:DESC|DESCRIBE) HISTORY {_NAME}(?: LIMIT \d+)?",
     rf"(?:DESC|DESCRIBE)(?: TABLE)?(?: EXTENDED| FORMATTED)? {_NAME}",
     rf"(?:DESC|DESCRIBE) (?:SCHEMA|DATABASE|FUNCTION)(?: EXTENDED)? {_NAME}",
-    rf"RESTORE TABLE {_NAME} TO (?:TIMESTAMP|VERSION) AS OF .+",
+    rf"RESTORE TABLE {_NAME} TO (?:TIMESTAMP AS OF '[^']*'|VERSION AS OF \d+)",
     rf"OPTIMIZE {_NAME}(?: WHERE .+?)?(?: ZORDER BY .+)?",
     rf"VACUUM {_NAME}(?: RETAIN \d+ HOURS?)?(?: DRY RUN)?",
 )
@@ -49,6 +50,22 @@ def truncate_partition(text: str, context: Context) -> Translated | None:
     cursor.expect(")")
     cursor.expect_end()
     return Translated((f"DELETE FROM {sql_name(table)} WHERE {' AND '.join(conditions)}",), notes)
+
+
+def restore(text: str, context: Context) -> Translated | None:
+    """Returns RESTORE TABLE to a time that is not a plain literal; None: it is another statement. Raises NotTranslatedError."""
+    cursor = Cursor(text)
+    if context.system is not System.CLICKZETTA or not cursor.take("RESTORE", "TABLE"):
+        return None
+    table, _ = cursor.name("the name of a table")
+    if not cursor.take("TO", "TIMESTAMP", "AS", "OF") or cursor.at_string():
+        return None
+    time, _notes = expression_to_spark(cursor.raw("a time", cursor.at_end), context)
+    literal = time_literal(time)
+    if literal is None:
+        hint = "RESTORE TABLE t TO TIMESTAMP AS OF '…', or TO VERSION AS OF n"
+        raise NotTranslatedError("RESTORE to an expression: Delta Lake takes a literal", hint)
+    return Translated((f"RESTORE TABLE {sql_name(table)} TO TIMESTAMP AS OF {literal}",))
 
 
 def check_upkeep(text: str, context: Context) -> Translated | None:

@@ -1,4 +1,4 @@
-"""ClickZetta's pipes that insert from a query: a `streamql run` line does the same. Pipes that copy files are in `refused`."""
+"""ClickZetta's pipes that insert from a query or read Kafka. Those that copy files are in `refusals.objects`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from streamql.translate.facts.context import Context
 from streamql.translate.model import Refused
 from streamql.translate.text.names import sql_name
 from streamql.translate.text.relations import relations_of
+from streamql.translate.wording import KAFKA_TABLE
 
 _NO_PIPES = "streamql has no pipes"
 
@@ -23,7 +24,11 @@ def pipe_refused(text: str, body: list[str], context: Context) -> Refused | None
     if not cursor.take("CREATE"):
         return None
     cursor.take("OR", "REPLACE")
-    if not cursor.take("PIPE") or not body or not Cursor(body[0]).at("INSERT"):
+    if not cursor.take("PIPE") or not body:
+        return None
+    if any(token.key == "READ_KAFKA" for token in Cursor(body[0]).tokens):
+        return Refused(_NO_PIPES, KAFKA_TABLE)
+    if not Cursor(body[0]).at("INSERT"):
         return None
     cursor.take("IF", "NOT", "EXISTS")
     try:

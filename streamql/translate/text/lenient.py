@@ -10,7 +10,7 @@ from streamql.dialect.splices import Splice, apply
 from streamql.dialect.statements import Statement
 from streamql.dialect.tokens import line_and_column
 from streamql.errors import StreamqlError
-from streamql.translate.wording import EXTENSION, NO_SCHEDULER, NO_TAGS, NO_WAREHOUSE, PERMISSIONS
+from streamql.translate.wording import EXTENSION, NO_KEYS, NO_POLICY, NO_SCHEDULER, NO_TAGS, NO_WAREHOUSE, PERMISSIONS
 
 
 def _value(cursor: Cursor) -> None:
@@ -20,6 +20,12 @@ def _value(cursor: Cursor) -> None:
 
 def _nothing(cursor: Cursor) -> None:
     """Reads nothing: the clause is its keywords."""
+
+
+def _policy(cursor: Cursor) -> None:
+    cursor.name("the name of a policy")
+    if cursor.take("USING"):
+        _list(cursor)
 
 
 def _list(cursor: Cursor) -> None:
@@ -33,9 +39,17 @@ _LEFT_OUT: tuple[tuple[tuple[str, ...], Callable[[Cursor], None], str], ...] = (
     (("COPY", "GRANTS"), _nothing, PERMISSIONS),
     (("COPY", "TAGS"), _nothing, NO_TAGS),
     (("SCHEDULER",), _value, NO_SCHEDULER),
+    (("WITH", "MASKING", "POLICY"), _policy, NO_POLICY),
+    (("MASKING", "POLICY"), _policy, NO_POLICY),
+    (("WITH", "PROJECTION", "POLICY"), _policy, NO_POLICY),
+    (("PROJECTION", "POLICY"), _policy, NO_POLICY),
+    (("NOT", "NULL"), _nothing, "the query says which columns are NULL"),
+    (("PRIMARY", "KEY"), _nothing, NO_KEYS),
+    (("UNIQUE",), _nothing, NO_KEYS),
     (("WITH", "TAG"), _list, NO_TAGS),
     (("TAG",), _list, NO_TAGS),
     (("TRANSIENT",), _nothing, "a dynamic table needs its history"),
+    (("ENABLE", "QUERY", "REWRITE"), _nothing, "streamql does not rewrite queries"),
     (("REQUIRE", "USER"), _nothing, "a refresh runs as the user who starts it"),
     (("INITIALIZATION_WAREHOUSE",), _value, NO_WAREHOUSE),
     (("WAREHOUSE",), _value, NO_WAREHOUSE),
@@ -88,6 +102,8 @@ def _without_clause(text: str, problem: StreamqlError) -> tuple[str, str] | None
         if cursor.key(-1) not in ("SET", "UNSET") and cursor.take(*keywords):
             read(cursor)
             end = cursor.token.start if not cursor.at_end() else len(text)
+            if cursor.at(",") or cursor.at(")"):  # of a column: the space before the clause goes, too
+                start = max(token.end for token in cursor.tokens if token.end <= start)
             return apply(text, [Splice(start, end, "")]).rstrip(), f"{' '.join(keywords)} was left out: {why}"
     return None
 

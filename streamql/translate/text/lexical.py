@@ -48,6 +48,19 @@ def variables_as_names(text: str) -> str:
     return apply(text, splices)
 
 
+_TIMES = (("'",), ("TIMESTAMP", "'"), ("TIMESTAMP", "(", "'", ")"), ("TO_TIMESTAMP", "(", "'", ")"))
+"""Literals of times, with ' in the place of the text."""
+
+
+def time_literal(text: str) -> str | None:
+    """Returns the text of a time that is a literal or the cast of one, in quotes; None: it is another expression."""
+    tokens = [token for token in scan(text) if token.type is not TokenType.END]
+    keys = tuple("'" if token.type is TokenType.STRING else token.key for token in tokens)
+    is_cast = keys[:4] == ("CAST", "(", "'", "AS") and keys[-1] == ")" and len(keys) == _SIZE_OF_CAST
+    return tokens[keys.index("'")].text if is_cast or keys in _TIMES else None
+
+
+_SIZE_OF_CAST = 6
 _OPTIONAL = frozenset(("AS", "OUTER", "INNER", ";"))
 
 

@@ -13,9 +13,9 @@ _WITH_FROM = frozenset(("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY"))
 
 
 def relations_of(cursor: Cursor) -> list[Relation]:
-    """Returns the names that stand where a relation is read; CTEs are among them."""
+    """Returns the names that stand where a relation is read, also behind USING of MERGE and DELETE; CTEs are among them."""
     verb = shape(cursor.tokens).verb
-    return list(relations(cursor.tokens, verb if key_at(cursor.tokens, verb) == "MERGE" else None))
+    return list(relations(cursor.tokens, verb if key_at(cursor.tokens, verb) in ("MERGE", "DELETE") else None))
 
 
 def sources_of(cursor: Cursor) -> list[Relation]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import key_at
+from streamql.dialect.shape import key_at, outermost
 from streamql.dialect.splices import Splice, apply
+from streamql.dialect.tokens import TokenType
 from streamql.translate.model import System
 from streamql.translate.text.created import MODIFIERS, take_create
 from streamql.translate.wording import COPY_GRANTS, PERMISSIONS
@@ -17,6 +18,11 @@ _EVERYTHING = "ALL was left out: DROP TABLE removes the files of a table that ha
 _OTHER_BACKLOG = "SYSTEM$STREAM_BACKLOG became stream_backlog, which has columns of its own"
 _KEY_WORDS = (("DISABLE", "NOVALIDATE"), ("ENABLE", "VALIDATE"))
 """What ClickZetta says of a primary key, with RELY behind it; the note on the key covers it."""
+_ANEW = "OR ALTER became OR REPLACE: the rows are computed anew from the query"
+_INDEX = "INDEX {} was left out: Delta Lake has no indexes"
+_TYPES_OF_INDEX = frozenset(("SYNC", "ASYNC", "INVERTED", "NGRAM", "VECTOR", "BLOOMFILTER", "AGGREGATING"))
+_TYPES_WITH_ARGUMENTS = frozenset(("ARRAY", "MAP", "TUPLE", "STRUCT", "OBJECT", "NULLABLE", "VECTOR"))
+"""What a column with the name `index` may have behind its name, as an index has its name."""
 _OR_ALTER = "OR ALTER became IF NOT EXISTS: an existing {} stays as it is, so change it by ALTER {}"
 
 
@@ -57,6 +63,8 @@ def _without_or_alter(cursor: Cursor) -> tuple[str, tuple[str, ...]]:
         cursor.advance()
     if cursor.at("VIEW"):
         return apply(cursor.text, [Splice(words.start, words.end, "OR REPLACE ")]), ()
+    if cursor.at("DYNAMIC", "TABLE") or cursor.at("MATERIALIZED", "VIEW"):
+        return apply(cursor.text, [Splice(words.start, words.end, "OR REPLACE ")]), (_ANEW,)
     if not cursor.at_any(("TABLE", "SCHEMA", "DATABASE")):
         return cursor.text, ()
     word = cursor.token
@@ -72,18 +80,45 @@ def spelled_for_sqlglot(text: str, system: System) -> tuple[str, tuple[str, ...]
     cursor = Cursor(text)
     if system is System.CLICKZETTA:
         splices = _properties_and_keys(cursor)
-        return apply(text, splices) if splices else text, ()
+        indexes, notes = _indexes(cursor)
+        return apply(text, [*splices, *indexes]) if splices or indexes else text, notes
     grants = _grants_of_clone(cursor)
     backlogs = [splice for index in range(2, len(cursor.tokens)) for splice in _backlog(cursor, index)]
-    splices = [*grants, *backlogs, *(_of_databend(cursor) if system is System.DATABEND else [])]
+    indexes, of_indexes = _indexes(cursor)
+    splices = [*grants, *backlogs, *indexes, *(_of_databend(cursor) if system is System.DATABEND else [])]
     everything = _everything(cursor) if system is System.DATABEND else []
     splices += everything
     notes = (
+        *of_indexes,
         *([COPY_GRANTS] if grants else []),
         *([_OTHER_BACKLOG] if backlogs else []),
         *([_EVERYTHING] if everything else []),
     )
     return apply(text, splices).rstrip() if splices else text, notes
+
+
+def _indexes(cursor: Cursor) -> tuple[list[Splice], tuple[str, ...]]:
+    """Returns the places of indexes among the columns of CREATE TABLE, and notes on them."""
+    if take_create(cursor) != "TABLE":
+        return [], ()
+    while not cursor.at_end() and not cursor.at("(") and not cursor.at("AS"):
+        cursor.advance()
+    tokens, closing = cursor.tokens, cursor.closers.get(cursor.index)
+    if closing is None:
+        return [], ()
+    splices: list[Splice] = []
+    notes: list[str] = []
+    commas = [i for i in outermost(tokens, cursor.index + 1, closing) if tokens[i].key == ","]
+    for start, end in pairwise([*commas, closing]):
+        words = [token.key for token in tokens[start + 1 : start + 4]]
+        size = words.index("INDEX") if "INDEX" in words else -1
+        name = start + 2 + size
+        if size < 0 or not set(words[:size]) <= _TYPES_OF_INDEX or tokens[name].key in _TYPES_WITH_ARGUMENTS:
+            continue
+        if key_at(tokens, name + 1) == "(" and tokens[name + 2].type is not TokenType.NUMBER:
+            splices.append(Splice(tokens[start].start, tokens[end].start, ""))
+            notes.append(_INDEX.format(tokens[name].text))
+    return splices, tuple(notes)
 
 
 def _properties_and_keys(cursor: Cursor) -> list[Splice]:

@@ -29,6 +29,7 @@ SHOW DYNAMIC TABLES;
 DESC DYNAMIC TABLE class_sales;
 SHOW DYNAMIC TABLE REFRESH HISTORY FOR class_sales;
 SHOW CREATE DYNAMIC TABLE class_sales;
+SHOW CREATE TABLE class_sales;
 DROP DYNAMIC TABLE recent_sales;
 -- @refused parameters
 CREATE DYNAMIC TABLE day_sales PARTITIONED BY (sold) AS SELECT sale_id, sold FROM sales WHERE sold = SESSION_CONFIGS()['dt'];
@@ -39,6 +40,8 @@ SELECT * FROM wood;
 SHOW MATERIALIZED VIEWS;
 DROP MATERIALIZED VIEW wood;
 
+CREATE TABLE indexed (id INT, name STRING, score DOUBLE DEFAULT random(), INDEX id_bf (id) BLOOMFILTER COMMENT 'by id');
+INSERT INTO indexed (id, name) VALUES (1, 'a');
 CREATE TABLE numbered (id BIGINT IDENTITY(1), v STRING, made TIMESTAMP DEFAULT current_timestamp(), y INT DEFAULT 3);
 INSERT INTO numbered (v) VALUES ('a'), ('b');
 CREATE TABLE keyed (id BIGINT PRIMARY KEY, v VECTOR(FLOAT, 3)) CLUSTERED BY (id) SORTED BY (id ASC) INTO 16 BUCKETS;
@@ -68,5 +71,8 @@ CREATE BLOOMFILTER INDEX IF NOT EXISTS sales_bf ON TABLE sales(sale_id);
 CREATE VOLUME landing LOCATION 'oss://bucket/landing/';
 -- @refused stages
 CREATE PIPE sales_pipe AS COPY INTO sales FROM VOLUME landing;
+-- @refused pipes
+CREATE PIPE clicks_pipe VIRTUAL_CLUSTER = 'default' BATCH_INTERVAL_IN_SECONDS = '60' AS
+COPY INTO sales FROM (SELECT CAST(value AS STRING) FROM READ_KAFKA('localhost:9092', 'clicks', '', 'group', '', '', '', '', 'raw', 'raw', 0, MAP()));
 -- @refused SYNONYM
 CREATE SYNONYM my_sales FOR TABLE sales;

@@ -13,6 +13,10 @@ DESC HISTORY readings WHERE version > 1;
 DESC EXTENDED readings;
 -- @refused RESTORE
 RESTORE DYNAMIC TABLE per_day TO TIMESTAMP AS OF '2026-01-05 06:00:00';
+-- @translated the table is younger than the point in time
+RESTORE TABLE readings TO TIMESTAMP AS OF CAST('2023-06-01 00:00:00' AS TIMESTAMP);
+-- @refused SHOW PARTITIONS
+SHOW PARTITIONS readings;
 -- @refused LIMIT
 UPDATE readings SET sensor = 'attic' WHERE day > '2026-01-01' ORDER BY day LIMIT 1;
 -- @refused ANALYZE

@@ -13,6 +13,14 @@ SELECT a FROM sample SAMPLE ROW (10 ROWS);
 ANALYZE TABLE sample;
 -- @refused BITMAP
 CREATE TABLE visits (page INT, users BITMAP);
+-- @rows 1
+SELECT number * 2 AS a, a * 2 AS double FROM numbers(3) WHERE (a + 1) % 3 = 0;
+CREATE OR REPLACE TABLE sample_copy LIKE sample;
+CREATE OR REPLACE TABLE sample_copy LIKE sample;
+-- @refused FUSE_SNAPSHOT
+SELECT snapshot_id, timestamp FROM FUSE_SNAPSHOT('default', 'sample');
+-- @refused EXPLAIN ANALYZE
+EXPLAIN ANALYZE SELECT * FROM sample;
 CREATE STREAM sample_st ON TABLE sample;
 INSERT INTO sample VALUES (3, 'y');
 -- @rows 1

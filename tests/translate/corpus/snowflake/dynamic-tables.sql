@@ -38,6 +38,16 @@ CREATE DYNAMIC ICEBERG TABLE ice TARGET_LAG = '20 minutes' WAREHOUSE = report_wh
 CREATE DYNAMIC TABLE city_clone CLONE city_tickets;
 -- @refused history
 SELECT name, state FROM TABLE(INFORMATION_SCHEMA.DYNAMIC_TABLE_REFRESH_HISTORY(NAME_PREFIX => 'DB.S.'));
+SHOW DYNAMIC TABLES LIKE 'city_%' IN SCHEMA mydb.default;
+-- @refused GET_DDL
+SELECT GET_DDL('dynamic_table', 'city_tickets');
+-- @refused UNDROP
+UNDROP DYNAMIC TABLE city_tickets;
+CREATE DYNAMIC TABLE shown_tickets (id NUMBER NOT NULL, city VARCHAR WITH MASKING POLICY hide_city)
+  TARGET_LAG = '1 hour' WAREHOUSE = report_wh AS SELECT id, city FROM tickets;
+CREATE OR ALTER DYNAMIC TABLE shown_tickets TARGET_LAG = '1 hour' WAREHOUSE = report_wh AS SELECT id FROM tickets;
+-- @rows 3
+SELECT * FROM shown_tickets;
 DROP DYNAMIC TABLE cheap_tickets;
 CREATE MATERIALIZED VIEW rome_tickets COMMENT = 'of Rome' AS SELECT id, price FROM tickets WHERE city = 'Rome';
 -- @rows 1

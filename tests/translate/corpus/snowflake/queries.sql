@@ -13,6 +13,8 @@ SELECT id FROM parts WHERE id = ANY (SELECT id FROM parts WHERE price > 0);
 SELECT EXTRACT(EPOCH_SECOND FROM at) AS seconds, TO_TIMESTAMP_TZ(at) AS with_zone FROM parts;
 SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY price) FROM parts;
 CREATE TABLE masked (id INTEGER, card VARCHAR WITH MASKING POLICY hide_card);
+-- @rows 1
+SELECT id, price * 2 AS doubled FROM parts WHERE doubled > 1;
 -- @refused * RENAME
 SELECT * RENAME price AS cost FROM parts;
 -- @refused * ILIKE

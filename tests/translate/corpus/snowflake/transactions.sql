@@ -11,6 +11,15 @@ INSERT INTO log SELECT item, n FROM stock_st WHERE METADATA$ACTION = 'INSERT';
 COMMIT;
 -- @rows 1
 SELECT * FROM log;
+CREATE TABLE wanted (item VARCHAR);
+INSERT INTO wanted VALUES ('salt'), ('oil');
+INSERT INTO stock VALUES ('salt', 1);
+BEGIN;
+INSERT INTO log SELECT item, n FROM stock_st;
+DELETE FROM wanted USING stock_st WHERE wanted.item = stock_st.item;
+COMMIT;
+-- @rows 1
+SELECT * FROM wanted;
 -- @translated The view is not created here.
 CREATE STREAM shelf_st ON VIEW shelf;
 -- @refused stream
