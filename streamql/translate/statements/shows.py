@@ -111,7 +111,7 @@ def _tables(cursor: Cursor, context: Context) -> Translated | None:
 
 
 def _without_bare_schema(cursor: Cursor) -> Translated | None:
-    """Returns the statement without IN SCHEMA or IN DATABASE that names none; None: there is no such clause.
+    """Returns the statement without IN SCHEMA or IN DATABASE if no name follows; None: the statement has no such clause.
 
     Raises StreamqlError.
     """
