@@ -89,9 +89,9 @@ class WholeQuery:
     def changes(
         self, end: Mapping[str, int], changed: Mapping[str, DataFrame], table: DeltaTable, version: Snapshot
     ) -> DataFrame:
-        """Returns what turns the rows of the dynamic table at a version, which are its rows as of the begin of an interval, into those at
-        the versions `end`: INSERT, UPDATE_AFTER, and DELETE (of which the key counts), in a stream's columns. `changed`: change sets of its
-        tables, by their ids; the others have none. Lazy; a refresh computes parts of it when its statement runs."""
+        """Returns what turns the rows of the dynamic table at a version into the query's at the versions `end`: INSERT, UPDATE_AFTER, and
+        DELETE (of which the key counts), in a stream's columns. The table must have the rows as of the begin of the interval. `changed`:
+        change sets of its tables, by their ids; the others have none. Lazy; a refresh computes parts of it when its statement runs."""
         sets = jvm(self.spark).java.util.HashMap()
         for table_id, rows in changed.items():
             sets.put(table_id, java_frame(rows))

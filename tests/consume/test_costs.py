@@ -80,3 +80,19 @@ def test_vectors_off_the_heap_are_read_as_well(spark: SparkSession, streams: str
         assert run(spark, query) == expected
     finally:
         spark.conf.unset("spark.sql.columnVector.offheap.enabled")
+
+
+def test_the_last_row_id_is_known_from_the_checksum(spark: SparkSession, streams: str) -> None:
+    """Delta asks the state of the log for it, in each commit to a table that tracks its rows. No id is given twice."""
+    run(spark, f"CREATE TABLE {streams}.tracking (id BIGINT) TBLPROPERTIES ('delta.enableRowTracking' = 'true')")
+    run(spark, f"CREATE TABLE {streams}.u (id BIGINT, v BIGINT) TBLPROPERTIES ('delta.enableRowTracking' = 'true')")
+    run(spark, f"CREATE STREAM {streams}.r ON TABLE {streams}.u")
+    plain = jobs(spark, lambda: run(spark, f"INSERT INTO {streams}.tracking SELECT id FROM {streams}.t WHERE id < 10"))
+    counts = []
+    for n in range(3):
+        run(spark, f"INSERT INTO {streams}.u VALUES ({9000 + n}, 1)")
+        counts.append(jobs(spark, lambda: run(spark, f"INSERT INTO {streams}.tracking SELECT id FROM {streams}.r")))
+        run(spark, f"INSERT INTO {streams}.tracking VALUES ({-n})")
+    assert max(counts) < plain
+    (found,) = run(spark, f"SELECT count(*) AS n, count(DISTINCT _metadata.row_id) AS ids FROM {streams}.tracking")
+    assert found["n"] == found["ids"] == 10 + 3 + 3

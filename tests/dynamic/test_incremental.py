@@ -8,8 +8,10 @@ import pytest
 
 import streamql.engine.dynamic.explain as dynamic_explain
 import streamql.engine.dynamic.refresh as dynamic_refresh
-from streamql.engine.dynamic.status import timings_of
+from streamql.engine.dynamic import timings
+from streamql.engine.dynamic.tables import hidden_stream
 from streamql.sources.queries import refresh_costs
+from streamql.sources.queries.refresh_costs import Timing
 from tests.consume.support import path_of
 from tests.dynamic.support import DynamicPlace
 from tests.sample import sample
@@ -167,6 +169,34 @@ def test_auto_follows_large_tables(place: DynamicPlace, monkeypatch: pytest.Monk
     assert place.verify()[0] == "EQUAL"
 
 
+def in_ledger(place: DynamicPlace) -> list[Timing]:
+    """How long the refreshes took, by the ledger."""
+    return timings._read(place.spark, place.found())
+
+
+def test_a_process_remembers_its_refreshes(place: DynamicPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads the ledger once, and again after another process has refreshed the table."""
+    place.run("INSERT INTO t SELECT id, id FROM range(20000)", "INSERT INTO u VALUES (1, 10), (3, 30)")
+    place.create("SELECT t.id, u.w FROM t JOIN u ON t.id = u.id")
+    monkeypatch.setattr(refresh_costs, "SMALL_BYTES", 0)
+    reads: list[int] = []
+    read = timings._read
+    monkeypatch.setattr(timings, "_read", lambda *arguments: (reads.append(1), read(*arguments))[1])
+    for n in range(3):
+        place.run(f"INSERT INTO t VALUES (3, {n})")
+        place.refresh()
+    assert len(reads) == 1
+    known = timings.timings_of(place.spark, place.found(), hidden_stream(place.spark, place.found()))
+    assert len(reads) == 1
+    assert [(t.mode, t.bytes) for t in known] == [(t.mode, t.bytes) for t in in_ledger(place)]
+    table = place.found()
+    timings._known[table.stream_id] = (timings._known[table.stream_id][0] - 2, [])
+    place.run("INSERT INTO t VALUES (3, 9)")
+    place.refresh()
+    assert len(reads) == 3
+    assert len(timings._known[table.stream_id][1]) == 5
+
+
 def test_auto_learns_from_the_refreshes_before(place: DynamicPlace, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the last refreshes had both modes, it compares how long they took."""
     place.run("INSERT INTO t SELECT id, id FROM range(20000)", "INSERT INTO u VALUES (1, 10), (3, 30)")
@@ -174,8 +204,7 @@ def test_auto_learns_from_the_refreshes_before(place: DynamicPlace, monkeypatch:
     monkeypatch.setattr(refresh_costs, "SMALL_BYTES", 0)
     place.run("INSERT INTO t VALUES (3, 1)")
     place.refresh()
-    table = place.found()
-    known = timings_of(place.spark, table)
+    known = in_ledger(place)
     assert [(t.mode, t.bytes is None) for t in known] == [("INCREMENTAL", False), ("FULL", True)]
     for slower, mode in (("INCREMENTAL", "FULL"), ("FULL", "INCREMENTAL")):
         place.run("INSERT INTO t VALUES (3, 2)")
@@ -191,7 +220,7 @@ def test_auto_learns_from_the_refreshes_before(place: DynamicPlace, monkeypatch:
         place.refresh()
         assert last_mode(place) == mode
         assert place.verify()[0] == "EQUAL"
-    assert [(t.mode, t.bytes is None) for t in timings_of(place.spark, table)][:2] == [
+    assert [(t.mode, t.bytes is None) for t in in_ledger(place)][:2] == [
         ("INCREMENTAL", False),
         ("FULL", False),
     ]

@@ -15,8 +15,8 @@ from streamql.engine.dynamic.refresh import (
     free_stream,
     pinned_versions,
 )
-from streamql.engine.dynamic.status import timings_of
 from streamql.engine.dynamic.tables import shown_names
+from streamql.engine.dynamic.timings import timings_of
 from streamql.model import Interval
 from streamql.sources.protocol import Backlog
 from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
@@ -33,7 +33,7 @@ def explain(spark: SparkSession, table: DynamicTable) -> list[Fact]:
     state = free_stream(spark, table)
     reason, opened, through = due(spark, table, state, pinned_versions(spark, [table], all_dynamic(spark)))
     after = parts_of(state.offset.position)
-    timings = cache(lambda: timings_of(spark, table))
+    timings = cache(lambda: timings_of(spark, table, state))
     choice = None if opened is None or reason is None else choose_mode(opened, state, through, reason, timings)
     facts: list[Fact] = [
         ("outcome", UNCHANGED if reason is None else REFRESHED),

@@ -20,8 +20,8 @@ from streamql.delta.jvm import sentence
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
 from streamql.dialect import quote_string
-from streamql.engine.dynamic.status import timings_of
 from streamql.engine.dynamic.tables import hidden_stream, query_of, show_rows
+from streamql.engine.dynamic.timings import remember, timings_of
 from streamql.engine.dynamic.written import drop_duplicates, note, refresh_after, written_by_others
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, StreamMode, is_ordered
@@ -29,7 +29,7 @@ from streamql.names import quote
 from streamql.sources.queries.dynamic import DynamicTable
 from streamql.sources.queries.query import QuerySource, parts_of
 from streamql.sources.queries.refresh import REPLACED, ModeChoice, OpenRefresh, open_refresh
-from streamql.sources.queries.refresh_costs import Timings
+from streamql.sources.queries.refresh_costs import Timing, Timings
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
@@ -98,8 +98,13 @@ def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str,
             state = _reset(spark, table, state, opened, through)
         if reason != "CHANGED" and written_by_others(spark, table):
             drop_duplicates(spark, table)
-        choice = choose_mode(opened, state, through, reason, lambda: timings_of(spark, table))
-        version, rows = _write(spark, table, state, through, _details(choice, reason))
+        choice = choose_mode(opened, state, through, reason, lambda: timings_of(spark, table, state))
+        details = _details(choice, reason)
+        writing = time.monotonic()
+        version, rows = _write(spark, table, state, through, details)
+        size = details.get("bytes")
+        timing = Timing(choice.mode, int((time.monotonic() - writing) * 1000), None if size is None else int(size))
+        remember(spark, table, state, timing)
         if reason == "FIRST":
             show_rows(spark, table)
         return _result(table, REFRESHED, reason, choice.mode, version, rows, started)

@@ -19,7 +19,6 @@ from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode
 from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic
 from streamql.sources.queries.query import parts_of
-from streamql.sources.queries.refresh_costs import TIMINGS_MAX, Timing
 from streamql.sources.tables.table import OpenTable, open_table
 from streamql.times import now_ms
 
@@ -176,7 +175,7 @@ def newest_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dic
 
 def recent_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dict[str, Recent]:
     """Returns how the last refreshes of each table went, by the id of its definition. One job."""
-    rows = _rows(spark, tables)
+    rows = ledger_rows(spark, tables)
     if rows is None:
         return {}
     newest = F.struct(*(c for c in rows.columns if c != "stream_id"))
@@ -203,7 +202,7 @@ def recent_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dic
 
 def refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> list[Refresh]:
     """Returns all refreshes of tables that the ledger has, the newest first. One job."""
-    rows = _rows(spark, tables)
+    rows = ledger_rows(spark, tables)
     if rows is None:
         return []
     by_id = {t.stream_id: t for t in tables}
@@ -211,21 +210,7 @@ def refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> list[Refre
     return [_refresh(by_id[r["stream_id"]], r.asDict()) for r in found]
 
 
-def timings_of(spark: SparkSession, table: DynamicTable) -> list[Timing]:
-    """Returns how long the last refreshes of a table took that wrote, the newest first: at most TIMINGS_MAX. One job."""
-    rows = _rows(spark, [table])
-    if rows is None:
-        return []
-    last = rows.where("outcome = 'CONSUMED'").orderBy(F.desc("sequence")).limit(TIMINGS_MAX)
-    timings = []
-    for row in last.select("details", (F.col("ended") - F.col("started")).alias("duration")).collect():
-        details = json.loads(row["details"] or "{}")
-        size = details.get("bytes")
-        timings.append(Timing(str(details.get("mode")), _number(row["duration"]), None if size is None else int(size)))
-    return timings
-
-
-def _rows(spark: SparkSession, tables: Sequence[DynamicTable]) -> DataFrame | None:
+def ledger_rows(spark: SparkSession, tables: Sequence[DynamicTable]) -> DataFrame | None:
     """Returns the ledger's rows of refreshes of tables. None: there are none."""
     rows = catalog_of(spark).ledger(spark)
     if rows is None or not tables:

@@ -169,8 +169,8 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
   }
 
   /**
-   * What turns the rows of the dynamic table at a version, which are those as of the begin of an interval, into those at the versions `end`, in the columns
-   * of a stream. `changed`: the change sets of tables, by their ids; the others have no change.
+   * What turns the rows of the dynamic table at a version into those at the versions `end`, in the columns of a stream. The table must have the rows as of
+   * the begin of the interval. `changed`: the change sets of tables, by their ids; the others have no change.
    */
   def changes(end: String, changed: JMap[String, DataFrame], table: TableReader, version: Snapshot): DataFrame = {
     val sets = changed.asScala.map { case (id, frame) => id -> frame.queryExecution.analyzed }.toMap
