@@ -30,20 +30,45 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
     (if (groups.isEmpty) tables.once(stored) else tables.once(touched.among(stored, keys, by, isLarge))).plan
   }
 
+  /** The touched groups as of the end: what they are known by, their states, and the rows that are stored of them, NULL if there are none. */
+  private class Groups {
+    private val before = Weighted.fresh(was)
+    private val there = Alias(Literal(true), "there")()
+    val stored: Seq[Attribute] = before.output
+    val isStored: Attribute = there.toAttribute.withNullability(true)
+
+    private val ids = AttributeMap(was.output.zip(before.output))
+    private def inRows(e: Expression) = e.transform { case r: Attribute => ids(r) }
+    private val added = touched.plan.output.drop(groups.size).iterator
+    private val next = byChange.zip(states).map { case (s, old) => s.next(inRows(old), s.aggregates.map(_ => added.next())) }
+    private val computed = next.zip(own).map { case (n, (column, _)) => Alias(n.value, column.name)() }
+    private val lost = Alias(next.map(_.isLost).reduce(Or(_, _)), "isLost")()
+    val values: Seq[Attribute] = computed.map(_.toAttribute)
+    /** Whether the group lost its least or greatest value. */
+    val isLost: Attribute = lost.toAttribute
+
+    private val found = {
+      val same = by.zip(keys).map { case (g, k) => EqualNullSafe(g, inRows(k)): Expression }.reduceOption(And(_, _))
+      val joined = Join(touched.plan, Project(stored :+ there, before), LeftOuter, same, JoinHint.NONE)
+      Project(by ++ computed ++ stored :+ isStored :+ lost, joined)
+    }
+    private val isGone = EqualTo(values.head, Literal(0L))
+    /** The groups that have rows. A group without keys is there in any case. */
+    val left: LogicalPlan = if (groups.isEmpty) found else Filter(Not(isGone), found)
+    /** The groups that have none any more, but a stored row. */
+    val gone: Option[LogicalPlan] = if (groups.isEmpty) None else Some(Filter(And(isGone, IsNotNull(isStored)), found))
+  }
+
   /** The rows of the aggregate for touched groups, as of the end. `anew`: the aggregate over some groups' rows of its input. */
   def now(anew: Touched => LogicalPlan): LogicalPlan = {
-    val before = Weighted.fresh(was)
-    val ids = AttributeMap(was.output.zip(before.output))
-    def inRows(e: Expression) = e.transform { case r: Attribute => ids(r) }
-    val same = by.zip(keys).map { case (g, k) => EqualNullSafe(g, inRows(k)): Expression }.reduceOption(And(_, _))
-    val joined = Join(touched.plan, before, LeftOuter, same, JoinHint.NONE)
-    val added = touched.plan.output.drop(groups.size).iterator
-    val next = byChange.zip(states).map { case (s, old) => s.next(inRows(old), s.aggregates.map(_ => added.next())) }
-    val values = next.zip(own).map { case (n, (column, _)) => Alias(n.value, column.name)() }
-    val isLost = Alias(next.map(_.isLost).reduce(Or(_, _)), "isLost")()
-    val found = Project(by ++ values :+ isLost, joined)
-    val left = if (groups.isEmpty) found else Filter(Not(EqualTo(values.head.toAttribute, Literal(0L))), found)
-    if (AggregateStates.hasExtremum(a)) withLost(left, isLost.toAttribute, values.map(_.toAttribute), anew) else shown(left, values.map(_.toAttribute))
+    val g = new Groups
+    withLost(Project(by ++ g.values :+ g.isLost, g.left), g.isLost, g.values, anew)
+  }
+
+  /** The same of an aggregate without least and greatest values: beside each row is the one that is stored of its group. */
+  def paired: PairedGroups = {
+    val g = new Groups
+    PairedGroups(shown(g.left, g.values, g.stored :+ g.isStored), g.stored, g.isStored, g.gone)
   }
 
   /** Groups that lost an extremum are computed from their rows. */
@@ -59,8 +84,8 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
     }
   }
 
-  /** The columns of the aggregate, from groups and states. */
-  private def shown(p: LogicalPlan, values: Seq[Attribute]): LogicalPlan = {
+  /** The columns of the aggregate, from groups and states, and others of the plan behind them. */
+  private def shown(p: LogicalPlan, values: Seq[Attribute], others: Seq[Attribute] = Nil): LogicalPlan = {
     val functions = own.map(_._2)
     def stored(state: AggregateExpression): Expression = values(functions.indexWhere(_.semanticEquals(state)))
     // A sum over no value is NULL.
@@ -80,9 +105,15 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
     Project(a.aggregateExpressions.map {
       case s @ Alias(f: AggregateExpression, AggregateStates.STATE) => Alias(value(f), s.name)(exprId = s.exprId)
       case n => Alias(of(KeyedQuery.bare(n)), n.name)(exprId = n.exprId)
-    }, p)
+    } ++ others, p)
   }
 }
+
+/**
+ * Touched groups of an aggregate as of the end. `rows`: its columns, then the `stored` row of the group, and whether there is one (`isStored`: true or NULL).
+ * `gone`: stored rows of groups that have no rows any more, with other columns; None: there cannot be any.
+ */
+case class PairedGroups(rows: LogicalPlan, stored: Seq[Attribute], isStored: Attribute, gone: Option[LogicalPlan])
 
 object GroupChange {
   /** A stored table of fewer bytes is joined in less time than it takes to look at the keys first. */

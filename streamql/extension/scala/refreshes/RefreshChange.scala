@@ -30,26 +30,48 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
       val names = above.foldLeft(p.output.map(a => a.exprId -> a).toMap)(RefreshChange.followedBy)
       def inStored(e: Expression) = RefreshChange.inStored(e, names, stored)
       def states(a: Aggregate) = AggregateStates.of(a).map { case (column, _) => inStored(column) }
-      def shown(rows: LogicalPlan) = above.foldLeft(rows)((below, node) => node.withNewChildren(Seq(below)))
       val own = keys.map(inStored)
       if (own.exists(_.isEmpty)) None else Some {
-        val touched = p match {
-          case a: Aggregate if states(a).nonEmpty && states(a).forall(_.nonEmpty) => byStates(a, own.flatten, states(a).flatten)
-          case _ => recomputed(p, own.flatten)
+        val found = p match {
+          case a: Aggregate if states(a).nonEmpty && states(a).forall(_.nonEmpty) => byStates(a, own.flatten, states(a).flatten, above)
+          case _ => recomputed(p, own.flatten, above)
         }
-        touched.fold(none) { case (now, was) => WholeQuery.difference(tables.end(shown(now)), was, this.keys) }
+        found.getOrElse(none)
       }
     }
     case _ => None
   }
 
-  /** The rows of a node that a change touches, and those that are stored of them. None: it touches nothing. `keys`: of the node, in the stored rows. */
-  private def recomputed(p: LogicalPlan, keys: Seq[Expression]): Option[(LogicalPlan, LogicalPlan)] =
-    change.touched(p).map(t => (t.of(p), t.keys.fold(stored)(_.among(stored, keys))))
+  /** What turns the stored rows of what a change touches into the query's. None: it touches nothing. `keys`: of the node, in the stored rows. `above`: the
+   * nodes between this one and the query's root. */
+  private def recomputed(p: LogicalPlan, keys: Seq[Expression], above: List[LogicalPlan]): Option[LogicalPlan] =
+    change.touched(p).map(t => difference(t.of(p), t.keys.fold(stored)(_.among(stored, keys)), above))
 
   /** The same, of an aggregate, by the states that are stored of its groups. */
-  private def byStates(a: Aggregate, keys: Seq[Expression], states: Seq[Expression]): Option[(LogicalPlan, LogicalPlan)] =
-    change.of(a.child).map(new GroupChange(a, _, stored, keys, states, tables)).filterNot(_.isEmpty).map(groups => (groups.now(_.of(a)), groups.was))
+  private def byStates(a: Aggregate, keys: Seq[Expression], states: Seq[Expression], above: List[LogicalPlan]): Option[LogicalPlan] =
+    change.of(a.child).map(new GroupChange(a, _, stored, keys, states, tables)).filterNot(_.isEmpty).map { groups =>
+      val isPaired = !AggregateStates.hasExtremum(a) && above.forall(_.isInstanceOf[Project])
+      if (isPaired) paired(groups.paired, above) else difference(groups.now(_.of(a)), groups.was, above)
+    }
+
+  private def difference(now: LogicalPlan, was: LogicalPlan, above: List[LogicalPlan]): LogicalPlan =
+    WholeQuery.difference(tables.end(above.foldLeft(now)((below, node) => node.withNewChildren(Seq(below)))), was, keys)
+
+  /** The difference where each row is beside the stored one already: without another join. */
+  private def paired(groups: PairedGroups, above: List[LogicalPlan]): LogicalPlan = {
+    val carried = groups.stored :+ groups.isStored
+    val all = above.collect { case p: Project => p }.foldLeft(groups.rows)((below, node) => Project(node.projectList ++ carried, below))
+    val own = all.output.dropRight(carried.size)
+    val places = StoredRows.places(groups.stored)
+    def old(a: Attribute) = groups.stored.find(_.name.equalsIgnoreCase(a.name)).get
+    val differ = Or(IsNull(groups.isStored), Not(Values.same(own.map(old), own)))
+    val changeType = If(IsNull(groups.isStored), Literal("INSERT"), Literal("UPDATE_AFTER"))
+    val changed = Project(WholeQuery.inStream(changeType, own) ++ places, Filter(differ, tables.end(all)))
+    groups.gone.fold(changed: LogicalPlan) { gone =>
+      val kept = own.map(a => Alias(if (keys.exists(_.equalsIgnoreCase(a.name))) old(a) else Literal(null, a.dataType), a.name)())
+      Union(changed, Project(WholeQuery.inStream(Literal("DELETE"), kept) ++ places, gone))
+    }
+  }
 
   private def none: LogicalPlan = LocalRelation(WholeQuery.inStream(Literal(""), rows.output).map(_.toAttribute))
 

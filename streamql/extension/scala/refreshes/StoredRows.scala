@@ -21,7 +21,9 @@ object StoredRows {
   }
 
   /** The columns of a plan that tell the places of stored rows. Empty: it has no such rows, or not their places. */
-  def places(p: LogicalPlan): Seq[Attribute] = Seq(FILE, INDEX, RowImages.ID).flatMap(name => p.output.find(_.name == name)) match {
+  def places(p: LogicalPlan): Seq[Attribute] = places(p.output)
+
+  def places(columns: Seq[Attribute]): Seq[Attribute] = Seq(FILE, INDEX, RowImages.ID).flatMap(name => columns.find(_.name == name)) match {
     case all if all.size == 3 => all
     case _ => Nil
   }
