@@ -211,10 +211,10 @@ class Catalog:
         False: an entry or name was changed by another process since `before` was read; nothing is written.
         """
         self._show_here(spark)
+        if not self._is_loaded() or time.monotonic() - self._known_at > RECENT_SECONDS:
+            self._create(spark)  # without the lock: its SQL asks this catalog from other threads
         with self._lock:
-            if not self._is_loaded() or time.monotonic() - self._known_at > RECENT_SECONDS:
-                self._create(spark)
-            if any(self._contents.entry(uuid_of(e)) != e for e in before):
+            if any(self._contents.entry(uuid_of(e)) != e for e in before) or not self._is_loaded():
                 return False
             domains, numbers = self._contents.change(before, after)
             if domains is None:

@@ -222,6 +222,14 @@ def test_a_catalog_by_path_that_is_gone_is_not_made_again(spark: SparkSession, t
     assert run(session, "SHOW STREAMS") == []
 
 
+@pytest.mark.timeout(300)
+def test_the_main_thread_makes_the_catalog(spark: SparkSession) -> None:
+    """Its statements ask for streams of their names. Of the main thread's, Spark asks that in another thread."""
+    session = spark.newSession()
+    session.conf.set("spark.streamql.catalog", f"catalog_of_{fresh_schema(session, 'threads')}")
+    assert catalog_of(session).commit(session, [], [], [])
+
+
 def entries(own: SparkSession) -> tuple[EventLog, dict[str, dict[str, object]]]:
     """The table of events, and the streams in it by name, as somebody sees them who edits the log."""
     _, events = catalog(own)
