@@ -55,7 +55,7 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
     private val isGone = EqualTo(values.head, Literal(0L))
     /** The groups that have rows. A group without keys is there in any case. */
     val left: LogicalPlan = if (groups.isEmpty) found else Filter(Not(isGone), found)
-    /** The groups that have none any more, but a stored row. */
+    /** The groups that have no rows, but a stored one. */
     val gone: Option[LogicalPlan] = if (groups.isEmpty) None else Some(Filter(And(isGone, IsNotNull(isStored)), found))
   }
 
@@ -111,7 +111,7 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
 
 /**
  * Touched groups of an aggregate as of the end. `rows`: its columns, then the `stored` row of the group, and whether there is one (`isStored`: true or NULL).
- * `gone`: stored rows of groups that have no rows any more, with other columns; None: there cannot be any.
+ * `gone`: stored rows of groups that have no rows now, with other columns; None: there are none.
  */
 case class PairedGroups(rows: LogicalPlan, stored: Seq[Attribute], isStored: Attribute, gone: Option[LogicalPlan])
 
