@@ -86,21 +86,24 @@ class WholeQuery:
         found: list[Mapping[str, Any]] = json.loads(self.handle.ways(json.dumps(sorted(changed))))
         return found
 
-    def changes(
-        self, end: Mapping[str, int], changed: Mapping[str, DataFrame], table: DeltaTable, version: Snapshot
-    ) -> DataFrame:
-        """Returns what turns the rows of the dynamic table at a version into the query's at the versions `end`: INSERT, UPDATE_AFTER, and
-        DELETE (of which the key counts), in a stream's columns. The table must have the rows as of the begin of the interval. `changed`:
-        change sets of its tables, by their ids; the others have none. Lazy; a refresh computes parts of it when its statement runs."""
+    def changes(self, end: Mapping[str, int], changed: Mapping[str, DataFrame], stored: JavaObject) -> DataFrame:
+        """Returns what turns `stored`, its rows as of the begin of an interval, into those at the versions `end`: INSERT, UPDATE_AFTER, and
+        DELETE (of which the key counts), in a stream's columns. `changed`: change sets of its tables, by their ids; the others have none.
+        `stored`: as `stored_rows` returns them. Lazy; a refresh computes parts of it when its statement runs."""
         sets = jvm(self.spark).java.util.HashMap()
         for table_id, rows in changed.items():
             sets.put(table_id, java_frame(rows))
-        return frame(self.spark, self.handle.changes(json.dumps(dict(end)), sets, table.reader, version.handle))
+        return frame(self.spark, self.handle.changes(json.dumps(dict(end)), sets, stored))
 
     def difference(self, versions: Mapping[str, int], stored: DataFrame) -> DataFrame:
         """Returns what turns `stored` into `rows`: INSERT, UPDATE_AFTER, and DELETE (of which the key counts), in a stream's columns.
         Lazy."""
         return frame(self.spark, self.handle.difference(json.dumps(dict(versions)), java_frame(stored)))
+
+
+def stored_rows(spark: SparkSession, table: DeltaTable, version: Snapshot) -> JavaObject:
+    """Returns the rows of a dynamic table at a version, each with its place in the table's files. Lazy."""
+    return scala(spark).StoredRows.of(table.reader, version.handle)
 
 
 def query_properties(spark: SparkSession, text: str) -> tuple[str, dict[str, Any]]:

@@ -92,6 +92,16 @@ def test_rows_keep_their_ids(place: DynamicPlace) -> None:
     ]
 
 
+@pytest.mark.parametrize("mode", ["INCREMENTAL", "FULL"])
+def test_a_table_all_of_whose_columns_are_its_key(place: DynamicPlace, mode: str) -> None:
+    """Its rows come and go; none is updated."""
+    place.run("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)", "INSERT INTO u VALUES (2, 0)")
+    place.create("SELECT id FROM t EXCEPT SELECT id FROM u", clauses=f"REFRESH_MODE = {mode}")
+    place.run("INSERT INTO t VALUES (4, 4), (5, 5)", "INSERT INTO u VALUES (1, 0)")
+    assert place.refresh() == {"d": ("REFRESHED", "its sources changed", 2, 0, 1)}
+    assert place.verify() == ("EQUAL", 3, 0, 0)
+
+
 # -- statistics of files with deletion vectors
 
 

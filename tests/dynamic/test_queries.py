@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from streamql.delta.jvm import java_frame, scala
 from streamql.delta.whole import WholeQuery, query_properties, stored_query
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode, Versions
@@ -262,7 +263,8 @@ def followed(
         return e.code
     if (what := one.whole.unfollowed(changed)) is not None:
         return what
-    rows = one.whole.changes(one.at(now), changed, other.rows(was))
+    stored = java_frame(other.rows(was)).queryExecution().analyzed()
+    rows = one.whole.changes(one.at(now), changed, scala(one.whole.spark).StoredRows(stored, 0))
     written(one, rows, before, after, f"incremental {was} {now}")
     return None
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streamql.changes.plan import ChangePlan
 from streamql.delta.jvm import sentence
 from streamql.delta.table import DeltaTable
-from streamql.delta.whole import SparkError, WholeQuery, stored_query
+from streamql.delta.whole import SparkError, WholeQuery, stored_query, stored_rows
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, SourceRef, StreamMode, TableSource
 from streamql.names import Name
@@ -210,7 +210,7 @@ class OpenRefresh(OpenTables):
             sets[table.ref.table_id] = table.as_at(table.latest, rows, only.through)
         backing = DeltaTable(self.spark, self.dynamic.backing.path)
         end = self._versions(parts_of(interval.through))
-        return self.whole.changes(end, sets, backing, backing.latest())
+        return self.whole.changes(end, sets, stored_rows(self.spark, backing, backing.latest()))
 
     def _versions(self, at: Mapping[str, int]) -> dict[str, int]:
         return {table.ref.table_id: at[part] for part, table in self.tables.items()}

@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.optimizer.InlineCTE
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
-import org.apache.spark.sql.delta.{RowTracking, Snapshot}
+import org.apache.spark.sql.delta.RowTracking
 import org.apache.spark.sql.types._
 
 /** The query of a dynamic table, analysed. Its rows are computed at versions of its tables that the caller names. Decides nothing. */
@@ -169,15 +169,14 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
   }
 
   /**
-   * What turns the rows of the dynamic table at a version into those at the versions `end`, in the columns of a stream. The table must have the rows as of
-   * the begin of the interval. `changed`: the change sets of tables, by their ids; the others have no change.
+   * What turns `stored`, the rows as of the begin of an interval, into those at the versions `end`, in the columns of a stream. `changed`: the change
+   * sets of tables, by their ids; the others have no change.
    */
-  def changes(end: String, changed: JMap[String, DataFrame], table: TableReader, version: Snapshot): DataFrame = {
+  def changes(end: String, changed: JMap[String, DataFrame], stored: StoredRows): DataFrame = {
     val sets = changed.asScala.map { case (id, frame) => id -> frame.queryExecution.analyzed }.toMap
-    val was = StoredRows.of(table, version)
     val reads = shaped.collectWithSubqueries { case leaf: TableLeaf => leaf }
     val columns = WholeQuery.inStream(Literal(""), shaped.output).map(c => AttributeReference(c.name, c.dataType)())
-    Dataset.ofRows(session, RefreshRows(kept => change(new IntervalTables(session, images(end), sets, reads, kept), was.plan), columns, was.version))
+    Dataset.ofRows(session, RefreshRows(kept => change(new IntervalTables(session, images(end), sets, reads, kept), stored.plan), columns, stored.version))
   }
 }
 

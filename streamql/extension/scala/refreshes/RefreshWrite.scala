@@ -85,7 +85,7 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     val inserted = matched.inserted.getOrElse(Dataset.ofRows(session, inserts).count())
     Seq("numTargetRowsUpdated" -> matched.updated, "numTargetRowsMatchedUpdated" -> matched.updated, "numTargetRowsInserted" -> inserted,
       "numTargetRowsDeleted" -> matched.deleted, "numTargetRowsMatchedDeleted" -> matched.deleted).foreach { case (n, v) => metrics(n).set(v) }
-    val parts = Seq(inserted -> inserts, matched.updated -> matched.updates).collect { case (n, plan) if n > 0 => plan }
+    val parts = (if (inserted > 0) Seq(inserts) else Nil) ++ (if (matched.updated > 0) matched.updates else None)
     if (parts.isEmpty) Nil else {
       val all = if (parts.size == 1) parts.head else Union(parts)
       val tasks = ((inserted + matched.updated + ROWS_PER_TASK - 1) / ROWS_PER_TASK).toInt
@@ -172,8 +172,8 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     /** How many rows of the table are updated or deleted. */
     val touched: Long = counts.collect { case (action, n) if action != NONE => n }.sum
     def deleted: Long = touched - updated
-    /** How many rows of the source are new. None: they must be counted. */
-    def inserted: Option[Long] = placed.map(_ => rows.count - touched)
+    /** How many rows of the source are new. None: they must be counted, because no clause may act on others. */
+    def inserted: Option[Long] = if (update.isEmpty) None else placed.map(_ => rows.count - touched)
 
     /** The positions of these rows in each file. */
     def positions: Map[String, RoaringBitmapArray] =
@@ -182,8 +182,7 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
         all
       }
 
-    def updates: LogicalPlan = {
-      val (action, values) = update.get
+    def updates: Option[LogicalPlan] = update.map { case (action, values) =>
       val ids = tracked.zip(Seq(tracked.headOption.map(found)) :+ None).map { case (name, id) => Alias(id.getOrElse(Literal(null, LongType)), name)() }
       Project(columns.zip(values.indices).map { case (c, i) => Alias(found(s"$VALUE$i"), c)() } ++ ids, Filter(EqualTo(found(ACTION), Literal(action)), kept))
     }
