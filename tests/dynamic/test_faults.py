@@ -37,10 +37,12 @@ FAULTS = (
     ),
     ("Ranges.scala", "(if (hasNull) Seq(IsNull(e)) else Nil)", "Nil", "window"),
     ("IntervalTables.scala", "Literal(1L), Literal(-1L))", "Literal(1L), Literal(1L))", "GROUP BY, shown"),
+    ("GroupChange.scala", "if (groups.isEmpty) found else Filter(Not(isGone), found)", "found", "GROUP BY, shown"),
+    ("GroupChange.scala", "And(isGone, IsNotNull(isStored))", "And(isGone, IsNull(isStored))", "GROUP BY, shown"),
     (
-        "GroupChange.scala",
-        "Filter(Not(EqualTo(values.head.toAttribute, Literal(0L))), found)",
-        "found",
+        "RefreshChange.scala",
+        "Or(IsNull(groups.isStored), Not(Values.same(own.map(old), own)))",
+        "IsNull(groups.isStored)",
         "GROUP BY, shown",
     ),
     (
