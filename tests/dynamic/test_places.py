@@ -19,7 +19,7 @@ GROUPS = "SELECT v, count(*) AS n, sum(id) AS s FROM t GROUP BY v"
 
 
 def filled(place: DynamicPlace) -> None:
-    """Two of the groups are in files of their own, one of them with a deletion vector."""
+    """The groups are in two files; the first one has a deletion vector, because the refresh updated a group of it."""
     place.run("INSERT INTO t VALUES (1, 10), (2, 20), (3, 30), (4, 40), (5, NULL)")
     place.create(GROUPS, clauses="REFRESH_MODE = INCREMENTAL")
     place.run("INSERT INTO t VALUES (6, 20), (7, 50)", "REFRESH DYNAMIC TABLE d")
@@ -58,8 +58,7 @@ def test_rows_that_have_moved_are_found_by_their_keys(place: DynamicPlace, monke
     before_execution(monkeypatch, lambda: place.write("OPTIMIZE {d}"))
     assert place.refresh() == {"d": ("REFRESHED", "its sources changed", 1, 2, 2)}
     assert place.verify() == ("EQUAL", 5, 0, 0)
-    change_again = "UPDATE t SET v = 40 WHERE id = 2"
-    place.run(change_again)
+    place.run("UPDATE t SET v = 40 WHERE id = 2")
     assert place.refresh() == {"d": ("REFRESHED", "its sources changed", 0, 2, 0)}
     assert place.verify() == ("EQUAL", 5, 0, 0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -33,7 +33,7 @@ def explain(spark: SparkSession, table: DynamicTable) -> list[Fact]:
     state = free_stream(spark, table)
     reason, opened, through = due(spark, table, state, pinned_versions(spark, [table], all_dynamic(spark)))
     after = parts_of(state.offset.position)
-    timings = cache(lambda: timings_of(spark, table, state))
+    timings = partial(timings_of, spark, table, state)
     choice = None if opened is None or reason is None else choose_mode(opened, state, through, reason, timings)
     facts: list[Fact] = [
         ("outcome", UNCHANGED if reason is None else REFRESHED),

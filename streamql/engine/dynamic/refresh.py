@@ -99,12 +99,9 @@ def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str,
         if reason != "CHANGED" and written_by_others(spark, table):
             drop_duplicates(spark, table)
         choice = choose_mode(opened, state, through, reason, lambda: timings_of(spark, table, state))
-        details = _details(choice, reason)
         writing = time.monotonic()
-        version, rows = _write(spark, table, state, through, details)
-        size = details.get("bytes")
-        timing = Timing(choice.mode, int((time.monotonic() - writing) * 1000), None if size is None else int(size))
-        remember(spark, table, state, timing)
+        version, rows = _write(spark, table, state, through, _details(choice, reason))
+        remember(spark, table, state, Timing(choice.mode, int((time.monotonic() - writing) * 1000), choice.bytes))
         if reason == "FIRST":
             show_rows(spark, table)
         return _result(table, REFRESHED, reason, choice.mode, version, rows, started)
@@ -217,9 +214,8 @@ def choose_mode(opened: OpenRefresh, state: StreamState, through: Parts, reason:
 
 
 def _details(choice: ModeChoice, reason: str) -> dict[str, str | int]:
-    """Returns what the ledger says of a refresh. `bytes`: what it was to read, if AUTO compares later refreshes with it."""
-    read = choice.estimate
-    said = {} if read is None or read.is_small else {"bytes": read.of(choice.mode)}
+    """Returns what the ledger says of a refresh."""
+    said = {} if choice.bytes is None else {"bytes": choice.bytes}
     return {"mode": choice.mode, "reason": reason, **said}
 
 

@@ -58,6 +58,11 @@ class ModeChoice:
         """FULL or INCREMENTAL."""
         return INCREMENTAL if self.why_full is None else FULL
 
+    @property
+    def bytes(self) -> int | None:
+        """Returns the bytes of its estimate, by which AUTO compares later refreshes. None: nothing was compared, or tables are small."""
+        return None if self.estimate is None or self.estimate.is_small else self.estimate.of(self.mode)
+
 
 @dataclass(frozen=True)
 class _Changed:

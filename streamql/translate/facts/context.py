@@ -25,8 +25,7 @@ class Context:
     `created` are the tables that the script creates. `replaced` are the streams whose name a table or a view has at this statement.
     `said` are the notes that were given and are given once. `column_types` has the type of each column whose name has one type in the
     script. `columns` has the columns of each table that the script lists. `has_defaults`: a table of the script has a column with
-    DEFAULT.
-    `in_transaction`: the statement is between BEGIN and COMMIT.
+    DEFAULT. `in_transaction`: the statement is between BEGIN and COMMIT.
     """
 
     system: System

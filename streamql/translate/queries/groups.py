@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
@@ -86,7 +86,7 @@ class _Rows:
         self._reads = reads
         self._within: set[int] = set()
 
-    def among(self, expressions: Iterator[exp.Expr] | list[exp.Expr]) -> Iterator[str]:
+    def among(self, expressions: Iterable[exp.Expr]) -> Iterator[str]:
         """Yields those of the expressions that are a VARIANT."""
         for expression in expressions:
             value = expression.unalias()

@@ -1,11 +1,11 @@
 package org.apache.spark.sql.streamql
 
+import scala.jdk.CollectionConverters._
+
 import com.fasterxml.jackson.databind.{DeserializationFeature, ObjectMapper}
 import com.fasterxml.jackson.databind.node.{JsonNodeFactory, ObjectNode}
 import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.actions.AddFile
-
-import scala.jdk.CollectionConverters._
 
 /** Files of a version that its checksum names, with their statistics, as it does if they are few. Elsewhere Delta computes the state of the log: three jobs. */
 object KnownFiles {

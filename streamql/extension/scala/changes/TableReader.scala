@@ -290,10 +290,12 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
   }
 
   /** All rows of a snapshot, as `scan` shows them; files are listed by Delta, on the executors' side of things. */
-  def table(s: Snapshot): DataFrame = {
+  def table(s: Snapshot): DataFrame = table(s, Seq("row_id" -> RowImages.ID, "row_commit_version" -> RowImages.VERSION))
+
+  /** All rows of a snapshot. `hidden`: fields of their metadata, each with its name, that come before the columns. */
+  private[streamql] def table(s: Snapshot, hidden: Seq[(String, String)]): DataFrame = {
     val all = image(s)
     val meta = all.metadataColumn("_metadata")
-    val hidden = Seq("row_id" -> RowImages.ID, "row_commit_version" -> RowImages.VERSION)
     all.select(hidden.map { case (f, name) => meta.getField(f).as(name) } ++
       all.columns.map(c => col("`" + c.replace("`", "``") + "`")): _*)
   }

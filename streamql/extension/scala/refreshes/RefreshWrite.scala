@@ -12,7 +12,6 @@ import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Action, AddFile, FileAction}
 import org.apache.spark.sql.delta.commands.{DeletionVectorData, DeletionVectorUtils, DeletionVectorWriter, DeltaCommand, DMLWithDeletionVectorsHelper, MergeIntoCommand, TouchedFileWithDV}
 import org.apache.spark.sql.delta.deletionvectors.{RoaringBitmapArray, RoaringBitmapArrayFormat}
-import org.apache.spark.sql.delta.files.TahoeBatchFileIndex
 import org.apache.spark.sql.delta.stats.StatsCollectionUtils
 import org.apache.spark.sql.delta.util.{Utils => DeltaUtils}
 import org.apache.spark.sql.execution.LogicalRDD
@@ -134,7 +133,7 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
   private class Matched(session: ClassicSession, txn: OptimisticTransaction, files: Seq[AddFile]) {
     private val columns = merge.target.schema.map(_.name)
     private lazy val table = {
-      val index = new TahoeBatchFileIndex(session, "merge", files, deltaLog, merge.targetFileIndex.path, txn.snapshot)
+      val index = new ChangeFileIndex(session, deltaLog, files, txn.snapshot, None)
       val rows = RowTracking.preserveRowTrackingColumns(Dataset.ofRows(session, DeltaTableUtils.replaceFileIndex(merge.target, index)), txn.snapshot)
       rows.withColumn(FILE, col("_metadata.file_path")).withColumn(INDEX, col("_metadata.row_index")).queryExecution.analyzed
     }

@@ -4,7 +4,6 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, Attri
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
-import org.apache.spark.sql.functions.col
 
 /** The rows that a dynamic table has at a version, each with its place: its file, its position in it, and its id. */
 case class StoredRows(plan: LogicalPlan, version: Long)
@@ -13,12 +12,8 @@ object StoredRows {
   val FILE = "__streamql_file"
   val INDEX = "__streamql_row_index"
 
-  def of(reader: TableReader, s: Snapshot): StoredRows = {
-    val rows = reader.table(s)
-    val meta = rows.metadataColumn("_metadata")
-    val shown = (RowImages.ID +: rows.columns.drop(2)).map(c => col("`" + c.replace("`", "``") + "`"))
-    StoredRows(rows.select(meta.getField("file_path").as(FILE) +: meta.getField("row_index").as(INDEX) +: shown: _*).queryExecution.analyzed, s.version)
-  }
+  def of(reader: TableReader, s: Snapshot): StoredRows =
+    StoredRows(reader.table(s, Seq("file_path" -> FILE, "row_index" -> INDEX, "row_id" -> RowImages.ID)).queryExecution.analyzed, s.version)
 
   /** The columns of a plan that tell the places of stored rows. Empty: it has no such rows, or not their places. */
   def places(p: LogicalPlan): Seq[Attribute] = places(p.output)
