@@ -23,6 +23,7 @@ from streamql.delta.kafka import explained
 from streamql.delta.names import look_up, qualify
 from streamql.dialect.statements import NameParts
 from streamql.engine.as_of import followed_stream, read_arguments, table_at
+from streamql.engine.dynamic.reading import refresh_reading
 from streamql.engine.guards import guard
 from streamql.engine.reads import (
     backlog_frame,
@@ -31,7 +32,6 @@ from streamql.engine.reads import (
     find_stream,
     named_relation,
     need_stream,
-    refresh_reading,
     table_time_micros,
 )
 from streamql.engine.retention import check_vacuum

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +17,6 @@ from streamql.engine.suggestions import missing_stream, missing_table
 from streamql.errors import StreamqlError
 from streamql.model import (
     Interval,
-    Parts,
     SourceRef,
     StreamMode,
     TableSource,
@@ -27,10 +25,9 @@ from streamql.model import (
     version_or_none,
 )
 from streamql.names import Name
-from streamql.reading import StreamReading, check_history, interval_now, is_due
+from streamql.reading import interval_now, is_due
 from streamql.shared import constants
-from streamql.sources.protocol import HIDDEN_TYPE, OpenSource
-from streamql.sources.queries.refresh import OpenRefresh
+from streamql.sources.protocol import HIDDEN_TYPE
 from streamql.sources.registry import TYPES, find_source, open_source
 from streamql.sources.tables.table import find_table
 
@@ -166,31 +163,6 @@ def read_point(point_type: str, value: object, before: bool) -> PointInTime:
     if point_type == "TIMESTAMP":
         return PointInTime("TIMESTAMP", before, expression=quote_string(str(value)))
     return PointInTime("OFFSET", before, expression=str(value))
-
-
-def refresh_reading(spark: SparkSession, arguments: Sequence[object]) -> StreamReading:
-    """streamql_refresh('stream id', '{"table": version, …}', 'details', 'sequence'): what a refresh writes, if the hidden stream has the
-    sequence. Only refreshes write such a call."""
-    stream_id, through, details, sequence = (str(a) for a in arguments)
-    state = catalog_of(spark).by_uuid(spark, stream_id)
-    if state is None or state.stream.source.type_name != HIDDEN_TYPE:
-        raise StreamqlError(
-            "STREAM_NOT_FOUND", f"no dynamic table is refreshed by {stream_id}", hint="REFRESH DYNAMIC TABLE d"
-        )
-    end = Parts.of({str(part): int(version) for part, version in json.loads(through).items()})
-    if str(state.sequence) != sequence or not is_ordered(state.offset.position, end):
-        raise StreamqlError("STREAM_MOVED", "another refresh was first", hint="run the refresh again")
-    interval = Interval(state.offset.position, end, state.offset.initial)
-    source = open_source(spark, state.stream.source)
-    check_history(state, source)
-    frame = changes_in_mode(source, interval, str(json.loads(details)["mode"]))
-    return StreamReading(state, interval, source.seen_at(interval.through), frame, details=details)
-
-
-def changes_in_mode(source: OpenSource, interval: Interval, mode: str) -> DataFrame:
-    """Returns what a refresh writes that runs in a mode, FULL or INCREMENTAL."""
-    assert isinstance(source, OpenRefresh)
-    return source.changes_in_mode(interval, mode)
 
 
 _ACCESS = constants("access")

@@ -124,10 +124,17 @@ def test_streams(run: Run, database: str) -> None:
 def test_what_refreshes_did(run: Run, database: str) -> None:
     """The hidden stream and the table that stores the rows are not named."""
     setup = """CREATE TABLE src (id INT); ALTER TABLE src SET PROPERTIES ('change_tracking' = 'true'); INSERT INTO src VALUES (0), (1);
-        CREATE DYNAMIC TABLE d AS SELECT id FROM src; INSERT INTO src VALUES (2); REFRESH DYNAMIC TABLE d; DROP DYNAMIC TABLE d"""
-    code, _, err = run("--database", database, "-e", setup)
+        CREATE DYNAMIC TABLE d AS SELECT id FROM src; INSERT INTO src VALUES (2); REFRESH DYNAMIC TABLE d;
+        REFRESH DYNAMIC TABLE d; VERIFY DYNAMIC TABLE d; DROP DYNAMIC TABLE d"""
+    code, out, err = run("--database", database, "--output", "json", "-e", setup)
     assert code == 0, err
-    assert err.splitlines()[1:] == ["CREATE: 2 rows into d", "INSERT: 1 row inserted", "REFRESH: 1 row into d"]
+    assert err.splitlines()[1:] == [
+        "CREATE: 2 rows into d",
+        "INSERT: 1 row inserted",
+        "REFRESH: 1 row into d",
+        "REFRESH: nothing to do, the sources have not changed",
+    ]
+    assert json.loads(out)["verdict"] == "EQUAL"
 
 
 def test_what_consumptions_did(run: Run, database: str, spark: SparkSession) -> None:

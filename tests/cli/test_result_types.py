@@ -49,6 +49,7 @@ QUERIES = [
     "SET -v",
     "SET spark.sql.ansi.enabled",
     "VACUUM t DRY RUN",
+    "VERIFY DYNAMIC TABLE d",
 ]
 DML = {
     "INSERT INTO t SELECT * FROM s": "INSERT",

@@ -52,6 +52,8 @@ _AGGREGATES = (
     *("sum(q.b) FILTER (WHERE q.s = 'x')", "100 * sum(q.b) / (1 + count(*))", "max(q.b) - min(q.b)"),
 )
 """Aggregates that follow from stored states."""
+_OF_ROWS = ("100 / count(*)", "10 DIV count(1)", "sum(q.b) / count(*)")
+"""Such that fail for a group without rows."""
 ALL = "b, a, s"
 
 
@@ -170,7 +172,8 @@ class Maker:
         keys = self.rng.choice(_KEYS).split(", q.")
         shown = ", ".join(f"{k if i == 0 else 'q.' + k} AS k{i}" for i, k in enumerate(keys))
         numbers = ", ".join(str(i + 1) for i in range(len(keys)))
-        return f"SELECT {shown}, {self.aggregates()} FROM {self.relation()} q GROUP BY {numbers}"
+        of_rows = self.rng.choice(_OF_ROWS)
+        return f"SELECT {shown}, {self.aggregates()}, {of_rows} AS y FROM {self.relation()} q GROUP BY {numbers}"
 
     def aggregates(self) -> str:
         return ", ".join(f"{a} AS x{i}" for i, a in enumerate(self.rng.sample(_AGGREGATES, 3)))

@@ -37,8 +37,15 @@ FAULTS = (
     ),
     ("Ranges.scala", "(if (hasNull) Seq(IsNull(e)) else Nil)", "Nil", "window"),
     ("IntervalTables.scala", "Literal(1L), Literal(-1L))", "Literal(1L), Literal(1L))", "GROUP BY, shown"),
-    ("GroupChange.scala", "if (groups.isEmpty) found else Filter(Not(isGone), found)", "found", "GROUP BY, shown"),
-    ("GroupChange.scala", "And(isGone, IsNotNull(isStored))", "And(isGone, IsNull(isStored))", "GROUP BY, shown"),
+    (
+        "GroupChange.scala",
+        "g.isGone.fold(g.rows)(is => Filter(Not(is), g.rows))",
+        "g.rows",
+        "GROUP BY, shown",
+    ),
+    ("RefreshChange.scala", "If(is, IsNotNull(groups.isStored), differ)", "differ", "GROUP BY, shown"),
+    ("RefreshChange.scala", "If(is, old(a), a)", "a", "GROUP BY, shown"),
+    ("GroupChange.scala", "If(is, Literal(null, a.dataType), a.child)", "a.child", "GROUP BY, shown"),
     (
         "RefreshChange.scala",
         "Or(IsNull(groups.isStored), Not(Values.same(own.map(old), own)))",

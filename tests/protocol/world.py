@@ -15,7 +15,7 @@ from streamql.catalog import tables
 from streamql.catalog.store import catalog_of
 from streamql.consume import consume, transactions, wait_until_free
 from streamql.delta.command import Command
-from streamql.engine.reads import refresh_reading
+from streamql.engine.dynamic.reading import refresh_reading
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Parts, Position
 from streamql.names import Name

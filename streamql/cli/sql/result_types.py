@@ -33,7 +33,7 @@ class Shape(NamedTuple):
 
 
 _QUERIES = frozenset(
-    ("SELECT", "VALUES", "TABLE", "MAP", "REDUCE", "SHOW", "DESC", "DESCRIBE", "EXPLAIN", "LIST", "CALL")
+    ("SELECT", "VALUES", "TABLE", "MAP", "REDUCE", "SHOW", "DESC", "DESCRIBE", "EXPLAIN", "LIST", "CALL", "VERIFY")
 )
 _QUERY_STARTS = frozenset(("SELECT", "VALUES", "TABLE", "FROM", "WITH", "MAP", "REDUCE", "("))
 _DML = frozenset(("INSERT", "MERGE", "UPDATE", "DELETE", "COPY"))

@@ -118,4 +118,13 @@ def _restored(verb: str, facts: dict[str, object]) -> str:
     return f"{verb}: {counted(removed, 'file')} removed, {restored} restored" if isinstance(removed, int) else ""
 
 
-_SUMMARIES: dict[str, Callable[[str, dict[str, object]], str]] = {"OPTIMIZE": _optimized, "RESTORE": _restored}
+def _refreshed_none(verb: str, facts: dict[str, object]) -> str:
+    """REFRESH: nothing to do, the sources have not changed. Empty for Spark's own REFRESH TABLE."""
+    return f"{verb}: nothing to do, the sources have not changed" if facts.get("outcome") == "UNCHANGED" else ""
+
+
+_SUMMARIES: dict[str, Callable[[str, dict[str, object]], str]] = {
+    "OPTIMIZE": _optimized,
+    "RESTORE": _restored,
+    "REFRESH": _refreshed_none,
+}

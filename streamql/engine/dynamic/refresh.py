@@ -20,6 +20,7 @@ from streamql.delta.jvm import sentence
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
 from streamql.dialect import quote_string
+from streamql.engine.dynamic.reading import Prepared, prepared
 from streamql.engine.dynamic.tables import hidden_stream, query_of, show_rows
 from streamql.engine.dynamic.timings import remember, timings_of
 from streamql.engine.dynamic.written import drop_duplicates, note, refresh_after, written_by_others
@@ -100,7 +101,8 @@ def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str,
             drop_duplicates(spark, table)
         choice = choose_mode(opened, state, through, reason, lambda: timings_of(spark, table, state))
         writing = time.monotonic()
-        version, rows = _write(spark, table, state, through, _details(choice, reason))
+        with prepared(state, Prepared(opened, choice.frame)):
+            version, rows = _write(opened.spark, table, state, through, _details(choice, reason))
         remember(spark, table, state, Timing(choice.mode, int((time.monotonic() - writing) * 1000), choice.bytes))
         if reason == "FIRST":
             show_rows(spark, table)
@@ -136,7 +138,8 @@ def due(
     is_settled = not state.offset.initial and not written and not source.texts
     if is_settled and _is_current(spark, source, state, pinned):
         return None, None, state.offset.position
-    opened = open_refresh(spark, source)
+    # In the session of the statement, which goes on with what is found here.
+    opened = open_refresh(dynamic_session(spark), source)
     opened.check_trackable(StreamMode.STANDARD, {})
     through = Parts.of({part: pinned.get(t.ref.table_id, t.latest) for part, t in opened.tables.items()})
     at = parts_of(state.offset.position)
@@ -222,14 +225,13 @@ def _details(choice: ModeChoice, reason: str) -> dict[str, str | int]:
 def _write(
     spark: SparkSession, table: DynamicTable, state: StreamState, through: Parts, details: Mapping[str, str | int]
 ) -> tuple[int, dict[str, int]]:
-    """Runs the statement that writes, if the hidden stream is still as `state` says. Returns the version of the table that the statement
-    made, and the rows by what became of them."""
-    own = dynamic_session(spark)
+    """Runs the statement that writes, in a session of its own, if the hidden stream is still as `state` says. Returns the version of the
+    table that the statement made, and the rows by what became of them."""
     backing = DeltaTable(spark, table.backing.path)
     before = backing.latest()
-    own.conf.set("spark.databricks.delta.commitInfo.userMetadata", note(before.version))
+    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", note(before.version))
     call = ", ".join(quote_string(a) for a in (table.stream_id, str(through), json.dumps(details), str(state.sequence)))
-    own.sql(_insert(table, call) if backing.is_empty(before) else _merge(table, call)).collect()
+    spark.sql(_insert(table, call) if backing.is_empty(before) else _merge(table, call)).collect()
     written = refresh_after(backing, before.version, table)
     return (backing.latest().version, _rows({})) if written is None else (written.version, _rows(written.metrics))
 

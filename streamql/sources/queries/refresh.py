@@ -48,10 +48,11 @@ class Explained:
 @dataclass(frozen=True)
 class ModeChoice:
     """In which mode a refresh runs. `why_full`: why it computes the whole query; None: it follows the changes of the tables. `estimate`:
-    None: nothing was compared."""
+    None: nothing was compared. `frame`: what it writes, if the choice has planned it; None: it has not."""
 
     why_full: str | None
     estimate: Estimate | None = None
+    frame: DataFrame | None = None
 
     @property
     def mode(self) -> str:
@@ -120,10 +121,9 @@ class OpenRefresh(OpenTables):
                     estimate = self._estimate(interval, changed)
                     if (why := why_slower(estimate, timings)) is not None:
                         return ModeChoice(why, estimate)
-                self._follow(interval, changed)
+                return ModeChoice(None, estimate, self._follow(interval, changed))
         except _NotFollowed as e:
             return ModeChoice(e.why, estimate)
-        return ModeChoice(None, estimate)
 
     def explained(self, interval: Interval) -> Explained | None:
         """Returns what a refresh would do with an interval. None: the histories of the tables do not tell their changes."""

@@ -18,20 +18,23 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
   private val byChange = own.map { case (_, f) => new StateChange(f, change) }
 
   /** The groups that are touched, and what the change adds to their states. */
-  private val touched: Once = tables.once(Aggregate(groups,
-    groups.zipWithIndex.map { case (g, i) => Alias(g, s"group$i")() } ++ byChange.flatMap(_.aggregates), change.plan))
-  private val by = touched.plan.output.take(groups.size)
+  private val aggregated = Aggregate(groups,
+    groups.zipWithIndex.map { case (g, i) => Alias(g, s"group$i")() } ++ byChange.flatMap(_.aggregates), change.plan)
+  private val by = aggregated.output.take(groups.size)
+  /** The same, computed. */
+  private lazy val touched: Once = tables.once(aggregated)
+  private def isLarge = TableBytes.of(stored) > GroupChange.SMALL
 
   def isEmpty: Boolean = touched.isEmpty
 
   /** The rows that are stored of touched groups. */
-  lazy val was: LogicalPlan = {
-    val isLarge = TableBytes.of(stored) > GroupChange.SMALL
-    (if (groups.isEmpty) tables.once(stored) else tables.once(touched.among(stored, keys, by, isLarge))).plan
-  }
+  lazy val was: LogicalPlan = (if (groups.isEmpty) tables.once(stored) else tables.once(touched.among(stored, keys, by, isLarge))).plan
 
-  /** The touched groups as of the end: what they are known by, their states, and the rows that are stored of them, NULL if there are none. */
-  private class Groups {
+  /**
+   * The touched groups as of the end: what they are known by, their states, and the rows that are stored of them, NULL if there are none. `touched`: as
+   * `aggregated`. `was`: stored rows, with all of touched groups.
+   */
+  private class Groups(touched: LogicalPlan, was: LogicalPlan, hint: JoinHint) {
     private val before = Weighted.fresh(was)
     private val there = Alias(Literal(true), "there")()
     val stored: Seq[Attribute] = before.output
@@ -39,43 +42,45 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
 
     private val ids = AttributeMap(was.output.zip(before.output))
     private def inRows(e: Expression) = e.transform { case r: Attribute => ids(r) }
-    private val added = touched.plan.output.drop(groups.size).iterator
+    private val added = aggregated.output.drop(groups.size).iterator
     private val next = byChange.zip(states).map { case (s, old) => s.next(inRows(old), s.aggregates.map(_ => added.next())) }
     private val computed = next.zip(own).map { case (n, (column, _)) => Alias(n.value, column.name)() }
     private val lost = Alias(next.map(_.isLost).reduce(Or(_, _)), "isLost")()
+    private val gone = Alias(EqualTo(next.head.value, Literal(0L)), "isGone")()
     val values: Seq[Attribute] = computed.map(_.toAttribute)
     /** Whether the group lost its least or greatest value. */
     val isLost: Attribute = lost.toAttribute
+    /** Whether the group has no rows. A group without keys is there in any case. */
+    val isGone: Option[Attribute] = if (groups.isEmpty) None else Some(gone.toAttribute)
 
-    private val found = {
+    val rows: LogicalPlan = {
       val same = by.zip(keys).map { case (g, k) => EqualNullSafe(g, inRows(k)): Expression }.reduceOption(And(_, _))
-      val joined = Join(touched.plan, Project(stored :+ there, before), LeftOuter, same, JoinHint.NONE)
-      Project(by ++ computed ++ stored :+ isStored :+ lost, joined)
+      val joined = Join(touched, Project(stored :+ there, before), LeftOuter, same, hint)
+      Project(by ++ computed ++ stored :+ isStored :+ lost :+ gone, joined)
     }
-    private val isGone = EqualTo(values.head, Literal(0L))
-    /** The groups that have rows. A group without keys is there in any case. */
-    val left: LogicalPlan = if (groups.isEmpty) found else Filter(Not(isGone), found)
-    /** The groups that have no rows, but a stored one. */
-    val gone: Option[LogicalPlan] = if (groups.isEmpty) None else Some(Filter(And(isGone, IsNotNull(isStored)), found))
   }
 
   /** The rows of the aggregate for touched groups, as of the end. `anew`: the aggregate over some groups' rows of its input. */
   def now(anew: Touched => LogicalPlan): LogicalPlan = {
-    val g = new Groups
-    withLost(Project(by ++ g.values :+ g.isLost, g.left), g.isLost, g.values, anew)
+    val g = new Groups(touched.plan, was, JoinHint.NONE)
+    withLost(Project(by ++ g.values :+ g.isLost, g.isGone.fold(g.rows)(is => Filter(Not(is), g.rows))), g.isLost, g.values, anew)
   }
 
-  /** The same of an aggregate without least and greatest values: beside each row is the one that is stored of its group. */
-  def paired: PairedGroups = {
-    val g = new Groups
-    PairedGroups(shown(g.left, g.values, g.stored :+ g.isStored), g.stored, g.isStored, g.gone)
+  /** The same of an aggregate without least and greatest values: beside each row is the one that is stored of its group. None: no group is touched. */
+  def paired: Option[PairedGroups] = {
+    // The touched groups tell which files to read of a large table. A small one is joined with them while they are computed.
+    def near = touched.among(stored, keys, by)
+    val groups = if (!isLarge) Some(new Groups(aggregated, stored, JoinHint.NONE))
+      else if (touched.isEmpty) None
+      else Some(new Groups(touched.plan, near, Once.hint(right = touched.isSmall)))
+    groups.map(g => PairedGroups(shown(g.rows, g.values, g.isGone, g.stored ++ g.isGone :+ g.isStored), g.stored, g.isStored, g.isGone))
   }
 
   /** Groups that lost an extremum are computed from their rows. */
   private def withLost(left: LogicalPlan, isLost: Attribute, values: Seq[Attribute], anew: Touched => LogicalPlan): LogicalPlan = {
     val once = tables.once(left)
     val lost = tables.once(Project(by.zipWithIndex.map { case (g, i) => Alias(g, s"key$i")() } :+ Alias(Literal(1), "there")(), Filter(isLost, once.plan)))
-    val kept = shown(Filter(Not(isLost), once.plan), values)
+    val kept = shown(Filter(Not(isLost), once.plan), values, None)
     if (lost.isEmpty || lost.rows.isEmpty) kept else {
       val keys = if (groups.isEmpty) Touched.all else Touched(Seq(a.child -> groups), Some(lost.copy(plan = Project(lost.plan.output.init, lost.plan))))
       val again = anew(keys)
@@ -84,8 +89,8 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
     }
   }
 
-  /** The columns of the aggregate, from groups and states, and others of the plan behind them. */
-  private def shown(p: LogicalPlan, values: Seq[Attribute], others: Seq[Attribute] = Nil): LogicalPlan = {
+  /** The columns of the aggregate, from groups and states, and others of the plan behind them. NULL where `isGone`. */
+  private def shown(p: LogicalPlan, values: Seq[Attribute], isGone: Option[Attribute], others: Seq[Attribute] = Nil): LogicalPlan = {
     val functions = own.map(_._2)
     def stored(state: AggregateExpression): Expression = values(functions.indexWhere(_.semanticEquals(state)))
     // A sum over no value is NULL.
@@ -102,22 +107,31 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
         case i => by(i)
       }
     }
-    Project(a.aggregateExpressions.map {
+    val list = a.aggregateExpressions.map {
       case s @ Alias(f: AggregateExpression, AggregateStates.STATE) => Alias(value(f), s.name)(exprId = s.exprId)
       case n => Alias(of(KeyedQuery.bare(n)), n.name)(exprId = n.exprId)
-    } ++ others, p)
+    }
+    Project(GroupChange.unless(isGone, list) ++ others, p)
   }
 }
 
 /**
  * Touched groups of an aggregate as of the end. `rows`: its columns, then the `stored` row of the group, and whether there is one (`isStored`: true or NULL).
- * `gone`: stored rows of groups that have no rows now, with other columns; None: there are none.
+ * `isGone`: whether the group has no rows now, so that its columns are NULL; None: no group goes.
  */
-case class PairedGroups(rows: LogicalPlan, stored: Seq[Attribute], isStored: Attribute, gone: Option[LogicalPlan])
+case class PairedGroups(rows: LogicalPlan, stored: Seq[Attribute], isStored: Attribute, isGone: Option[Attribute])
 
 object GroupChange {
   /** A stored table of fewer bytes is joined in less time than it takes to look at the keys first. */
   private val SMALL = 4L << 20
+
+  /** Columns that are not computed of groups without rows: a division by their count would fail. */
+  def unless(isGone: Option[Attribute], columns: Seq[NamedExpression]): Seq[NamedExpression] = isGone.fold(columns) { is =>
+    columns.map {
+      case a: Alias => Alias(If(is, Literal(null, a.dataType), a.child), a.name)(exprId = a.exprId, explicitMetadata = Some(a.metadata))
+      case other => other
+    }
+  }
 }
 
 /** What a change makes of one state of a group. */

@@ -49,9 +49,11 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
 
   /** The same, of an aggregate, by the states that are stored of its groups. */
   private def byStates(a: Aggregate, keys: Seq[Expression], states: Seq[Expression], above: List[LogicalPlan]): Option[LogicalPlan] =
-    change.of(a.child).map(new GroupChange(a, _, stored, keys, states, tables)).filterNot(_.isEmpty).map { groups =>
+    change.of(a.child).map(new GroupChange(a, _, stored, keys, states, tables)).flatMap { groups =>
       val isPaired = !AggregateStates.hasExtremum(a) && above.forall(_.isInstanceOf[Project])
-      if (isPaired) paired(groups.paired, above) else difference(groups.now(_.of(a)), groups.was, above)
+      if (isPaired) groups.paired.map(paired(_, above))
+      else if (groups.isEmpty) None
+      else Some(difference(groups.now(_.of(a)), groups.was, above))
     }
 
   private def difference(now: LogicalPlan, was: LogicalPlan, above: List[LogicalPlan]): LogicalPlan =
@@ -59,18 +61,18 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
 
   /** The difference where each row is beside the stored one already: without another join. */
   private def paired(groups: PairedGroups, above: List[LogicalPlan]): LogicalPlan = {
-    val carried = groups.stored :+ groups.isStored
-    val all = above.collect { case p: Project => p }.foldLeft(groups.rows)((below, node) => Project(node.projectList ++ carried, below))
-    val own = all.output.dropRight(carried.size)
-    val places = StoredRows.places(groups.stored)
+    val carried = groups.stored ++ groups.isGone :+ groups.isStored
+    val all = above.collect { case p: Project => p }.foldLeft(groups.rows)((below, node) =>
+      Project(GroupChange.unless(groups.isGone, node.projectList) ++ carried, below))
+    val own = all.output.dropRight(carried.size).map(a => a.withNullability(a.nullable || groups.isGone.nonEmpty))
     def old(a: Attribute) = groups.stored.find(_.name.equalsIgnoreCase(a.name)).get
+    def isKey(a: Attribute) = keys.exists(_.equalsIgnoreCase(a.name))
     val differ = Or(IsNull(groups.isStored), Not(Values.same(own.map(old), own)))
+    val isWritten = groups.isGone.fold(differ: Expression)(is => If(is, IsNotNull(groups.isStored), differ))
     val changeType = If(IsNull(groups.isStored), Literal("INSERT"), Literal("UPDATE_AFTER"))
-    val changed = Project(WholeQuery.inStream(changeType, own) ++ places, Filter(differ, tables.end(all)))
-    groups.gone.fold(changed: LogicalPlan) { gone =>
-      val kept = own.map(a => Alias(if (keys.exists(_.equalsIgnoreCase(a.name))) old(a) else Literal(null, a.dataType), a.name)())
-      Union(changed, Project(WholeQuery.inStream(Literal("DELETE"), kept) ++ places, gone))
-    }
+    val shownType = groups.isGone.fold(changeType: Expression)(is => If(is, Literal("DELETE"), changeType))
+    val shown = own.map(a => groups.isGone.filter(_ => isKey(a)).fold(a: NamedExpression)(is => Alias(If(is, old(a), a), a.name)()))
+    Project(WholeQuery.inStream(shownType, shown) ++ StoredRows.places(groups.stored), Filter(isWritten, tables.end(all)))
   }
 
   private def none: LogicalPlan = LocalRelation(WholeQuery.inStream(Literal(""), rows.output).map(_.toAttribute))

@@ -66,11 +66,11 @@ object RefreshMerge {
     filter.fold(merge)(f => CurrentOrigin.withOrigin(merge.origin) { merge.copy(condition = And(f, merge.condition)) })
   }
 
-  /** A plan's rows, computed. */
+  /** A plan's rows, which the first job that reads them computes. */
   private[streamql] def computed(session: ClassicSession, plan: LogicalPlan): LogicalRDD =
-    session.withActive { Dataset.ofRows(session, plan).localCheckpoint(eager = true, StorageLevel.MEMORY_AND_DISK) }.logicalPlan.asInstanceOf[LogicalRDD]
+    session.withActive { Dataset.ofRows(session, plan).localCheckpoint(eager = false, StorageLevel.MEMORY_AND_DISK) }.logicalPlan.asInstanceOf[LogicalRDD]
 
-  /** The same with their number, by which Spark plans joins with them. */
+  /** The same, computed, with their number, by which Spark plans joins with them. */
   private[streamql] def keep(session: ClassicSession, plan: LogicalPlan): (LogicalRDD, Long) = {
     val rows = computed(session, plan)
     val count = rows.rdd.count()

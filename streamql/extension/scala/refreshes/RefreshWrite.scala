@@ -129,7 +129,7 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
         "numDeletionVectorsUpdated" -> hadVector(left), "numDeletionVectorsAdded" -> (left.size - hadVector(left)))))
   }
 
-  /** The rows of the table that the source matches, each with what becomes of it: computed once, and kept. */
+  /** The rows of the table that the source matches, each with what becomes of it. They are kept if they had to be found. */
   private class Matched(session: ClassicSession, txn: OptimisticTransaction, files: Seq[AddFile]) {
     private val columns = merge.target.schema.map(_.name)
     private lazy val table = {
@@ -144,14 +144,14 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     private val insert = merge.notMatchedClauses.head
     private val placed = rows.placed(merge, txn.snapshot.version)
 
-    private val kept: LogicalRDD = {
+    private val kept: LogicalPlan = {
       val action = CaseWhen(merge.matchedClauses.zipWithIndex.map { case (c, i) => (c.condition.getOrElse(Literal.TrueLiteral), Literal(i)) }, Literal(NONE))
       val values = update.toSeq.flatMap { case (_, values) => values.zipWithIndex.map { case (v, i) => Alias(v, s"$VALUE$i")() } }
-      RefreshMerge.computed(session, placed.fold(joined(Alias(action, ACTION)(), values)) { source =>
+      placed.fold(RefreshMerge.computed(session, joined(Alias(action, ACTION)(), values)): LogicalPlan) { source =>
         val Seq(file, index, id) = StoredRows.places(source.plan)
         val made = (Alias(action, ACTION)() +: Seq(file, index)) ++ tracked.take(1).map(Alias(id, _)()) ++ values
         Project(made.map(e => source.own(e).asInstanceOf[NamedExpression]), Filter(IsNotNull(file), source.plan))
-      })
+      }
     }
 
     /** The rows of the table, found by the keys of the source's rows. */
@@ -165,7 +165,7 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     }
     private def found(name: String): Attribute = kept.output.find(_.name == name).get
 
-    private val parts = kept.rdd.mapPartitions(RefreshWrite.summary).collect().toSeq
+    private val parts = Dataset.ofRows(session, Project(kept.output.take(3), kept)).queryExecution.toRdd.mapPartitions(RefreshWrite.summary).collect().toSeq
     private val counts = parts.flatMap(_._1).groupMapReduce(_._1)(_._2)(_ + _)
     val updated: Long = update.flatMap { case (i, _) => counts.get(i) }.getOrElse(0L)
     /** How many rows of the table are updated or deleted. */
@@ -199,7 +199,10 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
       tracked.zip(metadata).foldLeft(rows) { case (df, (name, of)) => df.withMetadata(name, of(name)) }
     }
 
-    def free(): Unit = session.sparkContext.unpersistRDD(kept.rdd.id, blocking = false)
+    def free(): Unit = kept match {
+      case made: LogicalRDD => session.sparkContext.unpersistRDD(made.rdd.id, blocking = false)
+      case _ =>
+    }
   }
 }
 
