@@ -12,6 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import lexer  # of this folder: mkdocs loads a hook with its folder on the path
 from markdown import Extension, Markdown
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -41,6 +42,7 @@ class ListNumbers(Extension):
 
 def on_config(config: MkDocsConfig) -> None:
     """Adds what Markdown's own options do not offer."""
+    lexer.register()
     config.markdown_extensions.append(ListNumbers())
 
 
