@@ -20,6 +20,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTSIDE = "repository"
+STYLES = "site.css"
 PICTURES = ROOT / "build" / "pictures"
 """What docs/site/pictures.py has made. Without them the site is built without pictures."""
 
@@ -27,6 +28,9 @@ _LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^()\s#]+)(#[^()\s]*)?(?=\))")
 _PICTURE = re.compile(r"^<!-- picture: (\S+) (.+) -->$", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NAMED_FENCE = re.compile(r"^```(\w+) (\S+)$", re.MULTILINE)
+_PLAIN_FENCE = re.compile(r"^```(?:text)?\n(?=(?:(?!```).*\n)*?.*[─│▼])", re.MULTILINE)
+_INLINE_CODE = re.compile(r"(?<!</span>)<code>[^<\n]+</code>")
+_HYPHENATED = re.compile(r"[^\s<>]*-[^\s<>]*")
 _LIST_BEHIND_TEXT = re.compile(r"^(?![*\-\d|#>` ]|\s)(.+)\n(?=(?:[*-]|1\.) )", re.MULTILINE)
 _NESTED_ITEM = re.compile(r"^  (?=[*-] )", re.MULTILINE)
 _LANGUAGES = {".py": "python", ".scala": "scala", ".sql": "sql", ".slt": "sql", ".json": "json", ".toml": "toml"}
@@ -41,8 +45,9 @@ class ListNumbers(Extension):
 
 
 def on_config(config: MkDocsConfig) -> None:
-    """Adds what Markdown's own options do not offer."""
+    """Adds what Markdown's own options do not offer, and the style sheet."""
     lexer.register()
+    config.extra_css.append(f"assets/{STYLES}")
     config.markdown_extensions.append(ListNumbers())
 
 
@@ -60,6 +65,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.append(File.generated(config, _site_path(target), content=_shown(target)))
             if target.endswith(".md"):
                 waiting.append((target, ROOT / target))
+    files.append(File.generated(config, f"assets/{STYLES}", abs_src_path=str(Path(__file__).with_name(STYLES))))
     for path in sorted(PICTURES.glob("*.*")):
         files.append(File.generated(config, f"pictures/{path.name}", abs_src_path=str(path)))
     return files
@@ -71,8 +77,14 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     name = _repository_path(source)
     text = _COMMENT.sub("", _PICTURE.sub(lambda found: _picture(source, found[1], found[2]), markdown))
     text = _NAMED_FENCE.sub(r'```\1 title="\2"', text)
+    text = _PLAIN_FENCE.sub("``` { .text .diagram }\n", text)
     parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)
     return "".join(part if part.startswith("```") else _prose(name, source, part) for part in parts)
+
+
+def on_page_content(html: str, **_: object) -> str:
+    """Keeps a hyphenated word of code, such as an option, on one line: browsers break lines behind hyphens."""
+    return _INLINE_CODE.sub(lambda code: _HYPHENATED.sub(r'<span class="unbroken">\g<0></span>', code[0]), html)
 
 
 def _picture(source: str, name: str, text: str) -> str:
