@@ -78,6 +78,8 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     text = _COMMENT.sub("", _PICTURE.sub(lambda found: _picture(source, found[1], found[2]), markdown))
     text = _NAMED_FENCE.sub(r'```\1 title="\2"', text)
     text = _PLAIN_FENCE.sub("``` { .text .diagram }\n", text)
+    if source.startswith(f"{OUTSIDE}/") and not (ROOT / name).exists():
+        page.meta["search"] = {"exclude": True}  # the page of a file of code
     parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)
     return "".join(part if part.startswith("```") else _prose(name, source, part) for part in parts)
 
@@ -94,7 +96,7 @@ def _picture(source: str, name: str, text: str) -> str:
     path = posixpath.relpath(f"pictures/{name}", posixpath.dirname(source) or ".")
     if name.endswith(".html"):
         return f'<iframe src="{path}" title="{text}" sandbox width="100%" height="700"></iframe>\n\n[{text}]({path})'
-    return f"![{text}]({path})"
+    return f"[![{text}]({path})]({path})"
 
 
 def _prose(name: str, source: str, text: str) -> str:
