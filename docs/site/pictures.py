@@ -21,10 +21,12 @@ import pexpect
 import pyte
 from rich.console import Console
 from rich.style import Style
+from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
 ROOT = Path(__file__).resolve().parents[2]
-WIDTH, HEIGHT = 120, 34
+SHELL_WIDTH, WATCH_WIDTH, HEIGHT = 104, 120, 34
+"""In columns. `watch` shows fewer facts on a terminal of less than 120."""
 SECONDS_MAX = 600.0
 PROMPT = r"streamql \(\w+\)>$"
 
@@ -55,20 +57,23 @@ VALUES (s.id, s.item, s.amount);""",
 )
 _FONT_FACES = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 """What rich loads from another host. The site loads nothing: the viewer's own monospaced font is used."""
+_BACKGROUND = "#101010"
+"""Darker than rich's, on which the shell's colours have too little contrast."""
 _COLOURS = {"brown": "yellow", "default": "default"}
 
 
 class Terminal:
     """A program of `streamql` at a pseudo terminal, and the screen that it has drawn so far."""
 
-    def __init__(self, *argv: str) -> None:
+    def __init__(self, width: int, *argv: str) -> None:
         environment = {k: v for k, v in os.environ.items() if k not in ("LINES", "COLUMNS", "PAGER")}
         environment |= {"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", "STREAMQL_HISTORY": os.devnull}
-        self._screen = pyte.Screen(WIDTH, HEIGHT)
+        self._width = width
+        self._screen = pyte.Screen(width, HEIGHT)
         self._stream = pyte.ByteStream(self._screen)
         command = ["-m", "streamql", *argv]
         self._process = pexpect.spawn(
-            sys.executable, command, env=environment, cwd=str(ROOT), dimensions=(HEIGHT, WIDTH), timeout=None
+            sys.executable, command, env=environment, cwd=str(ROOT), dimensions=(HEIGHT, width), timeout=None
         )
 
     def wait(self, pattern: str) -> None:
@@ -103,13 +108,16 @@ class Terminal:
         lines = [self._line(row) for row in range(HEIGHT)]
         while lines and not lines[-1].plain.strip():
             lines.pop()
-        console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-        console.print(Text("\n").join(lines))
-        return _FONT_FACES.sub("", console.export_svg(title=title, unique_id=title.rsplit(maxsplit=1)[-1]))
+        console = Console(
+            record=True, width=self._width, file=io.StringIO(), force_terminal=True, color_system="truecolor"
+        )
+        console.print(Text("\n").join(lines), end="\n\n")  # rich cuts the descenders of the last line
+        drawn = _FONT_FACES.sub("", console.export_svg(title=title, unique_id=title.rsplit(maxsplit=1)[-1]))
+        return drawn.replace(SVG_EXPORT_THEME.background_color.hex, _BACKGROUND)
 
     def _line(self, row: int) -> Text:
         line = Text(no_wrap=True)
-        for column in range(WIDTH):
+        for column in range(self._width):
             char = self._screen.buffer[row][column]
             style = Style(color=_colour(char.fg), bold=char.bold, italic=char.italics, reverse=char.reverse)
             line.append(char.data, style)
@@ -126,7 +134,7 @@ def _colour(name: str) -> str:
 
 def shell(data: str, script: str) -> str:
     """The shell after a script that makes the lakehouse, a read of a stream, and a MERGE."""
-    terminal = Terminal("--data", data, "-i", script)
+    terminal = Terminal(SHELL_WIDTH, "--data", data, "-i", script)
     try:
         terminal.wait(PROMPT)
         for text in ("!clear", *TYPED):
@@ -138,7 +146,7 @@ def shell(data: str, script: str) -> str:
 
 def watch(data: str) -> str:
     """The screen of `streamql watch`."""
-    terminal = Terminal("--data", data, "watch")
+    terminal = Terminal(WATCH_WIDTH, "--data", data, "watch")
     try:
         terminal.wait("orders_unread")
         return terminal.picture("streamql watch")
