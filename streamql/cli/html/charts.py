@@ -138,7 +138,7 @@ def _bar(part: int, bottom: float, top: float) -> str:
 
 def _hover(b: Bucket, window: Window, what: str) -> Markup:
     """Returns an invisible column over a part of the window, that says what was in it."""
-    since, until = (quantities.clock(at).replace("T", " ").rstrip("Z") for at in window.bounds(b.number))
+    since, until = (quantities.plain_clock(at) for at in window.bounds(b.number))
     lines = [f"{since} to {until[11:]}", counted(b.consumed, "consumption")]
     if b.consumed:
         lines[-1] += f": {what}"

@@ -25,7 +25,7 @@ def forecast(overview: Overview) -> Markup:
                 s.name,
                 css,
                 max(0.0, left / longest),
-                f"{quantities.until(_when(s), overview.at_ms)}, {quantities.clock(_when(s))}",
+                f"{quantities.until(_when(s), overview.at_ms)}, {quantities.plain_clock(_when(s))}",
             )
         )
     hidden = len(waiting) + len(gone) - len(rows)

@@ -41,7 +41,8 @@ def lineage(report: Report) -> Markup:
     for s in streams:
         for flow in report.flows.get(s.uuid, ()):
             written = "" if flow.rows_written is None else f", {counted(flow.rows_written, 'row')} written"
-            said = f"{s.name} → {flow.target}\n{counted(flow.consumptions, 'consumption')}{written}\nlast {quantities.clock(flow.last_ms)}"
+            last = quantities.plain_clock(flow.last_ms)
+            said = f"{s.name} → {flow.target}\n{counted(flow.consumptions, 'consumption')}{written}\nlast {last}"
             edges.append(Edge(rows[s.uuid], targets[flow.target], flow.consumptions, "", said))
     boxes = [_box(0, row, name, "", name) for name, row in sources.items()]
     boxes += [_box(1, rows[s.uuid], s.name, s.state, f"{s.name}: {s.state}, {s.mode}") for s in streams]

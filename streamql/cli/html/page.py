@@ -52,7 +52,7 @@ def render(report: Report) -> str:
         "head",
         Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'),
         Markup(f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'),
-        element("title", f"Streams, {quantities.clock(seen.at_ms)}"),
+        element("title", f"Streams, {quantities.plain_clock(seen.at_ms)} UTC"),
         element("style", STYLE),
     )
     return f"<!DOCTYPE html>\n{element('html', head, element('body', element('main', *body, foot)), lang='en')}\n"
@@ -63,7 +63,7 @@ def _section(name: str, content: Markup) -> Markup:
 
 
 def _head(report: Report) -> Markup:
-    said = f"As of {quantities.clock(report.overview.at_ms).replace('T', ' ').replace('Z', ' UTC')}. Times are UTC."
+    said = f"As of {quantities.plain_clock(report.overview.at_ms)}. Times are UTC."
     return element("header", element("h1", "Streams"), element("p", said, class_="sub"))
 
 

@@ -51,6 +51,11 @@ def clock(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def plain_clock(at_ms: int) -> str:
+    """Returns the same for people: a page that says once that its times are UTC."""
+    return clock(at_ms).replace("T", " ").rstrip("Z")
+
+
 def shortened(text: str, width: int) -> str:
     """Returns the text, or its beginning and an ellipsis."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
