@@ -21,7 +21,7 @@ from streamql.delta.command import Command
 from streamql.delta.jvm import JavaObject, analyzed, has_classes, java_frame, java_list, jvm, scala, session_of
 from streamql.delta.kafka import explained
 from streamql.delta.names import look_up, qualify
-from streamql.dialect.statements import NameParts
+from streamql.dialect.text.tokens import NameParts
 from streamql.engine.as_of import followed_stream, read_arguments, table_at
 from streamql.engine.dynamic.reading import refresh_reading
 from streamql.engine.guards import guard

@@ -8,10 +8,10 @@ from streamql.dialect.prefilter import might_be_ours
 from streamql.dialect.rewrites.parameters import bind
 from streamql.dialect.rewrites.rejected import rewrite_rejected
 from streamql.dialect.rewrites.rewriter import rewrite
-from streamql.dialect.spelling import nearest
-from streamql.dialect.splitting import split
 from streamql.dialect.suggest import explain_rejected
-from streamql.dialect.tokens import quote_string
+from streamql.dialect.text.spelling import nearest
+from streamql.dialect.text.splitting import split
+from streamql.dialect.text.tokens import quote_string
 
 __all__ = [
     "KAFKA_COLUMNS",

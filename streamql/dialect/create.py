@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.points import point_in_parentheses, version_number
-from streamql.dialect.spelling import nearest
-from streamql.dialect.statements import CreateStream, PointInTime, Span
-from streamql.dialect.tokens import Token, TokenType, name_part, span, string_value
+from streamql.dialect.statements import CreateStream, PointInTime
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.spelling import nearest
+from streamql.dialect.text.tokens import Span, Token, TokenType, name_part, span, string_value
 from streamql.errors import StreamqlError
 from streamql.model import SourceType, StreamMode
 

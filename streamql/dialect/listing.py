@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.statements import NameParts
-from streamql.dialect.tokens import TokenType
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.tokens import NameParts, TokenType
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.create import parse_create
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.dynamic.recognize import DYNAMIC_VERBS, recognize_dynamic
 from streamql.dialect.external.connections import (
     parse_create_connection,
@@ -47,15 +47,14 @@ from streamql.dialect.statements import (
     DropStream,
     PointInTime,
     Release,
-    RenameTo,
-    SetComment,
     SetOffset,
     ShowCreateStream,
     ShowStreams,
     Statement,
 )
 from streamql.dialect.tasks import task_refused
-from streamql.dialect.tokens import head, scan, span, unterminated
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.tokens import head, scan, span, unterminated
 from streamql.dialect.transactions import recognize_transaction
 
 DROP_GRAMMAR = "DROP [TABLE] STREAM [IF EXISTS] name"

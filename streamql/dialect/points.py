@@ -7,10 +7,10 @@ import re
 from dataclasses import replace
 from typing import Literal
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.spelling import nearest
-from streamql.dialect.statements import NameParts, PointInTime
-from streamql.dialect.tokens import Token, quote_string, span, string_value
+from streamql.dialect.statements import PointInTime
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.spelling import nearest
+from streamql.dialect.text.tokens import NameParts, Token, quote_string, span, string_value
 from streamql.errors import StreamqlError
 
 POINT_GRAMMAR = "{AT | BEFORE} (TIMESTAMP => expression | OFFSET => -seconds | VERSION => n | STREAM => 'stream')"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.spelling import nearest
 from streamql.dialect.statements import SetTableProperties
-from streamql.dialect.tokens import Token, TokenType, name_part, string_value
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.spelling import nearest
+from streamql.dialect.text.tokens import Token, TokenType, name_part, string_value
 from streamql.shared import constants
 
 PROPERTIES_GRAMMAR = "ALTER TABLE name SET PROPERTIES ('change_tracking' = 'true' [, 'data_retention_days' = 'n'])"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.dynamic.statements import (
     AlterDynamicTable,
     CreateDynamicTable,
@@ -18,10 +19,7 @@ from streamql.dialect.dynamic.statements import (
     ShowRefreshHistory,
     VerifyDynamicTable,
 )
-from streamql.dialect.elements import NameParts as NameParts  # noqa: PLC0414 - other modules import it from here
-from streamql.dialect.elements import RenameTo as RenameTo  # noqa: PLC0414
-from streamql.dialect.elements import SetComment as SetComment  # noqa: PLC0414
-from streamql.dialect.elements import Span as Span  # noqa: PLC0414
+from streamql.dialect.text.tokens import NameParts, Span
 from streamql.model import SourceType, StreamMode
 
 
@@ -290,16 +288,3 @@ class Rewrite:
     consume: bool = False
     warnings: tuple[str, ...] = ()
     consumed: tuple[NameParts, ...] = ()
-
-
-@dataclass(frozen=True)
-class Fragment:
-    """One statement of a script: its text without the closing semicolon, and where it starts (line from 1).
-
-    `start` is its offset in the script, in characters. It does not count in comparisons.
-    """
-
-    text: str
-    line: int
-    terminated: bool = True
-    start: int = field(default=0, compare=False)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.dynamic.words import LISTS, TYPES
 from streamql.dialect.external.tables import clauses, uses_kafka
 from streamql.dialect.parser import AFTER_TABLE_NAME, parse
 from streamql.dialect.rewrites.rewriter import COLUMNS, FUNCTIONS
-from streamql.dialect.shape import EXPLAIN_OPTIONS, key_at
-from streamql.dialect.spelling import distance, nearest
 from streamql.dialect.tasks import task_refused
-from streamql.dialect.tokens import Token, TokenType, name_part
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import EXPLAIN_OPTIONS, key_at
+from streamql.dialect.text.spelling import distance, nearest
+from streamql.dialect.text.tokens import Token, TokenType, name_part
 from streamql.errors import StreamqlError
 
 _VERBS = ("CREATE", "DROP", "ALTER", "SHOW", "DESC", "DESCRIBE")

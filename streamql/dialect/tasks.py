@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import chain
-from streamql.dialect.tokens import TokenType, string_value
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import chain
+from streamql.dialect.text.tokens import TokenType, string_value
 from streamql.errors import StreamqlError
 
 _HAS_DATA = ("SYSTEM$STREAM_HAS_DATA", "STREAM_HAS_DATA", "STREAM_STATUS")

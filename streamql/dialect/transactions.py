@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.statements import BeginTransaction, CommitTransaction, RollbackStatement, RollbackTransaction
+from streamql.dialect.text.cursor import Cursor
 
 TRANSACTION_GRAMMAR = "BEGIN TRANSACTION; statements that consume streams; [ROLLBACK STATEMENT;] COMMIT | ROLLBACK"
 

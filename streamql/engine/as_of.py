@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from streamql.catalog.states import StreamState
 from streamql.delta.names import qualify
 from streamql.dialect import parse_name
-from streamql.dialect.statements import NameParts, PointInTime, Span
+from streamql.dialect.statements import PointInTime
+from streamql.dialect.text.tokens import NameParts, Span
 from streamql.engine.points import offset_at
 from streamql.engine.reads import named_table, need_stream, read_point
 from streamql.errors import StreamqlError

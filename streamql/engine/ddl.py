@@ -25,18 +25,17 @@ from streamql.consume import (
 from streamql.delta import neutral
 from streamql.delta.names import look_up, qualify, schema_exists
 from streamql.dialect import quote_string
+from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.statements import (
     AlterStream,
     CreateStream,
     DropStream,
     PointInTime,
     Release,
-    RenameTo,
-    SetComment,
     SetOffset,
     SetTableProperties,
-    Span,
 )
+from streamql.dialect.text.tokens import Span
 from streamql.engine.points import offset_at
 from streamql.engine.reads import find_stream, named_source, named_table, need_stream
 from streamql.errors import StreamqlError

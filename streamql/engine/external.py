@@ -26,8 +26,8 @@ from streamql.dialect.statements import (
     ShowConnections,
     ShowCreateExternalTable,
     ShowExternalTables,
-    Span,
 )
+from streamql.dialect.text.tokens import Span
 from streamql.engine.ddl import check_free, check_free_of_streams, definition_exists, place_of
 from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern, listed_schema, time_text
 from streamql.errors import StreamqlError, counted

@@ -11,7 +11,8 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.delta.names import qualify, schema_exists
 from streamql.delta.rows import Value, small_frame
-from streamql.dialect.statements import DescribeStream, NameParts, ShowCreateStream, ShowStreams
+from streamql.dialect.statements import DescribeStream, ShowCreateStream, ShowStreams
+from streamql.dialect.text.tokens import NameParts
 from streamql.engine.reads import need_stream
 from streamql.engine.status import StreamStatus, status_of, statuses, warn_of_unreadable
 from streamql.errors import StreamqlError

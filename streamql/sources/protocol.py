@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from streamql.dialect.statements import Span
+from streamql.dialect.text.tokens import Span
 from streamql.model import Interval, Offset, Parts, Position, SourceRef, StreamMode
 from streamql.model import SourceType as StatementType
 from streamql.names import Name

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from streamql.dialect.spelling import nearest
+from streamql.dialect.text.spelling import nearest
 from streamql.errors import StreamqlError
 from streamql.tablestore.jsonc import error, parse
 from streamql.tablestore.parameters import Entries, is_set

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamql.dialect.spelling import nearest
+from streamql.dialect.text.spelling import nearest
 from streamql.errors import StreamqlError
 from streamql.names import quote, quote_if_needed
 from streamql.tablestore.hashing import xxhash64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from streamql.dialect.spelling import nearest
+from streamql.dialect.text.spelling import nearest
 from streamql.errors import StreamqlError
 from streamql.tablestore.jsonc import Node, error
 

@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from streamql.dialect.spelling import nearest
+from streamql.dialect.text.spelling import nearest
 from streamql.tablestore.jsonc import error
 from streamql.tablestore.parameters import Entries
 

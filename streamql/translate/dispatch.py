@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import chain
 from streamql.dialect.tasks import task_refused
-from streamql.dialect.tokens import scan, unterminated, unterminated_what
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import chain
+from streamql.dialect.text.tokens import scan, unterminated, unterminated_what
 from streamql.errors import StreamqlError
 from streamql.translate.facts.catalogs import catalog_notes
 from streamql.translate.facts.context import Context

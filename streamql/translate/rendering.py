@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamql.dialect.statements import Fragment
-from streamql.dialect.tokens import scan
+from streamql.dialect.text.splitting import Fragment
+from streamql.dialect.text.tokens import scan
 from streamql.translate.model import Refused, Result, Translated
 from streamql.translate.text.comments import commented
 

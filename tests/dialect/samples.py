@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streamql.dialect.statements import NameParts
+from streamql.dialect.text.tokens import NameParts
 
 FOLDER = Path(__file__).parent / "fixtures"
 STREAMS = {"s", "u2", "test_table_offset_stream"}

@@ -7,6 +7,7 @@ import re
 from hypothesis import strategies as st
 
 from streamql.dialect import quote_string
+from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.statements import (
     AlterStream,
     BeginTransaction,
@@ -14,19 +15,17 @@ from streamql.dialect.statements import (
     CreateStream,
     DescribeStream,
     DropStream,
-    NameParts,
     PointInTime,
     Release,
-    RenameTo,
     RollbackStatement,
     RollbackTransaction,
-    SetComment,
     SetOffset,
     SetTableProperties,
     ShowCreateStream,
     ShowStreams,
     Statement,
 )
+from streamql.dialect.text.tokens import NameParts
 from streamql.model import SourceType, StreamMode
 from streamql.names import quote
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from streamql.dialect import quote_string
+from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.dynamic.statements import (
     AlterDynamicTable,
     CreateDynamicTable,
@@ -24,7 +25,7 @@ from streamql.dialect.dynamic.statements import (
     Suspend,
     VerifyDynamicTable,
 )
-from streamql.dialect.statements import RenameTo, SetComment, Statement
+from streamql.dialect.statements import Statement
 from streamql.names import quote
 
 if TYPE_CHECKING:

@@ -16,12 +16,12 @@ from streamql.dialect.statements import (
     DescribeExternalTable,
     DropConnection,
     DropExternalTable,
-    NameParts,
     ShowConnections,
     ShowCreateExternalTable,
     ShowExternalTables,
     Statement,
 )
+from streamql.dialect.text.tokens import NameParts
 from streamql.names import quote
 
 if TYPE_CHECKING:

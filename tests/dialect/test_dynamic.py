@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from streamql.dialect import might_be_ours, parse, split
+from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.dynamic.statements import (
     AlterDynamicTable,
     CreateDynamicTable,
@@ -24,7 +25,7 @@ from streamql.dialect.dynamic.statements import (
     Suspend,
     VerifyDynamicTable,
 )
-from streamql.dialect.statements import CreateStream, RenameTo, SetComment
+from streamql.dialect.statements import CreateStream
 from streamql.model import SourceType
 
 from .test_parse import test_carets, test_rejected, without_spans  # noqa: F401 - the tests run here over another file

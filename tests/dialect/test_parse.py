@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from streamql.dialect import might_be_ours, parse, rewrite
+from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.statements import (
     AlterStream,
     BeginTransaction,
@@ -18,17 +19,14 @@ from streamql.dialect.statements import (
     DropStream,
     PointInTime,
     Release,
-    RenameTo,
     RollbackStatement,
     RollbackTransaction,
-    SetComment,
     SetOffset,
     SetTableProperties,
     ShowCreateStream,
     ShowStreams,
-    Span,
 )
-from streamql.dialect.tokens import TokenType
+from streamql.dialect.text.tokens import Span, TokenType
 from streamql.errors import StreamqlError
 from streamql.model import SourceType, StreamMode
 

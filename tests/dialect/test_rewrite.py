@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from streamql.dialect import explain_rejected, might_be_ours, parse, rewrite, rewrite_rejected
-from streamql.dialect.statements import CreateStream, NameParts, SetTableProperties
-from streamql.dialect.tokens import scan
+from streamql.dialect.statements import CreateStream, SetTableProperties
+from streamql.dialect.text.tokens import NameParts, scan
 
 from .samples import columns_of, is_stream
 

@@ -6,8 +6,8 @@ import pytest
 
 from streamql.dialect import quote_string, split
 from streamql.dialect.points import parse_name
-from streamql.dialect.statements import Fragment
-from streamql.dialect.tokens import TokenType, scan, string_value
+from streamql.dialect.text.splitting import Fragment
+from streamql.dialect.text.tokens import TokenType, scan, string_value
 from streamql.errors import StreamqlError
 
 HANDLER = "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN SELECT 1; END; SELECT 2; END"

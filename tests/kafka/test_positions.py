@@ -14,7 +14,7 @@ from streamql.catalog.definitions import decode, encode
 from streamql.catalog.states import StreamState
 from streamql.catalog.states import decode as decode_stream
 from streamql.delta.kafka import PROVIDERS, Brokers, Topic, with_providers
-from streamql.dialect.statements import Span
+from streamql.dialect.text.tokens import Span
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, Stream, StreamMode, is_ordered
 from streamql.names import Name

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamql.delta.jvm import message
-from streamql.dialect.tokens import tokenize
+from streamql.dialect.text.tokens import tokenize
 from streamql.errors import StreamqlError
 from tests.transcripts.masks import Bindings, masked, match, match_table
 from tests.transcripts.script import ERROR_START, FIRST_CONNECTION, WARNING_START, Step, Transcript

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streamql.dialect import split
-from streamql.dialect.statements import Fragment
+from streamql.dialect.text.splitting import Fragment
 from tests.transcripts.topics import Action, parse_action
 
 ERROR_START = "ERROR ["

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from streamql.dialect.tokens import Token, TokenType, name_part, string_value, tokenize
+from streamql.dialect.text.tokens import Token, TokenType, name_part, string_value, tokenize
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,7 +15,7 @@ from streamql.cli.shell import topics
 from streamql.cli.shell.commands import Call, CommandError, find
 from streamql.cli.shell.snapshot import Snapshot
 from streamql.cli.shell.terminal import echo
-from streamql.dialect.tokens import TokenType, name_part, quote_string, tokenize
+from streamql.dialect.text.tokens import TokenType, name_part, quote_string, tokenize
 from streamql.errors import counted
 from streamql.names import quote
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from streamql.dialect.spelling import nearest
+from streamql.dialect.text.spelling import nearest
 
 Argument = Literal["", "relation", "format", "topic", "file", "switch", "number", "text"]
 """What follows a command: for completion."""

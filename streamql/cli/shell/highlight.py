@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 
 from streamql.cli.shell.completion.vocabulary import FUNCTIONS, KEYWORDS, STREAM_FUNCTIONS
-from streamql.dialect.tokens import TokenType, scan
+from streamql.dialect.text.tokens import TokenType, scan
 
 Piece = tuple[str, str]
 """(style, text); the style is empty, or one of STYLES."""

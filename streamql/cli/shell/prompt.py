@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from streamql.cli.shell.commands import parse
 from streamql.cli.shell.highlight import Piece
-from streamql.dialect.splitting import split
+from streamql.dialect.text.splitting import split
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from streamql.dialect.properties import PROPERTIES_GRAMMAR, TRACKING_GRAMMAR
 from streamql.dialect.rewrites.as_of import AS_OF_GRAMMAR, AT_POINT_GRAMMAR
 from streamql.dialect.rewrites.changes import CHANGES_GRAMMAR
 from streamql.dialect.rewrites.consume import CONSUME_GRAMMAR
-from streamql.dialect.spelling import nearest
+from streamql.dialect.text.spelling import nearest
 from streamql.dialect.transactions import TRANSACTION_GRAMMAR
 
 WIDTH = 78

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from streamql.dialect.tokens import Token, scan
+from streamql.dialect.text.tokens import Token, scan
 
 
 class ResultType(Enum):

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from streamql.cli.problems import Problem
 from streamql.cli.sql.inputs import Text
-from streamql.dialect.splitting import split
-from streamql.dialect.tokens import line_and_column, tokenize, unterminated, unterminated_what
+from streamql.dialect.text.splitting import split
+from streamql.dialect.text.tokens import line_and_column, tokenize, unterminated, unterminated_what
 from streamql.errors import ERROR_CLASSES
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.dynamic.statements import (
     DescribeDynamicTable,
     DropDynamicTable,
@@ -14,9 +13,10 @@ from streamql.dialect.dynamic.statements import (
     VerifyDynamicTable,
 )
 from streamql.dialect.dynamic.words import LISTS, name_of, take_list, take_type
-from streamql.dialect.elements import NameParts, Span
 from streamql.dialect.listing import read_limit, read_listing, read_where
-from streamql.dialect.spelling import nearest
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.spelling import nearest
+from streamql.dialect.text.tokens import NameParts, Span
 
 DROP_DYNAMIC_GRAMMAR = "DROP {DYNAMIC TABLE | MATERIALIZED VIEW} [IF EXISTS] name"
 REFRESH_DYNAMIC_GRAMMAR = "REFRESH {DYNAMIC TABLE | MATERIALIZED VIEW} name"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
+from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.dynamic.create import read_refresh_mode
 from streamql.dialect.dynamic.refused import ALTERED, SETTINGS, refuse
 from streamql.dialect.dynamic.schedule import read_refresh, read_target_lag
@@ -15,8 +15,8 @@ from streamql.dialect.dynamic.statements import (
     Suspend,
 )
 from streamql.dialect.dynamic.words import name_of, take_type, type_words
-from streamql.dialect.elements import RenameTo, SetComment
-from streamql.dialect.spelling import nearest
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.spelling import nearest
 from streamql.errors import StreamqlError
 
 ALTER_DYNAMIC_GRAMMAR = (

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.dynamic.refused import CREATED, refuse, refuse_head
 from streamql.dialect.dynamic.schedule import read_compute_name, read_refresh, read_target_lag
 from streamql.dialect.dynamic.statements import CreateDynamicTable, Schedule
 from streamql.dialect.dynamic.words import name_of, take_type, type_words
 from streamql.dialect.properties import read_key, read_value
-from streamql.dialect.shape import Shape, StatementType, shape
-from streamql.dialect.spelling import nearest
-from streamql.dialect.statements import Span
-from streamql.dialect.tokens import Token, TokenType, span, string_value
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import Shape, StatementType, shape
+from streamql.dialect.text.spelling import nearest
+from streamql.dialect.text.tokens import Span, Token, TokenType, span, string_value
 from streamql.errors import StreamqlError
 
 CREATE_DYNAMIC_GRAMMAR = (

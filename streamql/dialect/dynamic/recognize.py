@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.dynamic.about import (
     parse_describe_dynamic,
     parse_drop_dynamic,
@@ -31,7 +30,8 @@ from streamql.dialect.dynamic.statements import (
     VerifyDynamicTable,
 )
 from streamql.dialect.dynamic.words import LISTS, at_type
-from streamql.dialect.shape import EXPLAIN_OPTIONS
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import EXPLAIN_OPTIONS
 
 _Statement = (
     CreateDynamicTable

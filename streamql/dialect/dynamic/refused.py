@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
+from streamql.dialect.text.cursor import Cursor
 
 Refused = tuple[tuple[tuple[str, ...], str, str], ...]
 """(keywords, why, hint) of each clause."""

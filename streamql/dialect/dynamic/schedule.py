@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.dynamic.statements import Schedule
-from streamql.dialect.spelling import nearest
-from streamql.dialect.tokens import Token, string_value
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.spelling import nearest
+from streamql.dialect.text.tokens import Token, string_value
 from streamql.errors import StreamqlError
 
 LAG_HINT = "write TARGET_LAG = '10 minutes', or TARGET_LAG = DOWNSTREAM"

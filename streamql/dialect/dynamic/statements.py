@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from streamql.dialect.elements import NameParts, RenameTo, SetComment, Span
+from streamql.dialect.actions import RenameTo, SetComment
+from streamql.dialect.text.tokens import NameParts, Span
 
 
 @dataclass(frozen=True)

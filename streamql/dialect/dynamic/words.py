@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
+from streamql.dialect.text.cursor import Cursor
 
 TYPES: tuple[tuple[str, str], ...] = (("DYNAMIC", "TABLE"), ("MATERIALIZED", "VIEW"))
 LISTS: tuple[tuple[str, str], ...] = (("DYNAMIC", "TABLES"), ("MATERIALIZED", "VIEWS"))

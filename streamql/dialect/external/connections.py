@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.external.options import (
     Option,
     check_secret,
@@ -15,9 +14,10 @@ from streamql.dialect.external.options import (
     read_option,
     read_string,
 )
-from streamql.dialect.spelling import nearest
 from streamql.dialect.statements import CreateConnection, DescribeConnection, DropConnection, ShowConnections
-from streamql.dialect.tokens import name_part, string_value
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.spelling import nearest
+from streamql.dialect.text.tokens import name_part, string_value
 
 CREATE_CONNECTION_GRAMMAR = (
     "CREATE [OR REPLACE] STORAGE CONNECTION [IF NOT EXISTS] name TYPE KAFKA BOOTSTRAP_SERVERS = ['host:port', …] "

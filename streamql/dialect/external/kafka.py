@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from streamql.dialect.points import POSITIONS_EXAMPLE, parse_positions
-from streamql.dialect.spelling import nearest
-from streamql.dialect.tokens import Token, TokenType, name_part
+from streamql.dialect.text.spelling import nearest
+from streamql.dialect.text.tokens import Token, TokenType, name_part
 
 KAFKA_COLUMNS: tuple[tuple[str, str], ...] = (
     ("topic", "STRING"),

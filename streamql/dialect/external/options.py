@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.external.secrets import REFERENCE_HINT, literal_secret
-from streamql.dialect.tokens import Token, TokenType, name_part, string_value
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.tokens import Token, TokenType, name_part, string_value
 from streamql.errors import StreamqlError
 
 _DOTTED = re.compile(r"[A-Za-z]+(?:\.[A-Za-z]+)+")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from streamql.dialect.tokens import TokenType, scan
+from streamql.dialect.text.tokens import TokenType, scan
 
 REFERENCE_HINT = "write a reference to the secret: ${env:NAME} or ${file:/run/secrets/kafka:password}"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.external.kafka import (
     KAFKA_PREFIX,
     column_fault,
@@ -16,17 +15,17 @@ from streamql.dialect.external.kafka import (
     unknown_option_hint,
 )
 from streamql.dialect.external.options import Option, check_secret, given_twice, invalid, read_list
-from streamql.dialect.shape import key_at, outermost
-from streamql.dialect.spelling import nearest
 from streamql.dialect.statements import (
     CreateExternalTable,
     DescribeExternalTable,
     DropExternalTable,
     ShowCreateExternalTable,
     ShowExternalTables,
-    Span,
 )
-from streamql.dialect.tokens import Token, TokenType, name_part, string_value
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import key_at, outermost
+from streamql.dialect.text.spelling import nearest
+from streamql.dialect.text.tokens import Span, Token, TokenType, name_part, string_value
 
 CREATE_EXTERNAL_GRAMMAR = (
     "CREATE [OR REPLACE] EXTERNAL TABLE [IF NOT EXISTS] name [(column type, …)] USING KAFKA "

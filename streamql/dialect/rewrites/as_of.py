@@ -8,13 +8,13 @@ Spark's own `VERSION AS OF …` and `FROM t at (a, b)` (an alias with column nam
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.points import POINT_GRAMMAR, point_in_parentheses
 from streamql.dialect.rewrites.changes import has_alias, quoted_parts, value_of
-from streamql.dialect.shape import Relation, key_at
-from streamql.dialect.splices import Splice
 from streamql.dialect.statements import PointInTime
-from streamql.dialect.tokens import Token, line_and_column, quote_string
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import Relation, key_at
+from streamql.dialect.text.splices import Splice
+from streamql.dialect.text.tokens import Token, line_and_column, quote_string
 from streamql.names import quote
 
 AS_OF_GRAMMAR = "FROM table {AT | END} (STREAM => 'stream') [alias]"

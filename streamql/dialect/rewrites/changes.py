@@ -7,13 +7,13 @@ Spark's own `CHANGES FROM VERSION …` and `FROM t changes` (an alias) stay as t
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.points import POINT_GRAMMAR, point_in_parentheses
-from streamql.dialect.shape import Relation, key_at
-from streamql.dialect.spelling import nearest
-from streamql.dialect.splices import Splice
-from streamql.dialect.statements import NameParts, PointInTime
-from streamql.dialect.tokens import Token, name_part, quote_string
+from streamql.dialect.statements import PointInTime
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import Relation, key_at
+from streamql.dialect.text.spelling import nearest
+from streamql.dialect.text.splices import Splice
+from streamql.dialect.text.tokens import NameParts, Token, name_part, quote_string
 from streamql.names import quote
 
 CHANGES_GRAMMAR = f"FROM table CHANGES (INFORMATION => DEFAULT | APPEND_ONLY) {POINT_GRAMMAR} [END (…)] [alias]"

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import Relation, Shape, StatementType, key_at, outermost
-from streamql.dialect.splices import Splice
-from streamql.dialect.statements import NameParts
-from streamql.dialect.tokens import Token
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import Relation, Shape, StatementType, key_at, outermost
+from streamql.dialect.text.splices import Splice
+from streamql.dialect.text.tokens import NameParts, Token
 
 CONSUME_GRAMMAR = "SELECT … FROM stream WITH (CONSUME = TRUE [, MAX_BATCH_SIZE = rows]) [alias]"
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import chain, key_at, outermost
-from streamql.dialect.splices import Splice
-from streamql.dialect.statements import NameParts
-from streamql.dialect.tokens import Token, name_part
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import chain, key_at, outermost
+from streamql.dialect.text.splices import Splice
+from streamql.dialect.text.tokens import NameParts, Token, name_part
 from streamql.errors import counted
 from streamql.names import quote
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from streamql.dialect.tokens import Token, TokenType, line_and_column, name_part, tokenize
+from streamql.dialect.text.tokens import Token, TokenType, line_and_column, name_part, tokenize
 from streamql.errors import StreamqlError
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.properties import skip_name
 from streamql.dialect.rewrites.merge import ColumnsOf, name_columns, read_merge
-from streamql.dialect.shape import chain, key_at, outermost, shape
-from streamql.dialect.splices import Splice, apply
-from streamql.dialect.tokens import Token, unterminated
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import chain, key_at, outermost, shape
+from streamql.dialect.text.splices import Splice, apply
+from streamql.dialect.text.tokens import Token, unterminated
 
 _CHARACTER_TYPES = ("VARCHAR", "CHAR", "CHARACTER")
 _AFTER_INNER_TYPE = (">", ",", "VARYING", "NOT", "COMMENT", "COLLATE")

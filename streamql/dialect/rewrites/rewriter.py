@@ -6,15 +6,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.rewrites.as_of import as_of_splice
 from streamql.dialect.rewrites.changes import changes_splice
 from streamql.dialect.rewrites.consume import Options, check_batch_size, consumed_names, read_options
 from streamql.dialect.rewrites.merge import ColumnsOf, Merge, name_columns, null_target_columns, read_merge
-from streamql.dialect.shape import Relation, StatementType, key_at, outermost, relations, shape
-from streamql.dialect.splices import Splice, apply
-from streamql.dialect.statements import NameParts, Rewrite
-from streamql.dialect.tokens import Token, TokenType, name_part, unterminated
+from streamql.dialect.statements import Rewrite
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import Relation, StatementType, key_at, outermost, relations, shape
+from streamql.dialect.text.splices import Splice, apply
+from streamql.dialect.text.tokens import NameParts, Token, TokenType, name_part, unterminated
 from streamql.names import quote
 from streamql.shared import constants
 

@@ -14,6 +14,7 @@ from streamql.consume import Change, force_release, transactions
 from streamql.delta.names import qualify
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.whole import WholeQuery
+from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.dynamic.statements import (
     AlterDynamicTable,
     CreateDynamicTable,
@@ -24,7 +25,7 @@ from streamql.dialect.dynamic.statements import (
     Suspend,
 )
 from streamql.dialect.dynamic.statements import Schedule as WrittenSchedule
-from streamql.dialect.statements import PointInTime, RenameTo, SetComment
+from streamql.dialect.statements import PointInTime
 from streamql.engine.ddl import ATTEMPTS_MAX, check_free, check_free_of_streams, place_of
 from streamql.engine.dynamic.tables import (
     comments_of,

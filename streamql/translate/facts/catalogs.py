@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import chain, key_at
-from streamql.dialect.statements import NameParts
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import chain, key_at
+from streamql.dialect.text.tokens import NameParts
 from streamql.names import quote_if_needed
 from streamql.translate.facts.context import Context
 from streamql.translate.text.relations import relations_of

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import chain
-from streamql.dialect.statements import NameParts
-from streamql.dialect.tokens import name_part
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import chain
+from streamql.dialect.text.tokens import NameParts, name_part
 from streamql.translate.model import System
 from streamql.translate.text.created import take_create
 from streamql.translate.text.names import lowered

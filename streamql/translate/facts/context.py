@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.statements import CreateStream, NameParts
+from streamql.dialect.statements import CreateStream
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.tokens import NameParts
 from streamql.model import SourceType
 from streamql.translate.model import System
 from streamql.translate.text.created import created

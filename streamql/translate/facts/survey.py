@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.dynamic.statements import CreateDynamicTable
-from streamql.dialect.shape import chain, key_at
-from streamql.dialect.statements import CreateStream, NameParts, SetTableProperties, Statement
+from streamql.dialect.statements import CreateStream, SetTableProperties, Statement
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import chain, key_at
+from streamql.dialect.text.tokens import NameParts
 from streamql.errors import StreamqlError
 from streamql.translate.facts.column_types import column_types, table_columns
 from streamql.translate.facts.context import Context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from streamql.dialect.cursor import Cursor
+from streamql.dialect.text.cursor import Cursor
 from streamql.translate.dialects.written import sql_of
 from streamql.translate.model import NotTranslatedError
 

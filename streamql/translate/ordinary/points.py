@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.splices import Splice, apply
-from streamql.dialect.tokens import scan
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.splices import Splice, apply
+from streamql.dialect.text.tokens import scan
 from streamql.translate.facts.context import Context
 from streamql.translate.model import System
 from streamql.translate.ordinary.expressions import expression_to_spark

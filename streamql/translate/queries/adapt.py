@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from streamql.dialect.statements import NameParts
+from streamql.dialect.text.tokens import NameParts
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System
 from streamql.translate.queries.aliases import expand_aliases

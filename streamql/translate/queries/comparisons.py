@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
-from streamql.dialect.statements import NameParts
+from streamql.dialect.text.tokens import NameParts
 from streamql.translate.dialects.functions import FUNCTIONS
 from streamql.translate.dialects.written import sql_of
 from streamql.translate.facts.column_types import VARIANT

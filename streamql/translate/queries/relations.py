@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
-from streamql.dialect.statements import NameParts
+from streamql.dialect.text.tokens import NameParts
 
 
 def sources_of(select: exp.Select) -> Iterator[exp.Expr]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from streamql.dialect.statements import NameParts
+from streamql.dialect.text.tokens import NameParts
 from streamql.translate.facts.context import Context
 from streamql.translate.model import System
 from streamql.translate.queries.relations import cte_of, name_of, sources_of

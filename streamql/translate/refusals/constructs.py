@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.tokens import TokenType
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.tokens import TokenType
 from streamql.translate.model import NotTranslatedError, System
 from streamql.translate.wording import LEAVE_OUT, NO_RESULTS, POINT_WORDS
 

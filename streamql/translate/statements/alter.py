@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from streamql.dialect import quote_string
-from streamql.dialect.cursor import Cursor
+from streamql.dialect.text.cursor import Cursor
 from streamql.errors import StreamqlError
 from streamql.names import quote_if_needed
 from streamql.translate.facts.context import Context

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from streamql.dialect import quote_string
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.tokens import name_part
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.tokens import name_part
 from streamql.names import quote_if_needed
 from streamql.translate.dialects.written import sql_of
 from streamql.translate.facts.context import Context

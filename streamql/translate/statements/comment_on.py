@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from streamql.dialect import quote_string
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import chain
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import chain
 from streamql.names import quote_if_needed
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, Translated

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
+from streamql.dialect.text.cursor import Cursor
 from streamql.translate.facts.context import Context
 from streamql.translate.model import System, Translated
 from streamql.translate.text.names import sql_name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
+from streamql.dialect.text.cursor import Cursor
 from streamql.names import quote_if_needed
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System, Translated

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from streamql.dialect import parse, quote_string
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import chain
-from streamql.dialect.splices import Splice, apply
-from streamql.dialect.tokens import TokenType, string_value
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import chain
+from streamql.dialect.text.splices import Splice, apply
+from streamql.dialect.text.tokens import TokenType, string_value
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System, Translated
 from streamql.translate.text.names import lowered, sql_name

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from streamql.dialect import quote_string
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.statements import NameParts
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.tokens import NameParts
 from streamql.translate.model import NotTranslatedError
 from streamql.translate.text.names import sql_name
 from streamql.translate.text.properties import days_of_hours, idle_notes, retention_days, set_properties

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.tokens import TokenType
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.tokens import TokenType
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System, Translated
 from streamql.translate.ordinary.expressions import expression_to_spark

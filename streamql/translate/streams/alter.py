@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from streamql.dialect import quote_string
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.splices import Splice, apply
 from streamql.dialect.statements import CreateStream
-from streamql.dialect.tokens import TokenType
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.splices import Splice, apply
+from streamql.dialect.text.tokens import TokenType
 from streamql.translate.facts.context import Context
 from streamql.translate.model import Translated
 from streamql.translate.streams.own import by_streamql

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamql.dialect import split
-from streamql.dialect.cursor import Cursor
+from streamql.dialect.text.cursor import Cursor
 
 
 def statements_inside(text: str) -> list[str]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.dynamic.statements import CreateDynamicTable
-from streamql.dialect.splices import Splice, apply
 from streamql.dialect.statements import (
     BeginTransaction,
     CommitTransaction,
     CreateStream,
-    NameParts,
     RollbackTransaction,
     SetTableProperties,
     Statement,
 )
-from streamql.dialect.tokens import TokenType, string_value
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.splices import Splice, apply
+from streamql.dialect.text.tokens import NameParts, TokenType, string_value
 from streamql.model import SourceType
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System, Translated

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from streamql.dialect.cursor import Cursor
+from streamql.dialect.text.cursor import Cursor
 from streamql.errors import StreamqlError
 from streamql.translate.facts.context import Context
 from streamql.translate.model import Refused

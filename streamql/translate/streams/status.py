@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamql.dialect import quote_string
-from streamql.dialect.cursor import Cursor
+from streamql.dialect.text.cursor import Cursor
 from streamql.translate.facts.context import Context
 from streamql.translate.model import System, Translated
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import StatementType, key_at, shape
 from streamql.dialect.statements import (
     BeginTransaction,
     CommitTransaction,
@@ -11,6 +9,8 @@ from streamql.dialect.statements import (
     RollbackTransaction,
     Statement,
 )
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import StatementType, key_at, shape
 from streamql.errors import StreamqlError
 from streamql.translate.facts.context import Context
 from streamql.translate.model import Translated

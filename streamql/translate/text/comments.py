@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from streamql.dialect.tokens import Token, TokenType, scan
+from streamql.dialect.text.tokens import Token, TokenType, scan
 from streamql.translate.model import System
 
 _OTHER = (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import chain
-from streamql.dialect.statements import NameParts
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import chain
+from streamql.dialect.text.tokens import NameParts
 from streamql.translate.text.names import lowered
 
 MODIFIERS = ("TRANSIENT", "TEMPORARY", "TEMP", "LOCAL", "GLOBAL", "VOLATILE", "SECURE", "RECURSIVE")

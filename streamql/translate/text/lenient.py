@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from streamql.dialect import parse
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.splices import Splice, apply
 from streamql.dialect.statements import Statement
-from streamql.dialect.tokens import line_and_column
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.splices import Splice, apply
+from streamql.dialect.text.tokens import line_and_column
 from streamql.errors import StreamqlError
 from streamql.translate.wording import EXTENSION, NO_KEYS, NO_POLICY, NO_SCHEDULER, NO_TAGS, NO_WAREHOUSE, PERMISSIONS
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from streamql.dialect.splices import Splice, apply
-from streamql.dialect.tokens import TokenType, scan
+from streamql.dialect.text.splices import Splice, apply
+from streamql.dialect.text.tokens import TokenType, scan
 from streamql.names import quote
 from streamql.translate.model import NotTranslatedError
 

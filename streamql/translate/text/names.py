@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamql.dialect.statements import NameParts
+from streamql.dialect.text.tokens import NameParts
 from streamql.names import quote_if_needed
 
 

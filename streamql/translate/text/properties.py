@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from streamql.dialect.statements import NameParts
-from streamql.dialect.tokens import TokenType, scan, string_value
+from streamql.dialect.text.tokens import NameParts, TokenType, scan, string_value
 from streamql.errors import counted
 from streamql.translate.text.names import sql_name
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import Relation, key_at, relations, shape
-from streamql.dialect.statements import NameParts
-from streamql.dialect.tokens import name_part
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import Relation, key_at, relations, shape
+from streamql.dialect.text.tokens import NameParts, name_part
 from streamql.translate.text.names import lowered
 
 _WITH_FROM = frozenset(("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY"))

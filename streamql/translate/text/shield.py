@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from streamql.dialect.cursor import Cursor
 from streamql.dialect.rewrites.as_of import as_of_splice
 from streamql.dialect.rewrites.changes import changes_splice
 from streamql.dialect.rewrites.consume import read_options
 from streamql.dialect.rewrites.rewriter import COLUMNS, FUNCTIONS
-from streamql.dialect.shape import Relation, key_at, shape
-from streamql.dialect.splices import Splice, apply
-from streamql.dialect.statements import NameParts
-from streamql.dialect.tokens import TokenType
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import Relation, key_at, shape
+from streamql.dialect.text.splices import Splice, apply
+from streamql.dialect.text.tokens import NameParts, TokenType
 from streamql.translate.text.relations import relations_of
 
 _PLACEHOLDER = re.compile(r"streamql_(?:relation|name)_\d+")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from streamql.dialect.cursor import Cursor
-from streamql.dialect.shape import key_at, outermost
-from streamql.dialect.splices import Splice, apply
-from streamql.dialect.tokens import TokenType
+from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import key_at, outermost
+from streamql.dialect.text.splices import Splice, apply
+from streamql.dialect.text.tokens import TokenType
 from streamql.translate.model import System
 from streamql.translate.text.created import MODIFIERS, take_create
 from streamql.translate.wording import COPY_GRANTS, PERMISSIONS

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streamql.cli.shell.completion.vocabulary import KEYWORDS
-from streamql.dialect.tokens import Token, TokenType, name_part, scan
+from streamql.dialect.text.tokens import Token, TokenType, name_part, scan
 
 _BEFORE_TABLE = frozenset(("FROM", "JOIN", "INTO", "USING", "UPDATE", "TABLE", "OVERWRITE"))
 _ENDS_FROM = frozenset(

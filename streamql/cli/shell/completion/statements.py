@@ -14,7 +14,7 @@ from typing import NamedTuple
 from streamql.cli.shell.completion import dynamic, vocabulary
 from streamql.cli.shell.completion.scope import Named, Place, ctes, place, tables
 from streamql.cli.shell.snapshot import Snapshot, Want
-from streamql.dialect.tokens import TokenType, name_part
+from streamql.dialect.text.tokens import TokenType, name_part
 
 CANDIDATES_MAX = 200
 _PLAIN = re.compile(r"[A-Za-z_][\w$]*\Z", re.ASCII)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from streamql.dialect.statements import NameParts
-from streamql.dialect.tokens import Token, name_part
+from streamql.dialect.text.tokens import NameParts, Token, name_part
 
 
 class StatementType(Enum):

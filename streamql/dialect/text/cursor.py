@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 
-from streamql.dialect.statements import NameParts, Span
-from streamql.dialect.tokens import (
+from streamql.dialect.text.tokens import (
+    NameParts,
+    Span,
     Token,
     TokenType,
     line_and_column,

@@ -6,10 +6,9 @@ END closes one, while `if(a, b, c)`, `repeat('x', 2)`, CASE expressions and colu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from streamql.dialect.statements import Fragment
-from streamql.dialect.tokens import Token, name_part, scan
+from streamql.dialect.text.tokens import Token, name_part, scan
 
 _PLAIN_AFTER_BEGIN = ("", ";", "TRANSACTION", "TRAN", "WORK")
 # What opens a block where a statement starts, and the word after which its body starts ("" = at once).
@@ -24,6 +23,19 @@ _BODIES = {"TASK": (*_OPENERS, "DECLARE"), "ALERT": (*_OPENERS, "DECLARE"), "PRO
 _MODIFIERS = ("OR", "REPLACE", "ALTER", "SECURE", "TEMP", "TEMPORARY")
 _AFTER_A_COLUMN = ("", ";", ",", ")", "FROM")
 """What follows `begin` if it is the name of a column."""
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """One statement of a script: its text without the closing semicolon, and where it starts (line from 1).
+
+    `start` is its offset in the script, in characters. It does not count in comparisons.
+    """
+
+    text: str
+    line: int
+    terminated: bool = True
+    start: int = field(default=0, compare=False)
 
 
 @dataclass

@@ -12,11 +12,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from typing import NamedTuple
 
-from streamql.dialect.statements import Span
+NameParts = tuple[str, ...]
+"""A name: its parts, without dots and quotes."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A piece of the statement's text: offsets [start, end) in characters, and where it starts (from 1)."""
+
+    start: int
+    end: int
+    line: int
+    column: int
 
 
 class TokenType(Enum):
