@@ -186,6 +186,16 @@ def check_history(state: StreamState, source: OpenSource) -> None:
     source.check_history(state.offset, state.stream.source, state.name)
 
 
+def open_interval(spark: SparkSession, state: StreamState, pinned: Interval | None) -> tuple[OpenSource, Interval]:
+    """Opens a stream's source. Returns it with the pinned interval, or with (offset, latest] if that is None. Raises what `interval_now`
+    and `check_history` raise."""
+    source = open_source(spark, state.stream.source)
+    if pinned is None:
+        return source, interval_now(spark, state, source)
+    check_history(state, source)
+    return source, pinned
+
+
 def read_stream(
     spark: SparkSession,
     state: StreamState,
@@ -197,15 +207,10 @@ def read_stream(
 
     `form` RECORDS: the 6-tuples of its commits instead, and a hidden change type by which consumed rows are counted.
     """
-    source = open_source(spark, state.stream.source)
-    if pinned is not None:
-        check_history(state, source)
-        interval = pinned
-    else:
-        interval = interval_now(spark, state, source)
-        if rows_max is not None:
-            end = source.batch_end(interval, state.stream.mode, rows_max)
-            interval = Interval(interval.after, end, interval.initial)
+    source, interval = open_interval(spark, state, pinned)
+    if pinned is None and rows_max is not None:
+        end = source.batch_end(interval, state.stream.mode, rows_max)
+        interval = Interval(interval.after, end, interval.initial)
     seen = source.seen_at(interval.through)
     if form is ReadForm.RECORDS:
         return StreamReading(state, interval, seen, _tuples(spark, state, source, interval), rows_max, form=form)
@@ -243,12 +248,7 @@ def read_image(
     `shown_as`: an interval in whose columns the rows are shown if it has a later version of the table. Raises INCOMPATIBLE_SCHEMA_CHANGE,
     and what reading the stream raises.
     """
-    source = open_source(spark, state.stream.source)
-    if pinned is None:
-        interval = interval_now(spark, state, source)
-    else:
-        check_history(state, source)
-        interval = pinned
+    source, interval = open_interval(spark, state, pinned)
     table, version = _version_of(source.ref, interval, form, table_id)
     shown_at = None if shown_as is None else _version_of(source.ref, shown_as, form, table_id)[1]
     found = open_table(spark, table)

@@ -137,6 +137,7 @@ REFUSED = [
     (DATABEND, "TABLE t CREATE TAG v1", "CREATE TAG"),
     (DATABEND, "TABLE t SET OPTIONS(row_per_page = 9)", "SET OPTIONS"),
     (DATABEND, "TABLE t FLASHBACK TO (SNAPSHOT => 'x')", "snapshot"),
+    (DATABEND, "TABLE t FLASHBACK TO (TIMESTAMP => now())", "takes a literal"),
     (CLICKZETTA, "TABLE t ADD PARTITION (d = 1)", "PARTITION"),
 ]
 

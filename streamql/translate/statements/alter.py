@@ -11,12 +11,11 @@ from streamql.errors import StreamqlError
 from streamql.names import quote_if_needed
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, Translated
-from streamql.translate.ordinary.expressions import expression_to_spark
 from streamql.translate.ordinary.transpile import to_spark
 from streamql.translate.statements.alter_columns import add_columns, alter_columns, changed_column, items_of, refuse
+from streamql.translate.statements.restored import restored
 from streamql.translate.statements.table_settings import read_settings
 from streamql.translate.text.lenient import is_streamql
-from streamql.translate.text.lexical import time_literal
 from streamql.translate.text.names import sql_name
 from streamql.translate.text.properties import tracking
 from streamql.translate.wording import CLUSTERED, MAPPING, NO_KEYS
@@ -194,13 +193,9 @@ def _flashback(alter: _Alter) -> None:
     cursor.expect("(")
     if not cursor.take("TIMESTAMP", "=>"):
         raise refuse("FLASHBACK TO a snapshot: versions have numbers here", "RESTORE TABLE t TO VERSION AS OF n")
-    time, notes = expression_to_spark(cursor.raw("a time", lambda: cursor.at(")")), alter.context)
-    alter.notes += notes
+    time = cursor.raw("a time", lambda: cursor.at(")"))
     cursor.expect(")")
-    literal = time_literal(time)
-    if literal is None:
-        raise refuse("FLASHBACK TO an expression: RESTORE takes a literal", "RESTORE TABLE t TO TIMESTAMP AS OF '…'")
-    alter.statements.append(f"RESTORE TABLE {alter.sql} TO TIMESTAMP AS OF {literal}")
+    alter.statements.append(restored(alter.sql, time, alter.context, "FLASHBACK"))
 
 
 def _recluster(alter: _Alter) -> None:

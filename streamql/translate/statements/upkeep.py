@@ -9,7 +9,7 @@ from streamql.dialect.text.tokens import TokenType
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, System, Translated
 from streamql.translate.ordinary.expressions import expression_to_spark
-from streamql.translate.text.lexical import time_literal
+from streamql.translate.statements.restored import restored
 from streamql.translate.text.names import sql_name
 
 _PART = r"(?:\w+|`[^`]+`)"
@@ -60,12 +60,8 @@ def restore(text: str, context: Context) -> Translated | None:
     table, _ = cursor.name("the name of a table")
     if not cursor.take("TO", "TIMESTAMP", "AS", "OF") or cursor.at_string():
         return None
-    time, _notes = expression_to_spark(cursor.raw("a time", cursor.at_end), context)
-    literal = time_literal(time)
-    if literal is None:
-        hint = "RESTORE TABLE t TO TIMESTAMP AS OF '…', or TO VERSION AS OF n"
-        raise NotTranslatedError("RESTORE to an expression: Delta Lake takes a literal", hint)
-    return Translated((f"RESTORE TABLE {sql_name(table)} TO TIMESTAMP AS OF {literal}",))
+    time = cursor.raw("a time", cursor.at_end)
+    return Translated((restored(sql_name(table), time, context, "RESTORE"),))
 
 
 def check_upkeep(text: str, context: Context) -> Translated | None:
