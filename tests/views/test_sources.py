@@ -6,9 +6,9 @@ import os
 from collections import Counter
 
 from streamql.engine.doctor import Finding
+from tests.consume.logs.test_log_cleanup import cleaned, keep, rows_of
+from tests.consume.logs.test_retention import settings
 from tests.consume.support import TRACKED, findings, path_of
-from tests.consume.test_log_cleanup import cleaned, keep, rows_of
-from tests.consume.test_retention import settings
 from tests.views.support import FILTERED, JOINED, Place
 
 FILES = "delta.deletedFileRetentionDuration"

@@ -1,8 +1,8 @@
 """kill -9 at random instants of a process that consumes without a pause: INSERT, MERGE, transaction blocks, statements of two streams and
 of two targets, and CREATE TABLE AS.
 
-pytest tests/consume/test_kills.py                       # a sample
-STREAMQL_LONG=200 pytest tests/consume/test_kills.py     # that many kills
+pytest tests/consume/processes/test_kills.py                       # a sample
+STREAMQL_LONG=200 pytest tests/consume/processes/test_kills.py     # that many kills
 """
 
 from __future__ import annotations

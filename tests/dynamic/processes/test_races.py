@@ -1,7 +1,7 @@
 """Refreshes by several processes at once, and by processes that are killed: the table is its query's, and a stream on it replays exactly.
 
-pytest tests/dynamic/test_races.py                     # a sample
-STREAMQL_LONG=50 pytest tests/dynamic/test_races.py    # that many kills
+pytest tests/dynamic/processes/test_races.py                     # a sample
+STREAMQL_LONG=50 pytest tests/dynamic/processes/test_races.py    # that many kills
 """
 
 from __future__ import annotations

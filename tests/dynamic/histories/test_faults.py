@@ -2,7 +2,7 @@
 
 Each fault is compiled in a copy of the project, which takes minutes, so only long runs have them:
 
-STREAMQL_LONG=1 pytest tests/dynamic/test_faults.py
+STREAMQL_LONG=1 pytest tests/dynamic/histories/test_faults.py
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.dynamic.queries import FORMS
+from tests.dynamic.histories.queries import FORMS
 from tests.sample import IS_LONG
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 RULES = Path("streamql", "extension", "scala", "refreshes")
 SEEDS = 5
 """How many histories and queries of a form are tried."""
@@ -92,7 +92,7 @@ if IS_LONG:
         source = copy / RULES / file
         text = source.read_text()
         source.write_text(text.replace(right, wrong))
-        test = f"tests/dynamic/test_queries.py::test_rows_keys_and_differences[0-{form}]"
+        test = f"tests/dynamic/histories/test_queries.py::test_rows_keys_and_differences[0-{form}]"
         for seed in range(SEEDS):
             run = subprocess.run(
                 [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test],

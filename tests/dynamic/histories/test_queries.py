@@ -1,10 +1,10 @@
 """Random queries over random histories of two to four tables, without a dynamic table: the rows that a refresh would compute, what each is
 known by, and what it would write between two points of the history: by a full refresh, and by an incremental one.
 
-pytest tests/dynamic/test_queries.py                       # a sample
-STREAMQL_LONG=1 pytest tests/dynamic/test_queries.py       # each form of query
-STREAMQL_LONG=20 pytest tests/dynamic/test_queries.py      # over so many histories
-STREAMQL_SEED=7 pytest tests/dynamic/test_queries.py       # other ones
+pytest tests/dynamic/histories/test_queries.py                       # a sample
+STREAMQL_LONG=1 pytest tests/dynamic/histories/test_queries.py       # each form of query
+STREAMQL_LONG=20 pytest tests/dynamic/histories/test_queries.py      # over so many histories
+STREAMQL_SEED=7 pytest tests/dynamic/histories/test_queries.py       # other ones
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from streamql.model import Interval, StreamMode, Versions
 from streamql.names import Name
 from streamql.sources.tables.table import open_table
 from tests.consume.support import fresh_schema
+from tests.dynamic.histories.queries import FORMS, Maker
 from tests.dynamic.images import Values, bag
-from tests.dynamic.queries import FORMS, Maker
 from tests.histories.columns import canonical
 from tests.histories.recording import conf
 from tests.sample import IS_LONG, SEED, amount, sample

@@ -1,10 +1,10 @@
 """Random dynamic tables over random histories of the tables that they read. After each step each is refreshed, and compared with its query
 by plain Spark, at the versions that DESC names.
 
-pytest tests/dynamic/test_histories.py                      # a sample
-STREAMQL_LONG=1 pytest tests/dynamic/test_histories.py      # each form of query
-STREAMQL_LONG=10 pytest tests/dynamic/test_histories.py     # each of them over so many histories
-STREAMQL_SEED=7 pytest tests/dynamic/test_histories.py      # other ones
+pytest tests/dynamic/histories/test_histories.py                      # a sample
+STREAMQL_LONG=1 pytest tests/dynamic/histories/test_histories.py      # each form of query
+STREAMQL_LONG=10 pytest tests/dynamic/histories/test_histories.py     # each of them over so many histories
+STREAMQL_SEED=7 pytest tests/dynamic/histories/test_histories.py      # other ones
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pyspark.sql import SparkSession
 
 import streamql
 from tests.consume.support import fresh_schema
-from tests.dynamic.bases import DynamicWriter
+from tests.dynamic.histories.bases import DynamicWriter
+from tests.dynamic.histories.queries import FORMS, Maker, Query
 from tests.dynamic.images import Image, bag, between, image, shown, versions
-from tests.dynamic.queries import FORMS, Maker, Query
 from tests.sample import IS_LONG, SEED, amount, sample
 from tests.views.bases import Base
 

@@ -11,7 +11,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 import streamql
-from tests.consume.forms import TEXTS, fingerprints, writers
+from tests.consume.statements.forms import TEXTS, fingerprints, writers
 from tests.consume.support import ROOT, assert_ledger_tiles, data_of, fresh_schema, run, tracked_table
 
 ROWS = 1_000
@@ -30,7 +30,7 @@ def schema(spark: SparkSession) -> str:
 def test_each_is_matched_in_another_process_and_none_is_taken_for_another(spark: SparkSession, schema: str) -> None:
     here = fingerprints(spark, schema)
     assert set(here) == {*TEXTS, *writers(spark)}
-    child = [sys.executable, "-m", "tests.consume.forms", data_of(spark), schema]
+    child = [sys.executable, "-m", "tests.consume.statements.forms", data_of(spark), schema]
     there = json.loads(subprocess.run(child, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
     assert {n: (here[n], there[n]) for n in here if here[n] != there[n]} == {}
     several = [fingerprint for found in here.values() for fingerprint in found]

@@ -1,7 +1,7 @@
 """kill -9 of a consumer at each step: afterwards the next consumer brings every change over, once.
 
-pytest tests/consume/test_crashes.py                     # a sample of the steps
-STREAMQL_LONG=1 pytest tests/consume/test_crashes.py     # all
+pytest tests/consume/processes/test_crashes.py                     # a sample of the steps
+STREAMQL_LONG=1 pytest tests/consume/processes/test_crashes.py     # all
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Every form that a consuming statement comes in, and by what each is matched; as a program, prints that as JSON.
 
-python -m tests.consume.forms DATA SCHEMA
+python -m tests.consume.statements.forms DATA SCHEMA
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Several processes consume, into one target and into targets of their own, while another writes all that can be written.
 
-pytest tests/consume/test_crowds.py                      # a sample
-STREAMQL_LONG=60 pytest tests/consume/test_crowds.py     # four processes, for so many seconds
+pytest tests/consume/processes/test_crowds.py                      # a sample
+STREAMQL_LONG=60 pytest tests/consume/processes/test_crowds.py     # four processes, for so many seconds
 """
 
 from __future__ import annotations
