@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bench.context import Context
 from bench.measuring import Benchmark, Case, Target
+from streamql.delta.jvm import jvm
 
 SCHEMA = "bench_ledger"
 NEW = "a new catalog"
@@ -65,7 +66,7 @@ def lengthen(context: Context, catalog: str, consumptions: int) -> None:
 
 def checkpoint(context: Context, path: str) -> None:
     """Has Delta write a checkpoint of the newest version, of which it remembers nothing."""
-    log = context.spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+    log = jvm(context.spark).org.apache.spark.sql.delta.DeltaLog
     log.clearCache()
     log.forTable(context.spark._jsparkSession, path).checkpoint()
     log.clearCache()

@@ -222,7 +222,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
         bridge.install(made)
         return made
 
-    builder.getOrCreate = make_and_install  # type: ignore[method-assign]
+    builder.getOrCreate = make_and_install  # type: ignore[method-assign]  # the caller's own call makes the session
     return builder
 
 

@@ -7,7 +7,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -55,7 +55,8 @@ from streamql.sources.registry import open_source
 
 log = logging.getLogger("streamql")
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 NO_STREAM = ""
 """The token of what reads no stream and moves none: a change query, or a stream that is asked for its columns."""
@@ -64,17 +65,17 @@ _ACCESS = constants("access")
 _FUNCTIONS = constants("functions")
 
 
-def guarded(method: F) -> F:
+def guarded(method: Callable[Concatenate[Handler, P], R]) -> Callable[Concatenate[Handler, P], R]:
     """Turns every exception into one that the JVM throws on as Spark's own: the user sees a sentence, never a Python traceback."""
 
     @functools.wraps(method)
-    def wrapper(self: Handler, *args: Any) -> Any:
+    def wrapper(self: Handler, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return method(self, *args)
+            return method(self, *args, **kwargs)
         except Exception as e:
             raise Py4JJavaError("streamql", self.java_exception(e)) from None
 
-    return wrapper  # type: ignore[return-value]
+    return wrapper
 
 
 class Handler:

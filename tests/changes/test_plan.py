@@ -221,7 +221,7 @@ def test_files_that_do_not_say_their_rows_are_compared_as_they_are() -> None:
     for change in foreign.changes:
         for state in (change.before, change.after):
             if state is not None:
-                del state.action["numRecords"]  # type: ignore[attr-defined]
+                del state.action["numRecords"]  # type: ignore[attr-defined]  # it is a dict
     assert planned(foreign).type is PlanType.MINIMIZE
 
 

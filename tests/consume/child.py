@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from py4j.java_gateway import CallbackServer
@@ -86,7 +87,7 @@ def main(data: str, point: str, *statements: str) -> None:
         arm(point)
     if point == "loop":
         for n in itertools.count():
-            once(lambda text, n=n: sql(text.replace("{n}", f"{os.getpid()}_{n}"), spark), statements)  # type: ignore[misc]
+            once(partial(sql, spark=spark), [text.replace("{n}", f"{os.getpid()}_{n}") for text in statements])
     for statement in statements:
         sql(statement, spark)
         print("done", flush=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from pyspark.sql import Row, SparkSession
 
 import streamql
+from streamql.delta.jvm import jvm
 from streamql.engine.doctor import Finding, examine
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +46,7 @@ def tracked_table(spark: SparkSession, rows: int, files: int = 4) -> None:
 
 def checkpoint(spark: SparkSession, path: Path) -> None:
     """Makes Delta write down the state of the table at `path`."""
-    log = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+    log = jvm(spark).org.apache.spark.sql.delta.DeltaLog
     log.clearCache()
     log.forTable(spark._jsparkSession, str(path)).checkpoint()
 

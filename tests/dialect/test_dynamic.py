@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -203,10 +204,10 @@ def test_spans_say_where() -> None:
 
 @pytest.mark.parametrize(("text", "_"), OTHERS)
 def test_names_have_their_places(text: str, _: object) -> None:
-    statement = parse(text)
+    statement: Any = parse(text)
     if getattr(statement, "name", None) is not None:
-        where = statement.name_span  # type: ignore[union-attr]
-        assert text[where.start : where.end].replace("`", "").strip('"') == ".".join(statement.name)  # type: ignore[union-attr]
+        where = statement.name_span
+        assert text[where.start : where.end].replace("`", "").strip('"') == ".".join(statement.name)
 
 
 @pytest.mark.parametrize(

@@ -8,25 +8,27 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from streamql.delta.jvm import JavaObject, jvm
+
 ROUNDS, RACERS = 200, 4
 
 
-def file_context(spark: SparkSession) -> object:
-    jvm, conf = spark._jvm, spark._jsparkSession.sparkContext().hadoopConfiguration()
-    return jvm.org.apache.hadoop.fs.FileContext.getFileContext(jvm.java.net.URI("file:///"), conf)  # type: ignore[union-attr]
+def file_context(spark: SparkSession) -> JavaObject:
+    view, conf = jvm(spark), spark._jsparkSession.sparkContext().hadoopConfiguration()
+    return view.org.apache.hadoop.fs.FileContext.getFileContext(view.java.net.URI("file:///"), conf)
 
 
-def path(spark: SparkSession, file: Path) -> object:
-    return spark._jvm.org.apache.hadoop.fs.Path(file.as_uri())  # type: ignore[union-attr]
+def path(spark: SparkSession, file: Path) -> JavaObject:
+    return jvm(spark).org.apache.hadoop.fs.Path(file.as_uri())
 
 
-def rename(spark: SparkSession, context: object, source: Path, target: Path) -> None:
-    option = spark._jvm.org.apache.hadoop.fs.Options.Rename  # type: ignore[union-attr]
-    none = spark.sparkContext._gateway.new_array(option, 0)  # type: ignore[union-attr]
-    context.rename(path(spark, source), path(spark, target), none)  # type: ignore[attr-defined]
+def rename(spark: SparkSession, context: JavaObject, source: Path, target: Path) -> None:
+    option = jvm(spark).org.apache.hadoop.fs.Options.Rename
+    none = spark.sparkContext._gateway.new_array(option, 0)  # type: ignore[union-attr]  # there is one while Spark runs
+    context.rename(path(spark, source), path(spark, target), none)
 
 
-def renamed(spark: SparkSession, context: object, source: Path, target: Path) -> bool:
+def renamed(spark: SparkSession, context: JavaObject, source: Path, target: Path) -> bool:
     try:
         rename(spark, context, source, target)
     except Exception as e:
@@ -62,8 +64,8 @@ def test_one_of_those_who_take_a_name_gets_it(spark: SparkSession, tmp_path: Pat
 
 
 def test_files_have_the_permissions_that_hadoop_gives_them(spark: SparkSession, tmp_path: Path) -> None:
-    jvm, conf = spark._jvm, spark._jsparkSession.sparkContext().hadoopConfiguration()
-    files = path(spark, tmp_path).getFileSystem(conf)  # type: ignore[attr-defined]
+    view, conf = jvm(spark), spark._jsparkSession.sparkContext().hadoopConfiguration()
+    files = path(spark, tmp_path).getFileSystem(conf)
     assert files.getClass().getSimpleName() == "LocalFiles"
     file, directory = tmp_path / "file", tmp_path / "directory"
     files.create(path(spark, file)).close()
@@ -71,19 +73,19 @@ def test_files_have_the_permissions_that_hadoop_gives_them(spark: SparkSession, 
     hadoops = int(conf.get("fs.permissions.umask-mode", "022"), 8)
     assert file.stat().st_mode & 0o777 == 0o666 & ~hadoops
     assert directory.stat().st_mode & 0o777 == 0o777 & ~hadoops
-    mode = jvm.org.apache.hadoop.fs.permission.FsPermission("1733")  # type: ignore[union-attr]
+    mode = view.org.apache.hadoop.fs.permission.FsPermission("1733")
     files.setPermission(path(spark, directory), mode)
     assert directory.stat().st_mode & 0o7777 == 0o1733
     directory.chmod(0o2770)  # what is made in it gets its group
-    files.setPermission(path(spark, directory), jvm.org.apache.hadoop.fs.permission.FsPermission("755"))  # type: ignore[union-attr]
+    files.setPermission(path(spark, directory), view.org.apache.hadoop.fs.permission.FsPermission("755"))
     assert directory.stat().st_mode & 0o7777 == 0o2755
 
 
 def test_a_name_that_was_given_already_though_the_answer_was_lost(spark: SparkSession, tmp_path: Path) -> None:
     """A network file system may link, lose the answer, ask again, and find that there is such a name. Asked beneath what looks before."""
-    jvm, conf = spark._jvm, spark._jsparkSession.sparkContext().hadoopConfiguration()
-    files = jvm.org.apache.spark.sql.streamql.RawLocalFiles()  # type: ignore[union-attr]
-    files.initialize(jvm.java.net.URI("file:///"), conf)  # type: ignore[union-attr]
+    view, conf = jvm(spark), spark._jsparkSession.sparkContext().hadoopConfiguration()
+    files = view.org.apache.spark.sql.streamql.RawLocalFiles()
+    files.initialize(view.java.net.URI("file:///"), conf)
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_text("here", encoding="ascii")
     target.hardlink_to(source)

@@ -98,7 +98,7 @@ def run_dbt(argv: list[str]) -> int:
 def main() -> None:
     """Answers requests until standard input ends."""
     import dbt.adapters.spark
-    import dbt.cli.main  # noqa: F401
+    import dbt.cli.main  # noqa: F401 - each fork finds it imported
 
     poll_often()
     for line in sys.stdin:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -56,17 +57,16 @@ def collected(
             of_version = found.setdefault(row[VERSION], {})
             assert row[ROW_ID] not in of_version, f"version {row[VERSION]} has row {row[ROW_ID]} twice"
             images = [None if row[c] is None else row[c].asDict() for c in (BEFORE, AFTER)]
-            change = tuple(None if i is None else {k: canonical(v) for k, v in i.items()} for i in images)
-            of_version[row[ROW_ID]] = change
-            both = change[0] is not None and change[1] is not None
-            differs = [change[0][k] != change[1][k] for k in change[0]] if both else None  # type: ignore[index]
+            old, new = (None if i is None else {k: canonical(v) for k, v in i.items()} for i in images)
+            of_version[row[ROW_ID]] = old, new
+            differs = None if old is None or new is None else [old[k] != new[k] for k in old]
             assert row[CHANGED] == differs
     return found
 
 
-def check(spark: SparkSession, recording: Recording, after: int, through: int, **options: object) -> None:
+def check(spark: SparkSession, recording: Recording, after: int, through: int, **options: Any) -> None:
     """Compares one interval."""
-    found = collected(spark, recording.path, after, through, **options)  # type: ignore[arg-type]
+    found = collected(spark, recording.path, after, through, **options)
     snapshots = [{}, *recording.snapshots]
     for version in range(after + 1, through + 1):
         expected = oracle(recording.log, snapshots[version], snapshots[version + 1], version)
@@ -139,7 +139,7 @@ def test_columns_that_come_go_and_change_their_names(spark: SparkSession, table_
         "ALTER TABLE {t} ADD COLUMN v INT",
         "UPDATE {t} SET v = 7",
         "DELETE FROM {t}",
-    )  # fmt: skip
+    )
     check_table(spark, table)
 
 
@@ -152,6 +152,6 @@ def test_many_commits_take_few_jobs(spark: SparkSession, table_path: str) -> Non
         found = collected(spark, table_path, -1, table.version)
         jobs = spark.sparkContext.statusTracker().getJobIdsForGroup("by commit")
     finally:
-        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # None removes it
     assert {v: len(rows) for v, rows in found.items()} == {**dict.fromkeys(range(1, 31), 1), 31: 10}
     assert len(jobs) <= 4

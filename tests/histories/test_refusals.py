@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from streamql.delta.jvm import jvm
 from streamql.errors import StreamqlError
 from streamql.model import StreamMode, Versions
 
@@ -120,10 +121,10 @@ def test_a_commit_file_is_gone(table: Table, mode: StreamMode, which: str) -> No
     for key in range(4):
         table.run(f"DELETE FROM {{t}} WHERE k = {key}")
     end = table.version
-    table.spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(table.spark._jsparkSession, table.path).checkpoint()  # type: ignore[union-attr]
+    jvm(table.spark).org.apache.spark.sql.delta.DeltaLog.forTable(table.spark._jsparkSession, table.path).checkpoint()
     gone = table.start + (1 if which == "first" else 2)
     commit_file(table, gone).unlink()
-    table.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    jvm(table.spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
     error = refused(table, table.start, mode, end)
     assert error.code == "STREAM_STALE"
     kept = subject.shown(table.spark, table.path, Versions(gone, end), StreamMode.STANDARD, ["k"])
@@ -174,7 +175,7 @@ def test_a_checkpoint_that_cannot_be_read_is_not_history_that_is_gone(table: Tab
     """Nobody is told to give up changes that are all there."""
     for key in range(3):
         table.run(f"DELETE FROM {{t}} WHERE k = {key}")
-    log = table.spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+    log = jvm(table.spark).org.apache.spark.sql.delta.DeltaLog
     log.forTable(table.spark._jsparkSession, table.path).checkpoint()
     middle = table.version
     table.run("ALTER TABLE {t} ADD COLUMN w INT", "DELETE FROM {t} WHERE k = 4")

@@ -42,7 +42,7 @@ def consumed(ago_ms: int = HOUR, outcome: str = "CONSUMED", error: str | None = 
 def stream(name: str, status: StreamStatus = CURRENT, **more: object) -> StreamFacts:
     """A stream."""
     facts = {"uuid": name, "source": "sales.orders", "mode": "STANDARD", "offset_version": 7} | more
-    return StreamFacts(name=name, status=status, **facts)  # type: ignore[arg-type]
+    return StreamFacts(name=name, status=status, **facts)  # type: ignore[arg-type]  # each has the type of its field
 
 
 SAMPLES = (
@@ -77,7 +77,7 @@ def dynamic(name: str, lag_ms: int = 0, **more: object) -> DynamicFacts:
         "target_ms": 600_000,
         "due_ms": NOW + 540_000 - lag_ms,
     }
-    return DynamicFacts(name=name, lag_ms=lag_ms, **(facts | more))  # type: ignore[arg-type]
+    return DynamicFacts(name=name, lag_ms=lag_ms, **(facts | more))  # type: ignore[arg-type]  # each has the type of its field
 
 
 def refreshed(ago_ms: int = 300_000, outcome: str = "REFRESHED", error: str | None = None) -> Refresh:

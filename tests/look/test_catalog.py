@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from streamql.cli.command_table import COMMANDS
 from streamql.cli.main import main
+from streamql.delta.jvm import jvm
 from streamql.engine.ledger import by_consumption, first_ms, history, newest, rows_written_by, summed
 from streamql.engine.overview import Overview, StreamFacts, overview
 from streamql.errors import StreamqlError
@@ -62,7 +63,7 @@ def _break(spark: SparkSession, schema: str) -> None:
     offset = run(spark, "SHOW STREAMS LIKE 'stale'")[0]["offset_version"]
     for _ in range(3):
         run(spark, "INSERT INTO lost VALUES (1, 1)")
-    log = spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)  # type: ignore[union-attr]
+    log = jvm(spark).org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
     log.checkpoint()
     for version in range(offset + 2):
         Path(path, "_delta_log", f"{version:020}.json").unlink()
@@ -103,12 +104,13 @@ def test_each_state(spark: SparkSession, schema: str) -> None:
         "in<b>valid": "invalid",
     }  # fmt: skip
     data = found["data"]
-    assert (data.status.lag_versions, data.last is not None and data.last.targets) == (1, (f"{schema}.one",))
+    assert data.last is not None
+    assert (data.status.lag_versions, data.last.targets) == (1, (f"{schema}.one",))
     assert data.status.backlog is not None
     assert (data.status.backlog.rows_added, data.status.backlog.rows_removed) == (10, 10)
     assert data.status.lag_seconds is not None
     assert data.status.stale_after_ms is not None
-    assert (data.last.rows_written, data.last.outcome) == (100, "CONSUMED")  # type: ignore[union-attr]
+    assert (data.last.rows_written, data.last.outcome) == (100, "CONSUMED")
     assert found["empty"].status.lag_versions == 0
     failed = found["failed"]
     assert failed.failure == failed.last

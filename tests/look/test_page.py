@@ -145,7 +145,7 @@ def test_lineage_keeps_boxes_apart() -> None:
     streams = tuple(stream(f"db.s{n:03}", source=f"db.t{n % 40}") for n in range(200))
     flows = {s.uuid: (Flow(f"db.out{n % 150}", 1, None, NOW),) for n, s in enumerate(streams)}
     picture = lineage(Report(Overview(NOW, streams), WEEK, {}, flows))
-    height = float(re.search(r'viewBox="0 0 \d+ (\d+)"', picture).group(1))  # type: ignore[union-attr]
+    height = float(re.findall(r'viewBox="0 0 \d+ (\d+)"', picture)[0])
     places: dict[str, list[float]] = {}
     for left, top in re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="240"', picture):
         places.setdefault(left, []).append(float(top))

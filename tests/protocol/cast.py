@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from tests.protocol.explore import Bounds, Scenario
 from tests.protocol.scheduler import CRASH, FAIL, LOST, ORPHAN, REFUSED, TORN, Process
@@ -124,7 +125,7 @@ def drain(*names: str) -> Callable[[World], None]:
     def does(world: World) -> None:
         for name in names:
             process = world.process(f"drain of {name}")
-            world.scheduler.alone(process.name, process, lambda p=process, n=name: world.insert(p, "rest", n))  # type: ignore[misc]
+            world.scheduler.alone(process.name, process, partial(world.insert, process, "rest", name))
 
     return does
 

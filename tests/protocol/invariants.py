@@ -179,9 +179,10 @@ def _rows_against_ledger(world: World, seen: History) -> Iterator[str]:
             where |= {
                 (path, k[1]) for path, version in where if version is None for k in left
             }  # where it was not looked for
-            found = [k for k, c in left.items() if k[:2] in where and sorted(c.rows) == rows]
             numbered = (statement.app_id, claim.commit_number)
-            found.sort(key=lambda k, n=numbered: n not in left[k].transactions.items())  # type: ignore[misc]
+            alike = [k for k, c in left.items() if k[:2] in where and sorted(c.rows) == rows]
+            own = [k for k in alike if numbered in left[k].transactions.items()]
+            found = own or alike
             if found:  # of a table and the one that stood at its path before, the one with the claim's number
                 del left[found[0]]
             elif rows:

@@ -318,10 +318,8 @@ class Column:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __eq__(self, other: object) -> Wanted:  # type: ignore[override]
+    def __eq__(self, other: object) -> Wanted:  # type: ignore[override]  # as Spark's columns do
         return Wanted(self._name, frozenset({other}))
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 class EventRows:

@@ -76,7 +76,7 @@ class OpenPair:
 
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:
         """The change set."""
-        return ChangeSet(self.ref.path, interval)  # type: ignore[return-value]
+        return ChangeSet(self.ref.path, interval)  # type: ignore[return-value]  # stands for the frame
 
     def as_at(self, position: Position, frame: DataFrame, end: Position) -> DataFrame:
         """Its columns never change."""

@@ -16,7 +16,7 @@ from streamql.consume.claims.outcomes import outcome_of
 from streamql.consume.claims.resolve import finish, resolve_claim
 from streamql.consume.claims.steps import is_held
 from streamql.consume.claims.waiting import recover
-from streamql.delta.command import Command
+from streamql.delta.command import ClaimedWrite, Command
 from streamql.errors import StreamqlError
 from streamql.names import Name
 from tests.protocol.cast import streams
@@ -94,12 +94,12 @@ class Play:
         command = ConsumeCommand(self.world, text, [self.world.read(spark, n, text) for n in names], writes)
         real = command.execute
 
-        def execute(session: object, i: int, *rest: object) -> object:
+        def execute(session: object, i: int, claimed: ClaimedWrite | None) -> object:
             if i in step.fails:
                 raise StatementFailed("division by zero")
-            return real(session, i, *rest)  # type: ignore[arg-type]
+            return real(session, i, claimed)
 
-        command.execute = execute  # type: ignore[method-assign]
+        command.execute = execute  # type: ignore[method-assign]  # of this statement only
         consume(spark, Command(spark, command))
 
     def dies(self, process: Process) -> Process:

@@ -260,7 +260,7 @@ class World:
     def _refreshed(self, spark: SparkSession, call: Sequence[str]) -> Read:
         with self.scheduler.undisturbed():
             reading = refresh_reading(spark, call)
-        return Read(reading.token, reading.frame)  # type: ignore[arg-type]
+        return Read(reading.token, reading.frame)  # type: ignore[arg-type]  # a ChangeSet stands for the frame
 
     def inserts(self, process: Process, targets: Sequence[str], *streams: str) -> None:
         """FROM the streams INSERT INTO each of the targets."""
@@ -324,7 +324,7 @@ class World:
         """What the analyser makes of a stream's name. At one go: what others do meanwhile, they may as well do right after."""
         with self.scheduler.undisturbed():
             reading = self._reading(spark, stream, pin)
-        return Read(reading.token, reading.frame)  # type: ignore[arg-type]
+        return Read(reading.token, reading.frame)  # type: ignore[arg-type]  # a ChangeSet stands for the frame
 
     def _reading(self, spark: SparkSession, stream: str, pin: str) -> StreamReading:
         state = catalog_of(spark).find(spark, Name("spark_catalog", "db", stream))

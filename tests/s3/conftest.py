@@ -29,7 +29,7 @@ def s3(shared_s3: S3) -> Iterator[S3]:
 @pytest.fixture
 def store(spark: SparkSession) -> Store:
     """The log store in the worker's JVM."""
-    return Store(spark._jvm, spark.sparkContext._jsc.hadoopConfiguration())  # type: ignore[union-attr]
+    return Store(spark._jvm, spark.sparkContext._jsc.hadoopConfiguration())
 
 
 @pytest.fixture

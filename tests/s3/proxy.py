@@ -318,7 +318,7 @@ class _Handler(BaseHTTPRequestHandler):
         with self.server.plan.lock:
             self.server.plan.seen.append(Request(request.operation, request.key, request.is_conditional, status))
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the base class
         """Says nothing."""
 
 

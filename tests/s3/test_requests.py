@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from pyspark.sql import SparkSession
 
 from streamql.catalog import store as catalog_store
+from streamql.delta.jvm import jvm
 from tests.consume.support import TRACKED, fresh_schema, run
 from tests.s3.proxy import Request, counts
 from tests.s3.support import S3, Store
@@ -57,7 +59,7 @@ def test_a_consumption_adds_as_many_requests_as_its_commits_need(
 def test_an_empty_stream_costs_two_requests(s3: S3, lake: SparkSession) -> None:
     for statement in ("SELECT SYSTEM$STREAM_HAS_DATA('s')", "SELECT * FROM s"):
         run(lake, statement)
-        seen = requests(s3, lambda statement=statement: run(lake, statement))  # type: ignore[misc]
+        seen = requests(s3, partial(run, lake, statement))
         assert (len(seen), logs(seen)) == (2, ["events", "t"]), statement
 
 
@@ -72,16 +74,14 @@ def test_a_table_that_is_made_anew_is_noticed(s3: S3, lake: SparkSession) -> Non
     """Its log has the same names as the one that this process knows."""
     path = run(lake, "DESCRIBE DETAIL sink")[0]["location"]
     run(lake, "INSERT INTO sink VALUES (1, 1)")
-    reader = lake.sparkContext._jvm.org.apache.spark.sql.streamql.TableReader.open(lake._jsparkSession, path)  # type: ignore[union-attr]
+    reader = jvm(lake).org.apache.spark.sql.streamql.TableReader.open(lake._jsparkSession, path)
     known = reader.update()
     assert known.version() == 1
-    files = lake.sparkContext._jvm.org.apache.hadoop.fs.Path(path).getFileSystem(  # type: ignore[union-attr]
-        lake.sparkContext._jsc.hadoopConfiguration()  # type: ignore[union-attr]
-    )
+    to_path = jvm(lake).org.apache.hadoop.fs.Path
+    files = to_path(path).getFileSystem(lake.sparkContext._jsc.hadoopConfiguration())
     other = path.removesuffix("sink") + "other"
     run(lake, f"CREATE TABLE other (id BIGINT, v BIGINT) LOCATION '{other}'")
     run(lake, "INSERT INTO other VALUES (7, 7)")
-    to_path = lake.sparkContext._jvm.org.apache.hadoop.fs.Path  # type: ignore[union-attr]
     files.delete(to_path(path), True)
     files.rename(to_path(other), to_path(path))
     assert reader.update().version() == 1

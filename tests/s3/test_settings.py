@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 from pyspark.sql import SparkSession
 
+from streamql.delta.jvm import jvm
 from streamql.delta.storage import SAFE_STORE
 from streamql.engine.doctor import examine
 from tests.consume.support import TRACKED, fresh_schema, run, tracked_table
@@ -39,7 +40,7 @@ def naming(spark: SparkSession, **settings: str | None) -> Iterator[None]:
 
 
 def test_a_session_uses_it_unless_it_names_another(spark: SparkSession) -> None:
-    use = spark._jvm.streamql.ConditionalLogStore.use  # type: ignore[union-attr]
+    use = jvm(spark).streamql.ConditionalLogStore.use
     conf = spark.sparkContext._jsc.sc().conf()
     keys = [S3A, S3A.replace("s3a", "s3")]
     assert [conf.get(key) for key in keys] == [SAFE_STORE, SAFE_STORE]
@@ -112,9 +113,9 @@ def test_the_doctor_names_tables_that_lose_commits(s3: S3, store: Store, spark: 
             for path in (target, source)
         ]
         plain = spark.newSession()  # a driver that has another store
-        spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+        jvm(spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
         run(plain, f"INSERT INTO delta.`{source}` VALUES (2)")
-    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    jvm(spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
     ((what, remedy),) = found()
     assert what.startswith(f"version 2 of {source} was committed by a writer without conditional writes (Apache-Spark/")
     assert remedy.endswith(f"{S3A} = {SAFE_STORE}")

@@ -39,7 +39,7 @@ class Terminal:
         self._process = pexpect.spawn(
             sys.executable,
             ["-m", "streamql", *argv],
-            env=environment,  # type: ignore[arg-type]  # pexpect's stubs want os.environ's own class
+            env=environment,
             dimensions=(40, 160),
             encoding="utf-8",
             timeout=SECONDS_MAX,

@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.cli.main import main
+from streamql.delta.jvm import jvm
 from streamql.engine.tablestore.streams import open_stream
 from streamql.errors import StreamqlError
 from streamql.tablestore.windows import TIME_MAX_MS
@@ -291,7 +292,7 @@ def test_a_window_before_the_history_is_named(shop: Shop, spark: SparkSession) -
     for version in range(10):
         (log / f"{version:020d}.json").unlink()
         (log / f".{version:020d}.json.crc").unlink(missing_ok=True)
-    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    jvm(spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
     earliest = shop.time_ms(10)
     assert str(earliest) in refused(shop, "STREAM_STALE")
     done = shop.job(earliest)

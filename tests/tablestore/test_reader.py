@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import streamql
+from streamql.delta.jvm import jvm
 from streamql.engine.tablestore import reader as reader_module
 from streamql.engine.tablestore.reader import StreamReader
 from streamql.errors import StreamqlError
@@ -117,7 +118,7 @@ def test_expired_records_are_an_error_that_names_the_earliest_time(spark: SparkS
     assert location is not None
     for version in range(10):
         Path(location["location"].removeprefix("file:"), "_delta_log", f"{version:020d}.json").unlink()
-    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    jvm(spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
     reader = StreamReader(spark)
     earliest = reader.describe_stream(stream).earliest_ms
     with pytest.raises(StreamqlError, match="begins at") as e:

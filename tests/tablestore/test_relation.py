@@ -25,9 +25,9 @@ def test_the_relation_holds_what_an_export_writes(shop: Shop) -> None:
     shop.job(isExportSequenceInfo=True)
     assert [r.asDict() for r in before] == sorted(shop.lines(), key=lambda t: t["sequenceInfo"])
     count = f"SELECT count(*) FROM tablestore_records('{shop.schema}.orders', {{}})"
-    assert shop.spark.sql(count.format("0, 1")).first()[0] == 4  # type: ignore[index]
-    assert shop.spark.sql(count.format("1")).first()[0] == 1  # type: ignore[index]
-    assert shop.spark.sql(count.format("2, 2")).first()[0] == 0  # type: ignore[index]
+    assert shop.spark.sql(count.format("0, 1")).collect()[0][0] == 4
+    assert shop.spark.sql(count.format("1")).collect()[0][0] == 1
+    assert shop.spark.sql(count.format("2, 2")).collect()[0][0] == 0
     shop.run(
         f"CREATE TABLE {{s}}.log AS SELECT * FROM {relation} WHERE opType = 'U'",
         f"INSERT INTO {{s}}.log SELECT * FROM {relation}",

@@ -57,7 +57,7 @@ def test_no_spark_job_reads_or_writes_status_rows(ready: Shop, monkeypatch: pyte
         assert len(found.read().rows) == 3
         assert tracker.getJobIdsForGroup("status") == []
     finally:
-        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # None removes it
 
 
 def test_rows_that_a_user_changed_are_read_as_they_are(ready: Shop) -> None:

@@ -6,6 +6,7 @@ import datetime as dt
 import json
 import time
 from collections import Counter
+from functools import partial
 
 from tests.views.support import FILTERED, JOINED, Place
 
@@ -159,5 +160,5 @@ def test_nothing_changed_runs_no_job(place: Place) -> None:
     place.run("CREATE TABLE sink (id BIGINT)")
     for name, text in (("a", FILTERED), ("b", JOINED), ("c", "SELECT id FROM t UNION ALL SELECT id FROM u")):
         place.view(text, f"v_{name}", f"s_{name}")
-        assert place.jobs(lambda name=name: place.run(f"SELECT * FROM s_{name}")) == 0, name  # type: ignore[misc]
+        assert place.jobs(partial(place.run, f"SELECT * FROM s_{name}")) == 0, name
         assert place.value(f"SELECT stream_has_data('s_{name}')") is False

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -303,7 +304,7 @@ class App:
         def read(want: Want) -> None:
             self._snapshot = lookups.look_up(session, want, self._snapshot)
 
-        tasks = [self._lookups.start(lambda want=want: read(want)) for want in wants]  # type: ignore[misc]
+        tasks = [self._lookups.start(partial(read, want)) for want in wants]
         deadline = time.monotonic() + seconds
         return all(task.wait(max(0.0, deadline - time.monotonic())) for task in tasks)
 

@@ -21,7 +21,7 @@ _ROWS_UNUSED = "streams do not need the rows"
 class Entries(Check[None]):
     """Entries of the catalog that contradict each other, or that cannot be read. Has no fix."""
 
-    def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[None]]:  # noqa: ARG002
+    def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[None]]:  # noqa: ARG002 - not of streams
         """See Check."""
         for what in catalog_of(spark).contradictions():
             remedy = (
@@ -37,7 +37,7 @@ class Views(Check[bool]):
 
     what = "the views of the catalog are missing or outdated"
 
-    def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[bool]]:  # noqa: ARG002
+    def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[bool]]:  # noqa: ARG002 - not of streams
         """See Check."""
         try:
             if catalog_of(spark).lacks_views(spark, fix=False):
@@ -46,7 +46,7 @@ class Views(Check[bool]):
         except Exception as e:
             yield Problem(self._failed(e))
 
-    def fix(self, spark: SparkSession, problems: Sequence[Problem[bool]]) -> list[Finding]:  # noqa: ARG002
+    def fix(self, spark: SparkSession, problems: Sequence[Problem[bool]]) -> list[Finding]:  # noqa: ARG002 - all views at once
         """See Check."""
         try:
             catalog_of(spark).lacks_views(spark, fix=True)

@@ -50,7 +50,7 @@ class Check(ABC, Generic[Facts]):
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterable[Problem[Facts]]:
         """Finds the problems, and changes nothing. `states`: all streams, read just before."""
 
-    def fix(self, spark: SparkSession, problems: Sequence[Problem[Facts]]) -> list[Finding]:  # noqa: ARG002
+    def fix(self, spark: SparkSession, problems: Sequence[Problem[Facts]]) -> list[Finding]:  # noqa: ARG002 - fixes take it
         """Fixes the problems that have facts. The findings to show: what was done, or what was found if there was no fix or it failed."""
         return [p.finding for p in problems]
 

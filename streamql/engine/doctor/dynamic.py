@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -45,7 +46,7 @@ class Repair:
 class DynamicTables(Check[Repair]):
     """Dynamic tables that cannot be refreshed or read, are late, or were written by others; and tables of rows without a definition."""
 
-    def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[Repair]]:  # noqa: ARG002 - tables
+    def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[Repair]]:  # noqa: ARG002 - not of streams
         """See Check."""
         tables = all_dynamic(spark)
         facts = {f.uuid: f for f in dynamic_facts(spark)}
@@ -59,7 +60,7 @@ class DynamicTables(Check[Repair]):
                 yield Problem(Finding(str(table.name), "error", "DYNAMIC_TABLE_INVALID", sentence(e), remedy))
         yield from _left_over(spark)
 
-    def fix(self, spark: SparkSession, problems: Sequence[Problem[Repair]]) -> list[Finding]:  # noqa: ARG002
+    def fix(self, spark: SparkSession, problems: Sequence[Problem[Repair]]) -> list[Finding]:  # noqa: ARG002 - facts have it
         """See Check."""
         return [p.finding if p.facts is None else _repaired(p.finding, p.facts) for p in problems]
 
@@ -143,7 +144,7 @@ def _left_over(spark: SparkSession) -> Iterator[Problem[Repair]]:
             "it holds the rows of a dynamic table that has no definition: a process died while it made or dropped one"
         )
         if is_ours or (_is_empty(table) and not _has_view(spark, name, uid)):
-            repair = Repair(lambda name=name, uid=uid: _drop(spark, name, uid), "it was dropped")  # type: ignore[misc]
+            repair = Repair(partial(_drop, spark, name, uid), "it was dropped")
             remedy = "streamql doctor --fix drops it"
         else:
             repair = None

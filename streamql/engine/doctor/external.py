@@ -19,7 +19,7 @@ from streamql.sources.kafka.topic import KafkaSource
 class ExternalTables(Check[None]):
     """External tables that cannot be read. Has no fix. Each storage connection is asked once."""
 
-    def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[None]]:  # noqa: ARG002 - tables
+    def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[None]]:  # noqa: ARG002 - not of streams
         """See Check."""
         tables = catalog_of(spark).definitions(spark, DefinitionType.EXTERNAL_TABLE)
         nowhere = Offset(Parts(()))

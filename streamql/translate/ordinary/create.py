@@ -319,9 +319,8 @@ def _adapt_property(item: exp.Expr, adapted: Adapted) -> exp.Expr | None:
 
 
 def _adapt_partitions(item: exp.PartitionedByProperty, adapted: Adapted) -> exp.Expr | None:
-    is_function: Callable[[exp.Expr], bool] = lambda part: isinstance(part, exp.Func)  # noqa: E731
     parts = item.this.expressions if item.this is not None else []
-    if any(is_function(part) for part in parts):
+    if any(isinstance(part, exp.Func) for part in parts):
         adapted.note("PARTITIONED BY with a function was left out: Delta Lake partitions by columns")
         return None
     return item

@@ -15,6 +15,7 @@ from streamql import StreamqlError
 from streamql.catalog import store
 from streamql.catalog.contents import NAME_DOMAIN, STREAM_DOMAIN
 from streamql.catalog.store import catalog_of
+from streamql.delta.jvm import jvm
 from streamql.delta.txns import EventLog
 from streamql.engine.doctor import examine
 from streamql.engine.overview import overview
@@ -114,7 +115,7 @@ def test_what_a_session_gives_new_tables_is_not_for_the_catalog(spark: SparkSess
 def as_a_new_process(own: SparkSession) -> None:
     """Nothing is known of what was there."""
     store._catalogs.clear()
-    own._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    jvm(own).org.apache.spark.sql.delta.DeltaLog.clearCache()
 
 
 @pytest.mark.parametrize(

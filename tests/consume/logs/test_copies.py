@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from streamql.delta.jvm import jvm
 from streamql.errors import StreamqlError
 from tests.consume.support import fresh_schema, path_of, run, tracked_table
 
@@ -35,7 +36,7 @@ def put_back(spark: SparkSession, backup: str, path: str) -> None:
     """The table as it was: of another process's making, for which Delta's memory of the log is emptied here."""
     shutil.rmtree(path)
     shutil.move(backup, path)
-    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    jvm(spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
 
 
 def test_a_source_put_back_from_a_backup_and_written_on_is_not_the_same(
@@ -109,6 +110,6 @@ def test_a_time_that_only_a_file_has_tells_nothing_of_a_history(spark: SparkSess
     run(spark, "INSERT INTO target SELECT id FROM s WITH (MAX_BATCH_SIZE = 1)")
     for commit in (path / "_delta_log").glob("*.json"):
         os.utime(commit, (1_700_000_000, 1_700_000_000))
-    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    jvm(spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
     run(spark, "INSERT INTO target SELECT id FROM s")
     assert sorted(r["id"] for r in run(spark, "SELECT id FROM target")) == [1, 2]

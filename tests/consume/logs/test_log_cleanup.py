@@ -8,6 +8,7 @@ import time
 import pytest
 from pyspark.sql import SparkSession
 
+from streamql.delta.jvm import jvm
 from streamql.errors import StreamqlError
 from tests.consume.support import (
     assert_arrived_once,
@@ -44,7 +45,7 @@ def cleaned(spark: SparkSession, table: str, *writes: str) -> list[int]:
                 time.time() - DAYS_OLD * 24 * 3600 + int(version)
             )  # of files that are as old as each other, it takes none
             os.utime(file, (then, then))
-    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    jvm(spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
     for write in after:
         run(spark, write)
     return commits(spark, table)

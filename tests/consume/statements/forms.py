@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from unittest.mock import patch
 
 from delta.tables import DeltaTable
@@ -18,6 +19,7 @@ from pyspark.sql import functions as F
 import streamql
 from streamql.consume.blocks import Block
 from streamql.delta.command import Command
+from tests.consume.support import run
 from tests.small import SHORT_LIVED
 
 TEXTS = (
@@ -122,7 +124,7 @@ def writers(spark: SparkSession) -> dict[str, Callable[[], object]]:
 def fingerprints(spark: SparkSession, schema: str) -> dict[str, list[str]]:
     """Of each form, by what a transaction knows its statements again. Nothing is written."""
     spark.sql(f"USE {schema}")
-    forms: dict[str, Callable[[], object]] = {t: lambda t=t: streamql.sql(t, spark).collect() for t in TEXTS}  # type: ignore[misc]
+    forms: dict[str, Callable[[], object]] = {text: partial(run, spark, text) for text in TEXTS}
     found: dict[str, list[str]] = {}
     streamql.sql("BEGIN TRANSACTION", spark)
     for name, write in {**forms, **writers(spark)}.items():

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from streamql import StreamqlError
 from streamql.consume import consumption
 from streamql.delta.command import Command
+from streamql.delta.jvm import jvm
 from tests.consume.support import TRACKED, assert_ledger_tiles, fresh_schema, in_threads, run, tracked_table
 
 ROWS = 1_000
@@ -186,7 +187,7 @@ PROPERTIES = "TBLPROPERTIES ('delta.appendOnly' = 'true', 'delta.columnMapping.m
 def looks(spark: SparkSession, table: str) -> tuple[Any, ...]:
     """What Delta keeps of a table apart from its rows: columns with their ids, partitions, clustering, properties, protocol."""
     row = run(spark, f"DESCRIBE DETAIL {table}")[0]
-    log = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+    log = jvm(spark).org.apache.spark.sql.delta.DeltaLog
     snapshot = log.forTable(spark._jsparkSession, row["location"]).unsafeVolatileSnapshot()
     schema = re.sub(r"col-[0-9a-f-]+", "col", str(snapshot.metadata().schemaString()))
     protocol = (row["minReaderVersion"], row["minWriterVersion"], sorted(row["tableFeatures"]))

@@ -69,7 +69,7 @@ def test_another_writer_rewrites_the_target_meanwhile(spark: SparkSession, schem
             try:
                 others.sql(f"UPDATE {schema}.target SET v = v WHERE id % 7 = 0")
             except Exception as e:  # its turn to lose
-                assert "DELTA_CONCURRENT" in str(e), e  # noqa: PT017
+                assert "DELTA_CONCURRENT" in str(e), e  # noqa: PT017 - it may also succeed
 
     def consume() -> None:
         try:
@@ -79,7 +79,7 @@ def test_another_writer_rewrites_the_target_meanwhile(spark: SparkSession, schem
                     run(own, MERGE.format(target=f"{schema}.target", source=f"{schema}.s"))
                     return
                 except Exception as e:
-                    assert "DELTA_CONCURRENT" in str(e), e  # noqa: PT017
+                    assert "DELTA_CONCURRENT" in str(e), e  # noqa: PT017 - it may also succeed
                     assert count(spark, f"{schema}.s") > 0
                     time.sleep(0.5)
         finally:

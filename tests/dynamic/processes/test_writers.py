@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from streamql.delta.jvm import jvm
 from streamql.delta.table import DeltaTable
 from streamql.engine.dynamic import refresh as refreshes
 from streamql.engine.dynamic import written
@@ -166,7 +168,7 @@ def test_others_below_the_mark_of_a_process_that_died(spark: SparkSession, place
     place.write("DELETE FROM {d} WHERE id = 1")
     backing = DeltaTable(spark, place.found().backing.path)
     (app_id,) = {a for c in backing.commits(backing.latest(), 0, backing.latest().version) for a in c.transactions}
-    scala = spark._jvm.org.apache.spark.sql.streamql  # type: ignore[union-attr]
+    scala = jvm(spark).org.apache.spark.sql.streamql
     assert scala.Txns.fence(spark._jsparkSession, place.found().backing.path, app_id, 99, 99) == 99
     assert place.refresh()["d"][:2] == ("REFRESHED", WRITTEN)
     assert place.verify() == ("EQUAL", 3, 0, 0)
@@ -179,10 +181,10 @@ def test_a_table_filled_by_another_refresher_meanwhile(place: DynamicPlace, monk
     insert = refreshes._insert
     turns = [lambda: (place.refresh(), place.run("UPDATE t SET v = 11 WHERE id = 1", "DELETE FROM t WHERE id = 2"))]
 
-    def late(*arguments: object) -> str:
+    def late(*arguments: Any) -> str:
         if turns:
             turns.pop()()
-        return insert(*arguments)  # type: ignore[arg-type]
+        return insert(*arguments)
 
     monkeypatch.setattr(refreshes, "_insert", late)
     assert place.refresh()["d"][0] == "REFRESHED"

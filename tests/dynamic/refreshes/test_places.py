@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from streamql.delta.command import Command
+from streamql.delta.jvm import jvm
 from tests.consume.support import path_of
 from tests.dynamic.support import DynamicPlace
 
@@ -30,10 +32,10 @@ def before_execution(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]
     turns = [work]
     execute = Command.execute
 
-    def late(self: Command, *arguments: object) -> object:
+    def late(self: Command, *arguments: Any) -> object:
         if turns:
             turns.pop()()
-        return execute(self, *arguments)  # type: ignore[arg-type]
+        return execute(self, *arguments)
 
     monkeypatch.setattr(Command, "execute", late)
 
@@ -124,7 +126,7 @@ def test_statistics_are_as_delta_writes_them(
         *(f"DELETE FROM k WHERE {where}" for where in earlier),
     )
     table = path_of(spark, f"{place.schema}.k")
-    scala = spark._jvm.org.apache.spark.sql  # type: ignore[union-attr]
+    scala = jvm(spark).org.apache.spark.sql
     before = scala.delta.actions.Action.fromJson(newest_add(table))
     place.run("DELETE FROM k WHERE id = 5")
     delta = json.loads(json.loads(newest_add(table))["add"]["stats"])

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -244,9 +245,9 @@ def test_what_is_wrong_is_said(
 
 
 def test_the_results_of_two_attempts() -> None:
-    table = SimpleNamespace(name="d")
-    first = runs.Outcome(table, Result(table, "REFRESHED", "CHANGED", "FULL", 4, {"inserted": 2}, 10), duration_ms=10)  # type: ignore[arg-type]
-    same = runs.Outcome(table, Result(table, "UNCHANGED", None, None, 5, {}, 1), duration_ms=1)  # type: ignore[arg-type]
+    table: Any = SimpleNamespace(name="d")
+    first = runs.Outcome(table, Result(table, "REFRESHED", "CHANGED", "FULL", 4, {"inserted": 2}, 10), duration_ms=10)
+    same = runs.Outcome(table, Result(table, "UNCHANGED", None, None, 5, {}, 1), duration_ms=1)
     assert runs.together(first, same).word == "REFRESHED"
-    assert runs.together(first, first).result.rows == {"inserted": 4}  # type: ignore[union-attr]
-    assert runs.together(same, first).result.rows == {"inserted": 2}  # type: ignore[union-attr]
+    results = [runs.together(earlier, first).result for earlier in (first, same)]
+    assert [r and r.rows for r in results] == [{"inserted": 4}, {"inserted": 2}]

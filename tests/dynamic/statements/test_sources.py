@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from streamql.delta.jvm import jvm
 from streamql.engine.dynamic import run as runs
 from streamql.engine.dynamic.refresh import Result, refresh_table
 from streamql.errors import StreamqlError
@@ -122,7 +123,7 @@ def test_a_table_that_is_put_back_from_a_copy(place: DynamicPlace) -> None:
         place.refresh()
         shutil.rmtree(path)
         shutil.copytree(copy, path)
-        place.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+        jvm(place.spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
         if more:
             place.run(more)
         assert place.refresh()["d"][:2] == ("REFRESHED", REPLACED), more

@@ -27,8 +27,8 @@ from streamql.tablestore.values import Value, float_text, text_of, text_sql
         (Decimal("1E+3"), "1000"),
         (Decimal("-12.50"), "-12.50"),
         (date(1, 2, 3), "0001-02-03"),
-        (datetime(2024, 1, 2, 3, 4, 5), "2024-01-02 03:04:05"),  # noqa: DTZ001
-        (datetime(2024, 1, 2, 3, 4, 5, 120_000), "2024-01-02 03:04:05.12"),  # noqa: DTZ001
+        (datetime(2024, 1, 2, 3, 4, 5), "2024-01-02 03:04:05"),  # noqa: DTZ001 - of TIMESTAMP_NTZ
+        (datetime(2024, 1, 2, 3, 4, 5, 120_000), "2024-01-02 03:04:05.12"),  # noqa: DTZ001 - of TIMESTAMP_NTZ
         (datetime(2024, 1, 2, 3, 4, 5, 1, timezone(timedelta(hours=8))), "2024-01-01 19:04:05.000001Z"),
         (1.0, "1.0"),
         (-0.0, "-0.0"),
