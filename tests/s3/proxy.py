@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
+from unittest.mock import patch
 from urllib.parse import parse_qs, unquote, urlsplit
 
 ANSWERS: tuple[tuple[int | None, bool], ...] = (
@@ -33,6 +34,9 @@ ANSWERS: tuple[tuple[int | None, bool], ...] = (
     (412, False),
 )
 """What a client may get instead of the answer (None: an end of the connection), and whether the server takes the request before."""
+
+Meanwhile = contextlib.AbstractContextManager[object]
+"""Changes what happens to requests while it is entered."""
 
 HELD_SECONDS_MAX = 600
 CODES = {409: "ConditionalRequestConflict", 412: "PreconditionFailed", 500: "InternalError", 503: "SlowDown"}
@@ -146,50 +150,25 @@ class Proxy:
         for late in self._plan.late:
             late.join()
 
-    @contextlib.contextmanager
-    def ignoring_condition(self, *operations: str) -> Iterator[None]:
+    def ignoring_condition(self, *operations: str) -> Meanwhile:
         """The server does not see If-None-Match of some operations, as some that speak S3's protocol."""
-        self._plan.ignored_for = frozenset(operations)
-        try:
-            yield
-        finally:
-            self._plan.ignored_for = frozenset()
+        return patch.object(self._plan, "ignored_for", frozenset(operations))
 
-    @contextlib.contextmanager
-    def losing_metadata(self) -> Iterator[None]:
+    def losing_metadata(self) -> Meanwhile:
         """The server does not see x-amz-meta headers."""
-        self._plan.loses_metadata = True
-        try:
-            yield
-        finally:
-            self._plan.loses_metadata = False
+        return patch.object(self._plan, "loses_metadata", True)
 
-    @contextlib.contextmanager
-    def ignoring_start(self) -> Iterator[None]:
+    def ignoring_start(self) -> Meanwhile:
         """The server does not see where a list is to begin."""
-        self._plan.ignores_start = True
-        try:
-            yield
-        finally:
-            self._plan.ignores_start = False
+        return patch.object(self._plan, "ignores_start", True)
 
-    @contextlib.contextmanager
-    def chaos(self, seed: object, share: float) -> Iterator[None]:
+    def chaos(self, seed: object, share: float) -> Meanwhile:
         """A share of the requests with a condition gets some other answer than the server's."""
-        self._plan.chaos = random.Random(str(seed)), share
-        try:
-            yield
-        finally:
-            self._plan.chaos = None
+        return patch.object(self._plan, "chaos", (random.Random(str(seed)), share))
 
-    @contextlib.contextmanager
-    def latency(self, seconds: float) -> Iterator[None]:
+    def latency(self, seconds: float) -> Meanwhile:
         """Each request waits so long."""
-        self._plan.latency_seconds = seconds
-        try:
-            yield
-        finally:
-            self._plan.latency_seconds = 0.0
+        return patch.object(self._plan, "latency_seconds", seconds)
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[list[Request]]:
