@@ -153,7 +153,7 @@ def end_without_checking(on: Stage, patch: Patch) -> None:
 
     def ended(state: StreamState, claim: Claim, outcome: str, ended_ms: int) -> StreamState:
         interval = claim.intervals[state.stream.uuid]
-        offset = replace(state.offset, version=interval.through) if outcome == "CONSUMED" else state.offset
+        offset = replace(state.offset, position=interval.through) if outcome == "CONSUMED" else state.offset
         return state.next(claim=None, offset=offset)
 
     patch.setattr(claims, "holds", lambda state, claim: True)
@@ -264,7 +264,7 @@ MUTATIONS = (
     Mutation("numbers looked for too late", "two inserts", numbers_looked_for_late, frozenset()),
     Mutation("a claim without compare-and-set", "two targets", claim_without_comparing),
     Mutation("a claim over a claim", "two targets", claim_over_a_claim),
-    Mutation("an end without a look at the claim", "three inserts", end_without_checking, frozenset()),
+    Mutation("an end without a look at the claim", "heartbeats", end_without_checking, frozenset()),
     Mutation("an interval from before the wait", "two inserts", old_interval),
     Mutation("one application id for all streams", "two streams in a statement", one_app_id),
     Mutation("a number that each attempt has", "one insert", numbers_that_repeat),
