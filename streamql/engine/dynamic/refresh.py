@@ -138,7 +138,7 @@ def due(
     is_settled = not state.offset.initial and not written and not source.texts
     if is_settled and _is_current(spark, source, state, pinned):
         return None, None, state.offset.position
-    # In the session of the statement, which goes on with what is found here.
+    # The statement runs in the same session, and uses the opened query again.
     opened = open_refresh(dynamic_session(spark), source)
     opened.check_trackable(StreamMode.STANDARD, {})
     through = Parts.of({part: pinned.get(t.ref.table_id, t.latest) for part, t in opened.tables.items()})
