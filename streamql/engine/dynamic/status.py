@@ -175,7 +175,7 @@ def newest_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dic
 
 def recent_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dict[str, Recent]:
     """Returns how the last refreshes of each table went, by the id of its definition. One job."""
-    rows = ledger_rows(spark, tables)
+    rows = ledger_rows(spark, [t.stream_id for t in tables])
     if rows is None:
         return {}
     newest = F.struct(*(c for c in rows.columns if c != "stream_id"))
@@ -202,7 +202,7 @@ def recent_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dic
 
 def refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> list[Refresh]:
     """Returns all refreshes of tables that the ledger has, the newest first. One job."""
-    rows = ledger_rows(spark, tables)
+    rows = ledger_rows(spark, [t.stream_id for t in tables])
     if rows is None:
         return []
     by_id = {t.stream_id: t for t in tables}
@@ -210,12 +210,12 @@ def refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> list[Refre
     return [_refresh(by_id[r["stream_id"]], r.asDict()) for r in found]
 
 
-def ledger_rows(spark: SparkSession, tables: Sequence[DynamicTable]) -> DataFrame | None:
-    """Returns the ledger's rows of refreshes of tables. None: there are none."""
+def ledger_rows(spark: SparkSession, streams: Sequence[str]) -> DataFrame | None:
+    """Returns the ledger's rows of refreshes, by the ids of the hidden streams. None: there are none."""
     rows = catalog_of(spark).ledger(spark)
-    if rows is None or not tables:
+    if rows is None or not streams:
         return None
-    rows = rows.where(F.col("stream_id").isin([t.stream_id for t in tables]))
+    rows = rows.where(F.col("stream_id").isin(list(streams)))
     for optional in ("positions", "details"):
         if optional not in rows.columns:
             rows = rows.withColumn(optional, F.lit(None).cast("string"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -10,7 +11,7 @@ from pyspark.sql import functions as F
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.engine.dynamic.status import ledger_rows
-from streamql.sources.queries.dynamic import DynamicTable
+from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
 from streamql.sources.queries.refresh_costs import TIMINGS_MAX, Timing
 
 _known: dict[str, tuple[int, list[Timing]]] = {}
@@ -20,13 +21,22 @@ _known: dict[str, tuple[int, list[Timing]]] = {}
 def timings_of(spark: SparkSession, table: DynamicTable, state: StreamState) -> list[Timing]:
     """Returns how long the last refreshes of a table took that wrote, the newest first: at most TIMINGS_MAX.
 
-    `state`: its hidden stream now. Runs a job, unless this process has made all refreshes since it last asked.
+    `state`: its hidden stream now. Runs a job, unless this process has made all refreshes since it last asked. The first one is for all
+    dynamic tables: a job over the ledger takes about as long for one of them.
     """
-    number = catalog_of(spark).number_of(state)
+    catalog = catalog_of(spark)
+    number = catalog.number_of(state)
     known = _known.get(table.stream_id)
-    if known is None or known[0] != number:
-        known = _known[table.stream_id] = (number, _read(spark, table))
-    return known[1]
+    if known is not None and known[0] == number:
+        return known[1]
+    others = [] if known is not None else [t for t in all_dynamic(spark) if t.stream_id not in _known]
+    states = {t.stream_id: catalog.by_uuid(spark, t.stream_id) for t in others}
+    numbers = {uid: catalog.number_of(found) for uid, found in states.items() if found is not None} | {
+        table.stream_id: number
+    }
+    read = _read(spark, list(numbers))
+    _known.update({uid: (n, read.get(uid, [])) for uid, n in numbers.items()})
+    return _known[table.stream_id][1]
 
 
 def remember(spark: SparkSession, table: DynamicTable, before: StreamState, timing: Timing) -> None:
@@ -36,14 +46,18 @@ def remember(spark: SparkSession, table: DynamicTable, before: StreamState, timi
         _known[table.stream_id] = (catalog_of(spark).number_of(before), [timing, *known[1]][:TIMINGS_MAX])
 
 
-def _read(spark: SparkSession, table: DynamicTable) -> list[Timing]:
-    rows = ledger_rows(spark, [table])
+def _read(spark: SparkSession, streams: Sequence[str]) -> dict[str, list[Timing]]:
+    """Returns what the ledger has, by the ids of hidden streams. One job."""
+    rows = ledger_rows(spark, streams)
     if rows is None:
-        return []
-    last = rows.where("outcome = 'CONSUMED'").orderBy(F.desc("sequence")).limit(TIMINGS_MAX)
-    timings = []
-    for row in last.select("details", (F.col("ended") - F.col("started")).alias("duration")).collect():
-        details = json.loads(row["details"] or "{}")
-        size = details.get("bytes")
-        timings.append(Timing(str(details.get("mode")), int(row["duration"]), None if size is None else int(size)))
-    return timings
+        return {}
+    one = F.struct("sequence", "details", (F.col("ended") - F.col("started")).alias("duration"))
+    last = F.slice(F.sort_array(F.collect_list(one), asc=False), 1, TIMINGS_MAX)
+    found = rows.where("outcome = 'CONSUMED'").groupBy("stream_id").agg(last.alias("last")).collect()
+    return {row["stream_id"]: [_timing(r["details"], r["duration"]) for r in row["last"]] for row in found}
+
+
+def _timing(details: str | None, duration: int) -> Timing:
+    said = json.loads(details or "{}")
+    size = said.get("bytes")
+    return Timing(str(said.get("mode")), int(duration), None if size is None else int(size))
