@@ -175,6 +175,14 @@ class Maker:
         of_rows = self.rng.choice(_OF_ROWS)
         return f"SELECT {shown}, {self.aggregates()}, {of_rows} AS y FROM {self.relation()} q GROUP BY {numbers}"
 
+    def groups_that_go(self) -> str:
+        """A group for each row, so that each DELETE takes groups away. Half of the queries have no MIN and no MAX."""
+        extremum = self.rng.choice((", max(q.b) AS x2", ""))
+        return (
+            f"SELECT q.id AS k0, count(q.b) AS x0, sum(q.a + q.b) AS x1{extremum}, {self.rng.choice(_OF_ROWS)} AS y "
+            f"FROM {self.table()} q WHERE {self.filter()} GROUP BY q.id"
+        )
+
     def aggregates(self) -> str:
         return ", ".join(f"{a} AS x{i}" for i, a in enumerate(self.rng.sample(_AGGREGATES, 3)))
 
@@ -293,6 +301,7 @@ FORMS: dict[str, Callable[[Maker], str]] = {
     "DISTINCT": Maker.distinct,
     "DISTINCT below": Maker.distinct_below,
     "GROUP BY, shown": Maker.group_shown,
+    "groups that go": Maker.groups_that_go,
     "GROUP BY, hidden": Maker.group_hidden,
     "GROUP BY, not from states": Maker.group_recomputed,
     "GROUPING SETS": Maker.grouping_sets,
