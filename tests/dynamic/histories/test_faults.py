@@ -43,7 +43,12 @@ FAULTS = (
         "g.rows",
         "groups that go",
     ),
-    ("RefreshChange.scala", "If(is, IsNotNull(groups.isStored), differ)", "differ", "groups that go"),
+    (
+        "RefreshChange.scala",
+        "If(is, IsNotNull(groups.isStored), differ)",
+        "If(is, Literal.FalseLiteral, differ)",
+        "groups that go",
+    ),
     ("RefreshChange.scala", "If(is, old(a), a)", "a", "groups that go"),
     ("GroupChange.scala", "If(is, Literal(null, a.dataType), a.child)", "a.child", "groups that go"),
     (
