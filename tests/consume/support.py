@@ -104,6 +104,19 @@ def killed(spark: SparkSession, point: str, *statements: str, conf: dict[str, st
     assert child.returncode == -signal.SIGKILL, errors
 
 
+def killed_within(spark: SparkSession, seconds: float, *statements: str, conf: dict[str, str] | None = None) -> None:
+    """A second process that runs the statements over and over, and is killed so long after its first line."""
+    with start_child(spark, "loop", *statements, conf=conf) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        try:
+            child.wait(seconds)
+        except subprocess.TimeoutExpired:  # still running, as it should
+            child.kill()
+        else:
+            raise AssertionError(child.stderr.read() if child.stderr else "")
+
+
 def path_of(spark: SparkSession, table: str = "t") -> Path:
     """Where a table's files are."""
     return Path(run(spark, f"DESCRIBE DETAIL {table}")[0]["location"].removeprefix("file:"))

@@ -7,12 +7,11 @@ STREAMQL_LONG=50 pytest tests/kafka/test_kills.py      # that many kills
 from __future__ import annotations
 
 import random
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.consume.support import start_child
+from tests.consume.support import killed_within
 from tests.kafka import topics
 from tests.kafka.support import Place, setting
 from tests.kafka.topics import Message, Position
@@ -69,15 +68,7 @@ def test_whatever_the_instant_each_message_arrives_once(place: Place) -> None:
     with setting(place.spark, "spark.streamql.lease", "5s"):  # the JVM of a dead process goes on for a moment
         with producing(place, topic) as positions:
             for _ in range(KILLS):
-                with start_child(place.spark, "loop", *statements, conf=conf) as child:
-                    assert child.stdout is not None
-                    child.stdout.readline()
-                    try:
-                        child.wait(rng.uniform(0, 2 * ROUND_SECONDS))
-                    except subprocess.TimeoutExpired:  # still running, as it should
-                        child.kill()
-                    else:
-                        raise AssertionError(child.stderr.read() if child.stderr else "")
+                killed_within(place.spark, rng.uniform(0, 2 * ROUND_SECONDS), *statements, conf=conf)
         for _ in range(2):  # the first run may resume an interval that ended before
             for statement in statements:
                 place.run(statement)

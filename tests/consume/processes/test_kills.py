@@ -8,11 +8,10 @@ STREAMQL_LONG=200 pytest tests/consume/processes/test_kills.py     # that many k
 from __future__ import annotations
 
 import random
-import subprocess
 
 from pyspark.sql import SparkSession
 
-from tests.consume.support import assert_ledger_tiles, fresh_schema, offset_of, run, start_child, tracked_table
+from tests.consume.support import assert_ledger_tiles, fresh_schema, killed_within, offset_of, run, tracked_table
 from tests.sample import SEED, amount
 
 KILLS = amount(1, 50)
@@ -57,15 +56,7 @@ def test_whatever_the_instant_all_arrives_once(spark: SparkSession) -> None:
     statements = loop(schema)
     starts = {s: offset_of(spark, f"{schema}.{s}") for s in STREAMS}
     for _ in range(KILLS):
-        with start_child(spark, "loop", *statements) as child:
-            assert child.stdout is not None
-            child.stdout.readline()
-            try:
-                child.wait(rng.uniform(0, 2 * ROUND_SECONDS))
-            except subprocess.TimeoutExpired:  # still running, as it should
-                child.kill()
-            else:
-                raise AssertionError(child.stderr.read() if child.stderr else "")
+        killed_within(spark, rng.uniform(0, 2 * ROUND_SECONDS), *statements)
     # Twice: a transaction that resumes one that was begun ends where that one would have; what came since is the next one's.
     for n in range(2):
         for statement in statements[1:]:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.consume.support import findings, start_child
+from tests.consume.support import findings, killed_within, start_child
 from tests.dynamic.images import Image, between, image, shown
 from tests.dynamic.support import DynamicPlace
 from tests.sample import SEED, amount
@@ -88,15 +88,7 @@ def test_killed_at_any_instant(spark: SparkSession, loaded: DynamicPlace) -> Non
     fill, again, follow = refreshes(place.schema)
     statements = [insert, follow, fill, update, again, follow, delete, fill, follow]
     for _ in range(KILLS):
-        with start_child(spark, "loop", *statements) as child:
-            assert child.stdout is not None
-            child.stdout.readline()
-            try:
-                child.wait(rng.uniform(0, 2 * ROUND_SECONDS))
-            except subprocess.TimeoutExpired:  # still running, as it should
-                child.kill()
-            else:
-                raise AssertionError(child.stderr.read() if child.stderr else "")
+        killed_within(spark, rng.uniform(0, 2 * ROUND_SECONDS), *statements)
     check(place, firsts)
 
 
