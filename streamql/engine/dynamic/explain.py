@@ -46,8 +46,8 @@ def explain(spark: SparkSession, table: DynamicTable) -> list[Fact]:
         since = after.get(part)
         what = f"after {since}, through {version}" if since is not None else f"{version}"
         facts.append((f"versions of {names.get(part, part)}", what))
-    if opened is not None and reason == "CHANGED":
-        explained = opened.explained(Interval(state.offset.position, through))
+    if opened is not None and choice is not None and reason == "CHANGED":
+        explained = opened.explained(Interval(state.offset.position, through), choice.estimate)
         if explained is not None:
             facts += _details(explained, names, timings)
     return facts

@@ -97,11 +97,12 @@ def run_all(
 def reads_of(spark: SparkSession, tables: Iterable[DynamicTable]) -> dict[str, list[str]]:
     """For each dynamic table those that its query read at the last refresh, by the ids of their definitions."""
     tables = list(tables)
+    catalog_of(spark).refresh(spark)  # once for all of them
     return upstream(tables, {t.definition.uuid: _ids(spark, t) for t in tables})
 
 
 def _ids(spark: SparkSession, table: DynamicTable) -> frozenset[str]:
-    state = catalog_of(spark).by_uuid(spark, table.stream_id)
+    state = catalog_of(spark).last_read(spark, table.stream_id)
     return frozenset() if state is None else frozenset(t.table_id for _, t in query_of(state).tables)
 
 

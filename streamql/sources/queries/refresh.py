@@ -125,14 +125,16 @@ class OpenRefresh(OpenTables):
         except _NotFollowed as e:
             return ModeChoice(e.why, estimate)
 
-    def explained(self, interval: Interval) -> Explained | None:
-        """Returns what a refresh would do with an interval. None: the histories of the tables do not tell their changes."""
+    def explained(self, interval: Interval, estimate: Estimate | None) -> Explained | None:
+        """Returns what a refresh would do with an interval. `estimate`: what the choice of the mode has compared; None: it compared nothing.
+        None: the histories of the tables do not tell their changes."""
         try:
             changed = self._changed(interval)
             backlogs = {part: backlog(c.plan, c.interval.versions) for part, c in changed.items()}
             ids = self._ids(changed)
-            is_followed = self.whole.unfollowed(ids) is None
-            return Explained(backlogs, self.whole.ways(ids), self._estimate(interval, changed) if is_followed else None)
+            if estimate is None and self.whole.unfollowed(ids) is None:
+                estimate = self._estimate(interval, changed)
+            return Explained(backlogs, self.whole.ways(ids), estimate)
         except (StreamqlError, *SparkError):
             return None
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.delta.jvm import java_frame, scala
@@ -172,6 +173,16 @@ def subject(spark: SparkSession, bases: list[Base], schema: str, template: str) 
     return Subject(whole, template, text)
 
 
+def plain_rows(spark: SparkSession, text: str) -> Counter[Values] | None:
+    """The rows of a query as Spark computes it. None: it fails because of a rule that loses columns of correlated subqueries over UNION."""
+    try:
+        return bag(spark, text)
+    except Py4JJavaError as e:
+        if "PushProjectionThroughUnion" not in str(e):
+            raise
+        return None
+
+
 def check(
     spark: SparkSession, one: Subject, bases: list[Base], points: list[dict[str, int]], run: Run, form: str
 ) -> bool:
@@ -182,7 +193,9 @@ def check(
         places = {
             f"t{i}": f"(SELECT id, a, b, s, m FROM {b.name} VERSION AS OF {point[b.name]})" for i, b in enumerate(bases)
         }
-        want, have = bag(spark, one.template.format(**places)), one.shown(image)
+        want, have = plain_rows(spark, one.template.format(**places)), one.shown(image)
+        if want is None:
+            return False
         assert want == have, f"{one.text}\n{point}\nmissing: {want - have}\nunexpected: {have - want}"
         images.append(image)
     with conf(spark, OTHER_PLAN):

@@ -12,9 +12,6 @@ object KnownFiles {
   /** None: the checksum does not name them. */
   def of(s: Snapshot): Option[Seq[AddFile]] = s.checksumOpt.flatMap(_.allFiles)
 
-  /** The files of a small table, which are all read. Of a large one, Delta finds the files that a filter needs. */
-  def ofSmall(s: Snapshot): Option[Seq[AddFile]] = of(s).filter(_.map(_.size).sum <= TableBytes.SMALL)
-
   // Numbers keep their digits.
   private val mapper = new ObjectMapper().enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
     .setNodeFactory(JsonNodeFactory.withExactBigDecimals(true))

@@ -282,11 +282,8 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
   }
 
   /** All rows of a snapshot, as Delta's time travel shows them. */
-  def image(s: Snapshot): DataFrame = {
-    val relation = KnownFiles.ofSmall(s).fold(log.createRelation(snapshotToUseOpt = Some(s), isTimeTravelQuery = true)) { files =>
-      log.buildHadoopFsRelationWithFileIndex(s, new ChangeFileIndex(session, log, files, s, None), bucketSpec = None)
-    }
-    Dataset.ofRows(classic, LogicalRelation(relation))
+  def image(s: Snapshot): DataFrame = classic.withActive {
+    Dataset.ofRows(classic, LogicalRelation(log.createRelation(snapshotToUseOpt = Some(ListedSnapshot.of(s)), isTimeTravelQuery = true)))
   }
 
   /** All rows of a snapshot, as `scan` shows them; files are listed by Delta, on the executors' side of things. */

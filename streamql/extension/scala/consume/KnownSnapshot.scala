@@ -6,13 +6,11 @@ import org.apache.spark.sql.delta.actions.{DomainMetadata, SetTransaction, Singl
 import org.apache.spark.sql.delta.stats.FileSizeHistogram
 
 /**
- * A snapshot whose domains are those of its checksum. Each commit to a table that tracks its rows asks for them, to learn the last row id. Delta's own
- * snapshot then computes the whole state of the log: three jobs, also for an INSERT of one row. Whatever else is asked, the own one answers.
+ * A snapshot that answers some questions by its checksum. Delta's own snapshot computes the whole state of the log for them: three jobs. Whatever else is
+ * asked, the own one answers.
  */
-class KnownSnapshot(own: Snapshot, domains: Seq[DomainMetadata])
-  extends Snapshot(own.path, own.version, own.logSegment, own.deltaLog, own.checksumOpt) {
-  override def domainMetadata: Seq[DomainMetadata] = domains
-
+abstract class AnsweredSnapshot(own: Snapshot) extends Snapshot(own.path, own.version, own.logSegment, own.deltaLog, own.checksumOpt) {
+  override def domainMetadata: Seq[DomainMetadata] = own.domainMetadata
   override def stateDF: DataFrame = own.stateDF
   override def stateDS: Dataset[SingleAction] = own.stateDS
   override def sizeInBytes: Long = own.sizeInBytes
@@ -24,6 +22,11 @@ class KnownSnapshot(own: Snapshot, domains: Seq[DomainMetadata])
   override def setTransactions: Seq[SetTransaction] = own.setTransactions
   override lazy val transactions: Map[String, Long] = own.transactions
   override def fileSizeHistogram: Option[FileSizeHistogram] = own.fileSizeHistogram
+}
+
+/** A snapshot whose domains are known. Each commit to a table that tracks its rows asks for them, also an INSERT of one row, to learn the last row id. */
+class KnownSnapshot(own: Snapshot, domains: Seq[DomainMetadata]) extends AnsweredSnapshot(own) {
+  override def domainMetadata: Seq[DomainMetadata] = domains
 }
 
 object KnownSnapshot {

@@ -24,7 +24,7 @@ class TableImages(session: ClassicSession, versions: Map[String, Long]) {
   private val snapshots = mutable.HashMap[String, Snapshot]()
   private def snapshot(table: TrackedQuery.Table): Snapshot = snapshots.getOrElseUpdate(table.id, {
     val newest = Newest.of(table.log)
-    versions.get(table.id).filter(_ != newest.version).map(v => table.log.getSnapshotAt(v)).getOrElse(newest)
+    ListedSnapshot.of(versions.get(table.id).filter(_ != newest.version).map(v => table.log.getSnapshotAt(v)).getOrElse(newest))
   })
 
   /** The bytes of the files of a plan's tables, once for each read. */

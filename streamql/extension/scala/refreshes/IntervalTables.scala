@@ -23,6 +23,33 @@ class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[St
     case leaf: TableLeaf => if (hasChanged(leaf)) earlier(leaf) else last.of(leaf)
   }.transformAllExpressions { case s: SubqueryExpression => s.withNewPlan(begin(s.plan)) }
 
+  override def both(p: LogicalPlan): (LogicalPlan, LogicalPlan) = {
+    val found = mutable.ArrayBuffer[(LogicalPlan, LogicalPlan)]()
+    val marked = p.transformDown { case NearRows(near) if hasChanged(near.leaf) && isKept(near) =>
+      val (now, before) = images(near)
+      found += now -> before
+      now
+    }
+    // The rows are in both plans under the same ids, as all tables are.
+    (end(marked), begin(marked.transformDown { case now if found.exists(_._1 eq now) => found.find(_._1 eq now).get._2 }))
+  }
+
+  /** Whether rows of a table are kept while both images are made of them: if the keys are few, and all its rows would take a quarter of the memory for it. */
+  private def isKept(near: NearRows): Boolean =
+    near.plan.hint.rightHint.nonEmpty && bytes(near.leaf) < session.sparkContext.getExecutorMemoryStatus.values.map(_._1).sum / 4
+
+  /** Rows of a table with some keys, as of the end and as of the begin, by one read. */
+  private def images(near: NearRows): (LogicalPlan, LogicalPlan) = {
+    val leaf = withId(near.leaf)
+    val kept = once(near.over(Project(near.leaf.output :+ Alias(leaf.id.get, "id")(), leaf)))
+    val (now, all) = (kept.fresh, kept.fresh)
+    val unchanged = near.shown(less(all, all.output.last, near.leaf), all.output.init)
+    (near.shown(now, now.output.init), together(near.plan.output, unchanged, near.over(old(near.leaf))))
+  }
+
+  private def withId(leaf: TableLeaf): TableLeaf =
+    leaf.copy(id = Some(leaf.id.getOrElse(AttributeReference(KeyedQuery.KEY, LongType, nullable = false)())))
+
   override def hasChanged(leaf: TableLeaf): Boolean = changed.contains(leaf.table.id)
 
   override def bytes(p: LogicalPlan): Long = last.bytes(p)
@@ -53,13 +80,23 @@ class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[St
       leaf.id.map(a => Alias(KnownNotNull(JoinedChanges.rowId(rows)), a.name)(exprId = a.exprId))
 
   private def earlier(leaf: TableLeaf): LogicalPlan = {
-    val id = leaf.id.getOrElse(AttributeReference(KeyedQuery.KEY, LongType, nullable = false)())
-    val (now, before) = (set(leaf).fresh, set(leaf).fresh)
-    val same = Some(EqualTo(id, JoinedChanges.rowId(now)))
-    val ids = Project(Seq(JoinedChanges.rowId(now)), now)
-    val unchanged = Join(last.of(leaf.copy(id = Some(id))), ids, LeftAnti, same, Once.hint(right = set(leaf).isSmall))
-    val old = Filter(EqualTo(JoinedChanges.action(before), Literal("DELETE")), before)
-    val terms = Seq(Weighted.constant(unchanged, leaf.output, 1L), Weighted.of(old, columns(leaf, old), Literal(1L), isNet = true))
-    Project(leaf.output, Weighted.sum(terms, leaf.output, isNet = true).get.plan)
+    val own = withId(leaf)
+    together(leaf.output, less(last.of(own), own.id.get, leaf), old(leaf))
   }
+
+  /** Rows of a table without those that have a change. `id`: of the table's row. */
+  private def less(rows: LogicalPlan, id: Attribute, leaf: TableLeaf): LogicalPlan = {
+    val now = set(leaf).fresh
+    val changed = Project(Seq(JoinedChanges.rowId(now)), now)
+    Join(rows, changed, LeftAnti, Some(EqualTo(id, JoinedChanges.rowId(now))), Once.hint(right = set(leaf).isSmall))
+  }
+
+  /** The rows of a table that have a change, as they were. */
+  private def old(leaf: TableLeaf): LogicalPlan = {
+    val before = set(leaf).fresh
+    Project(columns(leaf, before), Filter(EqualTo(JoinedChanges.action(before), Literal("DELETE")), before))
+  }
+
+  private def together(columns: Seq[Attribute], parts: LogicalPlan*): LogicalPlan =
+    Project(columns, Weighted.sum(parts.map(Weighted.constant(_, columns, 1L)), columns, isNet = true).get.plan)
 }

@@ -15,14 +15,15 @@ case class Once(session: ClassicSession, plan: LogicalPlan, rows: Option[Long]) 
   /** The rows of a plan for which expressions have values that some expressions have in these rows. `isBounded`: whether to look which files may have
    * them, which takes longer than to read a small table. */
   def among(p: LogicalPlan, own: Seq[Expression], of: Seq[Expression] = plan.output, isBounded: Boolean = true): LogicalPlan = {
-    val keys = fresh
-    val ids = AttributeMap(plan.output.zip(keys.output))
-    val values = of.map(_.transform { case a: Attribute => ids.getOrElse(a, a) })
     val found = if (isBounded) ranges(of) else of.map(_ => None)
-    val same = own.zip(values).zip(found).map { case ((o, k), r) => Ranges.same(o, k, r) }.reduce(And(_, _))
-    val within = found.zip(own).flatMap { case (r, o) => r.map(_.hold(o)) }
-    val near = within.reduceOption(And(_, _)).fold(p)(Filter(_, p))
-    Join(near, keys, LeftSemi, Some(same), Once.hint(right = isSmall))
+    Narrowed(p, own) { (near, own) =>
+      val keys = fresh
+      val ids = AttributeMap(plan.output.zip(keys.output))
+      val values = of.map(_.transform { case a: Attribute => ids.getOrElse(a, a) })
+      val same = own.zip(values).zip(found).map { case ((o, k), r) => Ranges.same(o, k, r) }.reduce(And(_, _))
+      val within = found.zip(own).flatMap { case (r, o) => r.map(_.hold(o)) }
+      Join(within.reduceOption(And(_, _)).fold(near)(Filter(_, near)), keys, LeftSemi, Some(same), Once.hint(right = isSmall))
+    }
   }
 
   /** For each of some expressions over the rows the ranges that its values lie in: files whose values lie elsewhere are not read. */

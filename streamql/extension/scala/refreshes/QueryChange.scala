@@ -12,6 +12,8 @@ trait ChangedTables {
   def begin(p: LogicalPlan): LogicalPlan
   /** A plan over the tables as of its end. */
   def end(p: LogicalPlan): LogicalPlan
+  /** A plan as of the end and as of the begin. Of each table as many rows as possible are read once for both. */
+  def both(p: LogicalPlan): (LogicalPlan, LogicalPlan)
   /** Whether a table may have a change. */
   def hasChanged(leaf: TableLeaf): Boolean
   /** The bytes of the tables of a plan, as of the end. */
@@ -35,6 +37,7 @@ trait ChangedTables {
  */
 class QueryChange(tables: ChangedTables) {
   private val changes = mutable.HashMap[LogicalPlan, Option[Weighted]]()
+  private val touches = mutable.HashMap[LogicalPlan, Option[Touched]]()
 
   def hasChanged(p: LogicalPlan): Boolean = p.collectWithSubqueries { case leaf: TableLeaf => leaf }.exists(tables.hasChanged)
 
@@ -73,8 +76,8 @@ class QueryChange(tables: ChangedTables) {
   private def pruned(p: LogicalPlan, d: Weighted) = d.copy(plan = Project(p.output :+ d.weight, d.plan))
 
   private def recomputed(p: LogicalPlan): Option[Weighted] = touched(p).flatMap { t =>
-    val terms = Seq(Weighted.constant(tables.end(t.of(p)), p.output, 1L), Weighted.constant(tables.begin(t.of(p)), p.output, -1L))
-    Weighted.sum(terms, p.output, isNet = true)
+    val (now, before) = tables.both(t.of(p))
+    Weighted.sum(Seq(Weighted.constant(now, p.output, 1L), Weighted.constant(before, p.output, -1L)), p.output, isNet = true)
   }
 
   /** Whether a node's rows are computed anew for the keys that a change touches, if there is one. */
@@ -90,7 +93,7 @@ class QueryChange(tables: ChangedTables) {
   }
 
   /** What a change of the rows below a node touches of its own rows. None: nothing. Raises Untracked for what is not computed by parts. */
-  def touched(p: LogicalPlan): Option[Touched] = p match {
+  def touched(p: LogicalPlan): Option[Touched] = touches.getOrElseUpdate(p, p match {
     case a: Aggregate if a.groupingExpressions.isEmpty => of(a.child).map(_ => Touched.all)
     case a: Aggregate => by(a.child -> a.groupingExpressions)
     case w: Window if w.partitionSpec.isEmpty => throw new Untracked("UNPARTITIONED_WINDOW")
@@ -102,17 +105,34 @@ class QueryChange(tables: ChangedTables) {
     case _: GlobalLimit | _: LocalLimit | _: Offset => throw new Untracked("LIMIT")
     case _: Sample => throw new Untracked("SAMPLE")
     case _ => throw new Untracked("OTHER_OPERATOR")
-  }
+  })
 
   private def by(sides: (LogicalPlan, Seq[Expression])*): Option[Touched] = {
-    val parts = sides.flatMap { case (child, keys) => of(child).map { d =>
-      Project(keys.zipWithIndex.map { case (k, i) => Alias(k, s"key$i")() }, d.plan): LogicalPlan
-    } }
+    val parts = sides.flatMap { case (child, keys) => values(child, keys) }
     if (parts.isEmpty) None else {
       val union = if (parts.size == 1) parts.head else Union(parts)
       val found = tables.once(Aggregate(union.output, union.output, union))
       if (found.isEmpty) None else Some(Touched(sides, Some(found)))
     }
+  }
+
+  /** The values that some expressions have in the rows of a plan that change, and perhaps others. None: no row changes. */
+  private def values(p: LogicalPlan, wanted: Seq[Expression]): Option[LogicalPlan] = touchedValues(p, wanted).getOrElse {
+    of(p).map(d => Project(QueryChange.keys(wanted), d.plan))
+  }
+
+  /** The same, if they are keys that are touched below: then these rows need not be computed. None: they are not. */
+  private def touchedValues(p: LogicalPlan, wanted: Seq[Expression]): Option[Option[LogicalPlan]] = p match {
+    case _ if !hasChanged(p) || p.expressions.exists(hasChanged) => None
+    case Project(list, child) => touchedValues(child, wanted.map(QueryChange.below(_, list)))
+    case Filter(_, child) => touchedValues(child, wanted)
+    case _ if isRecomputed(p) => QueryChange.shown(p).map(own => wanted.map(e => own.indexWhere(_.semanticEquals(e)))).filterNot(_.contains(-1)).map { places =>
+      touched(p).map { t =>
+        val rows = t.keys.get.fresh
+        Project(QueryChange.keys(places.map(rows.output)), rows)
+      }
+    }
+    case _ => None
   }
 }
 
@@ -124,6 +144,27 @@ object QueryChange {
 
   /** What a join compares of its left and of its right side. Also equal NULLs come along if the join does not take them to be equal. */
   def equalities(j: Join): Seq[(Expression, Expression)] = j.condition.toSeq.flatMap(conjuncts).flatMap(equality(_, j.left, j.right))
+
+  /** What the keys of a node that is computed by parts are in its own rows. None: that does not follow from a row. */
+  def shown(p: LogicalPlan): Option[Seq[Expression]] = p match {
+    case a: Aggregate =>
+      val own = a.groupingExpressions.map(g => a.aggregateExpressions.find(n => KeyedQuery.bare(n).semanticEquals(g)).map(_.toAttribute))
+      if (own.forall(_.nonEmpty)) Some(own.flatten) else None
+    case w: Window => Some(w.partitionSpec)
+    case j: Join => j.joinType match {
+      case LeftOuter | LeftSemi | LeftAnti | _: ExistenceJoin => Some(equalities(j).map(_._1))
+      case RightOuter => Some(equalities(j).map(_._2))
+      case _ => None
+    }
+    case _ => None
+  }
+
+  /** Values as columns of a set of keys. */
+  private def keys(values: Seq[Expression]): Seq[NamedExpression] = values.zipWithIndex.map { case (v, i) => Alias(v, s"key$i")() }
+
+  /** An expression over the rows of a projection, over the rows below it. */
+  def below(e: Expression, list: Seq[NamedExpression]): Expression =
+    e.transformUp { case a: Attribute => list.find(_.exprId == a.exprId).fold(a: Expression)(KeyedQuery.bare) }
 
   def equality(e: Expression, left: LogicalPlan, right: LogicalPlan): Option[(Expression, Expression)] = {
     def on(x: Expression, p: LogicalPlan) = x.references.nonEmpty && x.references.subsetOf(p.outputSet)

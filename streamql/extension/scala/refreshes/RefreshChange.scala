@@ -26,7 +26,7 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
     case s: Sort => anew(s.child, above)
     case _: Project | _: Filter if !p.expressions.exists(change.hasChanged) =>
       anew(p.children.head, p :: above)
-    case _: Aggregate | _: Window | _: Join if change.isRecomputed(p) => RefreshChange.shown(p).flatMap { keys =>
+    case _: Aggregate | _: Window | _: Join if change.isRecomputed(p) => QueryChange.shown(p).flatMap { keys =>
       val names = above.foldLeft(p.output.map(a => a.exprId -> a).toMap)(RefreshChange.followedBy)
       def inStored(e: Expression) = RefreshChange.inStored(e, names, stored)
       def states(a: Aggregate) = AggregateStates.of(a).map { case (column, _) => inStored(column) }
@@ -109,20 +109,6 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
 }
 
 object RefreshChange {
-  /** What the keys of a node that is computed by parts are in its own rows. None: that does not follow from a row. */
-  private def shown(p: LogicalPlan): Option[Seq[Expression]] = p match {
-    case a: Aggregate =>
-      val own = a.groupingExpressions.map(g => a.aggregateExpressions.find(n => KeyedQuery.bare(n).semanticEquals(g)).map(_.toAttribute))
-      if (own.forall(_.nonEmpty)) Some(own.flatten) else None
-    case w: Window => Some(w.partitionSpec)
-    case j: Join => j.joinType match {
-      case LeftOuter | LeftSemi | LeftAnti | _: ExistenceJoin => Some(QueryChange.equalities(j).map(_._1))
-      case RightOuter => Some(QueryChange.equalities(j).map(_._2))
-      case _ => None
-    }
-    case _ => None
-  }
-
   /** The columns that have the values of others, above one more node. */
   private def followedBy(known: Map[ExprId, Attribute], node: LogicalPlan): Map[ExprId, Attribute] = node match {
     case Project(list, _) => known.flatMap { case (id, a) =>

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
-import org.apache.spark.sql.execution.LogicalRDD
+import org.apache.spark.sql.execution.{LogicalRDD, SQLExecution}
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
@@ -66,9 +66,14 @@ object RefreshMerge {
     filter.fold(merge)(f => CurrentOrigin.withOrigin(merge.origin) { merge.copy(condition = And(f, merge.condition)) })
   }
 
-  /** A plan's rows, which the first job that reads them computes. */
-  private[streamql] def computed(session: ClassicSession, plan: LogicalPlan): LogicalRDD =
-    session.withActive { Dataset.ofRows(session, plan).localCheckpoint(eager = false, StorageLevel.MEMORY_AND_DISK) }.logicalPlan.asInstanceOf[LogicalRDD]
+  /** A plan's rows, which the first job that reads them computes. As `Dataset.localCheckpoint`, which also derives what is true of all rows: that takes up
+   * to half a second for an aggregate of many columns. */
+  private[streamql] def computed(session: ClassicSession, plan: LogicalPlan): LogicalRDD = session.withActive {
+    val execution = Dataset.ofRows(session, plan).queryExecution
+    val rows = SQLExecution.withNewExecutionId(execution, Some("refresh")) { execution.executedPlan.execute().map(_.copy()) }
+    rows.persist(StorageLevel.MEMORY_AND_DISK).localCheckpoint()
+    LogicalRDD(execution.analyzed.output, rows)(session)
+  }
 
   /** The same, computed, with their number, by which Spark plans joins with them. */
   private[streamql] def keep(session: ClassicSession, plan: LogicalPlan): (LogicalRDD, Long) = {

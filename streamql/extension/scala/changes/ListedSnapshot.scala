@@ -1,0 +1,51 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.{DataFrame, Dataset}
+import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionSet, Literal}
+import org.apache.spark.sql.classic.{Dataset => ClassicDataset}
+import org.apache.spark.sql.delta.Snapshot
+import org.apache.spark.sql.delta.actions.AddFile
+import org.apache.spark.sql.delta.schema.SchemaUtils
+import org.apache.spark.sql.delta.stats.{DataSize, DeltaDataSkippingType, DeltaScan}
+import org.apache.spark.sql.functions.{col, from_json}
+
+/**
+ * A snapshot whose files are known, with their statistics. Delta's own snapshot finds the files of a scan by a Spark job, and a query takes several for each
+ * of its tables. Here the same expressions over statistics are computed on the driver. `isRead`: whether all files are read, whatever the filters are.
+ */
+class ListedSnapshot(own: Snapshot, files: Seq[AddFile], isRead: Boolean) extends AnsweredSnapshot(own) {
+  import org.apache.spark.sql.delta.implicits._
+
+  override def sizeInBytes: Long = files.map(_.size).sum
+  override def numOfFiles: Long = files.size
+
+  override lazy val allFiles: Dataset[AddFile] = spark.createDataset(files)
+
+  /** Spark's optimizer computes a projection of local rows. So they are parsed once for all scans. */
+  private lazy val parsed: DataFrame = {
+    val all = allFiles.withColumn("stats", from_json(col("stats"), statsSchema)).asInstanceOf[ClassicDataset[org.apache.spark.sql.Row]]
+    ClassicDataset.ofRows(all.sparkSession, all.queryExecution.optimizedPlan)
+  }
+  override protected def withStatsInternal: DataFrame = parsed
+
+  override def filesForScan(filters: Seq[Expression], keepNumRecords: Boolean): DeltaScan =
+    if (keepNumRecords || !(isRead || filters.forall(_ == Literal.TrueLiteral))) super.filesForScan(filters, keepNumRecords)
+    else {
+      val size = DataSize(Some(sizeInBytes), None, Some(numOfFiles))
+      DeltaScan(version, files, size, size, size)(this, ExpressionSet(Nil), ExpressionSet(Nil), ExpressionSet(Nil), Set.empty, ExpressionSet(filters), 0L,
+        DeltaDataSkippingType.noSkippingV1)
+    }
+}
+
+object ListedSnapshot {
+  /** The same snapshot, if its checksum does not name its files, as it does up to some thousand; or if statistics of VARIANT columns would have to be decoded. */
+  def of(s: Snapshot): Snapshot = of(s, TableBytes.SMALL)
+
+  /** `small`: a table of so many bytes is read in less time than it takes to find some of its files. */
+  def of(s: Snapshot, small: Long): Snapshot = s match {
+    case listed: ListedSnapshot => listed
+    case _ => KnownFiles.of(s).filterNot(_ => SchemaUtils.checkForVariantTypeColumnsRecursively(s.schema)).fold(s) { files =>
+      new ListedSnapshot(s, files, isRead = files.map(_.size).sum <= small && s.metadata.partitionColumns.isEmpty)
+    }
+  }
+}

@@ -1,0 +1,65 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
+import org.apache.spark.sql.catalyst.plans._
+import org.apache.spark.sql.catalyst.plans.logical._
+
+/**
+ * A plan over fewer rows of its tables, where only rows count for which some expressions have some values. Spark's optimizer moves such a condition to the
+ * side of a join whose columns it has. Here it also comes to the other side, if the join compares these columns.
+ *
+ * An expression is computed only of rows of which the plan computes it, because it may fail for others.
+ */
+object Narrowed {
+  /** `narrow`: leaves out rows of a plan for which expressions over it have other values. */
+  def apply(p: LogicalPlan, own: Seq[Expression])(narrow: (LogicalPlan, Seq[Expression]) => LogicalPlan): LogicalPlan = {
+    def of(p: LogicalPlan, own: Seq[Expression]): LogicalPlan = p match {
+      case Project(list, child) => p.withNewChildren(Seq(of(child, own.map(QueryChange.below(_, list)))))
+      case f: Filter if own.forall(_.isInstanceOf[Attribute]) => f.copy(child = of(f.child, own))
+      case u: Union if !u.byName => u.withNewChildren(u.children.map(c => of(c, own.map(_.transform {
+        case a: Attribute => u.output.zip(c.output).find(_._1.exprId == a.exprId).fold(a)(_._2)
+      }))))
+      case j: Join => join(j, own).fold(narrow(j, own)) { case (left, right) =>
+        j.copy(left = left.fold(j.left)(of(j.left, _)), right = right.fold(j.right)(of(j.right, _)))
+      }
+      case a: Aggregate => group(own.map(QueryChange.below(_, a.aggregateExpressions)), a.groupingExpressions)
+        .fold(narrow(a, own))(keys => a.copy(child = of(a.child, keys)))
+      case w: Window => group(own, w.partitionSpec).fold(narrow(w, own))(keys => w.copy(child = of(w.child, keys)))
+      case _ => narrow(p, own)
+    }
+    of(p, own)
+  }
+
+  /** What the expressions are in the rows of the left and of the right side. None: all rows of a side count; or, for both, the join shows rows that lack
+   * its side. */
+  private def join(j: Join, own: Seq[Expression]): Option[(Option[Seq[Expression]], Option[Seq[Expression]])] = {
+    val pairs = QueryChange.equalities(j)
+    def isOf(side: LogicalPlan, compared: Seq[Expression]) = own.forall { e =>
+      e.references.nonEmpty && e.references.subsetOf(side.outputSet) && (e.isInstanceOf[Attribute] || compared.exists(_.semanticEquals(e)))
+    }
+    // Rows of the other side match no others, if the join compares all of the expressions.
+    def other(compared: Seq[(Expression, Expression)]) = {
+      val found = own.map(e => compared.find(_._1.semanticEquals(e)).map(_._2))
+      if (found.forall(_.nonEmpty)) Some(found.flatten) else None
+    }
+    val (keepsLeft, keepsRight) = j.joinType match {
+      case Inner | Cross => (true, true)
+      case LeftOuter | LeftSemi | LeftAnti | _: ExistenceJoin => (true, false)
+      case RightOuter => (false, true)
+      case _ => (false, false)
+    }
+    if (keepsLeft && isOf(j.left, pairs.map(_._1))) Some((Some(own), other(pairs)))
+    else if (keepsRight && isOf(j.right, pairs.map(_._2))) Some((other(pairs.map(_.swap)), Some(own)))
+    else None
+  }
+
+  /** The expressions, if they are computed of keys alone. */
+  private def group(own: Seq[Expression], keys: Seq[Expression]): Option[Seq[Expression]] = {
+    def isOf(e: Expression): Boolean = keys.exists(_.semanticEquals(e)) || (e match {
+      case _: AggregateExpression => false
+      case other => other.references.nonEmpty && other.children.nonEmpty && other.children.forall(c => c.references.isEmpty || isOf(c))
+    })
+    if (own.forall(isOf)) Some(own) else None
+  }
+}
