@@ -1,29 +1,31 @@
 package org.apache.spark.sql.streamql
 
-import org.apache.spark.sql.{DataFrame, Dataset}
+import org.apache.spark.sql.{DataFrame, Dataset, Row}
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionSet, Literal}
 import org.apache.spark.sql.classic.{Dataset => ClassicDataset}
-import org.apache.spark.sql.delta.Snapshot
+import org.apache.spark.sql.delta.{Snapshot, VersionChecksum}
 import org.apache.spark.sql.delta.actions.AddFile
 import org.apache.spark.sql.delta.schema.SchemaUtils
 import org.apache.spark.sql.delta.stats.{DataSize, DeltaDataSkippingType, DeltaScan}
 import org.apache.spark.sql.functions.{col, from_json}
 
 /**
- * A snapshot whose files are known, with their statistics. Delta's own snapshot finds the files of a scan by a Spark job, and a query takes several for each
- * of its tables. Here the same expressions over statistics are computed on the driver. `isRead`: whether all files are read, whatever the filters are.
+ * A snapshot whose files are on the driver, with their statistics. Delta's own snapshot finds the files of a scan by a Spark job, and a query takes several
+ * for each of its tables. Here the same expressions over statistics are computed on the driver. `isRead`: whether all files are read, whatever the filters
+ * are.
  */
-class ListedSnapshot(own: Snapshot, files: Seq[AddFile], isRead: Boolean) extends AnsweredSnapshot(own) {
+class ListedSnapshot(own: Snapshot, sums: VersionChecksum, isRead: Boolean) extends AnsweredSnapshot(own) {
   import org.apache.spark.sql.delta.implicits._
 
-  override def sizeInBytes: Long = files.map(_.size).sum
-  override def numOfFiles: Long = files.size
+  override def sizeInBytes: Long = sums.tableSizeBytes
+  override def numOfFiles: Long = sums.numFiles
 
+  private lazy val files: Seq[AddFile] = KnownFiles.of(own).getOrElse(own.allFiles.collect().toSeq)
   override lazy val allFiles: Dataset[AddFile] = spark.createDataset(files)
 
   /** Spark's optimizer computes a projection of local rows. So they are parsed once for all scans. */
   private lazy val parsed: DataFrame = {
-    val all = allFiles.withColumn("stats", from_json(col("stats"), statsSchema)).asInstanceOf[ClassicDataset[org.apache.spark.sql.Row]]
+    val all = allFiles.withColumn("stats", from_json(col("stats"), statsSchema)).asInstanceOf[ClassicDataset[Row]]
     ClassicDataset.ofRows(all.sparkSession, all.queryExecution.optimizedPlan)
   }
   override protected def withStatsInternal: DataFrame = parsed
@@ -38,14 +40,17 @@ class ListedSnapshot(own: Snapshot, files: Seq[AddFile], isRead: Boolean) extend
 }
 
 object ListedSnapshot {
-  /** The same snapshot, if its checksum does not name its files, as it does up to some thousand; or if statistics of VARIANT columns would have to be decoded. */
+  /** Collecting the files of a version takes one job. Their statistics take some KB each. */
+  private val FILES_MAX = 2000L
+
+  /** The same snapshot, if it has more files, or no checksum that says how many; or if statistics of VARIANT columns would have to be decoded. */
   def of(s: Snapshot): Snapshot = of(s, TableBytes.SMALL)
 
   /** `small`: a table of so many bytes is read in less time than it takes to find some of its files. */
   def of(s: Snapshot, small: Long): Snapshot = s match {
     case listed: ListedSnapshot => listed
-    case _ => KnownFiles.of(s).filterNot(_ => SchemaUtils.checkForVariantTypeColumnsRecursively(s.schema)).fold(s) { files =>
-      new ListedSnapshot(s, files, isRead = files.map(_.size).sum <= small && s.metadata.partitionColumns.isEmpty)
+    case _ => s.checksumOpt.filter(_.numFiles <= FILES_MAX).filterNot(_ => SchemaUtils.checkForVariantTypeColumnsRecursively(s.schema)).fold(s) { sums =>
+      new ListedSnapshot(s, sums, isRead = sums.tableSizeBytes <= small && s.metadata.partitionColumns.isEmpty)
     }
   }
 }
