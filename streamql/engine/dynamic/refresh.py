@@ -103,7 +103,8 @@ def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str,
         writing = time.monotonic()
         with prepared(state, Prepared(opened, choice.frame)):
             version, rows = _write(opened.spark, table, state, through, _details(choice, reason))
-        remember(spark, table, state, Timing(choice.mode, int((time.monotonic() - writing) * 1000), choice.bytes))
+        took = int((time.monotonic() - writing) * 1000)
+        remember(spark, table, state, Timing(choice.mode, took, choice.bytes, reason == "FIRST"))
         if reason == "FIRST":
             show_rows(spark, table)
         return _result(table, REFRESHED, reason, choice.mode, version, rows, started)

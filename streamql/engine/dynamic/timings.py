@@ -60,4 +60,6 @@ def _read(spark: SparkSession, streams: Sequence[str]) -> dict[str, list[Timing]
 def _timing(details: str | None, duration: int) -> Timing:
     said = json.loads(details or "{}")
     size = said.get("bytes")
-    return Timing(str(said.get("mode")), int(duration), None if size is None else int(size))
+    return Timing(
+        str(said.get("mode")), int(duration), None if size is None else int(size), said.get("reason") == "FIRST"
+    )

@@ -126,8 +126,9 @@ class OpenRefresh(OpenTables):
             return ModeChoice(e.why, estimate)
 
     def explained(self, interval: Interval, estimate: Estimate | None) -> Explained | None:
-        """Returns what a refresh would do with an interval. `estimate`: what the choice of the mode has compared; None: it compared nothing.
-        None: the histories of the tables do not tell their changes."""
+        """Returns what a refresh would do with an interval. None: the histories of the tables do not tell their changes.
+
+        `estimate`: what the choice of the mode has compared; None: it compared nothing."""
         try:
             changed = self._changed(interval)
             backlogs = {part: backlog(c.plan, c.interval.versions) for part, c in changed.items()}

@@ -12,8 +12,14 @@ AUTO, FULL, INCREMENTAL = "AUTO", "FULL", "INCREMENTAL"
 SMALL_BYTES = 64 << 20
 """Tables of fewer bytes are read in less time than the statements take by which a refresh finds what a change touches."""
 
-READ_SHARE_MAX = 0.5
-"""A refresh from changes that reads a larger share of what the whole query reads is not faster: it also finds what it has to read."""
+READ_SHARE_MAX = 1.25
+"""An incremental refresh that reads so many times as much as a full one takes as long: it joins and groups only few of the rows."""
+
+TRIALS = 2
+"""How many of the last refreshes must have been incremental for their durations to count. The first one in a process also compiles code."""
+
+FIRST_FACTOR = 1.5
+"""How much longer than the first refresh a full one takes: the first one has no rows to compare with."""
 
 TIMINGS_MAX = 20
 """How many of the last refreshes count. A mode that none of them had is compared by bytes again, so AUTO tries it again."""
@@ -41,11 +47,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Timing:
-    """How long a refresh took. `bytes`: its estimate; None: it had none."""
+    """How long a refresh took. `bytes`: its estimate; None: it had none. `is_first`: whether it filled an empty table."""
 
     mode: str
     duration_ms: int
     bytes: int | None
+    is_first: bool = False
 
 
 Timings = Callable[[], Sequence[Timing]]
@@ -53,9 +60,14 @@ Timings = Callable[[], Sequence[Timing]]
 
 
 def expected_ms(timings: Sequence[Timing], mode: str, size: int) -> float | None:
-    """Returns how long a refresh takes that reads so many bytes: the median of what earlier ones of its mode tell. None: there is none."""
-    found = [t.duration_ms * _scale(t.bytes, size) for t in timings if t.mode == mode]
-    return statistics.median(found) if found else None
+    """Returns how long a refresh takes that reads so many bytes: the median of what earlier ones of its mode tell. None: there is none.
+
+    Of an even number, the lower one of the middle. The first refresh of the table counts if no other one was full.
+    """
+    own = [t for t in timings if t.mode == mode]
+    found = [t.duration_ms * _scale(t.bytes, size) for t in own if not t.is_first]
+    found = found or [t.duration_ms * FIRST_FACTOR * _scale(t.bytes, size) for t in own]
+    return statistics.median_low(found) if found else None
 
 
 def _scale(then: int | None, now: int) -> float:
@@ -67,13 +79,14 @@ def _scale(then: int | None, now: int) -> float:
 def why_slower(read: Estimate, timings: Timings) -> str | None:
     """Returns why a full refresh takes less time, as messages say it. None: an incremental one does.
 
-    Compares how long both modes took if the last refreshes had both, and the bytes if not.
+    Compares how long both modes took if enough of the last refreshes had both, and the bytes if not.
     """
     if read.is_small:
         return "the tables are small, so a full refresh takes less time"
     known = timings()
     incremental, full = (expected_ms(known, mode, read.of(mode)) for mode in (INCREMENTAL, FULL))
-    if incremental is not None and full is not None:
+    trials = sum(t.mode == INCREMENTAL for t in known)
+    if incremental is not None and full is not None and trials >= TRIALS:
         if incremental <= full:
             return None
         times = f"{seconds_text(incremental)}, and a full one {seconds_text(full)}"
