@@ -82,6 +82,7 @@ def explain_rejected(text: str) -> StreamqlError | None:
         or _misspelt(cursor)
         or _misspelt_phrase(cursor)
         or _mixed_type(cursor)
+        or _without_type(cursor)
         or _kafka_table(cursor)
         or _dollar_name(cursor)
     )
@@ -106,6 +107,14 @@ def _explained(cursor: Cursor) -> StreamqlError | None:
         "EXPLAIN REFRESH DYNAMIC TABLE how a table is refreshed"
     )
     return cursor.refused("EXPLAIN", "a statement of streamql's own has no plan", hint)
+
+
+def _without_type(cursor: Cursor) -> StreamqlError | None:
+    """Returns the error for SHOW REFRESH HISTORY, which lacks the type of the table."""
+    if not cursor.at("SHOW", "REFRESH", "HISTORY"):
+        return None
+    hint = "write SHOW DYNAMIC TABLE REFRESH HISTORY FOR name"
+    return cursor.error("REFRESH HISTORY needs the type of the table", hint=hint, token=cursor.tokens[1])
 
 
 def _dollar_name(cursor: Cursor) -> StreamqlError | None:

@@ -45,7 +45,7 @@ from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, all_d
 from streamql.sources.queries.query import QuerySource
 from streamql.sources.queries.refresh import analysed, digest_of, part_of
 from streamql.sources.queries.refresh_costs import INCREMENTAL
-from streamql.sources.tables.table import open_table
+from streamql.sources.tables.table import check_all_trackable, open_table
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
@@ -190,8 +190,7 @@ def _planned(
         check_incremental(whole, **where)
     _check_columns(statement, names)
     tables = {part_of(t): open_table(spark, t) for t in whole.tables}
-    for table in tables.values():
-        table.check_trackable(StreamMode.STANDARD, {})
+    check_all_trackable(tables.values(), {})
     source = QuerySource(HIDDEN_TYPE, name, uid, tuple((part, t.ref) for part, t in tables.items()), digest_of(whole))
     at = Parts.of({part: t.latest for part, t in tables.items()})
     stream = Stream(planned.stream_id, hidden_name(name), source, StreamMode.STANDARD, False, None, now, user, text)

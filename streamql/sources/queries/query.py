@@ -17,7 +17,7 @@ from streamql.model import Interval, Offset, Parts, Position, SourceRef, StreamM
 from streamql.names import Name
 from streamql.sources.protocol import Backlog, Expiry, Point
 from streamql.sources.queries import history, reading
-from streamql.sources.tables.table import OpenTable
+from streamql.sources.tables.table import OpenTable, check_all_trackable
 
 
 @dataclass(frozen=True)
@@ -191,11 +191,10 @@ class OpenQuery(OpenTables):
 
     query: TrackedQuery
 
-    def check_trackable(self, mode: StreamMode, where: Mapping[str, int]) -> None:
-        """Raises RESERVED_COLUMN_NAME, and CHANGE_TRACKING_DISABLED for the first table that does not track changes."""
+    def check_trackable(self, mode: StreamMode, where: Mapping[str, int]) -> None:  # noqa: ARG002 - tables have both modes
+        """Raises RESERVED_COLUMN_NAME, and CHANGE_TRACKING_DISABLED for the tables that do not track changes."""
         reading.check_columns(self, where)
-        for table in self.tables.values():
-            table.check_trackable(mode, where)
+        check_all_trackable(self.tables.values(), where)
 
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:
         """Returns the change set of an interval: the net changes of the query's rows. Lazy."""

@@ -25,7 +25,7 @@ from streamql.sources.queries.query import OpenQuery, OpenTables, QuerySource, d
 from streamql.sources.queries.refresh_costs import AUTO, FULL, INCREMENTAL, Estimate, Timings, why_slower
 from streamql.sources.queries.texts import REFUSED
 from streamql.sources.tables.backlog import backlog, bytes_read
-from streamql.sources.tables.table import OpenTable, open_table
+from streamql.sources.tables.table import OpenTable, check_all_trackable, open_table
 
 REPLACED: Mapping[str, str] = MappingProxyType(
     {
@@ -103,10 +103,9 @@ class OpenRefresh(OpenTables):
     whole: WholeQuery
     replaced: str | None
 
-    def check_trackable(self, mode: StreamMode, where: Mapping[str, int]) -> None:
-        """Raises CHANGE_TRACKING_DISABLED for the first table that does not track changes."""
-        for table in self.tables.values():
-            table.check_trackable(mode, where)
+    def check_trackable(self, mode: StreamMode, where: Mapping[str, int]) -> None:  # noqa: ARG002 - tables have both modes
+        """Raises CHANGE_TRACKING_DISABLED for the tables that do not track changes."""
+        check_all_trackable(self.tables.values(), where)
 
     def check_history(self, offset: Offset, seen: SourceRef, stream: Name) -> None:
         """Checks nothing: a refresh that lacks history computes the whole query."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -59,15 +59,7 @@ class OpenTable:
 
     def check_trackable(self, mode: StreamMode, where: Mapping[str, int]) -> None:  # noqa: ARG002 - tables have both modes
         """Raises RESERVED_COLUMN_NAME, CHANGE_TRACKING_DISABLED."""
-        check_reserved(self.snapshot.metadata, str(self.ref.name), **where)
-        if self.snapshot.configuration.get("delta.enableRowTracking") != "true":
-            raise StreamqlError(
-                "CHANGE_TRACKING_DISABLED",
-                f"{self.ref.name} does not track changes",
-                hint=TRACKING_LINE.format(self.ref.name),
-                table=str(self.ref.name),
-                **where,
-            )
+        check_all_trackable([self], where)
 
     def check_start(self, offset: Offset) -> None:
         """Checks that all commits since an offset can be read as changes. Raises INVALID_POINT_IN_TIME."""
@@ -313,3 +305,23 @@ def peek(spark: SparkSession, sources: Sequence[TableSource]) -> list[Peek | Non
 
 
 TABLE = SourceType(name="table", label="TABLE", read=TableSource.from_json, open=open_table, find=find_table, peek=peek)
+
+
+def check_all_trackable(tables: Iterable[OpenTable], where: Mapping[str, int]) -> None:
+    """Raises RESERVED_COLUMN_NAME for the first table with such a column, and CHANGE_TRACKING_DISABLED for all that track no changes."""
+    names = []
+    for table in tables:
+        check_reserved(table.snapshot.metadata, str(table.ref.name), **where)
+        if table.snapshot.configuration.get("delta.enableRowTracking") != "true":
+            names.append(str(table.ref.name))
+    if not names:
+        return
+    *others, last = names
+    shown = f"{', '.join(others)} and {last} do" if others else f"{last} does"
+    raise StreamqlError(
+        "CHANGE_TRACKING_DISABLED",
+        f"{shown} not track changes",
+        hint="; ".join(TRACKING_LINE.format(name) for name in names),
+        table=names[0],
+        **where,
+    )

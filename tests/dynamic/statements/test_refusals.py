@@ -12,6 +12,7 @@ from tests.sample import sample
 
 QUERIES: list[tuple[str, str | None, str]] = [
     ("SELECT id FROM untracked", "CHANGE_TRACKING_DISABLED", "untracked does not track changes"),
+    ("SELECT id FROM untracked JOIN another USING (id)", "CHANGE_TRACKING_DISABLED", "untracked do not track changes"),
     ("SELECT id FROM s", "UNSUPPORTED_SOURCE", "reads a stream"),
     ("SELECT id FROM temporary", "UNSUPPORTED_SOURCE", "reads a temporary view"),
     ("SELECT id FROM over_temporary", "UNSUPPORTED_SOURCE", "reads a temporary view"),
@@ -53,6 +54,7 @@ def others(spark: SparkSession, place: DynamicPlace) -> DynamicPlace:
     """Things that a dynamic table cannot be made of, or cannot be called."""
     place.run(
         "CREATE TABLE untracked (id BIGINT) USING DELTA",
+        "CREATE TABLE another (id BIGINT) USING DELTA",
         "CREATE TABLE foreign_table (id BIGINT) USING PARQUET",
         "CREATE STREAM s ON TABLE t",
         "CREATE VIEW v AS SELECT id FROM t",
