@@ -31,8 +31,8 @@ object Narrowed {
     of(p, own)
   }
 
-  /** What the expressions are in the rows of the left and of the right side. None: all rows of a side count; or, for both, the join shows rows that lack
-   * its side. */
+  /** What the expressions are in the rows of the left and of the right side; None for a side: all its rows count. None for both: no side has them, or the
+   * join also shows rows that lack this side. */
   private def join(j: Join, own: Seq[Expression]): Option[(Option[Seq[Expression]], Option[Seq[Expression]])] = {
     val pairs = QueryChange.equalities(j)
     def isOf(side: LogicalPlan, compared: Seq[Expression]) = own.forall { e =>
