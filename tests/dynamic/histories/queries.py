@@ -176,9 +176,14 @@ class Maker:
         return f"SELECT {shown}, {self.aggregates()}, {of_rows} AS y FROM {self.relation()} q GROUP BY {numbers}"
 
     def groups_that_go(self) -> str:
-        """A group for each row, so that each DELETE takes groups away. Half of the queries have no MAX. If its state is NULL, the group is
-        not computed again when it goes, as it has no value to lose."""
-        extremum = self.rng.choice((", max(if(q.b > 4, q.b, NULL)) AS x2", ""))
+        """A group for each row, so that each DELETE takes groups away."""
+        return self._group_of_each("")
+
+    def groups_that_lose(self) -> str:
+        """The same with a MAX. If its state is NULL, the group is not computed again when it goes, as it has no value to lose."""
+        return self._group_of_each(", max(if(q.b > 4, q.b, NULL)) AS x2")
+
+    def _group_of_each(self, extremum: str) -> str:
         return (
             f"SELECT q.id AS k0, count(q.b) AS x0, sum(q.a + q.b) AS x1{extremum}, {self.rng.choice(_OF_ROWS)} AS y "
             f"FROM {self.table()} q WHERE {self.filter()} GROUP BY q.id"
@@ -303,6 +308,7 @@ FORMS: dict[str, Callable[[Maker], str]] = {
     "DISTINCT below": Maker.distinct_below,
     "GROUP BY, shown": Maker.group_shown,
     "groups that go": Maker.groups_that_go,
+    "groups that go, MAX": Maker.groups_that_lose,
     "GROUP BY, hidden": Maker.group_hidden,
     "GROUP BY, not from states": Maker.group_recomputed,
     "GROUPING SETS": Maker.grouping_sets,

@@ -42,7 +42,7 @@ FAULTS = (
         "GroupChange.scala",
         "g.isGone.fold(g.rows)(is => Filter(Not(is), g.rows))",
         "g.rows",
-        "groups that go",
+        "groups that go, MAX",
     ),
     (
         "RefreshChange.scala",
