@@ -70,7 +70,7 @@ WAYS_MET = {
 """Operators, and ways to compute them, that a long run must have met with a change that was not empty."""
 FIRST_AND_LAST = ("GROUP BY, shown", "DISTINCT", "left join", "semi join", "anti join", "window")
 """Forms whose rows must have come by a first match or the first row of a group, and gone by the last, with NULL keys among them."""
-MUST_MEET = {form: ("INSERT", "DELETE", "NULL key") for form in FIRST_AND_LAST} | {
+MUST_MEET = dict.fromkeys(FIRST_AND_LAST, ("INSERT", "DELETE", "NULL key")) | {
     "groups that go": ("DELETE",),
     "groups that go, MAX": ("DELETE",),
 }
