@@ -71,7 +71,9 @@ def create(spark: SparkSession, chosen: Mapping[int, str]) -> dict[int, Score]:
             except Exception as e:
                 if mode != "INCREMENTAL":
                     raise
-                scores[n].why = str(e).splitlines()[0]
+                said = str(e).splitlines()[0]
+                found = re.search(r"INCREMENTAL: the query (.*), so each refresh", said)
+                scores[n].why = said if found is None else f"it {found[1]}"
                 continue
             print(f"{name}: created in {time.perf_counter() - started:.1f} s", flush=True)
     return scores
