@@ -56,7 +56,7 @@ FAULTS = (
         "RefreshChange.scala",
         "Or(IsNull(groups.isStored), Not(Values.same(own.map(old), own)))",
         "IsNull(groups.isStored)",
-        "GROUP BY, shown",
+        "grouped join",
     ),
     (
         "GroupChange.scala",
@@ -74,7 +74,7 @@ FAULTS = (
         "GroupChange.scala",
         "if (e.nullable) If(IsNotNull(e), change.weight, Literal(0L)) else change.weight",
         "change.weight",
-        "GROUP BY, shown",
+        "grouped join",
     ),
 )
 """The file, what is replaced and by what, and a form of query that must show it."""

@@ -71,6 +71,7 @@ WAYS_MET = {
 FIRST_AND_LAST = ("GROUP BY, shown", "DISTINCT", "left join", "semi join", "anti join", "window")
 """Forms whose rows must have come by a first match or the first row of a group, and gone by the last, with NULL keys among them."""
 MUST_MEET = dict.fromkeys(FIRST_AND_LAST, ("INSERT", "DELETE", "NULL key")) | {
+    "grouped join": ("UPDATE_AFTER",),
     "groups that go": ("DELETE",),
     "groups that go, MAX": ("DELETE",),
 }
