@@ -72,3 +72,22 @@ def test_it_takes_no_job(spark: SparkSession, table: str) -> None:
         assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("listed")) == 0
     finally:
         spark.sparkContext._jsc.clearJobGroup()
+
+
+def test_files_that_the_checksum_does_not_name_are_collected(spark: SparkSession) -> None:
+    """Delta leaves them out of the checksum if a table has more than 50 files, or statistics of more than 32 columns, as here."""
+    name = f"{fresh_schema(spark, 'listed')}.t"
+    spark.sql(f"CREATE TABLE {name} (id BIGINT) USING delta TBLPROPERTIES ('delta.dataSkippingNumIndexedCols' = '40')")
+    for first in (0, 100, 200):
+        spark.sql(f"INSERT INTO {name} SELECT /*+ COALESCE(1) */ id FROM range({first}, {first + 100})")
+    path = str(path_of(spark, name))
+    found = DeltaTable(spark, path)
+    handle = found.latest().handle
+    assert scala(spark).KnownFiles.of(handle).isEmpty()
+    ours, delta = (
+        frame(spark, found.reader.image(scala(spark).ListedSnapshot.of(handle, 0))),
+        spark.read.format("delta").load(path),
+    )
+    for condition, files in (("id = 150", 1), ("id > 150", 2), ("id > 900", 0), ("true", 3)):
+        assert sorted(ours.where(condition).inputFiles()) == sorted(delta.where(condition).inputFiles())
+        assert len(ours.where(condition).inputFiles()) == files
