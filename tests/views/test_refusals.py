@@ -92,6 +92,7 @@ CASES = {
     ),
 }
 OF_DYNAMIC_TABLES = {
+    "INEXACT_VALUE",
     "JOIN_WITHOUT_EQUALITY",
     "NO_KEY",
     "ORDER_OF_ROWS",

@@ -39,7 +39,10 @@ _RICH = (
     "parse_json(concat('[', q.b, ']'))",
     "if(q.a = 1, NULL, array(named_struct('m', map(coalesce(q.b, 0), q.s))))",
 )
-_KEYS = ("q.a", "q.a, q.s", "q.a % 2", "upper(q.s)", "q.a, q.b", "if(q.b = 3, double('NaN'), q.b / 2.0D)", "array(q.a)")
+_KEYS = (
+    *("q.a", "q.a, q.s", "q.a % 2", "upper(q.s)", "q.a, q.b", "if(q.b = 3, double('NaN'), q.b / 2.0D)", "array(q.a)"),
+    *("if(q.b = 4, -0.0D, 0.0D)", "struct(q.a)", "CAST(q.b AS DECIMAL(10, 2)) / 3"),
+)
 _AGGREGATES = (
     *("count(q.b)", "count(q.a, q.b)", "count_if(q.b > 3)", "count(*) FILTER (WHERE q.a = 1)", "sum(q.a + q.b)"),
     *(
@@ -50,8 +53,9 @@ _AGGREGATES = (
     ),
     *("min(q.b)", "max(q.s)", "max(q.b / 2.0D)", "min(date_add(DATE '2020-02-28', q.b))", "bool_or(q.b > 7)"),
     *("sum(q.b) FILTER (WHERE q.s = 'x')", "100 * sum(q.b) / (1 + count(*))", "max(q.b) - min(q.b)"),
+    *("CAST(stddev(q.b) AS FLOAT)", "CAST(var_pop(CAST(q.b AS DECIMAL(10, 2)) / 3) AS FLOAT)"),
 )
-"""Aggregates that follow from stored states."""
+"""Aggregates that follow from stored states. The last digits of a variance that Spark computes depend on the order of the rows."""
 _OF_ROWS = ("100 / count(*)", "10 DIV count(1)", "sum(q.b) / count(*)")
 """Such that fail for a group without rows."""
 ALL = "b, a, s"
@@ -67,10 +71,10 @@ class Query:
 
 
 class Maker:
-    """Makes queries over tables t0 to t`tables - 1`."""
+    """Makes queries over tables t0 to t`tables - 1`. `depth`: how many queries are within one another below the clause of a form."""
 
-    def __init__(self, rng: random.Random, tables: int) -> None:
-        self.rng, self.tables = rng, tables
+    def __init__(self, rng: random.Random, tables: int, depth: int = 1) -> None:
+        self.rng, self.tables, self.depth = rng, tables, depth
 
     def query(self, form: str) -> Query:
         """A query of one of FORMS. Some have columns of many types besides, or other names for theirs."""
@@ -86,8 +90,9 @@ class Maker:
     def table(self) -> str:
         return f"{{t{self.rng.randrange(self.tables)}}}"
 
-    def relation(self, depth: int = 1) -> str:
+    def relation(self, levels: int | None = None) -> str:
         """A table, or a query over one or two, with the columns a, b, s."""
+        depth = self.depth if levels is None else levels
         if depth <= 0 or self.rng.random() < 0.45:
             return self.table()
         below = self.relation(depth - 1)
@@ -125,6 +130,8 @@ class Maker:
         return f"SELECT id, m, s FROM {self.table()} WHERE b > 1"
 
     def join(self, how: str) -> str:
+        if self.rng.random() < 0.15:
+            return f"SELECT a, r.b, concat(l.s, r.s) AS s FROM {self.relation()} l {how} {self.relation()} r USING (a)"
         on = self.on() if self.rng.random() < 0.8 or "OUTER" in how else self.rng.choice(_OTHER)
         return f"SELECT l.a, r.b, concat(l.s, r.s) AS s FROM {self.relation()} l {how} {self.relation()} r ON {on}"
 
@@ -142,11 +149,13 @@ class Maker:
         return f"SELECT l.a, l.b, l.s FROM {self.relation()} l LEFT {how} JOIN {self.relation()} r ON {self.on()}"
 
     def exists(self) -> str:
-        word = self.rng.choice(("EXISTS", "NOT EXISTS"))
+        word = self.rng.choice(("EXISTS", "NOT EXISTS", "l.b > 6 OR EXISTS", "NOT (l.b > 6) AND l.a > 0 OR NOT EXISTS"))
         return f"SELECT l.a, l.b, l.s FROM {self.relation()} l WHERE {word} (SELECT 1 FROM {self.relation()} r WHERE l.a = r.a)"
 
     def is_in(self) -> str:
         word = self.rng.choice(("IN", "NOT IN"))
+        if self.rng.random() < 0.3:
+            return f"SELECT l.a, l.b, l.s FROM {self.relation()} l WHERE (l.a, l.s) {word} (SELECT q.a, q.s FROM {self.relation()} q)"
         return f"SELECT l.a, l.b, l.s FROM {self.relation()} l WHERE l.a {word} (SELECT q.b FROM {self.relation()} q WHERE {self.filter()})"
 
     def union_all(self) -> str:
@@ -274,6 +283,12 @@ class Maker:
         right = f"(SELECT b AS a, count(*) AS n FROM {self.relation()} GROUP BY b)"
         return f"SELECT l.a, l.b, r.n FROM {left} l FULL OUTER JOIN {right} r ON l.a = r.a"
 
+    def sums_of_doubles(self) -> str:
+        """As FLOAT, they do not show the digits that depend on the order of the rows."""
+        sums = f"(SELECT a, sum(b / 3.0D) AS b, avg(b * 0.1D) AS c FROM {self.relation()} GROUP BY a)"
+        how = self.rng.choice(("JOIN", "LEFT JOIN"))
+        return f"SELECT l.a, CAST(r.b AS FLOAT) AS b, CAST(r.c AS FLOAT) AS c, l.s FROM {self.relation()} l {how} {sums} r ON l.a = r.a"
+
     def grouped_join(self) -> str:
         sides = f"{self.relation()} l LEFT JOIN {self.relation()} r ON {self.on()}"
         return f"SELECT l.s, count(r.b) AS n, sum(r.b) AS b FROM {sides} GROUP BY l.s"
@@ -331,6 +346,7 @@ FORMS: dict[str, Callable[[Maker], str]] = {
     "DISTRIBUTE BY": Maker.spread,
     "joined groups": Maker.joined_groups,
     "grouped join": Maker.grouped_join,
+    "sums of DOUBLE": Maker.sums_of_doubles,
 }
 
 PLAIN = frozenset(

@@ -299,7 +299,7 @@ def ways(one: Subject, was: Mapping[str, int], now: Mapping[str, int]) -> Iterat
 def test_rows_keys_and_differences(spark: SparkSession, run: Run, histories: Histories, number: int, form: str) -> None:
     schema, bases = histories.take(number)
     rng = random.Random(f"{SEED} dynamic {number} {form}")
-    maker = Maker(rng, len(bases))
+    maker = Maker(rng, len(bases), depth=1 + number % 2)
     for _ in range(TRIES):
         one = subject(spark, bases, schema, maker.query(form).text)
         versions = {b.name: sorted(rng.randint(1, b.latest) for _ in range(POINTS)) for b in bases}

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.usefixtures("quick")
 QUERIES = (
     "SELECT v, count(*) AS n, sum(id) AS s, avg(id) AS a, max(id) AS m FROM t GROUP BY v",
     "SELECT count(*) AS n, sum(v) AS s, 100 * sum(if(v > 15, id, 0)) / count(*) AS p, min(v) AS m FROM t",
+    "SELECT v % 2 AS odd, stddev(id) AS s, var_pop(v) AS p FROM t GROUP BY v % 2",
     "SELECT DISTINCT v % 2 AS odd FROM t",
     "SELECT upper(k) AS k, n + 1 AS n FROM (SELECT CAST(v % 3 AS STRING) AS k, count_if(id > 2) AS n FROM t GROUP BY v % 3)",
     "SELECT u.w, count(*) AS n, sum(v) AS s FROM t JOIN u ON t.id = u.id GROUP BY u.w ORDER BY n",

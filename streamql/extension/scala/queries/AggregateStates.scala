@@ -23,8 +23,11 @@ object AggregateStates {
       (s.copy(child = below), own)
     case Distinct(child) => added(Aggregate(child.output, child.output, child))
     case a: Aggregate =>
-      val own = needed(a).getOrElse(Nil).map(s => Alias(s, STATE)())
-      (a.copy(aggregateExpressions = a.aggregateExpressions ++ own), own.map(_.toAttribute))
+      val summed = Moments.inSums(a)
+      needed(summed).fold((a, Nil): (LogicalPlan, Seq[Attribute])) { states =>
+        val own = states.map(s => Alias(s, STATE)())
+        (summed.copy(aggregateExpressions = summed.aggregateExpressions ++ own), own.map(_.toAttribute))
+      }
     case other => (other, Nil)
   }
 
@@ -44,7 +47,8 @@ object AggregateStates {
     val found = functions.map(FollowedFunction.of)
     // Of strings that a collation takes to be equal, a group shows one, which may go.
     val areStable = a.groupingExpressions.forall(g => !g.dataType.existsRecursively { case s: StringType => !UnsafeRowUtils.isBinaryStable(s); case _ => false })
-    if (!areStable || a.expressions.exists(SubqueryExpression.hasSubquery) || found.exists(_.isEmpty)) None
+    def areExact = !Inexact.areInexact(a.expressions, Seq(a.child))
+    if (!areStable || a.expressions.exists(SubqueryExpression.hasSubquery) || found.exists(_.isEmpty) || !areExact) None
     else Some((FollowedFunction.rows +: found.flatMap(_.get.states)).foldLeft(Seq.empty[AggregateExpression]) { (known, s) =>
       if (known.exists(_.semanticEquals(s))) known else known :+ s
     })

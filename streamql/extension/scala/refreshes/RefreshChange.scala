@@ -32,6 +32,7 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
       def states(a: Aggregate) = AggregateStates.of(a).map { case (column, _) => inStored(column) }
       val own = keys.map(inStored)
       if (own.exists(_.isEmpty)) None else Some {
+        check(p)
         val found = p match {
           case a: Aggregate if states(a).nonEmpty && states(a).forall(_.nonEmpty) => byStates(a, own.flatten, states(a).flatten, above)
           case _ => recomputed(p, own.flatten, above)
@@ -77,10 +78,18 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
 
   private def none: LogicalPlan = LocalRelation(WholeQuery.inStream(Literal(""), rows.output).map(_.toAttribute))
 
-  private def followed: LogicalPlan = change.of(rows).fold(none)(netted)
+  private def followed: LogicalPlan = {
+    check(rows)
+    change.of(rows).fold(none)(netted)
+  }
+
+  /** Refuses a change that comes of earlier rows, if their last digits tell which rows there were. */
+  private def check(p: LogicalPlan): Unit =
+    if (p.exists(Inexact.isCompared)) throw new Untracked("INEXACT_VALUE")
 
   /** Of each row the image before and the image after, as the change that is left. */
   private def netted(d: Weighted): LogicalPlan = {
+    if (Inexact.columns(rows).exists(a => keys.exists(_.equalsIgnoreCase(a.name)))) throw new Untracked("INEXACT_VALUE")
     val columns = rows.output.map(c => d.plan.output.find(_.exprId == c.exprId).get)
     val once = if (d.isNet) d.plan else summed(d, columns)
     val (own, weight) = (once.output.init, once.output.last)

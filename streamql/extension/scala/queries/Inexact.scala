@@ -1,0 +1,72 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.types._
+
+/**
+ * Columns whose last digits depend on the order in which Spark adds rows: sums and averages of FLOAT and DOUBLE, variances, and what is computed of them.
+ * An incremental refresh computes earlier rows again, and may find other digits than those that were compared or grouped when the table was written.
+ */
+object Inexact {
+  def columns(p: LogicalPlan): AttributeSet = p match {
+    case _: LeafNode => AttributeSet.empty
+    case u: Union => AttributeSet(u.children.flatMap(c => positions(c.output, columns(c))).distinct.map(u.output))
+    case e: Expand =>
+      val below = columns(e.child)
+      AttributeSet(e.projections.flatMap(list => list.indices.filter(i => isInexact(list(i), below))).distinct.map(e.output))
+    case _ =>
+      val below = AttributeSet.fromAttributeSets(p.children.map(columns))
+      val own = p match {
+        case Project(list, _) => inexact(list, below)
+        case a: Aggregate => inexact(a.aggregateExpressions, below)
+        case w: Window => inexact(w.windowExpressions, below)
+        case g: Generate if isInexact(g.generator, below) => g.generatorOutput
+        case _ => Nil
+      }
+      AttributeSet(own ++ p.output.filter(below.contains))
+  }
+
+  /** Whether a node compares or groups by such columns, so that they tell which rows it has. */
+  def isCompared(p: LogicalPlan): Boolean = {
+    val compared = p match {
+      case f: Filter => Seq(f.condition)
+      case j: Join => j.condition.toSeq
+      case a: Aggregate => a.groupingExpressions
+      case w: Window => w.partitionSpec
+      case g: Generate => Seq(g.generator)
+      case _ => Nil
+    }
+    compared.nonEmpty && areInexact(compared, p.children)
+  }
+
+  /** Whether expressions over the rows of some plans are such. */
+  def areInexact(list: Seq[Expression], plans: Seq[LogicalPlan]): Boolean = {
+    val below = AttributeSet.fromAttributeSets(plans.map(columns))
+    list.exists(isInexact(_, below))
+  }
+
+  private def positions(output: Seq[Attribute], found: AttributeSet) = output.indices.filter(i => found.contains(output(i)))
+
+  private def inexact(list: Seq[NamedExpression], below: AttributeSet) = list.filter(isInexact(_, below)).map(_.toAttribute)
+
+  private def isInexact(e: Expression, below: AttributeSet): Boolean = e.exists {
+    case a: Attribute => below.contains(a)
+    case s: SubqueryExpression => columns(s.plan).nonEmpty
+    case f: AggregateFunction => dependsOnOrder(f)
+    case _ => false
+  }
+
+  private def dependsOnOrder(f: AggregateFunction): Boolean = f match {
+    case s: Sum => isFloating(s.child)
+    case a: Average => isFloating(a.child)
+    case _: CentralMomentAgg | _: Covariance | _: PearsonCorrelation => true
+    case _ => false
+  }
+
+  private def isFloating(e: Expression) = e.dataType match {
+    case FloatType | DoubleType => true
+    case _ => false
+  }
+}

@@ -1,0 +1,76 @@
+package org.apache.spark.sql.streamql
+
+import java.math.{BigDecimal, BigInteger, MathContext}
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate
+import org.apache.spark.sql.types._
+
+/**
+ * Variances and standard deviations of integers and decimals, from counts and sums. Spark adds DOUBLE values, so that the last digits depend on the order
+ * of the rows. The sum of n values is s, and that of their squares is q. Then their variance is (n q - s s) / (n n). Of a sample it is
+ * (n q - s s) / (n (n - 1)).
+ *
+ * A square may have 128 bits. It is added in two words: low, a signed LONG, and high, which counts 2 to the power of 64. Sums of both are DECIMAL.
+ */
+object Moments {
+  /** Of values below, the square fits the low word. */
+  private val NARROW_DIGITS = 9
+
+  /** An aggregate with these functions in counts and sums. Functions of other values stay as they are. */
+  def inSums(a: Aggregate): Aggregate =
+    a.copy(aggregateExpressions = a.aggregateExpressions.map(_.transform { case f: AggregateExpression => of(f).getOrElse(f) }.asInstanceOf[NamedExpression]))
+
+  private def of(f: AggregateExpression): Option[Expression] = if (f.isDistinct) None else f.aggregateFunction match {
+    case VariancePop(e, _) => variance(e, f.filter, isSample = false, isNull = true)
+    case VarianceSamp(e, isNull) => variance(e, f.filter, isSample = true, isNull)
+    case StddevPop(e, _) => variance(e, f.filter, isSample = false, isNull = true).map(Sqrt)
+    case StddevSamp(e, isNull) => variance(e, f.filter, isSample = true, isNull).map(Sqrt)
+    case _ => None
+  }
+
+  /** None: the values are not exact. `isNull`: what a sample of one value has, NULL or NaN. */
+  private def variance(e: Expression, filter: Option[Expression], isSample: Boolean, isNull: Boolean): Option[Expression] =
+    exact(e).map { case Exact(all, scale, isNarrow) =>
+      val own = filter.fold(all)(If(_, all, Literal(null, LongType)))
+      def sum(word: Expression) =
+        Sum(Cast(Coalesce(Seq(word, Literal(0L))), DecimalType.LongDecimal), NumericEvalContext(EvalMode.ANSI)).toAggregateExpression()
+      def word(name: String) = sum(StaticInvoke(getClass, LongType, name, Seq(own)))
+      val high = if (isNarrow) Literal(Decimal(0)) else word("highOfSquare")
+      StaticInvoke(getClass, DoubleType, "varianceOf",
+        Seq(FollowedFunction.count(own), sum(own), word("lowOfSquare"), high, Literal(scale), Literal(isSample), Literal(isNull)))
+    }
+
+  /** Values as LONG, in units of the last digit of their `scale`. */
+  private case class Exact(values: Expression, scale: Int, isNarrow: Boolean)
+
+  private def exact(e: Expression): Option[Exact] = e match {
+    case Cast(value, DoubleType, _, _) => value.dataType match {
+      case LongType => Some(Exact(value, 0, isNarrow = false))
+      case _: IntegralType => Some(Exact(Cast(value, LongType), 0, isNarrow = true))
+      case t: DecimalType if t.precision <= Decimal.MAX_LONG_DIGITS => Some(Exact(UnscaledValue(value), t.scale, t.precision <= NARROW_DIGITS))
+      case _ => None
+    }
+    case _ => None
+  }
+
+  // -- called by generated code
+
+  def lowOfSquare(value: Long): Long = value * value
+
+  /** One more where the low word is negative, as this takes 2 to the power of 64 from it. */
+  def highOfSquare(value: Long): Long = Math.multiplyHigh(value, value) + (value * value >>> 63)
+
+  /** NULL: of no value, or of one value of a sample. */
+  def varianceOf(count: Long, sum: Decimal, low: Decimal, high: Decimal, scale: Int, isSample: Boolean, isNull: Boolean): java.lang.Double =
+    if (count == 0 || count == 1 && isSample) if (count == 0 || isNull) null else Double.NaN
+    else {
+      def whole(d: Decimal) = d.toJavaBigDecimal.toBigIntegerExact
+      val (n, s, squares) = (BigInteger.valueOf(count), whole(sum), whole(high).shiftLeft(64).add(whole(low)))
+      val below = n.multiply(BigInteger.valueOf(if (isSample) count - 1 else count))
+      new BigDecimal(n.multiply(squares).subtract(s.multiply(s))).divide(new BigDecimal(below), MathContext.DECIMAL128)
+        .scaleByPowerOfTen(-2 * scale).doubleValue
+    }
+}
