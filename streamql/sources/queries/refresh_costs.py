@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,8 +25,11 @@ FIRST_FACTOR = 1.5
 TIMINGS_MAX = 20
 """How many of the last refreshes count. A mode that none of them had is compared by bytes again, so AUTO tries it again."""
 
-FIXED_SHARE = 0.5
-"""The share of a refresh's time that does not depend on the bytes that it reads: planning, jobs, commits."""
+NEAREST = 3
+"""How many of a mode's refreshes count: those of the most similar bytes."""
+
+BYTES_EXPONENT = 1 / 3
+"""How a refresh's time grows with its bytes: eight times as many take twice as long, because planning, jobs and commits take much of it."""
 
 
 @dataclass(frozen=True)
@@ -56,24 +60,29 @@ class Timing:
 
 
 Timings = Callable[[], Sequence[Timing]]
-"""Returns the last refreshes of a table. Called only if they matter, because they are in the ledger."""
+"""Returns the last refreshes of a table, the newest first. Called only if they matter, because they are in the ledger."""
 
 
 def expected_ms(timings: Sequence[Timing], mode: str, size: int) -> float | None:
     """Returns how long a refresh takes that reads so many bytes: the median of what earlier ones of its mode tell. None: there is none.
 
-    Of an even number, the lower one of the middle. The first refresh of the table counts if no other one was full.
+    Those of the most similar bytes count, and the newest of them. Of an even number, the median is the lower one of the middle. The
+    first refresh of the table counts if no other one was full.
     """
     own = [t for t in timings if t.mode == mode]
-    found = [t.duration_ms * _scale(t.bytes, size) for t in own if not t.is_first]
+    later = [t for t in own if not t.is_first]
+    nearest = sorted(later, key=lambda t: round(abs(math.log2(_ratio(t.bytes, size)))))[:NEAREST]
+    found = [t.duration_ms * _scale(t.bytes, size) for t in nearest]
     found = found or [t.duration_ms * FIRST_FACTOR * _scale(t.bytes, size) for t in own]
     return statistics.median_low(found) if found else None
 
 
+def _ratio(then: int | None, now: int) -> float:
+    return 1.0 if then is None else max(now, 1 << 20) / max(then, 1 << 20)
+
+
 def _scale(then: int | None, now: int) -> float:
-    if then is None:
-        return 1.0
-    return FIXED_SHARE + (1 - FIXED_SHARE) * max(now, 1 << 20) / max(then, 1 << 20)
+    return float(_ratio(then, now) ** BYTES_EXPONENT)
 
 
 def why_slower(read: Estimate, timings: Timings) -> str | None:

@@ -73,11 +73,26 @@ def test_small_tables_need_no_timings() -> None:
 
 
 def test_the_expected_time_follows_the_bytes() -> None:
-    """Half of it: the other half is what each refresh takes."""
+    """Eight times as many take twice as long: much of the time is what each refresh takes."""
     timings = [Timing(FULL, 4000, GB), Timing(FULL, 9000, GB), Timing(FULL, 1000, GB), Timing(INCREMENTAL, 70, None)]
     assert expected_ms(timings, FULL, GB) == 4000
-    assert expected_ms(timings, FULL, 3 * GB) == 8000
-    assert expected_ms(timings, FULL, 0) == pytest.approx(2000, rel=0.01)
+    assert expected_ms(timings, FULL, 8 * GB) == pytest.approx(8000)
+    assert expected_ms(timings, FULL, GB // 8) == pytest.approx(2000)
     assert expected_ms(timings, INCREMENTAL, 3 * GB) == 70
     assert expected_ms([], FULL, GB) is None
     assert expected_ms([Timing(FULL, 1000, 0)], FULL, 10) == 1000  # a MB or less costs the same
+
+
+def test_refreshes_of_similar_bytes_count() -> None:
+    """Of a refresh after a large change, small ones say little."""
+    small, large = Timing(INCREMENTAL, 1000, GB // 64), Timing(INCREMENTAL, 1500, GB)
+    assert expected_ms([small] * 9 + [large] * 3, INCREMENTAL, GB) == 1500
+    assert expected_ms([small] * 9 + [large] * 2, INCREMENTAL, GB) == 1500
+    assert expected_ms([small] * 9 + [large] * 3, INCREMENTAL, GB // 64) == 1000
+
+
+def test_the_newest_refreshes_count() -> None:
+    """Two slow ones are enough, whatever was before."""
+    slow, fast = Timing(INCREMENTAL, 9000, GB + GB // 10), Timing(INCREMENTAL, 1000, GB)
+    assert expected_ms([slow, *[fast] * 9], INCREMENTAL, GB) == 1000
+    assert expected_ms([slow, slow, *[fast] * 9], INCREMENTAL, GB) == pytest.approx(9000, rel=0.1)
