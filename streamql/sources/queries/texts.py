@@ -15,7 +15,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "FILE_METADATA": "shows the column _metadata of a table",
         "FOREIGN_TABLE": "reads a table that is not a Delta table",
         "GENERATE": "makes several rows of one (explode, LATERAL VIEW)",
-        "INEXACT_VALUE": "compares or groups by sums of FLOAT or DOUBLE, or by variances, whose last digits depend on the order of rows",
+        "INEXACT_VALUE": "compares or groups by sums or averages of FLOAT or DOUBLE, whose last digits depend on the order of rows",
         "JOIN_WITHOUT_EQUALITY": "has an outer, semi or anti join (also EXISTS, IN) that compares no column for equality",
         "LIMIT": "has LIMIT or OFFSET",
         "NO_KEY": "has rows that cannot be told apart: it shows a column of a type that cannot be compared, and no key",

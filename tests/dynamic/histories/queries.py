@@ -39,9 +39,9 @@ _RICH = (
     "parse_json(concat('[', q.b, ']'))",
     "if(q.a = 1, NULL, array(named_struct('m', map(coalesce(q.b, 0), q.s))))",
 )
-_KEYS = (
-    *("q.a", "q.a, q.s", "q.a % 2", "upper(q.s)", "q.a, q.b", "if(q.b = 3, double('NaN'), q.b / 2.0D)", "array(q.a)"),
-    *("if(q.b = 4, -0.0D, 0.0D)", "struct(q.a)", "CAST(q.b AS DECIMAL(10, 2)) / 3"),
+_KEYS: tuple[tuple[str, ...], ...] = (
+    *(("q.a",), ("q.a", "q.s"), ("q.a % 2",), ("upper(q.s)",), ("q.a", "q.b"), ("array(q.a)",), ("struct(q.a)",)),
+    *(("if(q.b = 3, double('NaN'), q.b / 2.0D)",), ("if(q.b = 4, -0.0D, 0.0D)",), ("CAST(q.b AS DECIMAL(10, 2)) / 3",)),
 )
 _AGGREGATES = (
     *("count(q.b)", "count(q.a, q.b)", "count_if(q.b > 3)", "count(*) FILTER (WHERE q.a = 1)", "sum(q.a + q.b)"),
@@ -178,8 +178,8 @@ class Maker:
         return f"SELECT s, a + 1 AS a FROM (SELECT DISTINCT q.a, q.s, q.a AS again FROM {self.relation()} q)"
 
     def group_shown(self) -> str:
-        keys = self.rng.choice(_KEYS).split(", q.")
-        shown = ", ".join(f"{k if i == 0 else 'q.' + k} AS k{i}" for i, k in enumerate(keys))
+        keys = self.rng.choice(_KEYS)
+        shown = ", ".join(f"{k} AS k{i}" for i, k in enumerate(keys))
         numbers = ", ".join(str(i + 1) for i in range(len(keys)))
         of_rows = self.rng.choice(_OF_ROWS)
         return f"SELECT {shown}, {self.aggregates()}, {of_rows} AS y FROM {self.relation()} q GROUP BY {numbers}"
@@ -208,7 +208,7 @@ class Maker:
         return f"SELECT {self.aggregates()} FROM {self.relation()} q"
 
     def group_hidden(self) -> str:
-        return f"SELECT count(*) AS n, max(q.b) AS b, min(q.s) AS s FROM {self.relation()} q GROUP BY {self.rng.choice(_KEYS)}"
+        return f"SELECT count(*) AS n, max(q.b) AS b, min(q.s) AS s FROM {self.relation()} q GROUP BY {', '.join(self.rng.choice(_KEYS))}"
 
     def grouping_sets(self) -> str:
         how = self.rng.choice(("ROLLUP (q.a, q.s)", "CUBE (q.a, q.s)", "GROUPING SETS ((q.a), (q.s), ())"))
@@ -243,7 +243,8 @@ class Maker:
         return f"SELECT q.a, q.b - (SELECT max(b) FROM {self.relation()}) AS b, q.s FROM {self.relation()} q"
 
     def correlated(self) -> str:
-        inner = f"SELECT count(*) FROM {self.relation()} r WHERE r.a = q.a"
+        function = self.rng.choice(("count(*)", "avg(r.b)", "max(r.b)", "1 + avg(r.b)"))
+        inner = f"SELECT {function} FROM {self.relation()} r WHERE r.a = q.a"
         return f"SELECT q.a, ({inner}) AS b, q.s FROM {self.relation()} q"
 
     def exploded(self) -> str:

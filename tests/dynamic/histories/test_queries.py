@@ -20,6 +20,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.delta.jvm import java_frame, scala
+from streamql.delta.neutral import dynamic_session
 from streamql.delta.whole import WholeQuery, query_properties, stored_query
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode, Versions
@@ -61,6 +62,7 @@ WAYS_MET = {
     *(("RIGHT OUTER JOIN", "JOIN_KEYS"), ("FULL OUTER JOIN", "JOIN_KEYS"), ("LEFT SEMI JOIN", "JOIN_KEYS")),
     *(
         ("LEFT ANTI JOIN", "JOIN_KEYS"),
+        ("EXISTENCE JOIN", "JOIN_KEYS"),
         ("GROUP BY", "STATES"),
         ("GROUP BY", "STATES_AND_EXTREMA"),
         ("GROUP BY", "GROUPS"),
@@ -173,7 +175,7 @@ def subject(spark: SparkSession, bases: list[Base], schema: str, template: str) 
     text = template.format(**{f"t{i}": base.name for i, base in enumerate(bases)})
     properties, columns = query_properties(spark, text)
     name = Name("spark_catalog", schema, "d")
-    whole = stored_query(spark, name, text, json.dumps(columns), properties, {})
+    whole = stored_query(dynamic_session(spark), name, text, json.dumps(columns), properties, {})
     assert whole.refused is None, (whole.refused, text)
     assert whole.varies is None, (whole.varies, text)
     return Subject(whole, template, text)
@@ -204,7 +206,7 @@ def check(
             return False
         assert want == have, f"{one.text}\n{point}\nmissing: {want - have}\nunexpected: {have - want}"
         images.append(image)
-    with conf(spark, OTHER_PLAN):
+    with conf(one.whole.spark, OTHER_PLAN):
         again = one.image(one.rows(points[0]))
         assert again == images[0], f"{one.text}\n{points[0]}: another run has other rows"
     types = Counter[str]()

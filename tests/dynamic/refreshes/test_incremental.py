@@ -137,6 +137,18 @@ def test_conditions_of_the_tables_are_below_the_join_of_a_subquery(place: Dynami
     assert place.verify()[0] == "EQUAL"
 
 
+def test_an_exists_within_a_condition_is_explained_and_followed(place: DynamicPlace) -> None:
+    filled(place)
+    query = (
+        "SELECT id, EXISTS (SELECT 1 FROM u WHERE u.id = t.id) AS known FROM t WHERE v > 15 OR v IN (SELECT w FROM u)"
+    )
+    place.create(query, clauses="REFRESH_MODE = INCREMENTAL")
+    place.run(WRITES[0], "DELETE FROM u WHERE id = 1")
+    assert place.operators()[0] == "EXISTENCE JOIN: computes all rows again whose join key a change affects"
+    place.refresh()
+    assert place.bag("SELECT * FROM d") == place.bag(query)
+
+
 def test_a_table_with_a_change_data_feed_is_refreshed(place: DynamicPlace) -> None:
     """Delta's MERGE writes it, because the feed needs files that a refresh does not write by itself."""
     filled(place)

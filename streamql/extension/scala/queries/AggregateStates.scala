@@ -23,11 +23,8 @@ object AggregateStates {
       (s.copy(child = below), own)
     case Distinct(child) => added(Aggregate(child.output, child.output, child))
     case a: Aggregate =>
-      val summed = Moments.inSums(a)
-      needed(summed).fold((a, Nil): (LogicalPlan, Seq[Attribute])) { states =>
-        val own = states.map(s => Alias(s, STATE)())
-        (summed.copy(aggregateExpressions = summed.aggregateExpressions ++ own), own.map(_.toAttribute))
-      }
+      val own = needed(a).getOrElse(Nil).map(s => Alias(s, STATE)())
+      (a.copy(aggregateExpressions = a.aggregateExpressions ++ own), own.map(_.toAttribute))
     case other => (other, Nil)
   }
 
@@ -72,13 +69,8 @@ object FollowedFunction {
         Some(FollowedFunction(Seq(count(taken(there))), _.head))
       case s: Sum if s.evalContext.evalMode != EvalMode.TRY && isExact(s.child, s.evalContext.evalMode) =>
         Some(FollowedFunction(Seq(count(taken(s.child)), s.copy(child = taken(s.child)).toAggregateExpression()), _(1)))
-      case a: Average if a.evalMode != EvalMode.TRY && isExact(a.child, a.evalMode) =>
-        val wide = a.child.dataType match {
-          case _: DecimalType => a.child
-          case LongType => Cast(a.child, DecimalType.LongDecimal)
-          case _ => Cast(a.child, LongType)
-        }
-        Some(FollowedFunction(Seq(count(taken(wide)), Sum(taken(wide)).toAggregateExpression()), values => a.evaluateExpression.transform {
+      case a: Average if a.evalMode != EvalMode.TRY && isExact(a.child, a.evalMode) => // of a DECIMAL: see ExactAggregates
+        Some(FollowedFunction(Seq(count(taken(a.child)), Sum(taken(a.child)).toAggregateExpression()), values => a.evaluateExpression.transform {
           case b: AttributeReference if b.exprId == a.aggBufferAttributes(0).exprId => Cast(values(1), b.dataType)
           case b: AttributeReference if b.exprId == a.aggBufferAttributes(1).exprId => values(0)
         }))
@@ -88,7 +80,8 @@ object FollowedFunction {
     }
   }
 
-  private def bare(f: Expression): Expression = f match {
+  /** A function as Spark computes it: some are others, such as regr_avgx() avg(). */
+  def bare(f: Expression): Expression = f match {
     case r: RuntimeReplaceableAggregate => bare(r.replacement)
     case other => other
   }

@@ -6,7 +6,8 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types._
 
 /**
- * Columns whose last digits depend on the order in which Spark adds rows: sums and averages of FLOAT and DOUBLE, variances, and what is computed of them.
+ * Columns whose last digits depend on the order in which Spark adds rows: sums and averages of FLOAT and DOUBLE, variances that `ExactAggregates` leaves,
+ * and what is computed of them.
  * An incremental refresh computes earlier rows again, and may find other digits than those that were compared or grouped when the table was written.
  */
 object Inexact {
@@ -59,14 +60,11 @@ object Inexact {
   }
 
   private def dependsOnOrder(f: AggregateFunction): Boolean = f match {
-    case s: Sum => isFloating(s.child)
-    case a: Average => isFloating(a.child)
+    case s: Sum => isFloating(s.child.dataType)
+    case a: Average => isFloating(a.child.dataType) || a.child.dataType.isInstanceOf[IntegralType] // added as DOUBLE
     case _: CentralMomentAgg | _: Covariance | _: PearsonCorrelation => true
     case _ => false
   }
 
-  private def isFloating(e: Expression) = e.dataType match {
-    case FloatType | DoubleType => true
-    case _ => false
-  }
+  private def isFloating(t: DataType) = t == FloatType || t == DoubleType
 }

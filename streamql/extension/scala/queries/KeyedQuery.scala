@@ -17,7 +17,7 @@ private case class Keyed(plan: LogicalPlan, keys: Seq[Attribute])
  * `stored`: the states that its table has room for. If the query has others by now, they are NULL. None: there is no table yet. */
 class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructType]) {
   private val (root, stateColumns) = {
-    val keyed = key(query)
+    val keyed = key(ExactAggregates.in(query))
     val (plan, own) = AggregateStates.added(keyed.plan)
     val named = own.zipWithIndex.map { case (a, i) => Alias(a, AggregateStates.STATE + (i + 1))() }
     stored.filterNot(_.map(_.dataType) == own.map(_.dataType)) match {

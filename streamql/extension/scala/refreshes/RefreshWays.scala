@@ -25,6 +25,7 @@ class RefreshWays(shaped: LogicalPlan, change: QueryChange) {
   private def operator(p: LogicalPlan): Option[String] = p match {
     case leaf: TableLeaf => Some(s"TABLE ${leaf.table.name.mkString(".")}")
     case Join(_, _, Inner, None, _) => Some(s"${Cross.sql} JOIN")
+    case Join(_, _, _: ExistenceJoin, _, _) => Some("EXISTENCE JOIN") // EXISTS or IN that is not a condition by itself; Spark has no SQL for it
     case j: Join => Some(s"${j.joinType.sql} JOIN")
     case a: Aggregate if a.groupingExpressions.isEmpty => Some("AGGREGATE")
     case a: Aggregate => Some(s"GROUP BY ${named(a.groupingExpressions)}")

@@ -45,6 +45,7 @@ object Neutral {
     val conf = own.sessionState.conf
     (changed(own) ++ conf.getAllConfs.keys.filter(key => written.exists(key.startsWith))).foreach(conf.unsetConf)
     pinned.foreach { case (key, value) => conf.setConfString(key, value) }
+    own.experimental.extraOptimizations = (own.experimental.extraOptimizations :+ PartitionPruning).distinct
     own.withActive(own.sessionState.catalogManager.currentCatalog) // Delta's catalog takes its settings from the session that is active now
     own
   }

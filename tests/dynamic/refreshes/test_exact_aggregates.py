@@ -1,4 +1,4 @@
-"""Variances and standard deviations from stored counts and sums, against exact fractions."""
+"""Averages, variances and standard deviations from stored counts and sums, against exact fractions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.small import COMPILED
 LONG_MAX = (1 << 63) - 1
 WIDE = (LONG_MAX, -LONG_MAX - 1, LONG_MAX - 1, 1 << 32, -(1 << 32), 3_037_000_500, 0, 1, -1, 10**15 + 1)
 QUERY = """SELECT g, count(*) AS n, variance(l) AS l1, var_pop(l) AS l2, stddev(l) AS l3, stddev_pop(l) FILTER (WHERE i > 0) AS l4,
-var_pop(i) AS i1, stddev_samp(i) AS i2, var_samp(d) AS d1, stddev_pop(d) AS d2, stddev(b + 1S) AS b1 FROM m GROUP BY g"""
+var_pop(i) AS i1, stddev_samp(i) AS i2, var_samp(d) AS d1, stddev_pop(d) AS d2, stddev(b + 1S) AS b1, avg(l) AS a FROM m GROUP BY g"""
 Row = tuple[int | None, int | None, int | None, Decimal | None, int | None]
 """g, l, i, d, b."""
 
@@ -29,6 +29,11 @@ def variance(values: list[Fraction], less: int) -> float | None:
         return None
     mean = sum(values) / len(values)
     return float(sum((v - mean) ** 2 for v in values) / (len(values) - less))
+
+
+def average(values: list[Fraction]) -> float | None:
+    """The exact sum, rounded, by the count. None: of no value."""
+    return float(sum(values)) / len(values) if values else None
 
 
 def root(value: float | None) -> float | None:
@@ -50,6 +55,7 @@ def wanted(rows: list[Row]) -> dict[int | None, tuple[object, ...]]:
             root(variance(of([row for row in group if (row[2] or 0) > 0], 1), 0)),
             *(variance(of(group, 2), 0), root(variance(of(group, 2), 1))),
             *(variance(of(group, 3), 1), root(variance(of(group, 3), 0)), root(variance(of(group, 4), 1))),
+            average(of(group, 1)),
         )
         for g, group in groups.items()
     }
@@ -88,7 +94,7 @@ def table(place: DynamicPlace) -> None:
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])
-def test_moments_are_exact(place: DynamicPlace, is_compiled: bool) -> None:
+def test_values_are_exact(place: DynamicPlace, is_compiled: bool) -> None:
     """After each refresh, full and incremental, the values are those of the exact fractions."""
     rng = random.Random(f"{SEED} moments")
     with conf(place.spark, COMPILED if is_compiled else ()):
@@ -111,7 +117,7 @@ def test_moments_are_exact(place: DynamicPlace, is_compiled: bool) -> None:
             assert place.verify()[0] == "EQUAL", step
 
 
-def test_moments_of_nothing_and_of_one_value(place: DynamicPlace) -> None:
+def test_values_of_nothing_and_of_one_value(place: DynamicPlace) -> None:
     table(place)
     place.create(
         "SELECT var_samp(l) AS s, var_pop(l) AS p, stddev(i) AS i FROM m", clauses="REFRESH_MODE = INCREMENTAL"

@@ -5,30 +5,45 @@ import java.math.{BigDecimal, BigInteger, MathContext}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
-import org.apache.spark.sql.catalyst.plans.logical.Aggregate
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
 import org.apache.spark.sql.types._
 
 /**
- * Variances and standard deviations of integers and decimals, from counts and sums. Spark adds DOUBLE values, so that the last digits depend on the order
- * of the rows. The sum of n values is s, and that of their squares is q. Then their variance is (n q - s s) / (n n). Of a sample it is
+ * Averages, variances and standard deviations of integers and decimals, from counts and sums. Spark adds DOUBLE values, so that the last digits depend on
+ * the order of the rows. The sum of n values is s, and that of their squares is q. Then their variance is (n q - s s) / (n n). Of a sample it is
  * (n q - s s) / (n (n - 1)).
  *
  * A square may have 128 bits. It is added in two words: low, a signed LONG, and high, which counts 2 to the power of 64. Sums of both are DECIMAL.
  */
-object Moments {
-  /** Of values below, the square fits the low word. */
+object ExactAggregates {
+  /** Of values with so many digits, and of INT, the square fits the low word. */
   private val NARROW_DIGITS = 9
 
-  /** An aggregate with these functions in counts and sums. Functions of other values stay as they are. */
-  def inSums(a: Aggregate): Aggregate =
+  /** A query with these functions in counts and sums. Functions of other values stay as they are, and so do window functions. */
+  def in(query: LogicalPlan): LogicalPlan = query.transformUpWithSubqueries { case a: Aggregate =>
     a.copy(aggregateExpressions = a.aggregateExpressions.map(_.transform { case f: AggregateExpression => of(f).getOrElse(f) }.asInstanceOf[NamedExpression]))
+  }
 
-  private def of(f: AggregateExpression): Option[Expression] = if (f.isDistinct) None else f.aggregateFunction match {
+  private def of(f: AggregateExpression): Option[Expression] = FollowedFunction.bare(f.aggregateFunction) match {
+    case a: Average => average(a.child, f)
+    case _ if f.isDistinct => None
     case VariancePop(e, _) => variance(e, f.filter, isSample = false, isNull = true)
     case VarianceSamp(e, isNull) => variance(e, f.filter, isSample = true, isNull)
     case StddevPop(e, _) => variance(e, f.filter, isSample = false, isNull = true).map(Sqrt)
     case StddevSamp(e, isNull) => variance(e, f.filter, isSample = true, isNull).map(Sqrt)
     case _ => None
+  }
+
+  /** Averages of decimals are exact already. */
+  private def average(e: Expression, f: AggregateExpression): Option[Expression] = (e.dataType match {
+    case LongType => Some(DecimalType.LongDecimal)
+    case _: IntegralType => Some(LongType)
+    case _ => None
+  }).map { wide =>
+    def of(function: AggregateFunction) = f.copy(aggregateFunction = function, resultId = NamedExpression.newExprId)
+    val values = Cast(e, wide)
+    val (sum, count) = (of(Sum(values, NumericEvalContext(EvalMode.ANSI))), of(Count(values)))
+    Divide(Cast(sum, DoubleType), Cast(count, DoubleType), EvalMode.LEGACY) // NULL of no value
   }
 
   /** None: the values are not exact. `isNull`: what a sample of one value has, NULL or NaN. */
