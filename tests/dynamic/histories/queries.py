@@ -149,7 +149,13 @@ class Maker:
         return f"SELECT l.a, l.b, l.s FROM {self.relation()} l LEFT {how} JOIN {self.relation()} r ON {self.on()}"
 
     def exists(self) -> str:
-        word = self.rng.choice(("EXISTS", "NOT EXISTS", "l.b > 6 OR EXISTS", "NOT (l.b > 6) AND l.a > 0 OR NOT EXISTS"))
+        return self._where(self.rng.choice(("EXISTS", "NOT EXISTS")))
+
+    def exists_or(self) -> str:
+        """EXISTS that is not a condition by itself."""
+        return self._where(self.rng.choice(("l.b > 6 OR EXISTS", "NOT (l.b > 6) AND l.a > 0 OR NOT EXISTS")))
+
+    def _where(self, word: str) -> str:
         return f"SELECT l.a, l.b, l.s FROM {self.relation()} l WHERE {word} (SELECT 1 FROM {self.relation()} r WHERE l.a = r.a)"
 
     def is_in(self) -> str:
@@ -316,6 +322,7 @@ FORMS: dict[str, Callable[[Maker], str]] = {
     "semi join": _half("SEMI"),
     "anti join": _half("ANTI"),
     "EXISTS": Maker.exists,
+    "EXISTS or": Maker.exists_or,
     "IN": Maker.is_in,
     "UNION ALL": Maker.union_all,
     "UNION ALL of one": Maker.same_union,
