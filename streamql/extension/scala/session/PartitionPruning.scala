@@ -3,7 +3,7 @@ package org.apache.spark.sql.streamql
 import org.apache.spark.sql.catalyst.expressions.{And, AttributeSet, DynamicPruning, Expression, PredicateHelper}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation, LogicalRelationWithTable}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelationWithTable}
 
 /**
  * Takes out dynamic partition filters of tables that have no such partitions. Spark adds one above a UNION ALL if a column of one branch is a partition
@@ -19,10 +19,7 @@ object PartitionPruning extends Rule[LogicalPlan] with PredicateHelper {
   }
 
   private def partitions(leaf: LogicalPlan) = leaf match {
-    case l: LogicalRelation => l match {
-      case LogicalRelationWithTable(files: HadoopFsRelation, _) => l.resolve(files.partitionSchema, conf.resolver)
-      case _ => Nil
-    }
+    case LogicalRelationWithTable(files: HadoopFsRelation, _) => leaf.resolve(files.partitionSchema, conf.resolver)
     case _ => Nil
   }
 }
