@@ -15,6 +15,7 @@ from tests.histories.recording import conf
 from tests.sample import SEED
 from tests.small import COMPILED
 
+COLUMNS = "g INT, l BIGINT, i INT, d DECIMAL(18, 4), b SMALLINT"
 LONG_MAX = (1 << 63) - 1
 WIDE = (LONG_MAX, -LONG_MAX - 1, LONG_MAX - 1, 1 << 32, -(1 << 32), 3_037_000_500, 0, 1, -1, 10**15 + 1)
 QUERY = """SELECT g, count(*) AS n, variance(l) AS l1, var_pop(l) AS l2, stddev(l) AS l3, stddev_pop(l) FILTER (WHERE i > 0) AS l4,
@@ -86,19 +87,12 @@ def found(place: DynamicPlace) -> dict[int | None, tuple[object, ...]]:
     return {row[0]: tuple(row)[1:] for row in place.run("SELECT * FROM d")}
 
 
-def table(place: DynamicPlace) -> None:
-    place.run(
-        "CREATE TABLE m (g INT, l BIGINT, i INT, d DECIMAL(18, 4), b SMALLINT) USING DELTA "
-        "TBLPROPERTIES ('delta.enableRowTracking' = 'true', 'delta.enableInCommitTimestamps' = 'true')"
-    )
-
-
 @pytest.mark.parametrize("is_compiled", [False, True])
 def test_values_are_exact(place: DynamicPlace, is_compiled: bool) -> None:
     """After each refresh, full and incremental, the values are those of the exact fractions."""
     rng = random.Random(f"{SEED} moments")
     with conf(place.spark, COMPILED if is_compiled else ()):
-        table(place)
+        place.table("m", COLUMNS)
         rows = [drawn(rng) for _ in range(30)]
         place.run(f"INSERT INTO m VALUES {inserted(rows)}")
         place.create(QUERY, clauses="REFRESH_MODE = INCREMENTAL")
@@ -118,7 +112,7 @@ def test_values_are_exact(place: DynamicPlace, is_compiled: bool) -> None:
 
 
 def test_values_of_nothing_and_of_one_value(place: DynamicPlace) -> None:
-    table(place)
+    place.table("m", COLUMNS)
     place.create(
         "SELECT var_samp(l) AS s, var_pop(l) AS p, stddev(i) AS i FROM m", clauses="REFRESH_MODE = INCREMENTAL"
     )
@@ -134,7 +128,7 @@ def test_values_of_nothing_and_of_one_value(place: DynamicPlace) -> None:
 @pytest.mark.parametrize("value", ["CAST(l AS DOUBLE) / 3", "CAST(l AS DECIMAL(20, 0))", "DISTINCT l"])
 def test_other_values_are_computed_again(place: DynamicPlace, value: str) -> None:
     """The last digits of sums of DOUBLE depend on their order; squares of DECIMAL of more than 18 digits have more than two words."""
-    table(place)
+    place.table("m", COLUMNS)
     place.create(f"SELECT g, stddev({value}) AS s FROM m GROUP BY g", clauses="REFRESH_MODE = INCREMENTAL")
     place.run("INSERT INTO m (g, l) VALUES (1, 7), (1, 8)")
     assert "computes all rows of the affected groups again" in place.operators()[0]
