@@ -27,16 +27,19 @@ def change_set(
     table: DeltaTable | None = None,
     end: Snapshot | None = None,
     query: RowQuery | None = None,
+    *,
+    bitwise: bool = False,
 ) -> DataFrame:
     """Returns the changes of a Delta table over an interval: the three metadata columns, the table's columns as of `interval.through`, then
-    HIDDEN_COLUMNS. Lazy. `query`: what is shown of the table's rows, in place of its columns; None: all.
+    HIDDEN_COLUMNS. Lazy. `query`: what is shown of the table's rows, in place of its columns; None: all. `bitwise`: updates of the sign of
+    zero, the order of a map or the layout of a variant are shown as well.
 
     STANDARD: at most one DELETE or INSERT, or one UPDATE_BEFORE with one UPDATE_AFTER, for each row identity; versions and times are
     those of the row image shown. APPEND_ONLY: rows as first inserted. Raises STREAM_STALE, CHANGE_TRACKING_DISABLED,
     INCOMPATIBLE_SCHEMA_CHANGE, RESERVED_COLUMN_NAME, CHANGES_UNREADABLE, before any job runs.
     """
     reading, plan = _prepare(spark, path, interval, mode, table, end)
-    return build(replace(reading, query=query), plan)
+    return build(replace(reading, query=query, bitwise=bitwise), plan)
 
 
 def explain(spark: SparkSession, path: str, interval: Versions, mode: StreamMode) -> ChangePlan:

@@ -121,7 +121,7 @@ def _minimize(reading: Reading, plan: ChangePlan) -> list[Part]:
         added = added.where(F.col(ROW_VERSION) > plan.interval.after)
     if plan.meets_in_one_task:
         removed, added = removed.coalesce(1), added.coalesce(1)
-    changed = compared(removed, added, _names(reading))
+    changed = compared(removed, added, _names(reading), bitwise=reading.bitwise)
     return [Part(changed), *([Part(scan(reading, plan.inserted), INSERT)] if plan.inserted else [])]
 
 
@@ -160,7 +160,7 @@ def _minimize_moved(reading: Reading, plan: ChangePlan) -> list[Part]:
             *(f"{side}.c{i} AS {side}{i}" for i in range(len(columns))),
         )
     ]
-    return [Part(unfold(select(summed, sides), _names(reading)))]
+    return [Part(unfold(select(summed, sides), _names(reading), bitwise=reading.bitwise))]
 
 
 def _nothing(reading: Reading, _: ChangePlan) -> list[Part]:

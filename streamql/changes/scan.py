@@ -49,6 +49,8 @@ class Reading:
     """By weight: the rows of files in another state that the deletion vectors lost (-1), or gave back (+1)."""
     query: RowQuery | None = None
     """What is shown of the table's rows. It is put below the comparison of old and new rows. None: they are shown as they are."""
+    bitwise: bool = False
+    """Whether old and new rows are the same only if their bits are."""
 
     @cached_property
     def changed_types(self) -> frozenset[str]:

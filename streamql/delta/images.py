@@ -40,20 +40,21 @@ def shown(
     return frame(df.sparkSession, made)
 
 
-def compared(before: DataFrame, after: DataFrame, names: Sequence[str]) -> DataFrame:
+def compared(before: DataFrame, after: DataFrame, names: Sequence[str], *, bitwise: bool) -> DataFrame:
     """Rows of two sides, both (row id, version, columns …), joined by row id: from each pair the rows of the change set.
 
     `names`: of the change type, row id, version and columns. A pair of equal values (`Values.scala`), or of one version, is not a change.
+    `bitwise`: values are equal only if their bits are.
     """
     images = scala(before.sparkSession).Images
-    return frame(before.sparkSession, images.compared(java_frame(before), java_frame(after), json.dumps(list(names))))
+    made = images.compared(java_frame(before), java_frame(after), json.dumps(list(names)), bitwise)
+    return frame(before.sparkSession, made)
 
 
-def unfold(pairs: DataFrame, names: Sequence[str]) -> DataFrame:
+def unfold(pairs: DataFrame, names: Sequence[str], *, bitwise: bool) -> DataFrame:
     """`compared` for pairs made elsewhere: the columns of the row before, then of the row after, NULLs if there is none."""
-    return frame(
-        pairs.sparkSession, scala(pairs.sparkSession).Images.unfold(java_frame(pairs), json.dumps(list(names)))
-    )
+    images = scala(pairs.sparkSession).Images
+    return frame(pairs.sparkSession, images.unfold(java_frame(pairs), json.dumps(list(names)), bitwise))
 
 
 def among(rows: DataFrame, row_id: Column) -> Column:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from py4j.java_gateway import JavaClass
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.errors import SPARK_WRAPPERS
@@ -159,3 +160,14 @@ def message(e: BaseException) -> str:
 def sentence(e: BaseException) -> str:
     """Returns the first line of an error's message, which is shown and stored."""
     return (message(e).strip().split("\n")[0] or type(e).__name__)[:ERROR_CHARACTERS_MAX]
+
+
+def sql_states(e: BaseException) -> list[str]:
+    """Returns the SQLSTATEs of an error and of its causes, the outermost first. Empty: Spark gave it none."""
+    thrown = e.java_exception if isinstance(e, Py4JJavaError) else getattr(e, "_origin", None)
+    found = []
+    while thrown is not None:
+        with contextlib.suppress(Py4JError):  # not one of Spark's
+            found.append(thrown.getSqlState())
+        thrown = thrown.getCause()
+    return [state for state in found if state is not None]

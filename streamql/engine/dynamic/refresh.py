@@ -16,9 +16,10 @@ from streamql.catalog.identity import user_of
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume import wait_until_free
-from streamql.delta.jvm import sentence
+from streamql.delta.jvm import sentence, sql_states
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
+from streamql.delta.whole import SparkError
 from streamql.dialect import quote_string
 from streamql.engine.dynamic.reading import Prepared, prepared
 from streamql.engine.dynamic.tables import hidden_stream, query_of, show_rows
@@ -30,7 +31,7 @@ from streamql.names import quote
 from streamql.sources.queries.dynamic import DynamicTable
 from streamql.sources.queries.query import QuerySource, parts_of
 from streamql.sources.queries.refresh import REPLACED, ModeChoice, OpenRefresh, open_refresh
-from streamql.sources.queries.refresh_costs import Timing, Timings
+from streamql.sources.queries.refresh_costs import INCREMENTAL, Timing, Timings
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
@@ -43,6 +44,9 @@ REASONS = {
     **REPLACED,
     "WRITTEN_BY_OTHERS": "another statement wrote into the table",
 }
+
+_STATES_OF_ROWS = ("0A", "21", "22", "23", "38", "42", "54", "P0", "XX000")
+"""How SQLSTATEs begin of errors in the rows or the plan of a query. Others come from files, transactions, memory or cancelled jobs."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,10 @@ class Overtaken(Exception):
     """Another refresher has refreshed a table from later versions of its sources than this run took."""
 
 
+class _NotComputed(Exception):
+    """The statement of an incremental refresh failed for its rows or its plan."""
+
+
 def pinned_versions(
     spark: SparkSession, tables: Sequence[DynamicTable], known: Iterable[DynamicTable]
 ) -> dict[str, int]:
@@ -81,7 +89,19 @@ def pinned_versions(
 
 def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str, int]) -> Result:
     """Refreshes one table. `pinned`: versions of tables that it reads, by id; of others, the newest. Raises `Overtaken`, and what the
-    statement raises. A failure is in the table's history."""
+    statement raises. A failure is in the table's history.
+
+    A refresh that cannot compute the changes runs again as a full one: it may compute an expression of rows that were never in the tables
+    together, of a new row and an earlier one that it joins."""
+    try:
+        return _refreshed(spark, table, pinned, None)
+    except _NotComputed as e:
+        log.debug("%s is refreshed fully, as its changes cannot be computed: %s", table.name, e.__cause__)
+    return _refreshed(spark, table, pinned, "an incremental refresh failed")
+
+
+def _refreshed(spark: SparkSession, table: DynamicTable, pinned: Mapping[str, int], why_full: str | None) -> Result:
+    """`why_full`: why the refresh is full; None: `choose_mode` says in which mode it runs."""
     started = time.monotonic()
     began_ms = now_ms()
     backing = DeltaTable(spark, table.backing.path)
@@ -99,16 +119,16 @@ def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str,
             state = _reset(spark, table, state, opened, through)
         if reason != "CHANGED" and written_by_others(spark, table):
             drop_duplicates(spark, table)
-        choice = choose_mode(opened, state, through, reason, lambda: timings_of(spark, table, state))
-        writing = time.monotonic()
-        with prepared(state, Prepared(opened, choice.frame)):
-            version, rows = _write(opened.spark, table, state, through, _details(choice, reason))
-        took = int((time.monotonic() - writing) * 1000)
-        remember(spark, table, state, Timing(choice.mode, took, choice.bytes, reason == "FIRST"))
+        choice = (
+            ModeChoice(why_full)
+            if why_full is not None
+            else choose_mode(opened, state, through, reason, lambda: timings_of(spark, table, state))
+        )
+        version, rows = _write(opened, table, state, through, choice, reason)
         if reason == "FIRST":
             show_rows(spark, table)
         return _result(table, REFRESHED, reason, choice.mode, version, rows, started)
-    except Overtaken:
+    except (Overtaken, _NotComputed):
         raise
     except Exception as e:
         if code_of(e) == "STREAM_MOVED":  # another refresher was first
@@ -224,16 +244,26 @@ def _details(choice: ModeChoice, reason: str) -> dict[str, str | int]:
 
 
 def _write(
-    spark: SparkSession, table: DynamicTable, state: StreamState, through: Parts, details: Mapping[str, str | int]
+    opened: OpenRefresh, table: DynamicTable, state: StreamState, through: Parts, choice: ModeChoice, reason: str
 ) -> tuple[int, dict[str, int]]:
     """Runs the statement that writes, in a session of its own, if the hidden stream is still as `state` says. Returns the version of the
-    table that the statement made, and the rows by what became of them."""
-    backing = DeltaTable(spark, table.backing.path)
+    table that the statement made, and the rows by what became of them. Raises `_NotComputed`, and what Spark raises."""
+    spark, backing, started = opened.spark, DeltaTable(opened.spark, table.backing.path), time.monotonic()
     before = backing.latest()
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", note(before.version))
-    call = ", ".join(quote_string(a) for a in (table.stream_id, str(through), json.dumps(details), str(state.sequence)))
-    spark.sql(_insert(table, call) if backing.is_empty(before) else _merge(table, call)).collect()
+    arguments = (table.stream_id, str(through), json.dumps(_details(choice, reason)), str(state.sequence))
+    call = ", ".join(quote_string(a) for a in arguments)
+    try:
+        with prepared(state, Prepared(opened, choice.frame)):
+            spark.sql(_insert(table, call) if backing.is_empty(before) else _merge(table, call)).collect()
+    except SparkError as e:
+        # The innermost cause: Spark wraps the error of a task in that of the write.
+        if choice.mode == INCREMENTAL and (sql_states(e)[-1:] or [""])[0].startswith(_STATES_OF_ROWS):
+            raise _NotComputed from e
+        raise
     written = refresh_after(backing, before.version, table)
+    took = int((time.monotonic() - started) * 1000)
+    remember(spark, table, state, Timing(choice.mode, took, choice.bytes, reason == "FIRST"))
     return (backing.latest().version, _rows({})) if written is None else (written.version, _rows(written.metrics))
 
 

@@ -137,9 +137,7 @@ class _Reader:
     def _frame(self, part: str, versions: Versions, mode: StreamMode) -> DataFrame:
         key = (part, versions, mode)
         if key not in self._frames:
-            table = self._source.tables[part]
-            rows = change_set(table.spark, table.table.path, versions, mode, table.table, table.snapshot)
-            self._frames[key] = table.as_at(table.latest, rows, versions.through)
+            self._frames[key] = self._source.tables[part].changes_for_query(versions, mode)
         return self._frames[key]
 
 

@@ -213,8 +213,7 @@ class OpenRefresh(OpenTables):
         sets = {}
         for part, only in ((part, c.interval) for part, c in changed.items()):
             table = self.tables[part]
-            rows = table.changes(only, StreamMode.STANDARD)
-            sets[table.ref.table_id] = table.as_at(table.latest, rows, only.through)
+            sets[table.ref.table_id] = table.changes_for_query(only.versions, StreamMode.STANDARD)
         backing = DeltaTable(self.spark, self.dynamic.backing.path)
         end = self._versions(parts_of(interval.through))
         return self.whole.changes(end, sets, stored_rows(self.spark, backing, backing.latest()))

@@ -138,6 +138,12 @@ class OpenTable:
         """Returns the change set of an interval. Lazy."""
         return change_set(self.spark, self.table.path, interval.versions, mode, self.table, self.snapshot)
 
+    def changes_for_query(self, versions: Versions, mode: StreamMode) -> DataFrame:
+        """Returns the change set of an interval, in the columns that the table has now, for a query over the table. Lazy. It shows all
+        updates, as a query may show what streams take for equal: CAST(-0.0 AS STRING), or the first key of a map."""
+        rows = change_set(self.spark, self.table.path, versions, mode, self.table, self.snapshot, bitwise=True)
+        return self.as_at(self.latest, rows, versions.through)
+
     def as_at(self, position: Position, frame: DataFrame, end: Position) -> DataFrame:
         """Returns the change set of an interval that ends at `end`, in the table's columns of a later version, NULL in those that came
         since. Lazy. Raises INCOMPATIBLE_SCHEMA_CHANGE."""

@@ -109,6 +109,7 @@ class Maker:
                 f"(SELECT a, b, s FROM {below} UNION ALL SELECT b, a, s FROM {other})",
                 f"(SELECT q.a, CAST(rank() OVER (PARTITION BY q.a ORDER BY q.b) AS INT) AS b, q.s FROM {below} q)",
                 f"(SELECT a, b, s FROM {below} ORDER BY {ALL} LIMIT 5)",
+                f"(SELECT q.a, q.b, map_keys(q.m)[0] AS s FROM {self.table()} q)",
             )
         )
 
@@ -160,6 +161,10 @@ class Maker:
 
     def is_in(self) -> str:
         word = self.rng.choice(("IN", "NOT IN"))
+        if self.rng.random() < 0.3:
+            start, end = self.rng.choice((("", "OR l.b > 6"), ("NOT (", "OR l.b > 6)"), ("NOT (", "AND l.b < 6)")))
+            inner = f"SELECT q.b FROM {self.relation()} q"
+            return f"SELECT l.a, l.b, l.s FROM {self.relation()} l WHERE {start}l.a {word} ({inner}) {end}"
         if self.rng.random() < 0.3:
             return f"SELECT l.a, l.b, l.s FROM {self.relation()} l WHERE (l.a, l.s) {word} (SELECT q.a, q.s FROM {self.relation()} q)"
         return f"SELECT l.a, l.b, l.s FROM {self.relation()} l WHERE l.a {word} (SELECT q.b FROM {self.relation()} q WHERE {self.filter()})"
@@ -247,6 +252,10 @@ class Maker:
 
     def scalar(self) -> str:
         return f"SELECT q.a, q.b - (SELECT max(b) FROM {self.relation()}) AS b, q.s FROM {self.relation()} q"
+
+    def scalar_of_groups(self) -> str:
+        inner = f"SELECT max(b) FROM {self.relation()}"
+        return f"SELECT q.a, count(*) - ({inner}) AS b, min(q.s) AS s FROM {self.relation()} q GROUP BY q.a"
 
     def correlated(self) -> str:
         function = self.rng.choice(("count(*)", "avg(r.b)", "max(r.b)", "1 + avg(r.b)"))
@@ -342,6 +351,7 @@ FORMS: dict[str, Callable[[Maker], str]] = {
     "top of each": Maker.top_of_each,
     "WITH": Maker.cte,
     "scalar subquery": Maker.scalar,
+    "scalar subquery of groups": Maker.scalar_of_groups,
     "correlated subquery": Maker.correlated,
     "explode": Maker.exploded,
     "explode of a map": Maker.exploded_map,

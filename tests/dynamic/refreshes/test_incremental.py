@@ -143,7 +143,7 @@ def test_an_exists_within_a_condition_is_explained_and_followed(place: DynamicPl
         "SELECT id, EXISTS (SELECT 1 FROM u WHERE u.id = t.id) AS known FROM t WHERE v > 15 OR v IN (SELECT w FROM u)"
     )
     place.create(query, clauses="REFRESH_MODE = INCREMENTAL")
-    place.run(WRITES[0], "DELETE FROM u WHERE id = 1")
+    place.run(WRITES[0], "DELETE FROM u WHERE id = 3")
     assert place.operators()[0] == "EXISTENCE JOIN: computes all rows again whose join key a change affects"
     place.refresh()
     assert place.bag("SELECT * FROM d") == place.bag(query)

@@ -62,32 +62,32 @@ object Images {
 
   /**
    * Rows of two sides, both (row id, version, columns …), by row id: from each pair the rows of the change set, under the `names` (JSON)
-   * of change type, row id, version and columns.
+   * of change type, row id, version and columns. `isBitwise`: as `Values` has it.
    */
-  def compared(before: DataFrame, after: DataFrame, names: String): DataFrame = {
+  def compared(before: DataFrame, after: DataFrame, names: String, isBitwise: Boolean): DataFrame = {
     def side(df: DataFrame, letter: String) = {
       val plan = df.queryExecution.analyzed
       val own = Seq(s"${letter}_id", s"${letter}_version") ++ (0 until plan.output.length - 2).map(letter + _)
       Project(plan.output.zip(own).map { case (a, name) => Alias(a, name)() }, plan)
     }
     val (b, a) = (side(before, "b"), side(after, "a"))
-    unfolded(before, Join(b, a, FullOuter, Some(EqualTo(b.output.head, a.output.head)), JoinHint.NONE), names)
+    unfolded(before, Join(b, a, FullOuter, Some(EqualTo(b.output.head, a.output.head)), JoinHint.NONE), names, isBitwise)
   }
 
   /** The same for pairs made elsewhere: (row id, version, columns …) of the row before, then of the row after; NULLs if there is none. */
-  def unfold(pairs: DataFrame, names: String): DataFrame = unfolded(pairs, pairs.queryExecution.analyzed, names)
+  def unfold(pairs: DataFrame, names: String, isBitwise: Boolean): DataFrame =
+    unfolded(pairs, pairs.queryExecution.analyzed, names, isBitwise)
 
   /**
    * Each pair becomes two rows. Unlike a union, the input is computed once; unlike explode, unused columns are pruned. Expressions
    * are made resolved: to parse and resolve them takes longer than to compare a few thousand rows.
    */
-  private def unfolded(df: DataFrame, pairs: LogicalPlan, names: String): DataFrame = {
-    Dataset.ofRows(df.asInstanceOf[Dataset[Row]].sparkSession, unfolded(pairs, strings(names)))
-  }
+  private def unfolded(df: DataFrame, pairs: LogicalPlan, names: String, isBitwise: Boolean): DataFrame =
+    Dataset.ofRows(df.asInstanceOf[Dataset[Row]].sparkSession, unfolded(pairs, strings(names), isBitwise))
 
-  private[streamql] def unfolded(pairs: LogicalPlan, names: Seq[String]): LogicalPlan = {
+  private[streamql] def unfolded(pairs: LogicalPlan, names: Seq[String], isBitwise: Boolean = false): LogicalPlan = {
     val (b, a) = pairs.output.splitAt(pairs.output.length / 2)
-    val alike = Or(EqualNullSafe(b(1), a(1)), Values.same(b.drop(2), a.drop(2)))
+    val alike = Or(EqualNullSafe(b(1), a(1)), Values.same(b.drop(2), a.drop(2), isBitwise))
     val changes = Or(Or(IsNull(b.head), IsNull(a.head)), Not(alike))
     val kept = Filter(changes, pairs)
     val (before, after) = kept.output.splitAt(kept.output.length / 2)

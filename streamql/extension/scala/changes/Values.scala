@@ -17,14 +17,16 @@ import org.apache.spark.unsafe.types.VariantVal
  *
  * Variants are the same if Spark cannot tell them apart: type by type, with object fields in any order. How wide an integer is stored, the
  * scale of a decimal, and the layout of the key dictionary do not count; an integer, a decimal, a float and a double differ.
+ *
+ * Compared by `isBitwise`, the sign of zero, the order of a map and the bytes of a variant count as well: a query may show them.
  */
 object Values extends PredicateHelper {
   type Same = (Any, Any) => Boolean
 
   /** An expression that is never NULL: TRUE if each value on the left is the same as its counterpart on the right. */
-  def same(left: Seq[Expression], right: Seq[Expression]): Expression = {
-    val (plain, others) = left.zip(right).partition { case (l, _) => isPlain(l.dataType) }
-    val all = plain.map { case (l, r) => EqualNullSafe(l, r) } ++ others.map { case (l, r) => SameValue(l, r) }
+  def same(left: Seq[Expression], right: Seq[Expression], isBitwise: Boolean = false): Expression = {
+    val (plain, others) = left.zip(right).partition { case (l, _) => isPlain(l.dataType) && !(isBitwise && isFloating(l.dataType)) }
+    val all = plain.map { case (l, r) => EqualNullSafe(l, r) } ++ others.map { case (l, r) => SameValue(l, r, isBitwise) }
     if (all.isEmpty) Literal.TrueLiteral else buildBalancedPredicate(all, And)
   }
 
@@ -37,22 +39,33 @@ object Values extends PredicateHelper {
     case other => RowOrdering.isOrderable(other)
   }
 
+  private def isFloating(dataType: DataType) = dataType.existsRecursively(t => t == FloatType || t == DoubleType)
+
   /** Compares two values of a type, neither of which is NULL. */
-  def comparison(dataType: DataType): Same = dataType match {
+  def comparison(dataType: DataType, isBitwise: Boolean = false): Same = dataType match {
     case ArrayType(element, _) =>
-      val same = comparison(element)
+      val same = comparison(element, isBitwise)
       (l, r) => sameItems(l.asInstanceOf[ArrayData], r.asInstanceOf[ArrayData], element, same)
     case StructType(fields) =>
-      val parts = fields.map(f => f.dataType -> comparison(f.dataType)).zipWithIndex
+      val parts = fields.map(f => f.dataType -> comparison(f.dataType, isBitwise)).zipWithIndex
       (l, r) => {
         val (a, b) = (l.asInstanceOf[InternalRow], r.asInstanceOf[InternalRow])
         parts.forall { case ((t, same), i) =>
           if (a.isNullAt(i) || b.isNullAt(i)) a.isNullAt(i) && b.isNullAt(i) else same(a.get(i, t), b.get(i, t))
         }
       }
+    case MapType(key, value, _) if isBitwise =>
+      val (sameKey, sameValue) = (comparison(key, isBitwise), comparison(value, isBitwise))
+      (l, r) => {
+        val (a, b) = (l.asInstanceOf[MapData], r.asInstanceOf[MapData])
+        sameItems(a.keyArray(), b.keyArray(), key, sameKey) && sameItems(a.valueArray(), b.valueArray(), value, sameValue)
+      }
     case MapType(key, value, _) => new SameMaps(key, value)
+    case VariantType if isBitwise => (l, r) => areEqual(l.asInstanceOf[VariantVal], r.asInstanceOf[VariantVal])
     case VariantType => (l, r) => sameVariants(l.asInstanceOf[VariantVal], r.asInstanceOf[VariantVal])
-    case u: UserDefinedType[_] => comparison(u.sqlType)
+    case u: UserDefinedType[_] => comparison(u.sqlType, isBitwise)
+    case DoubleType if isBitwise => (l, r) => java.lang.Double.compare(l.asInstanceOf[Double], r.asInstanceOf[Double]) == 0
+    case FloatType if isBitwise => (l, r) => java.lang.Float.compare(l.asInstanceOf[Float], r.asInstanceOf[Float]) == 0
     case DoubleType => (l, r) => SQLOrderingUtil.compareDoubles(l.asInstanceOf[Double], r.asInstanceOf[Double]) == 0
     case FloatType => (l, r) => SQLOrderingUtil.compareFloats(l.asInstanceOf[Float], r.asInstanceOf[Float]) == 0
     case BinaryType => (l, r) => Arrays.equals(l.asInstanceOf[Array[Byte]], r.asInstanceOf[Array[Byte]])
@@ -65,9 +78,11 @@ object Values extends PredicateHelper {
   def sameItem(a: ArrayData, i: Int, b: ArrayData, j: Int, dataType: DataType, same: Same): Boolean =
     if (a.isNullAt(i) || b.isNullAt(j)) a.isNullAt(i) && b.isNullAt(j) else same(a.get(i, dataType), b.get(j, dataType))
 
+  private def areEqual(a: VariantVal, b: VariantVal): Boolean =
+    Arrays.equals(a.getValue, b.getValue) && Arrays.equals(a.getMetadata, b.getMetadata)
+
   private def sameVariants(a: VariantVal, b: VariantVal): Boolean =
-    (Arrays.equals(a.getValue, b.getValue) && Arrays.equals(a.getMetadata, b.getMetadata)) ||
-      sameVariants(new Variant(a.getValue, a.getMetadata), new Variant(b.getValue, b.getMetadata))
+    areEqual(a, b) || sameVariants(new Variant(a.getValue, a.getMetadata), new Variant(b.getValue, b.getMetadata))
 
   private def sameVariants(a: Variant, b: Variant): Boolean = {
     import VariantUtil.Type._
@@ -123,15 +138,15 @@ object SameMaps {
 }
 
 /** What a task compares values of a type with: made there. */
-class Comparison(dataType: DataType) extends Serializable {
-  @transient private lazy val isSame = Values.comparison(dataType)
+class Comparison(dataType: DataType, isBitwise: Boolean) extends Serializable {
+  @transient private lazy val isSame = Values.comparison(dataType, isBitwise)
   def same(left: Any, right: Any): Boolean = isSame(left, right)
 }
 
 /** Whether two values of a type that `<=>` does not compare exactly are the same, or both NULL. */
-case class SameValue(left: Expression, right: Expression) extends BinaryExpression with Predicate {
+case class SameValue(left: Expression, right: Expression, isBitwise: Boolean) extends BinaryExpression with Predicate {
   override def nullable: Boolean = false
-  @transient private lazy val comparison = new Comparison(left.dataType)
+  @transient private lazy val comparison = new Comparison(left.dataType, isBitwise)
 
   override def eval(row: InternalRow): Any = {
     val (l, r) = (left.eval(row), right.eval(row))

@@ -3,7 +3,6 @@ package org.apache.spark.sql.streamql
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.types._
 
 /**
@@ -43,7 +42,7 @@ object AggregateStates {
     val functions = a.aggregateExpressions.flatMap(_.collect { case f: AggregateExpression => f })
     val found = functions.map(FollowedFunction.of)
     // Of strings that a collation takes to be equal, a group shows one, which may go.
-    val areStable = a.groupingExpressions.forall(g => !g.dataType.existsRecursively { case s: StringType => !UnsafeRowUtils.isBinaryStable(s); case _ => false })
+    val areStable = !a.groupingExpressions.exists(g => Inexact.hasEqualStrings(g.dataType))
     def areExact = !Inexact.areInexact(a.expressions, Seq(a.child))
     if (!areStable || a.expressions.exists(SubqueryExpression.hasSubquery) || found.exists(_.isEmpty) || !areExact) None
     else Some((FollowedFunction.rows +: found.flatMap(_.get.states)).foldLeft(Seq.empty[AggregateExpression]) { (known, s) =>
@@ -70,7 +69,8 @@ object FollowedFunction {
       case s: Sum if s.evalContext.evalMode != EvalMode.TRY && isExact(s.child, s.evalContext.evalMode) =>
         Some(FollowedFunction(Seq(count(taken(s.child)), s.copy(child = taken(s.child)).toAggregateExpression()), _(1)))
       case a: Average if a.evalMode != EvalMode.TRY && isExact(a.child, a.evalMode) => // of a DECIMAL: see ExactAggregates
-        Some(FollowedFunction(Seq(count(taken(a.child)), Sum(taken(a.child)).toAggregateExpression()), values => a.evaluateExpression.transform {
+        val sum = Sum(taken(a.child), ExactAggregates.context(a.evalMode)).toAggregateExpression()
+        Some(FollowedFunction(Seq(count(taken(a.child)), sum), values => a.evaluateExpression.transform {
           case b: AttributeReference if b.exprId == a.aggBufferAttributes(0).exprId => Cast(values(1), b.dataType)
           case b: AttributeReference if b.exprId == a.aggBufferAttributes(1).exprId => values(0)
         }))
@@ -97,7 +97,7 @@ object FollowedFunction {
   }
 
   private def isCompared(t: DataType): Boolean = t match {
-    case s: StringType => UnsafeRowUtils.isBinaryStable(s)
+    case s: StringType => s.isUTF8BinaryCollation // Delta stores no column of another collation
     case _: NumericType | BooleanType | DateType | TimestampType | TimestampNTZType => true
     case _ => false
   }

@@ -5,7 +5,8 @@ import java.math.{BigDecimal, BigInteger, MathContext}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
-import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan}
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
+import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, Window}
 import org.apache.spark.sql.types._
 
 /**
@@ -19,10 +20,26 @@ object ExactAggregates {
   /** Of values with so many digits, and of INT, the square fits the low word. */
   private val NARROW_DIGITS = 9
 
-  /** A query with these functions in counts and sums. Functions of other values stay as they are, and so do window functions. */
-  def in(query: LogicalPlan): LogicalPlan = query.transformUpWithSubqueries { case a: Aggregate =>
-    a.copy(aggregateExpressions = a.aggregateExpressions.map(_.transform { case f: AggregateExpression => of(f).getOrElse(f) }.asInstanceOf[NamedExpression]))
+  /** A query with these functions in counts and sums, and with minima and maxima of FLOAT and DOUBLE whose zero has no sign. Other functions, and averages
+   * and variances that are window functions, stay as they are. */
+  def in(query: LogicalPlan): LogicalPlan = query.transformUpWithSubqueries {
+    case a: Aggregate => a.copy(aggregateExpressions = a.aggregateExpressions.map(_.transform {
+      case f: AggregateExpression => of(f).getOrElse(unsigned(f))
+    }.asInstanceOf[NamedExpression]))
+    case w: Window => w.copy(windowExpressions = w.windowExpressions.map(_.transform {
+      case f: AggregateExpression => unsigned(f)
+    }.asInstanceOf[NamedExpression]))
   }
+
+  /** Of -0.0 and 0.0, which are equal, the order of the rows would tell which is the least. Spark's GROUP BY has keys of the same form. */
+  private def unsigned(f: AggregateExpression): AggregateExpression = f.aggregateFunction match {
+    case m: Min => f.copy(aggregateFunction = m.copy(child = NormalizeFloatingNumbers.normalize(m.child)))
+    case m: Max => f.copy(aggregateFunction = m.copy(child = NormalizeFloatingNumbers.normalize(m.child)))
+    case _ => f
+  }
+
+  /** How a sum treats an overflow. Functions that were made in other sessions are the same: Spark's own default follows the session's settings. */
+  def context(mode: EvalMode.Value): NumericEvalContext = NumericEvalContext(mode, allowDecimalPrecisionLoss = true)
 
   private def of(f: AggregateExpression): Option[Expression] = FollowedFunction.bare(f.aggregateFunction) match {
     case a: Average => average(a.child, f)
@@ -42,7 +59,7 @@ object ExactAggregates {
   }).map { wide =>
     def of(function: AggregateFunction) = f.copy(aggregateFunction = function, resultId = NamedExpression.newExprId)
     val values = Cast(e, wide)
-    val (sum, count) = (of(Sum(values, NumericEvalContext(EvalMode.ANSI))), of(Count(values)))
+    val (sum, count) = (of(Sum(values, context(EvalMode.ANSI))), of(Count(values)))
     Divide(Cast(sum, DoubleType), Cast(count, DoubleType), EvalMode.LEGACY) // NULL of no value
   }
 
@@ -51,7 +68,7 @@ object ExactAggregates {
     exact(e).map { case Exact(all, scale, isNarrow) =>
       val own = filter.fold(all)(If(_, all, Literal(null, LongType)))
       def sum(word: Expression) =
-        Sum(Cast(Coalesce(Seq(word, Literal(0L))), DecimalType.LongDecimal), NumericEvalContext(EvalMode.ANSI)).toAggregateExpression()
+        Sum(Cast(Coalesce(Seq(word, Literal(0L))), DecimalType.LongDecimal), context(EvalMode.ANSI)).toAggregateExpression()
       def word(name: String) = sum(StaticInvoke(getClass, LongType, name, Seq(own)))
       val high = if (isNarrow) Literal(Decimal(0)) else word("highOfSquare")
       StaticInvoke(getClass, DoubleType, "varianceOf",

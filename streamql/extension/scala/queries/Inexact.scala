@@ -3,11 +3,12 @@ package org.apache.spark.sql.streamql
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.types._
 
 /**
  * Columns whose last digits depend on the order in which Spark adds rows: sums and averages of FLOAT and DOUBLE, variances that `ExactAggregates` leaves,
- * and what is computed of them.
+ * and what is computed of them. Also one of several strings that are equal by a collation.
  * An incremental refresh computes earlier rows again, and may find other digits than those that were compared or grouped when the table was written.
  */
 object Inexact {
@@ -21,7 +22,9 @@ object Inexact {
       val below = AttributeSet.fromAttributeSets(p.children.map(columns))
       val own = p match {
         case Project(list, _) => inexact(list, below)
-        case a: Aggregate => inexact(a.aggregateExpressions, below)
+        case a: Aggregate =>
+          val equal = a.groupingExpressions.filter(g => hasEqualStrings(g.dataType))
+          inexact(a.aggregateExpressions, below) ++ a.aggregateExpressions.filter(_.exists(e => equal.exists(_.semanticEquals(e)))).map(_.toAttribute)
         case w: Window => inexact(w.windowExpressions, below)
         case g: Generate if isInexact(g.generator, below) => g.generatorOutput
         case _ => Nil
@@ -52,19 +55,24 @@ object Inexact {
 
   private def inexact(list: Seq[NamedExpression], below: AttributeSet) = list.filter(isInexact(_, below)).map(_.toAttribute)
 
-  private def isInexact(e: Expression, below: AttributeSet): Boolean = e.exists {
+  private def isInexact(e: Expression, below: AttributeSet): Boolean = e match {
+    case CollationKey(_: Attribute) => false // equal strings have one
     case a: Attribute => below.contains(a)
-    case s: SubqueryExpression => columns(s.plan).nonEmpty
-    case f: AggregateFunction => dependsOnOrder(f)
-    case _ => false
+    case f: AggregateFunction if dependsOnOrder(FollowedFunction.bare(f)) => true
+    case s: SubqueryExpression if columns(s.plan).nonEmpty => true
+    case other => other.children.exists(isInexact(_, below))
   }
 
-  private def dependsOnOrder(f: AggregateFunction): Boolean = f match {
+  private def dependsOnOrder(f: Expression): Boolean = f match {
     case s: Sum => isFloating(s.child.dataType)
     case a: Average => isFloating(a.child.dataType) || a.child.dataType.isInstanceOf[IntegralType] // added as DOUBLE
     case _: CentralMomentAgg | _: Covariance | _: PearsonCorrelation => true
+    case Min(_) | Max(_) => hasEqualStrings(f.dataType)
     case _ => false
   }
+
+  /** Whether different strings are equal by a collation: then the order of the rows tells which one a group shows. */
+  def hasEqualStrings(t: DataType): Boolean = t.existsRecursively { case s: StringType => !UnsafeRowUtils.isBinaryStable(s); case _ => false }
 
   private def isFloating(t: DataType) = t == FloatType || t == DoubleType
 }

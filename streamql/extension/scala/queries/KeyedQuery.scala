@@ -34,7 +34,7 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
   val states: StructType = StructType(stateColumns.map(a => StructField(a.name, a.dataType)))
   /** The columns of the query, those of the key that are not among them, and the states. */
   val rows: Project = Project(columns.zip(names).map { case (a, name) => Alias(a, name)() } ++
-    hidden.zipWithIndex.map { case (a, i) => Alias(a, KeyedQuery.KEY + (i + 1))() } ++
+    hidden.zipWithIndex.map { case (a, i) => Alias(KeyedQuery.stored(a), KeyedQuery.KEY + (i + 1))() } ++
     stateColumns, root.plan)
 
   private def expressions(p: LogicalPlan): LogicalPlan =
@@ -216,6 +216,12 @@ object KeyedQuery {
   private[streamql] def bare(n: NamedExpression): Expression = n match {
     case a: Alias => a.child
     case other => other
+  }
+
+  /** A key as a type that Delta stores: it has no strings of a collation. */
+  private def stored(key: Attribute): Expression = key.dataType match {
+    case s: StringType if !s.isUTF8BinaryCollation => CollationKey(key)
+    case _ => key
   }
 
   /** The column that an expression has the values of. The columns of a stored query are cast to the types that they had. */

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.streamql
 
+import scala.util.control.NonFatal
+
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
@@ -11,8 +13,29 @@ import org.apache.spark.sql.catalyst.rules.Rule
 object QueryShape extends AliasHelper {
   private val rules = Seq(
     EliminateSubqueryAliases, ReplaceIntersectWithSemiJoin, ReplaceExceptWithAntiJoin, RewriteExceptAll, RewriteIntersectAll,
-    ReplaceDistinctWithAggregate, PullupCorrelatedPredicates, RewritePredicateSubquery, RewriteCorrelatedScalarSubquery,
-    BelowSubqueries, PushPredicateThroughJoin)
+    ReplaceDistinctWithAggregate, PullupCorrelatedPredicates, RewriteCorrelatedScalarSubquery, BooleanSimplification, OnlyConditions,
+    RewritePredicateSubquery, BelowSubqueries, PushPredicateThroughJoin)
+
+  /** Refuses IN but in conditions, also those that AND, OR and NOT combine: Spark's rule takes IN for FALSE where it is NULL, and a node above may show
+   * the difference. */
+  private object OnlyConditions extends Rule[LogicalPlan] {
+    override def apply(plan: LogicalPlan): LogicalPlan = {
+      plan.foreach {
+        case f: Filter => check(f.condition)
+        case j: Join => j.condition.foreach(check)
+        case other => other.expressions.foreach(refuse)
+      }
+      plan
+    }
+    private def check(e: Expression): Unit = e match {
+      case And(l, r) => Seq(l, r).foreach(check)
+      case Or(l, r) => Seq(l, r).foreach(check)
+      case Not(i: InSubquery) => i.values.foreach(refuse)
+      case i: InSubquery => i.values.foreach(refuse)
+      case other => refuse(other)
+    }
+    private def refuse(e: Expression): Unit = if (e.exists(_.isInstanceOf[InSubquery])) throw new Untracked("SUBQUERY_VALUE")
+  }
 
   /** Moves a WHERE below the columns that Spark adds with the join of a scalar subquery. `FROM a, b WHERE a.x = b.x` would be a cross join without it. */
   private object BelowSubqueries extends Rule[LogicalPlan] {
@@ -24,7 +47,12 @@ object QueryShape extends AliasHelper {
 
   /** Raises Untracked for a function that it must not have. */
   def of(keyed: Project): Project = {
-    val shaped = shape(keyed)
+    keyed.foreachWithSubqueries(_.expressions.foreach(_.foreach(checkLimit)))
+    // Queries for which Spark needs more of its rules than these.
+    val shaped = try shape(keyed) catch {
+      case u: Untracked => throw u
+      case NonFatal(_) => throw new Untracked("OTHER_OPERATOR")
+    }
     shaped.foreachWithSubqueries(_.expressions.foreach(_.foreach(check)))
     pruned(shaped).asInstanceOf[Project]
   }
@@ -43,6 +71,13 @@ object QueryShape extends AliasHelper {
       case node => node.expressions.flatMap(e => e.references ++ e.collect { case OuterReference(a) => a.toAttribute })
     }.flatten)
     p.transformUpWithSubqueries { case leaf: TableLeaf => leaf.copy(columns = leaf.columns.filter(used.contains)) }
+  }
+
+  /** Refuses LIMIT in correlated subqueries: Spark's rules make a window of it. */
+  private def checkLimit(e: Expression): Unit = e match {
+    case s: SubqueryExpression if s.plan.exists(p => p.isInstanceOf[GlobalLimit] || p.isInstanceOf[LocalLimit] || p.isInstanceOf[Offset]) &&
+      s.plan.exists(_.expressions.exists(SubExprUtils.containsOuter)) => throw new Untracked("LIMIT")
+    case _ =>
   }
 
   /** Refuses functions that may return another value for the same rows in another order: what is computed anew for some groups would not be

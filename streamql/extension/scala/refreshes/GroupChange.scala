@@ -81,9 +81,10 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
     val once = tables.once(left)
     val lost = tables.once(Project(by.zipWithIndex.map { case (g, i) => Alias(g, s"key$i")() } :+ Alias(Literal(1), "there")(), Filter(isLost, once.plan)))
     val kept = shown(Filter(Not(isLost), once.plan), values, None)
-    if (lost.isEmpty || lost.rows.isEmpty) kept else {
+    if (lost.isEmpty) kept else {
       val keys = if (groups.isEmpty) Touched.all else Touched(Seq(a.child -> groups), Some(lost.copy(plan = Project(lost.plan.output.init, lost.plan))))
       val again = anew(keys)
+      if (lost.rows.isEmpty) return kept // it is only tried
       val union = Union(kept, Project(again.output.map(c => Alias(c, c.name)()), again))
       Project(TrackedQuery.renamed(union.output, a.output), union)
     }
@@ -134,21 +135,42 @@ object GroupChange {
   }
 }
 
-/** What a change makes of one state of a group. */
+/**
+ * What a change makes of one state of a group.
+ *
+ * The sum of a change may have more digits than the sum of any rows: so BIGINT values are added as DECIMAL. Where a DECIMAL cannot be wider, rows that come
+ * and rows that go are added apart: then the sum of a net change has no rows that are never in the table together.
+ */
 class StateChange(state: AggregateExpression, change: Weighted) {
-  private def summed(e: Expression) = Alias(Sum(e).toAggregateExpression(), "added")()
+  private def summed(e: Expression, mode: EvalMode.Value = EvalMode.ANSI) =
+    Alias(Sum(e, ExactAggregates.context(mode)).toAggregateExpression(), "added")()
   private val comes = GreaterThan(change.weight, Literal(0L))
   private def least(e: Expression, of: Expression) = (state.aggregateFunction match {
     case _: Min => Min(If(of, e, Literal(null, e.dataType)))
     case _ => Max(If(of, e, Literal(null, e.dataType)))
   }).toAggregateExpression()
 
+  /** Whether sums of BIGINT wrap around, as they do without ANSI. Then those of changes may do so too. */
+  private def wraps(s: Sum) = s.evalContext.evalMode == EvalMode.LEGACY
+  /** The sum of two billion INT values is a BIGINT. */
+  private def isNarrow(e: Expression): Boolean = e match {
+    case Cast(child, LongType, _, _) => isNarrow(child)
+    case other => other.dataType.isInstanceOf[IntegralType] && other.dataType != LongType
+  }
+
   /** What is computed of the change of each group. */
   val aggregates: Seq[Alias] = state.aggregateFunction match {
     case Count(Seq(e)) => Seq(summed(if (e.nullable) If(IsNotNull(e), change.weight, Literal(0L)) else change.weight))
     case s: Sum =>
-      val wide = if (s.child.dataType.isInstanceOf[IntegralType]) Cast(s.child, LongType) else s.child
-      Seq(summed(If(comes, wide, UnaryMinus(wide, failOnError = false))))
+      def signed(e: Expression) = If(comes, e, UnaryMinus(e, failOnError = false))
+      s.child.dataType match {
+        case t: DecimalType if t.precision + StateChange.DIGITS_OF_ROWS > DecimalType.MAX_PRECISION =>
+          Seq(comes, Not(comes)).map(of => summed(If(of, s.child, Literal(null, t))))
+        case _: DecimalType => Seq(summed(signed(s.child)))
+        case _ if wraps(s) => Seq(summed(signed(Cast(s.child, LongType)), EvalMode.LEGACY))
+        case _ if isNarrow(s.child) => Seq(summed(signed(Cast(s.child, LongType))))
+        case _ => Seq(summed(signed(Cast(s.child, DecimalType.LongDecimal))))
+      }
     case f => Seq(Alias(least(f.children.head, comes), "come")(), Alias(least(f.children.head, Not(comes)), "gone")())
   }
 
@@ -159,9 +181,14 @@ class StateChange(state: AggregateExpression, change: Weighted) {
   def next(old: Expression, added: Seq[Attribute]): Next = state.aggregateFunction match {
     case _: Count => Next(Add(orZero(old), orZero(added.head), EvalMode.LEGACY), Literal.FalseLiteral)
     case s: Sum =>
-      val sum = s.dataType match {
-        case t: DecimalType => CheckOverflow(DecimalAddNoOverflowCheck(orZero(old), orZero(Cast(added.head, t)), t), t, nullOnOverflow = false)
-        case _ => Add(orZero(old), orZero(added.head), s.evalContext.evalMode)
+      val before = orZero(old)
+      def plus(t: DecimalType)(terms: Expression*) =
+        CheckOverflow(terms.map(e => orZero(Cast(e, t))).reduce[Expression](DecimalAddNoOverflowCheck(_, _, t)), t, nullOnOverflow = false)
+      val sum = (s.dataType, added.head.dataType) match {
+        case (t: DecimalType, _) if added.size == 2 => plus(t)(before, UnaryMinus(added(1), failOnError = false), added.head)
+        case (t: DecimalType, _) => plus(t)(before, added.head)
+        case (_, t: DecimalType) => Cast(plus(t)(before, added.head), LongType, None, EvalMode.ANSI)
+        case _ => Add(before, orZero(added.head), s.evalContext.evalMode)
       }
       Next(sum, Literal.FalseLiteral)
     case f =>
@@ -176,4 +203,9 @@ class StateChange(state: AggregateExpression, change: Weighted) {
   }
 
   private def orZero(e: Expression) = Coalesce(Seq(e, Cast(Literal(0), e.dataType)))
+}
+
+object StateChange {
+  /** Sums of DECIMAL have so many digits more than their terms. */
+  private val DIGITS_OF_ROWS = 10
 }

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.types.{DataType, DoubleType, FloatType}
 
 /**
  * A plan over fewer rows of its tables, where only rows count for which some expressions have some values. Spark's optimizer moves such a condition to the
@@ -54,12 +55,20 @@ object Narrowed {
     else None
   }
 
-  /** The expressions, if they are computed of keys alone. */
+  /** The expressions, if they are computed of keys alone. Raises Untracked if rows of one group may have different values of them. Spark's optimizer would
+   * take such a condition for one on groups. */
   private def group(own: Seq[Expression], keys: Seq[Expression]): Option[Seq[Expression]] = {
-    def isOf(e: Expression): Boolean = keys.exists(_.semanticEquals(e)) || (e match {
+    def isKey(e: Expression) = keys.exists(_.semanticEquals(e))
+    def isOf(e: Expression): Boolean = isKey(e) || (e match {
       case _: AggregateExpression => false
-      case other => other.references.nonEmpty && other.children.nonEmpty && other.children.forall(c => c.references.isEmpty || isOf(c))
+      case leaf if leaf.children.isEmpty => leaf.foldable
+      case other => other.children.forall(isOf)
     })
-    if (own.forall(isOf)) Some(own) else None
+    def isOpen(e: Expression): Boolean = !isKey(e) && e.children.exists(c => if (isKey(c)) hasEquals(c.dataType) else isOpen(c))
+    if (own.exists(isOpen)) throw new Untracked("INEXACT_VALUE")
+    if (own.forall(e => e.references.nonEmpty && isOf(e))) Some(own) else None
   }
+
+  /** Whether different values are equal: zeros of both signs, and strings of a collation. */
+  private def hasEquals(t: DataType): Boolean = Inexact.hasEqualStrings(t) || t.existsRecursively(f => f == FloatType || f == DoubleType)
 }

@@ -28,7 +28,7 @@ case class Once(session: ClassicSession, plan: LogicalPlan, rows: Option[Long]) 
 
   /** For each of some expressions over the rows the ranges that its values lie in: files whose values lie elsewhere are not read. */
   def ranges(own: Seq[Expression]): Seq[Option[Ranges]] = if (!rows.exists(_ > 0)) own.map(_ => None) else {
-    val ranged = own.filter(e => Ranges.isRanged(e.dataType)).distinct
+    val ranged = own.filter(e => Ranges.isRanged(e.dataType) && !SubqueryExpression.hasSubquery(e)).distinct
     val found = if (ranged.isEmpty) Nil else if (isSmall) collected(ranged) else aggregated(ranged)
     own.map(e => found.lift(ranged.indexWhere(_.semanticEquals(e))))
   }

@@ -108,6 +108,8 @@ class QueryChange(tables: ChangedTables) {
   })
 
   private def by(sides: (LogicalPlan, Seq[Expression])*): Option[Touched] = {
+    // Rows are joined by their keys.
+    if (sides.exists(_._2.exists(k => !RowOrdering.isOrderable(k.dataType)))) throw new Untracked("UNCOMPARABLE_COLUMN")
     val parts = sides.flatMap { case (child, keys) => values(child, keys) }
     if (parts.isEmpty) None else {
       val union = if (parts.size == 1) parts.head else Union(parts)

@@ -24,8 +24,8 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
   /** The rows of what is touched, computed anew, beside those that are stored. None: what is touched cannot be told from the stored rows. */
   private def anew(p: LogicalPlan, above: List[LogicalPlan]): Option[LogicalPlan] = p match {
     case s: Sort => anew(s.child, above)
-    case _: Project | _: Filter if !p.expressions.exists(change.hasChanged) =>
-      anew(p.children.head, p :: above)
+    case _ if p.expressions.exists(change.hasChanged) => None
+    case _: Project | _: Filter => anew(p.children.head, p :: above)
     case _: Aggregate | _: Window | _: Join if change.isRecomputed(p) => QueryChange.shown(p).flatMap { keys =>
       val names = above.foldLeft(p.output.map(a => a.exprId -> a).toMap)(RefreshChange.followedBy)
       def inStored(e: Expression) = RefreshChange.inStored(e, names, stored)
@@ -89,7 +89,8 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
 
   /** Of each row the image before and the image after, as the change that is left. */
   private def netted(d: Weighted): LogicalPlan = {
-    if (Inexact.columns(rows).exists(a => keys.exists(_.equalsIgnoreCase(a.name)))) throw new Untracked("INEXACT_VALUE")
+    // Terms of a sum are taken together by all their columns.
+    if (Inexact.columns(rows).exists(a => !d.isNet || keys.exists(_.equalsIgnoreCase(a.name)))) throw new Untracked("INEXACT_VALUE")
     val columns = rows.output.map(c => d.plan.output.find(_.exprId == c.exprId).get)
     val once = if (d.isNet) d.plan else summed(d, columns)
     val (own, weight) = (once.output.init, once.output.last)
