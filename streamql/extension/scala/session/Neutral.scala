@@ -45,6 +45,9 @@ object Neutral {
     val conf = own.sessionState.conf
     (changed(own) ++ conf.getAllConfs.keys.filter(key => written.exists(key.startsWith))).foreach(conf.unsetConf)
     pinned.foreach { case (key, value) => conf.setConfString(key, value) }
+    // Spark 4.2 takes a UNION ALL of parts with one partitioning for partitioned, and forgets it once it reuses the exchange of one: rows of a group are
+    // then in two tasks, without a shuffle between.
+    conf.setConf(SQLConf.UNION_OUTPUT_PARTITIONING, false)
     own.experimental.extraOptimizations = (own.experimental.extraOptimizations :+ PartitionPruning).distinct
     own.withActive(own.sessionState.catalogManager.currentCatalog) // Delta's catalog takes its settings from the session that is active now
     own
