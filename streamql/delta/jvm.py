@@ -162,12 +162,13 @@ def sentence(e: BaseException) -> str:
     return (message(e).strip().split("\n")[0] or type(e).__name__)[:ERROR_CHARACTERS_MAX]
 
 
-def sql_states(e: BaseException) -> list[str]:
-    """Returns the SQLSTATEs of an error and of its causes, the outermost first. Empty: Spark gave it none."""
+def sql_state(e: BaseException) -> str | None:
+    """Returns the SQLSTATE of an error, or of the innermost cause that has one: Spark wraps the error of a task in that of the write.
+    None: Spark gave none."""
     thrown = e.java_exception if isinstance(e, Py4JJavaError) else getattr(e, "_origin", None)
-    found = []
+    found: str | None = None
     while thrown is not None:
         with contextlib.suppress(Py4JError):  # not one of Spark's
-            found.append(thrown.getSqlState())
+            found = thrown.getSqlState() or found
         thrown = thrown.getCause()
-    return [state for state in found if state is not None]
+    return found

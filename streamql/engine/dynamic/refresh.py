@@ -16,7 +16,7 @@ from streamql.catalog.identity import user_of
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume import wait_until_free
-from streamql.delta.jvm import sentence, sql_states
+from streamql.delta.jvm import sentence, sql_state
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
 from streamql.delta.whole import SparkError
@@ -257,8 +257,7 @@ def _write(
         with prepared(state, Prepared(opened, choice.frame)):
             spark.sql(_insert(table, call) if backing.is_empty(before) else _merge(table, call)).collect()
     except SparkError as e:
-        # The innermost cause: Spark wraps the error of a task in that of the write.
-        if choice.mode == INCREMENTAL and (sql_states(e)[-1:] or [""])[0].startswith(_STATES_OF_ROWS):
+        if choice.mode == INCREMENTAL and (sql_state(e) or "").startswith(_STATES_OF_ROWS):
             raise _NotComputed from e
         raise
     written = refresh_after(backing, before.version, table)

@@ -25,7 +25,7 @@ object Values extends PredicateHelper {
 
   /** An expression that is never NULL: TRUE if each value on the left is the same as its counterpart on the right. */
   def same(left: Seq[Expression], right: Seq[Expression], isBitwise: Boolean = false): Expression = {
-    val (plain, others) = left.zip(right).partition { case (l, _) => isPlain(l.dataType) && !(isBitwise && isFloating(l.dataType)) }
+    val (plain, others) = left.zip(right).partition { case (l, _) => isPlain(l.dataType) && !(isBitwise && hasFloating(l.dataType)) }
     val all = plain.map { case (l, r) => EqualNullSafe(l, r) } ++ others.map { case (l, r) => SameValue(l, r, isBitwise) }
     if (all.isEmpty) Literal.TrueLiteral else buildBalancedPredicate(all, And)
   }
@@ -39,7 +39,8 @@ object Values extends PredicateHelper {
     case other => RowOrdering.isOrderable(other)
   }
 
-  private def isFloating(dataType: DataType) = dataType.existsRecursively(t => t == FloatType || t == DoubleType)
+  /** Whether values of a type may hold zeros of both signs. */
+  def hasFloating(dataType: DataType): Boolean = dataType.existsRecursively(t => t == FloatType || t == DoubleType)
 
   /** Compares two values of a type, neither of which is NULL. */
   def comparison(dataType: DataType, isBitwise: Boolean = false): Same = dataType match {

@@ -84,9 +84,10 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
     if (lost.isEmpty) kept else {
       val keys = if (groups.isEmpty) Touched.all else Touched(Seq(a.child -> groups), Some(lost.copy(plan = Project(lost.plan.output.init, lost.plan))))
       val again = anew(keys)
-      if (lost.rows.isEmpty) return kept // it is only tried
-      val union = Union(kept, Project(again.output.map(c => Alias(c, c.name)()), again))
-      Project(TrackedQuery.renamed(union.output, a.output), union)
+      if (lost.rows.isEmpty) kept /* it is only tried */ else {
+        val union = Union(kept, Project(again.output.map(c => Alias(c, c.name)()), again))
+        Project(TrackedQuery.renamed(union.output, a.output), union)
+      }
     }
   }
 

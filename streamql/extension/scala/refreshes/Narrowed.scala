@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.types.{DataType, DoubleType, FloatType}
+import org.apache.spark.sql.types.DataType
 
 /**
  * A plan over fewer rows of its tables, where only rows count for which some expressions have some values. Spark's optimizer moves such a condition to the
@@ -70,5 +70,5 @@ object Narrowed {
   }
 
   /** Whether different values are equal: zeros of both signs, and strings of a collation. */
-  private def hasEquals(t: DataType): Boolean = Inexact.hasEqualStrings(t) || t.existsRecursively(f => f == FloatType || f == DoubleType)
+  private def hasEquals(t: DataType): Boolean = Inexact.hasEqualStrings(t) || Values.hasFloating(t)
 }
