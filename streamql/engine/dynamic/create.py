@@ -22,9 +22,9 @@ from streamql.delta.whole import query_properties
 from streamql.dialect.dynamic.statements import CreateDynamicTable
 from streamql.engine.ddl import check_free, check_free_of_streams, definition_exists, place_of
 from streamql.engine.dynamic.ddl import check_incremental, drop, dropped, label_of, schedule_of
-from streamql.engine.dynamic.graph import in_order
-from streamql.engine.dynamic.run import reads_of, refresh_created
+from streamql.engine.dynamic.run import refresh_created
 from streamql.engine.dynamic.tables import (
+    check_acyclic,
     drop_left_over,
     drop_parts,
     hidden_name,
@@ -32,6 +32,7 @@ from streamql.engine.dynamic.tables import (
     make_backing,
     make_view,
     query_of,
+    reads_of,
     show_rows,
     with_names,
 )
@@ -203,14 +204,7 @@ def _check_cycle(spark: SparkSession, old: DynamicTable, state: StreamState, sta
     reads = reads_of(spark, known.values())
     ids = {t.table_id for _, t in query_of(state).tables}
     read = [uid for uid, t in known.items() if t.backing.table_id in ids]
-    if old.definition.uuid in in_order(read, reads):
-        by = ", ".join(str(known[uid].name) for uid in read if uid != old.definition.uuid)
-        raise StreamqlError(
-            "UNSUPPORTED_SOURCE",
-            f"the query of {old.name} reads {old.name} itself{f', through {by}' if by else ''}",
-            hint=f"read the source tables of {old.name} instead",
-            **place_of(statement.name_span),
-        )
+    check_acyclic(old, known, read, reads, **place_of(statement.name_span))
 
 
 def _check_count(statement: CreateDynamicTable, names: list[str], count: int) -> None:

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
@@ -22,13 +23,13 @@ from streamql.delta.table import DeltaTable, latest_versions
 from streamql.delta.whole import SparkError
 from streamql.dialect import quote_string
 from streamql.engine.dynamic.reading import Prepared, prepared
-from streamql.engine.dynamic.tables import hidden_stream, query_of, show_rows
+from streamql.engine.dynamic.tables import check_acyclic, hidden_stream, query_of, reads_of, show_rows
 from streamql.engine.dynamic.timings import remember, timings_of
 from streamql.engine.dynamic.written import drop_duplicates, note, refresh_after, written_by_others
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, StreamMode, is_ordered
 from streamql.names import quote
-from streamql.sources.queries.dynamic import DynamicTable
+from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
 from streamql.sources.queries.query import QuerySource, parts_of
 from streamql.sources.queries.refresh import REPLACED, ModeChoice, OpenRefresh, open_refresh
 from streamql.sources.queries.refresh_costs import INCREMENTAL, Timing, Timings
@@ -52,23 +53,33 @@ _STATES_OF_ROWS = ("0A", "21", "22", "23", "38", "42", "54", "P0", "XX000")
 @dataclass(frozen=True)
 class Result:
     """What a refresh did. `reason`: why it wrote, a key of REASONS; `mode`: how it found what to write, FULL or INCREMENTAL; None: it did
-    not write. `version`: of the backing table behind it."""
+    not write. `why_full`: why the mode is FULL; None: it is not. `version`: of the backing table behind it."""
 
     table: DynamicTable
     outcome: str
     reason: str | None
     mode: str | None
+    why_full: str | None
     version: int
     rows: Mapping[str, int]
     duration_ms: int
 
 
 class Overtaken(Exception):
-    """Another refresher has refreshed a table from later versions of its sources than this run took."""
+    """Another refresher has refreshed a table from later versions of its sources than this run took; or its query reads other dynamic
+    tables than this run knows. `reads`: then these, by the id of its definition, all by the ids of their definitions."""
+
+    def __init__(self, reads: Mapping[str, list[str]] = MappingProxyType({})) -> None:
+        super().__init__("a run began with versions or tables that are not those of now")
+        self.reads = reads
 
 
 class _NotComputed(Exception):
-    """The statement of an incremental refresh failed for its rows or its plan."""
+    """The statement of an incremental refresh failed for its rows or its plan. `cause`: what Spark raised."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
 
 
 def pinned_versions(
@@ -87,22 +98,33 @@ def pinned_versions(
 # -- one table
 
 
-def refresh_table(spark: SparkSession, table: DynamicTable, pinned: Mapping[str, int]) -> Result:
-    """Refreshes one table. `pinned`: versions of tables that it reads, by id; of others, the newest. Raises `Overtaken`, and what the
-    statement raises. A failure is in the table's history.
+def refresh_table(
+    spark: SparkSession, table: DynamicTable, pinned: Mapping[str, int], reads: Iterable[str] | None = None
+) -> Result:
+    """Refreshes one table. `pinned`: versions of tables that it reads, by id; of others, the newest. `reads`: the dynamic tables that it is
+    known to read, by the ids of their definitions; None: any. Raises `Overtaken`, and what the statement raises. A failure is in the
+    table's history.
 
     A refresh that cannot compute the changes runs again as a full one: it may compute an expression of rows that were never in the tables
     together, of a new row and an earlier one that it joins."""
-    try:
-        return _refreshed(spark, table, pinned, None)
-    except _NotComputed as e:
-        log.debug("%s is refreshed fully, as its changes cannot be computed: %s", table.name, e.__cause__)
-    return _refreshed(spark, table, pinned, "an incremental refresh failed")
-
-
-def _refreshed(spark: SparkSession, table: DynamicTable, pinned: Mapping[str, int], why_full: str | None) -> Result:
-    """`why_full`: why the refresh is full; None: `choose_mode` says in which mode it runs."""
     started = time.monotonic()
+    try:
+        return _refreshed(spark, table, pinned, reads, started, None)
+    except _NotComputed as e:
+        why = f"an incremental refresh failed: {sentence(e.cause)}"
+        log.warning("%s is refreshed fully, because %s", table.name, why)
+    return _refreshed(spark, table, pinned, reads, started, why)
+
+
+def _refreshed(
+    spark: SparkSession,
+    table: DynamicTable,
+    pinned: Mapping[str, int],
+    reads: Iterable[str] | None,
+    started: float,
+    why_full: str | None,
+) -> Result:
+    """`why_full`: why the refresh is full; None: `choose_mode` says in which mode it runs."""
     began_ms = now_ms()
     backing = DeltaTable(spark, table.backing.path)
     before = backing.latest().version
@@ -114,7 +136,10 @@ def _refreshed(spark: SparkSession, table: DynamicTable, pinned: Mapping[str, in
                 backing.latest().version != before
             ):  # of another refresh perhaps, which this run's versions are too early for
                 raise Overtaken
+            show_rows(spark, table)
             return _result(table, UNCHANGED, None, None, before, {}, started)
+        if reads is not None:
+            _check_reads(spark, table, opened, set(reads))
         if reason != "CHANGED" and not _is_at(state, opened, through):
             state = _reset(spark, table, state, opened, through)
         if reason != "CHANGED" and written_by_others(spark, table):
@@ -124,10 +149,9 @@ def _refreshed(spark: SparkSession, table: DynamicTable, pinned: Mapping[str, in
             if why_full is not None
             else choose_mode(opened, state, through, reason, lambda: timings_of(spark, table, state))
         )
-        version, rows = _write(opened, table, state, through, choice, reason)
-        if reason == "FIRST":
-            show_rows(spark, table)
-        return _result(table, REFRESHED, reason, choice.mode, version, rows, started)
+        version, rows = _write(opened, table, state, through, choice, reason, before)
+        show_rows(spark, table)
+        return _result(table, REFRESHED, reason, choice, version, rows, started)
     except (Overtaken, _NotComputed):
         raise
     except Exception as e:
@@ -154,7 +178,7 @@ def due(
     """Returns why a table must be written, its query, and the versions to compute it at. No reason: it is as it should be."""
     source = query_of(state)
     assert isinstance(state.offset.position, Parts)
-    written = written_by_others(spark, table)
+    written = written_by_others(spark, table, state.offset.position)
     # Views and functions have no versions: their texts must be looked at.
     is_settled = not state.offset.initial and not written and not source.texts
     if is_settled and _is_current(spark, source, state, pinned):
@@ -199,11 +223,23 @@ def _is_put_back(opened: OpenRefresh, source: QuerySource, at: Mapping[str, int]
     )
 
 
+def _check_reads(spark: SparkSession, table: DynamicTable, opened: OpenRefresh, known: set[str]) -> None:
+    """Checks that a query reads the dynamic tables that a run knows of: the others would not be refreshed before it. Raises `Overtaken`,
+    and UNSUPPORTED_SOURCE if the table reads itself."""
+    tables = {t.definition.uuid: t for t in all_dynamic(spark)}
+    ids = {t.ref.table_id for t in opened.tables.values()}
+    read = sorted(uid for uid, t in tables.items() if t.backing.table_id in ids)
+    if set(read) <= known and table.definition.uuid not in read:
+        return
+    check_acyclic(table, tables, read, reads_of(spark, tables.values()))
+    raise Overtaken({table.definition.uuid: read})
+
+
 def _has_changes(opened: OpenRefresh, interval: Interval) -> bool:
     if interval.is_empty:
         return False
     try:
-        return opened.backlog(interval, StreamMode.STANDARD).has_data
+        return opened.replaced_columns(interval) is not None or opened.backlog(interval, StreamMode.STANDARD).has_data
     except StreamqlError:  # the log no longer tells: the query does
         return True
 
@@ -239,18 +275,29 @@ def choose_mode(opened: OpenRefresh, state: StreamState, through: Parts, reason:
 
 def _details(choice: ModeChoice, reason: str) -> dict[str, str | int]:
     """Returns what the ledger says of a refresh."""
-    said = {} if choice.bytes is None else {"bytes": choice.bytes}
-    return {"mode": choice.mode, "reason": reason, **said}
+    said: dict[str, str | int] = {} if choice.bytes is None else {"bytes": choice.bytes}
+    why = {} if choice.why_full is None else {"why_full": choice.why_full}
+    return {"mode": choice.mode, "reason": reason, **why, **said}
 
 
 def _write(
-    opened: OpenRefresh, table: DynamicTable, state: StreamState, through: Parts, choice: ModeChoice, reason: str
+    opened: OpenRefresh,
+    table: DynamicTable,
+    state: StreamState,
+    through: Parts,
+    choice: ModeChoice,
+    reason: str,
+    seen: int,
 ) -> tuple[int, dict[str, int]]:
-    """Runs the statement that writes, in a session of its own, if the hidden stream is still as `state` says. Returns the version of the
-    table that the statement made, and the rows by what became of them. Raises `_NotComputed`, and what Spark raises."""
+    """Runs the statement that writes, in a session of its own, if the hidden stream is still as `state` says. `seen`: the version of the
+    table up to which there are no rows of other writers. Returns the version that the statement made, and the rows by what became of
+    them. Raises `_NotComputed`, and what Spark raises."""
     spark, backing, started = opened.spark, DeltaTable(opened.spark, table.backing.path), time.monotonic()
     before = backing.latest()
-    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", note(before.version))
+    compared = (
+        seen if choice.mode == INCREMENTAL else before.version
+    )  # a full one compares the rows with those that others wrote
+    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", note(compared, through))
     arguments = (table.stream_id, str(through), json.dumps(_details(choice, reason)), str(state.sequence))
     call = ", ".join(quote_string(a) for a in arguments)
     try:
@@ -258,7 +305,7 @@ def _write(
             spark.sql(_insert(table, call) if backing.is_empty(before) else _merge(table, call)).collect()
     except SparkError as e:
         if choice.mode == INCREMENTAL and (sql_state(e) or "").startswith(_STATES_OF_ROWS):
-            raise _NotComputed from e
+            raise _NotComputed(e) from e
         raise
     written = refresh_after(backing, before.version, table)
     took = int((time.monotonic() - started) * 1000)
@@ -310,12 +357,13 @@ def _result(
     table: DynamicTable,
     outcome: str,
     reason: str | None,
-    mode: str | None,
+    choice: ModeChoice | None,
     version: int,
     rows: Mapping[str, int],
     started: float,
 ) -> Result:
-    return Result(table, outcome, reason, mode, version, rows, int((time.monotonic() - started) * 1000))
+    mode, why_full = (None, None) if choice is None else (choice.mode, choice.why_full)
+    return Result(table, outcome, reason, mode, why_full, version, rows, int((time.monotonic() - started) * 1000))
 
 
 def _note_failure(

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
-from streamql.catalog.store import catalog_of
 from streamql.consume import transactions
-from streamql.engine.dynamic.graph import in_order, upstream
+from streamql.engine.dynamic.graph import in_order
 from streamql.engine.dynamic.refresh import (
     REFRESHED,
     UNCHANGED,
@@ -21,12 +20,12 @@ from streamql.engine.dynamic.refresh import (
     pinned_versions,
     refresh_table,
 )
-from streamql.engine.dynamic.tables import query_of
+from streamql.engine.dynamic.tables import reads_of
 from streamql.errors import StreamqlError
 from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
 
 ATTEMPTS_MAX = 10
-"""How often a run begins anew after another refresher was ahead of it."""
+"""How often a run begins anew after another refresher was ahead of it, or after a query reads other dynamic tables than before."""
 
 FAILED, SKIPPED = "FAILED", "SKIPPED"
 
@@ -94,18 +93,6 @@ def run_all(
     return _run(spark, wanted, jobs=jobs, report=report, stops=stops, is_strict=False)
 
 
-def reads_of(spark: SparkSession, tables: Iterable[DynamicTable]) -> dict[str, list[str]]:
-    """For each dynamic table those that its query read at the last refresh, by the ids of their definitions."""
-    tables = list(tables)
-    catalog_of(spark).refresh(spark)  # once for all of them
-    return upstream(tables, {t.definition.uuid: _ids(spark, t) for t in tables})
-
-
-def _ids(spark: SparkSession, table: DynamicTable) -> frozenset[str]:
-    state = catalog_of(spark).last_read(spark, table.stream_id)
-    return frozenset() if state is None else frozenset(t.table_id for _, t in query_of(state).tables)
-
-
 def _run(
     spark: SparkSession,
     wanted: Sequence[DynamicTable],
@@ -118,9 +105,10 @@ def _run(
     transactions.refuse_in_block(spark, "REFRESH")
     asked = {t.definition.uuid: t for t in wanted}
     earlier: dict[str, Outcome] = {}
+    others: dict[str, list[str]] = {}  # what tables read that they did not read at their last refresh
     for _ in range(ATTEMPTS_MAX):
         tables = {t.definition.uuid: t for t in all_dynamic(spark)}
-        reads = reads_of(spark, tables.values())
+        reads = reads_of(spark, tables.values()) | {uid: read for uid, read in others.items() if uid in tables}
         order = in_order([uid for uid in asked if uid in tables], reads)
         suspended = {uid for uid in order if tables[uid].is_suspended and uid not in asked}
         if is_strict and suspended:
@@ -129,8 +117,9 @@ def _run(
         one = _Round(spark, tables, reads, suspended, pinned, report, stops, is_strict, earlier)
         try:
             one.play([uid for uid in order if uid not in suspended], jobs)
-        except Overtaken:
+        except Overtaken as e:
             earlier |= one.done
+            others |= e.reads
             continue
         return [one.done[uid] for uid in order if uid in one.done]
     busy = StreamqlError(
@@ -201,7 +190,10 @@ class _Round:
         table, before = self.tables[uid], self.earlier.get(uid)
         if before is not None and before.word == FAILED:
             return before
-        held_by = next((o for o in self.reads[uid] if o in self.suspended or self.done[o].result is None), None)
+        held_by = next(
+            (o for o in self.reads[uid] if o in self.suspended or (o in self.done and self.done[o].result is None)),
+            None,
+        )
         if held_by is not None:
             outcome = Outcome(table, held_by=self.tables[held_by])
             self.report(table, outcome)
@@ -209,7 +201,7 @@ class _Round:
         self.report(table, None)
         started = time.monotonic()
         try:
-            result = refresh_table(self.spark, table, self.pinned)
+            result = refresh_table(self.spark, table, self.pinned, self.reads[uid])
             outcome = Outcome(table, result, duration_ms=result.duration_ms)
         except Overtaken:
             raise

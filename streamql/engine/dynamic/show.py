@@ -39,7 +39,8 @@ REFRESH_COLUMNS = (
 )
 HISTORY_COLUMNS = (
     "name STRING, outcome STRING, mode STRING, reason STRING, started_at TIMESTAMP_LTZ, ended_at TIMESTAMP_LTZ, duration_ms BIGINT, "
-    "rows_inserted BIGINT, rows_updated BIGINT, rows_deleted BIGINT, source_versions STRING, table_version BIGINT, error STRING"
+    "rows_inserted BIGINT, rows_updated BIGINT, rows_deleted BIGINT, source_versions STRING, table_version BIGINT, error STRING, "
+    "why_not_incremental STRING"
 )
 VERIFY_COLUMNS = (
     "name STRING, verdict STRING, row_count BIGINT, rows_missing BIGINT, rows_unexpected BIGINT, source_versions STRING"
@@ -153,6 +154,7 @@ def show_refresh_history(spark: SparkSession, statement: ShowRefreshHistory) -> 
             None if r.positions is None else _versions(json.loads(r.positions), shown),
             r.version,
             r.error,
+            r.why_full,
         ]
         for r in refreshes(spark, tables)
     ]

@@ -73,7 +73,8 @@ def statuses(spark: SparkSession, tables: Sequence[DynamicTable] | None = None) 
     for uid in order:  # each behind those that it reads
         names = [str(by_id[other].name) for other in reads[uid]]
         status = _status(spark, by_id[uid], states[uid], now, targets[uid], names)
-        since = [s for s in (status.behind_since_ms, *(found[o].behind_since_ms for o in reads[uid])) if s is not None]
+        read = [found[other].behind_since_ms for other in reads[uid] if other in found]
+        since = [s for s in (status.behind_since_ms, *read) if s is not None]
         found[uid] = replace(status, behind_since_ms=min(since, default=None))
     return [found[t.definition.uuid] for t in chosen if t.definition.uuid in found]
 
@@ -111,14 +112,24 @@ def _first_behind(table: OpenTable, version: int) -> int | None:
     if version >= table.latest:
         return None
     log, snapshot = table.table, table.snapshot
+    is_renewed = not _has_same_columns(table, version)
     for following in range(version + 1, table.latest + 1):
         try:
             (commit,) = log.commits(snapshot, following - 1, following)
         except CommitMissing:
             continue
+        if is_renewed and commit.metadata is not None:
+            return commit.time_ms
         if any(change.data_change for change in commit.changes):
-            return commit.time_ms if _has_changes(table, Interval(version, table.latest)) else None
+            return commit.time_ms if is_renewed or _has_changes(table, Interval(version, table.latest)) else None
     return None
+
+
+def _has_same_columns(table: OpenTable, version: int) -> bool:
+    try:
+        return table.has_same_columns(version, table.latest)
+    except StreamqlError:  # the log no longer tells
+        return True
 
 
 def _has_changes(table: OpenTable, interval: Interval) -> bool:
@@ -145,12 +156,14 @@ def target_of(tables: Sequence[DynamicTable], reads: Mapping[str, list[str]]) ->
 
 @dataclass(frozen=True)
 class Refresh:
-    """A refresh in the ledger. Times in milliseconds since 1970. `rows`: by what became of them; None: not known."""
+    """A refresh in the ledger. Times in milliseconds since 1970. `why_full`: why the mode is FULL; None: it is not, or this is not known.
+    `rows`: by what became of them; None: not known."""
 
     table: str
     outcome: str
     mode: str | None
     reason: str | None
+    why_full: str | None
     started_ms: int
     ended_ms: int
     rows: Mapping[str, int] | None
@@ -236,6 +249,7 @@ def _refresh(table: DynamicTable, row: Mapping[str, object]) -> Refresh:
         "REFRESHED" if row["outcome"] == "CONSUMED" else str(row["outcome"]),
         _text(details.get("mode")),
         _text(details.get("reason")),
+        _text(details.get("why_full")),
         _number(row["started"]),
         _number(row["ended"]),
         rows_of(metrics),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
@@ -14,6 +14,7 @@ from streamql.delta.names import look_up, qualify
 from streamql.delta.neutral import dynamic_session
 from streamql.dialect import quote_string
 from streamql.dialect.dynamic.statements import CreateDynamicTable
+from streamql.engine.dynamic.graph import Reads, in_order, upstream
 from streamql.engine.suggestions import missing_dynamic
 from streamql.errors import StreamqlError
 from streamql.model import TableSource
@@ -73,6 +74,34 @@ def query_of(state: StreamState) -> QuerySource:
     source = state.stream.source
     assert isinstance(source, QuerySource)
     return source
+
+
+def reads_of(spark: SparkSession, tables: Iterable[DynamicTable]) -> dict[str, list[str]]:
+    """For each dynamic table those that its query read at the last refresh, by the ids of their definitions."""
+    tables = list(tables)
+    catalog_of(spark).refresh(spark)  # once for all of them
+    return upstream(tables, {t.definition.uuid: _ids(spark, t) for t in tables})
+
+
+def _ids(spark: SparkSession, table: DynamicTable) -> frozenset[str]:
+    state = catalog_of(spark).last_read(spark, table.stream_id)
+    return frozenset() if state is None else frozenset(t.table_id for _, t in query_of(state).tables)
+
+
+def check_acyclic(
+    table: DynamicTable, known: Mapping[str, DynamicTable], read: Iterable[str], reads: Reads, **where: int
+) -> None:
+    """Raises UNSUPPORTED_SOURCE if a table reads itself. By the ids of their definitions: `read`: what its query reads; `reads`: what the
+    others have read."""
+    if table.definition.uuid not in in_order(read, reads):
+        return
+    by = ", ".join(str(known[uid].name) for uid in read if uid != table.definition.uuid)
+    raise StreamqlError(
+        "UNSUPPORTED_SOURCE",
+        f"the query of {table.name} reads {table.name} itself{f', through {by}' if by else ''}",
+        hint=f"read the source tables of {table.name} instead",
+        **where,
+    )
 
 
 def make_backing(spark: SparkSession, dynamic: DynamicTable, statement: CreateDynamicTable) -> TableSource:

@@ -13,19 +13,21 @@ from pyspark.sql import SparkSession
 from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable
+from streamql.model import Parts
 from streamql.names import quote
 from streamql.sources.queries.dynamic import DynamicTable
 
 COMMITS_LOOKED_AT_MAX = 1000
 """Among so many commits of a backing table its last refresh is looked for."""
 
-_COMPARED = "streamql.compared"
+_COMPARED, _THROUGH = "streamql.compared", "streamql.through"
 _OPERATIONS = frozenset(("MERGE", "WRITE"))
 
 
-def note(compared: int) -> str:
-    """Returns what a refresh notes in its commit: the version of the backing table that it compared."""
-    return json.dumps({_COMPARED: compared})
+def note(compared: int, through: Parts) -> str:
+    """Returns what a refresh notes in its commit: the version of the backing table that it compared, and the versions of the tables that
+    its query was computed at."""
+    return json.dumps({_COMPARED: compared, _THROUGH: str(through)})
 
 
 def is_refresh(commit: Commit, table: DynamicTable) -> bool:
@@ -41,8 +43,11 @@ def refresh_after(backing: DeltaTable, version: int, table: DynamicTable) -> Com
     return next((c for c in commits if is_refresh(c, table)), None)
 
 
-def written_by_others(spark: SparkSession, table: DynamicTable) -> bool:
-    """Returns whether a statement other than a refresh has changed the rows of the table, and no refresh has seen that."""
+def written_by_others(spark: SparkSession, table: DynamicTable, position: Parts | None = None) -> bool:
+    """Returns whether a statement other than a refresh has changed the rows of the table, and no refresh has seen that.
+
+    `position`: the versions of other tables at which the rows should be. If the last refresh wrote them at others, the backing table or the
+    catalog was put back from a copy. None: this is not looked at."""
     backing = DeltaTable(spark, table.backing.path)
     latest = backing.latest()
     compared: int | None = None
@@ -54,7 +59,10 @@ def written_by_others(spark: SparkSession, table: DynamicTable) -> bool:
         except CommitMissing:
             return True
         if is_refresh(commit, table):
-            compared = _compared(commit) if compared is None else compared
+            if compared is None:
+                if position is not None and _noted(commit).get(_THROUGH, str(position)) != str(position):
+                    return True
+                compared = _compared(commit)
         elif any(change.data_change for change in commit.changes):
             return True
     return False
@@ -75,7 +83,13 @@ def drop_duplicates(spark: SparkSession, table: DynamicTable) -> None:
 
 def _compared(commit: Commit) -> int:
     """Returns the version that a refresh has compared; of one that says none: the version before its own."""
+    found = _noted(commit).get(_COMPARED)
+    return found if isinstance(found, int) else commit.version - 1
+
+
+def _noted(commit: Commit) -> dict[str, object]:
     try:
-        return int(json.loads(commit.user_metadata or "")[_COMPARED])
-    except (ValueError, LookupError, TypeError):
-        return commit.version - 1
+        found = json.loads(commit.user_metadata or "")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -79,7 +79,9 @@ class _Reader:
             images = [self._image(part, self._end) for part in leaves]
             made = (query.appended if is_appended else query.changes)(i, changed, images)
         if self._interval.initial or made is None:
-            before = query.image(i, [self._image(part, self._begin) for part in leaves])
+            # Of an interval without changes the files of its begin may be gone.
+            at = self._begin if self._interval.initial else self._end
+            before = query.image(i, [self._image(part, at) for part in leaves])
             before = before if self._interval.initial else before.limit(0)
             return before if made is None else before.union(made)
         return made

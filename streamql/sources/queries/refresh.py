@@ -172,10 +172,15 @@ class OpenRefresh(OpenTables):
     def _check_followed(self, interval: Interval) -> None:
         """Checks that the histories of the tables tell their changes. Raises _NotFollowed, and what the tables raise."""
         super().check_history(Offset(interval.after, False), self.ref, self.dynamic.name)
-        for part, table in self.tables.items():
-            # A column that came in the place of another one changes rows that no commit has written.
-            if not table.has_same_columns(parts_of(interval.after)[part], parts_of(interval.through)[part]):
-                raise _NotFollowed(f"columns of {table.ref.name} were replaced, or their types were changed")
+        if (name := self.replaced_columns(interval)) is not None:
+            raise _NotFollowed(f"columns of {name} were replaced, or their types were changed")
+
+    def replaced_columns(self, interval: Interval) -> Name | None:
+        """Returns a table in which other columns have the names of columns: that changes rows which no commit has written. None: there is
+        none. Raises STREAM_STALE."""
+        after, through = parts_of(interval.after), parts_of(interval.through)
+        changed = ((part, table) for part, table in self.tables.items() if after[part] != through[part])
+        return next((t.ref.name for part, t in changed if not t.has_same_columns(after[part], through[part])), None)
 
     @property
     def _reads_single_rows(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from streamql.delta.table import DeltaTable
 from streamql.engine.dynamic import refresh as refreshes
 from streamql.engine.dynamic import written
 from streamql.errors import StreamqlError
+from streamql.model import Parts
+from streamql.sources.queries.refresh import ModeChoice
 from tests.consume.support import findings, path_of
 from tests.dynamic.support import DynamicPlace
 
@@ -151,15 +154,48 @@ def test_others_between_comparison_and_commit(place: DynamicPlace, monkeypatch: 
     place.run("INSERT INTO t VALUES (4, 40)")
     note = written.note
 
-    def noted(version: int) -> str:
+    def noted(version: int, through: Parts) -> str:
         place.write("DELETE FROM {d} WHERE id = 1")
-        return note(version)
+        return note(version, through)
 
     monkeypatch.setattr(refreshes, "note", noted)
     assert place.refresh()["d"][0] == "REFRESHED"
     monkeypatch.undo()
     assert place.refresh()["d"][:2] == ("REFRESHED", WRITTEN)
     assert place.verify() == ("EQUAL", 4, 0, 0)
+
+
+def test_others_before_an_incremental_refresh_plans(place: DynamicPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An incremental refresh does not compare rows, so it has not seen what others wrote since it looked for their commits."""
+    filled(place)
+    place.run("INSERT INTO t VALUES (4, 40)")
+    choose = refreshes.choose_mode
+
+    def late(*arguments: Any) -> ModeChoice:
+        place.write("DELETE FROM {d} WHERE id = 1")
+        return choose(*arguments)
+
+    monkeypatch.setattr(refreshes, "choose_mode", late)
+    assert place.refresh()["d"][0] == "REFRESHED"
+    monkeypatch.undo()
+    assert place.history()[0]["mode"] == "INCREMENTAL"
+    assert place.refresh()["d"][:2] == ("REFRESHED", WRITTEN)
+    assert place.verify() == ("EQUAL", 4, 0, 0)
+
+
+def test_rows_that_are_put_back_from_a_copy(spark: SparkSession, place: DynamicPlace, tmp_path: Path) -> None:
+    """The copy's last commit is a refresh, but not the last one."""
+    filled(place)
+    path = path_of(spark, place.backing())
+    shutil.copytree(path, tmp_path / "copy")
+    place.run("INSERT INTO t VALUES (4, 40)")
+    place.refresh()
+    shutil.rmtree(path)
+    shutil.copytree(tmp_path / "copy", path)
+    jvm(spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
+    assert place.refresh()["d"] == ("REFRESHED", WRITTEN, 1, 0, 0)
+    assert place.verify() == ("EQUAL", 4, 0, 0)
+    assert place.refresh()["d"][0] == "UNCHANGED"
 
 
 def test_others_below_the_mark_of_a_process_that_died(spark: SparkSession, place: DynamicPlace) -> None:

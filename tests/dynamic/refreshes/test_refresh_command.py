@@ -189,11 +189,11 @@ def test_a_run_that_is_overtaken_begins_anew(spark: SparkSession, schema: str, m
     tables = [t for t in all_dynamic(spark) if t.name.schema == schema]
     asked: list[str] = []
 
-    def refresh(own: SparkSession, table: DynamicTable, pinned: dict[str, int]) -> Result:
+    def refresh(own: SparkSession, table: DynamicTable, *known: Any) -> Result:
         asked.append(table.name.object)
         if table.name.object == "d3" and asked.count("d3") == 1:
             raise Overtaken
-        return refresh_table(own, table, pinned)
+        return refresh_table(own, table, *known)
 
     monkeypatch.setattr(runs, "refresh_table", refresh)
     found = {o.table.name.object: o for o in runs.run_all(spark, tables)}

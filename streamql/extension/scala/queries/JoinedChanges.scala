@@ -6,7 +6,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.expressions.aggregate.{First, Sum}
+import org.apache.spark.sql.catalyst.expressions.aggregate.First
 import org.apache.spark.sql.catalyst.plans.LeftAnti
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
@@ -17,10 +17,11 @@ import org.apache.spark.sql.streamql.JoinedChanges.{METADATA_COLUMNS, action, ro
  * The changes of a query that joins, from those of its tables. A row of the query is known by the ids of the table rows that it is made of;
  * a number stands before them for each UNION ALL below a join.
  *
- * Rows have weights, +1 and -1. For a join of L and R:
- *   change(L join R) = change(L) join R(end) + L(begin) join change(R)
- * so a join of n tables has a term for each table that has changed. What two terms say of one row is summed by row and version, and cancels.
- * The image of a table as of the begin is made of that as of the end and of the change: its files may be gone.
+ * Rows have weights: +1 if they come, -1 if they go. For a join of L and R:
+ *   change(L join R) = change(L) join (unchanged(R) + rows of change(R) that have the same weight) + unchanged(L) join change(R)
+ * so a join of n tables has a term for each table that has changed. Only rows are joined that were there together, as of the begin or as of
+ * the end. For other pairs, an expression of the query might fail. `unchanged` is the image as of the end without the rows of the change,
+ * because the files as of the begin may be gone.
  */
 class JoinedChanges(session: ClassicSession, branch: Branch) {
   private val KEY = "__streamql_key"
@@ -57,7 +58,7 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
   def standard(changed: JList[DataFrame], images: JList[DataFrame], oneTable: Boolean): DataFrame = {
     val algebra = new Algebra(sources(changed), sources(images), changed.asScala.count(_ != null) > 1)
     val rows = algebra.change(branch.plan).getOrElse(throw new IllegalStateException("no table has changed"))
-    algebra.finished(netted(rows, algebra.hasDoubleTerms), oneTable)
+    algebra.finished(netted(rows), oneTable)
   }
 
   /** The rows that new rows of the tables bring, new rows as they were inserted, others as of the interval's end. */
@@ -74,8 +75,6 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
   }
 
   private class Algebra(changed: Map[LogicalPlan, Option[Source]], images: Map[LogicalPlan, Option[Source]], isShared: Boolean) {
-    var hasDoubleTerms = false
-
     /** All rows, made of those that `rows` takes of each table. */
     private def all(p: LogicalPlan)(rows: LogicalPlan => Rows): Rows = p match {
       case j: Join => join(j, all(j.left)(rows), all(j.right)(rows))
@@ -87,23 +86,40 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
     def image(p: LogicalPlan): Rows = all(p)(leaf => tableRows(leaf, images(leaf).get.use(isShared = false), isWeighted = false))
 
     def change(p: LogicalPlan): Option[Rows] = p match {
-      case j: Join =>
-        val (left, right) = (change(j.left).map(join(j, _, image(j.right))), change(j.right).map(join(j, begin(j.left), _)))
-        hasDoubleTerms ||= left.nonEmpty && right.nonEmpty
-        sum((left ++ right).toSeq, j.output)
+      case j: Join => (change(j.left), change(j.right)) match {
+        case (Some(l), Some(r)) => Some(bothChanged(j, l, r))
+        case (l, r) => l.map(join(j, _, image(j.right))).orElse(r.map(join(j, image(j.left), _)))
+      }
       case u: Union => unionAll(u, u.children.map(change))
       case _: Project | _: Filter => change(p.children.head).map(over(p, _))
       case leaf => changed(leaf).map(s => tableRows(leaf, s.use(isShared), isWeighted = true))
     }
 
-    /** All rows as of the interval's begin. */
-    private def begin(p: LogicalPlan): Rows = all(p)(leaf => kept(leaf, old => Some(Filter(EqualTo(action(old), Literal("DELETE")), old))))
+    /** Reads the change of that side twice which has fewer joins, so that the plan stays small. */
+    private def bothChanged(j: Join, left: Rows, right: Rows): Rows = {
+      def joins(p: LogicalPlan) = p.collect { case below: Join => below }.size
+      val isLeftOnce = joins(j.left) >= joins(j.right)
+      def inOrder(condition: Option[Expression], once: Rows, other: Rows): Rows =
+        if (isLeftOnce) join(j.copy(condition = condition), once, other) else join(j.copy(condition = condition), other, once)
+      val (once, twice, (onceSide, twiceSide)) = if (isLeftOnce) (left, right, (j.left, j.right)) else (right, left, (j.right, j.left))
+      // Equal weights are a key of the join: Spark may compute other conditions before one that is not.
+      val (same, zero) = (unchanged(twiceSide), Alias(Literal(0L), Weighted.WEIGHT)())
+      val there = sum(Seq(same.copy(plan = Project(same.plan.output :+ zero, same.plan), weight = Some(zero.toAttribute)), twice), twiceSide.output).get
+      val joined = AttributeReference("__streamql_joined", LongType, nullable = false)()
+      val each = Generate(Explode(CreateArray(Seq(Literal(0L), once.weight.get))), Nil, outer = false, None, Seq(joined), once.plan)
+      val on = j.condition.toSeq :+ EqualTo(joined, there.weight.get)
+      val first = inOrder(on.reduceOption(And(_, _)), once.copy(plan = each), there.copy(weight = None))
+      sum(Seq(first, inOrder(j.condition, unchanged(onceSide), change(twiceSide).get)), j.output).get
+    }
+
+    /** The rows that are the same as of the begin and as of the end. */
+    private def unchanged(p: LogicalPlan): Rows = all(p)(kept(_, _ => None))
 
     /** The rows that have a new row in them; None: there are none. */
     def appended(p: LogicalPlan): Option[Rows] = p match {
       case j: Join =>
         val left = appended(j.left).map(join(j, _, all(j.right)(kept(_, Some(_)))))
-        val right = appended(j.right).map(join(j, all(j.left)(kept(_, _ => None)), _))
+        val right = appended(j.right).map(join(j, unchanged(j.left), _))
         sum((left ++ right).toSeq, j.output)
       case u: Union => unionAll(u, u.children.map(appended))
       case _: Project | _: Filter => appended(p.children.head).map(over(p, _))
@@ -189,24 +205,16 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
     Project(Seq(Alias(Literal("INSERT"), "type")(), r.key, Alias(written(r), "written")()) ++ columnsOf(r), r.plan)
 
   /** Of each row of the query the image before and the image after, as the changes that are left: (type, id, (versions, time), columns). */
-  private def netted(r: Rows, hasDoubleTerms: Boolean): LogicalPlan = {
+  private def netted(r: Rows): LogicalPlan = {
     val columns = columnsOf(r)
     val image = CreateNamedStruct(Seq[Expression](Literal("w"), written(r)) ++
       columns.zipWithIndex.flatMap { case (c, i) => Seq(Literal(s"c$i"), c) })
-    val rows = Project(Seq(r.key, r.versions, r.weight.get, Alias(image, "image")()), r.plan)
-    val together = RepartitionByExpression(Seq(rows.output.head), rows, None, None) // serves both groupings
-    val summed = if (!hasDoubleTerms) together else {
-      val (key, versions, weight, own) = (together.output(0), together.output(1), together.output(2), together.output(3))
-      val total = Alias(Sum(weight).toAggregateExpression(), Weighted.WEIGHT)()
-      val any = Alias(First(own, ignoreNulls = false).toAggregateExpression(), "image")()
-      val grouped = Aggregate(Seq(key, versions), Seq(key, versions, total, any), together)
-      Filter(Not(EqualTo(total.toAttribute, Literal(0L))), grouped)
-    }
-    val (key, weight, own) = (summed.output(0), summed.output(2), summed.output(3))
+    val rows = Project(Seq(r.key, r.weight.get, Alias(image, "image")()), r.plan)
+    val (key, weight, own) = (rows.output(0), rows.output(1), rows.output(2))
     def side(condition: Expression, name: String) =
       Alias(First(If(condition, own, Literal(null, own.dataType)), ignoreNulls = true).toAggregateExpression(), name)()
     val (before, after) = (side(LessThan(weight, Literal(0L)), "b"), side(GreaterThan(weight, Literal(0L)), "a"))
-    val pairs = Aggregate(Seq(key), Seq(key, before, after), summed)
+    val pairs = Aggregate(Seq(key), Seq(key, before, after), rows)
     val halves = Seq(before, after).flatMap { half =>
       val h = half.toAttribute
       Alias(If(IsNull(h), Literal(null, key.dataType), key), "id")() +: Alias(GetStructField(h, 0), "written")() +:

@@ -3,6 +3,7 @@ package org.apache.spark.sql.streamql
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.types._
 
 /** A table in a query, before it is said at which version it is read: the columns that the query was analysed with, and perhaps the row's id. */
@@ -33,7 +34,7 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
   }.distinct
   val states: StructType = StructType(stateColumns.map(a => StructField(a.name, a.dataType)))
   /** The columns of the query, those of the key that are not among them, and the states. */
-  val rows: Project = Project(columns.zip(names).map { case (a, name) => Alias(a, name)() } ++
+  val rows: Project = Project(columns.zip(names).map { case (a, name) => Alias(a, name)(explicitMetadata = Some(KeyedQuery.stringly(a))) } ++
     hidden.zipWithIndex.map { case (a, i) => Alias(KeyedQuery.stored(a), KeyedQuery.KEY + (i + 1))() } ++
     stateColumns, root.plan)
 
@@ -217,6 +218,10 @@ object KeyedQuery {
     case a: Alias => a.child
     case other => other
   }
+
+  /** The metadata of a column without CHAR(n) or VARCHAR(n): UNION takes that of its first branch, and others have longer strings. */
+  private def stringly(column: Attribute): Metadata =
+    new MetadataBuilder().withMetadata(column.metadata).remove(CharVarcharUtils.CHAR_VARCHAR_TYPE_STRING_METADATA_KEY).build()
 
   /** A key as a type that Delta stores: it has no strings of a collation. */
   private def stored(key: Attribute): Expression = key.dataType match {

@@ -47,7 +47,7 @@ object QueryShape extends AliasHelper {
 
   /** Raises Untracked for a function that it must not have. */
   def of(keyed: Project): Project = {
-    keyed.foreachWithSubqueries(_.expressions.foreach(_.foreach(checkLimit)))
+    keyed.foreachWithSubqueries(_.expressions.foreach(_.foreach(checkTies)))
     // Queries for which Spark needs more of its rules than these.
     val shaped = try shape(keyed) catch {
       case u: Untracked => throw u
@@ -73,10 +73,11 @@ object QueryShape extends AliasHelper {
     p.transformUpWithSubqueries { case leaf: TableLeaf => leaf.copy(columns = leaf.columns.filter(used.contains)) }
   }
 
-  /** Refuses LIMIT in correlated subqueries: Spark's rules make a window of it. */
-  private def checkLimit(e: Expression): Unit = e match {
-    case s: SubqueryExpression if s.plan.exists(p => p.isInstanceOf[GlobalLimit] || p.isInstanceOf[LocalLimit] || p.isInstanceOf[Offset]) &&
-      s.plan.exists(_.expressions.exists(SubExprUtils.containsOuter)) => throw new Untracked("LIMIT")
+  /** Refuses correlated subqueries that take some of the rows that are equal in an order: `KeyedQuery` adds no key to such an order, and another run may
+   * take others. */
+  private def checkTies(e: Expression): Unit = e match {
+    case s: SubqueryExpression if s.plan.exists(Ties.isOpen) && s.plan.exists(_.expressions.exists(SubExprUtils.containsOuter)) =>
+      throw new Untracked(if (s.plan.exists(_.isInstanceOf[Window])) "ORDER_OF_ROWS" else "LIMIT")
     case _ =>
   }
 

@@ -112,6 +112,7 @@ object TrackedQuery {
     case v: View => v.child
     case s: Sort => s.child
     case h: ResolvedHint => h.child
+    case o: PipeOperator => o.child
     case r: RepartitionOperation => r.child
   }.transformAllExpressions { case a: AttributeReference => a.withNullability(true) }
 
@@ -194,7 +195,12 @@ object TrackedQuery {
   }
 
   /** What a view says, by its name. */
-  def textOf(v: View): String = s"${v.desc.identifier.unquotedString}: ${v.desc.viewText.getOrElse("")}"
+  def textOf(v: View): String = {
+    // A list of columns after the name is not in the text.
+    val (own, columns) = (v.desc.schema.fieldNames.toSeq, v.desc.viewQueryColumnNames)
+    val list = if (columns.isEmpty || own == columns) "" else own.mkString("(", ", ", ")")
+    s"${v.desc.identifier.unquotedString}$list: ${v.desc.viewText.getOrElse("")}"
+  }
 
   private def branches(plan: LogicalPlan): Seq[Branch] = plan match {
     case u: Union => u.children.zipWithIndex.flatMap { case (child, i) =>

@@ -22,6 +22,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
     case v: View if !v.isTempView => v.child
     case f: SQLFunctionNode => f.child
     case h: ResolvedHint => h.child
+    case o: PipeOperator => o.child
   }
   private val leaves = plan.collectWithSubqueries { case p if p.children.isEmpty => p }
     .filterNot(l => l.isInstanceOf[LocalRelation] || l.isInstanceOf[OneRowRelation] || l.isInstanceOf[Range])

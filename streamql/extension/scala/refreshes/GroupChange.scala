@@ -2,6 +2,7 @@ package org.apache.spark.sql.streamql
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull
 import org.apache.spark.sql.catalyst.plans.LeftOuter
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types._
@@ -42,8 +43,11 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
 
     private val ids = AttributeMap(was.output.zip(before.output))
     private def inRows(e: Expression) = e.transform { case r: Attribute => ids(r) }
+    // A refresh over columns of other types stores no states: the statement fails for such a group, and the refresh is done again as a full one.
+    private def known(old: Expression) = If(IsNull(isStored), Literal(null, old.dataType), AssertNotNull(inRows(old)))
     private val added = aggregated.output.drop(groups.size).iterator
-    private val next = byChange.zip(states).map { case (s, old) => s.next(inRows(old), s.aggregates.map(_ => added.next())) }
+    private val olds = known(states.head) +: states.tail.map(inRows)
+    private val next = byChange.zip(olds).map { case (s, old) => s.next(old, s.aggregates.map(_ => added.next())) }
     private val computed = next.zip(own).map { case (n, (column, _)) => Alias(n.value, column.name)() }
     private val lost = Alias(next.map(_.isLost).reduce(Or(_, _)), "isLost")()
     private val gone = Alias(EqualTo(next.head.value, Literal(0L)), "isGone")()

@@ -5,6 +5,7 @@ import java.util.WeakHashMap
 
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughLimitAndOffset
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.internal.SQLConf
@@ -27,10 +28,13 @@ object Neutral {
   private val written = Seq("spark.databricks.delta.properties.defaults.", "spark.databricks.delta.write.txn")
   /** Spark takes the default of this one from an environment variable. */
   private val pinned = Map(SQLConf.ANSI_ENABLED.key -> "true")
+  /** Spark 4.2 moves a correlated subquery of the SELECT list below a LIMIT, where it becomes a join. Then it removes the sort below that join, and the
+   * LIMIT takes any rows. */
+  private val excluded = Map(SQLConf.OPTIMIZER_EXCLUDED_RULES.key -> PushProjectionThroughLimitAndOffset.ruleName)
 
   /** The settings of these types that a session has changed. */
   private def changed(session: ClassicSession): Iterable[String] = session.sessionState.conf.getAllConfs.collect {
-    case (key, value) if (single(key) || families.exists(key.startsWith)) && !isDefault(key, value) => key
+    case (key, value) if (single(key) || families.exists(key.startsWith)) && !isDefault(key, value) && !excluded.get(key).contains(value) => key
   }
 
   private def isDefault(key: String, value: String): Boolean =
@@ -44,7 +48,7 @@ object Neutral {
     val own = session.asInstanceOf[ClassicSession].cloneSession()
     val conf = own.sessionState.conf
     (changed(own) ++ conf.getAllConfs.keys.filter(key => written.exists(key.startsWith))).foreach(conf.unsetConf)
-    pinned.foreach { case (key, value) => conf.setConfString(key, value) }
+    (pinned ++ excluded).foreach { case (key, value) => conf.setConfString(key, value) }
     // Spark 4.2 takes a UNION ALL of parts with one partitioning for partitioned, and forgets it once it reuses the exchange of one: rows of a group are
     // then in two tasks, without a shuffle between.
     conf.setConf(SQLConf.UNION_OUTPUT_PARTITIONING, false)
