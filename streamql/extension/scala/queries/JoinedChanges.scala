@@ -18,10 +18,10 @@ import org.apache.spark.sql.streamql.JoinedChanges.{METADATA_COLUMNS, action, ro
  * a number stands before them for each UNION ALL below a join.
  *
  * Rows have weights: +1 if they come, -1 if they go. For a join of L and R:
- *   change(L join R) = change(L) join (unchanged(R) + rows of change(R) that have the same weight) + unchanged(L) join change(R)
- * so a join of n tables has a term for each table that has changed. Only rows are joined that were there together, as of the begin or as of
- * the end. For other pairs, an expression of the query might fail. `unchanged` is the image as of the end without the rows of the change,
- * because the files as of the begin may be gone.
+ *   change(L join R) = change(L) join there(R) + unchanged(L) join change(R).
+ * A join of n tables has a term for each table that has changed. `unchanged` is the image as of the end without the rows of the change: files
+ * as of the begin may be gone. `there` are the unchanged rows, and those changed rows that have the same weight. So rows are joined only if
+ * they were there together, as of the begin or as of the end. For other pairs, an expression of the query might fail.
  */
 class JoinedChanges(session: ClassicSession, branch: Branch) {
   private val KEY = "__streamql_key"
