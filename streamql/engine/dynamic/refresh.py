@@ -294,9 +294,8 @@ def _write(
     them. Raises `_NotComputed`, and what Spark raises."""
     spark, backing, started = opened.spark, DeltaTable(opened.spark, table.backing.path), time.monotonic()
     before = backing.latest()
-    compared = (
-        seen if choice.mode == INCREMENTAL else before.version
-    )  # a full one compares the rows with those that others wrote
+    # Only a full refresh compares the rows that others wrote meanwhile.
+    compared = seen if choice.mode == INCREMENTAL else before.version
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", note(compared, through))
     arguments = (table.stream_id, str(through), json.dumps(_details(choice, reason)), str(state.sequence))
     call = ", ".join(quote_string(a) for a in arguments)
