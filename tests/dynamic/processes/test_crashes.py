@@ -12,6 +12,8 @@ from streamql import dialect
 from streamql.dialect.dynamic.statements import AlterDynamicTable, CreateDynamicTable, DropDynamicTable
 from streamql.engine.doctor import dynamic as doctor
 from streamql.engine.dynamic import create, ddl
+from streamql.engine.dynamic import refresh as refreshes
+from streamql.engine.dynamic import run as runs
 from tests.consume.support import findings
 from tests.dynamic.support import DynamicPlace
 from tests.sample import sample
@@ -136,6 +138,28 @@ def test_a_refresh_goes_on_with_a_replacement_that_died(place: DynamicPlace, mon
     assert place.bag("SELECT * FROM d") == {(1,): 1}
     assert place.facts()["state"] == "EMPTY"
     assert place.refresh() == {"d": ("REFRESHED", "the first refresh", 1, 0, 0)}
+    assert place.bag("SELECT * FROM d") == {(1, 10): 1}
+
+
+def test_the_first_refresh_of_a_replacement_dies_after_its_commit(
+    place: DynamicPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows are there, and the view still shows those of the old table. The next refresh has nothing to write, and corrects the view."""
+    place.run("INSERT INTO t VALUES (1, 10)", CREATE)
+    with monkeypatch.context() as patch:
+        Process(patch, "before", "refresh_created")
+        with pytest.raises(Died):
+            run(place.spark, REPLACE)
+
+    def die(*_: Any) -> None:
+        raise Died
+
+    with monkeypatch.context() as patch:
+        patch.setattr(refreshes, "show_rows", die)
+        with pytest.raises(Died):
+            runs.run(place.spark, [place.found()])
+    assert place.bag("SELECT * FROM d") == {(1,): 1}
+    assert place.refresh() == {"d": ("UNCHANGED", None, 0, 0, 0)}
     assert place.bag("SELECT * FROM d") == {(1, 10): 1}
 
 
