@@ -59,10 +59,10 @@ class Result:
     outcome: str
     reason: str | None
     mode: str | None
-    why_full: str | None
     version: int
     rows: Mapping[str, int]
     duration_ms: int
+    why_full: str | None = None
 
 
 class Overtaken(Exception):
@@ -362,7 +362,7 @@ def _result(
     started: float,
 ) -> Result:
     mode, why_full = (None, None) if choice is None else (choice.mode, choice.why_full)
-    return Result(table, outcome, reason, mode, why_full, version, rows, int((time.monotonic() - started) * 1000))
+    return Result(table, outcome, reason, mode, version, rows, int((time.monotonic() - started) * 1000), why_full)
 
 
 def _note_failure(

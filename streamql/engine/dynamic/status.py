@@ -163,13 +163,13 @@ class Refresh:
     outcome: str
     mode: str | None
     reason: str | None
-    why_full: str | None
     started_ms: int
     ended_ms: int
     rows: Mapping[str, int] | None
     positions: str | None
     version: int | None
     error: str | None
+    why_full: str | None = None
 
 
 @dataclass(frozen=True)
@@ -249,13 +249,13 @@ def _refresh(table: DynamicTable, row: Mapping[str, object]) -> Refresh:
         "REFRESHED" if row["outcome"] == "CONSUMED" else str(row["outcome"]),
         _text(details.get("mode")),
         _text(details.get("reason")),
-        _text(details.get("why_full")),
         _number(row["started"]),
         _number(row["ended"]),
         rows_of(metrics),
         None if through is None else json.dumps(through, sort_keys=True),
         None if row["target_version"] is None else _number(row["target_version"]),
         _text(row["error"]),
+        _text(details.get("why_full")),
     )
 
 
