@@ -32,7 +32,6 @@ from streamql.engine.dynamic.tables import (
     make_backing,
     make_view,
     query_of,
-    reads_of,
     show_rows,
     with_names,
 )
@@ -42,7 +41,7 @@ from streamql.names import Name
 from streamql.shared import constants
 from streamql.sources.definitions import Definition, DefinitionType
 from streamql.sources.protocol import HIDDEN_TYPE
-from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic, find_dynamic
+from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, find_dynamic
 from streamql.sources.queries.query import QuerySource
 from streamql.sources.queries.refresh import analysed, digest_of, part_of
 from streamql.sources.queries.refresh_costs import INCREMENTAL
@@ -72,7 +71,8 @@ def create_dynamic(spark: SparkSession, statement: CreateDynamicTable, text: str
         log.warning("%s has no effect: refreshes run in the session of the REFRESH statement", clause)
     made, state = _planned(spark, statement, name, text)
     if old is not None:
-        _check_cycle(spark, old, state, statement)
+        ids = (t.table_id for _, t in query_of(state).tables)
+        check_acyclic(spark, old, ids, **place_of(statement.name_span))
     made = replace(made, backing=make_backing(spark, made, statement))
     if old is None:
         _create(spark, made, state, statement, text)
@@ -196,15 +196,6 @@ def _planned(
     at = Parts.of({part: t.latest for part, t in tables.items()})
     stream = Stream(planned.stream_id, hidden_name(name), source, StreamMode.STANDARD, False, None, now, user, text)
     return replace(planned, keys=whole.keys, states=whole.states), StreamState(stream, Offset(at, True), sequence=1)
-
-
-def _check_cycle(spark: SparkSession, old: DynamicTable, state: StreamState, statement: CreateDynamicTable) -> None:
-    """Refuses a query that reads the table in whose place it comes."""
-    known = {t.definition.uuid: t for t in all_dynamic(spark)}
-    reads = reads_of(spark, known.values())
-    ids = {t.table_id for _, t in query_of(state).tables}
-    read = [uid for uid, t in known.items() if t.backing.table_id in ids]
-    check_acyclic(old, known, read, reads, **place_of(statement.name_span))
 
 
 def _check_count(statement: CreateDynamicTable, names: list[str], count: int) -> None:

@@ -6,9 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from streamql.sources.queries.dynamic import DynamicTable
 
-Reads = Mapping[str, list[str]]
-"""For each dynamic table those that it reads, by the ids of their definitions."""
-
 
 def upstream(tables: Iterable[DynamicTable], reads: Mapping[str, frozenset[str]]) -> dict[str, list[str]]:
     """For each dynamic table (by the id of its definition) those that its query reads. `reads`: the ids of the Delta tables that each
@@ -17,7 +14,7 @@ def upstream(tables: Iterable[DynamicTable], reads: Mapping[str, frozenset[str]]
     return {uid: sorted(by_backing[i] for i in ids if i in by_backing) for uid, ids in reads.items()}
 
 
-def in_order(wanted: Iterable[str], reads: Reads) -> list[str]:
+def in_order(wanted: Iterable[str], reads: Mapping[str, list[str]]) -> list[str]:
     """Returns the wanted tables and all that they read, each behind those that it reads."""
     ordered: list[str] = []
     entered: set[str] = set()
@@ -35,7 +32,7 @@ def in_order(wanted: Iterable[str], reads: Reads) -> list[str]:
     return ordered
 
 
-def readers(reads: Reads) -> dict[str, list[str]]:
+def readers(reads: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """For each table those that read it."""
     found: dict[str, list[str]] = {uid: [] for uid in reads}
     for uid, others in reads.items():

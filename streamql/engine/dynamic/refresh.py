@@ -22,8 +22,9 @@ from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
 from streamql.delta.whole import SparkError
 from streamql.dialect import quote_string
+from streamql.engine.dynamic.graph import upstream
 from streamql.engine.dynamic.reading import Prepared, prepared
-from streamql.engine.dynamic.tables import check_acyclic, hidden_stream, query_of, reads_of, show_rows
+from streamql.engine.dynamic.tables import check_acyclic, hidden_stream, query_of, show_rows
 from streamql.engine.dynamic.timings import remember, timings_of
 from streamql.engine.dynamic.written import drop_duplicates, note, refresh_after, written_by_others
 from streamql.errors import StreamqlError
@@ -75,11 +76,7 @@ class Overtaken(Exception):
 
 
 class _NotComputed(Exception):
-    """The statement of an incremental refresh failed for its rows or its plan. `cause`: what Spark raised."""
-
-    def __init__(self, cause: Exception) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
+    """The statement of an incremental refresh failed for its rows or its plan. Its text is the first sentence of Spark's error."""
 
 
 def pinned_versions(
@@ -111,7 +108,7 @@ def refresh_table(
     try:
         return _refreshed(spark, table, pinned, reads, started, None)
     except _NotComputed as e:
-        why = f"an incremental refresh failed: {sentence(e.cause)}"
+        why = f"an incremental refresh failed: {e}"
         log.warning("%s is refreshed fully, because %s", table.name, why)
     return _refreshed(spark, table, pinned, reads, started, why)
 
@@ -226,13 +223,12 @@ def _is_put_back(opened: OpenRefresh, source: QuerySource, at: Mapping[str, int]
 def _check_reads(spark: SparkSession, table: DynamicTable, opened: OpenRefresh, known: set[str]) -> None:
     """Checks that a query reads the dynamic tables that a run knows of: the others would not be refreshed before it. Raises `Overtaken`,
     and UNSUPPORTED_SOURCE if the table reads itself."""
-    tables = {t.definition.uuid: t for t in all_dynamic(spark)}
-    ids = {t.ref.table_id for t in opened.tables.values()}
-    read = sorted(uid for uid, t in tables.items() if t.backing.table_id in ids)
-    if set(read) <= known and table.definition.uuid not in read:
+    ids, own = frozenset(t.ref.table_id for t in opened.tables.values()), table.definition.uuid
+    read = upstream(all_dynamic(spark), {own: ids})[own]
+    if set(read) <= known and own not in read:
         return
-    check_acyclic(table, tables, read, reads_of(spark, tables.values()))
-    raise Overtaken({table.definition.uuid: read})
+    check_acyclic(spark, table, ids)
+    raise Overtaken({own: read})
 
 
 def _has_changes(opened: OpenRefresh, interval: Interval) -> bool:
@@ -304,7 +300,7 @@ def _write(
             spark.sql(_insert(table, call) if backing.is_empty(before) else _merge(table, call)).collect()
     except SparkError as e:
         if choice.mode == INCREMENTAL and (sql_state(e) or "").startswith(_STATES_OF_ROWS):
-            raise _NotComputed(e) from e
+            raise _NotComputed(sentence(e)) from e
         raise
     written = refresh_after(backing, before.version, table)
     took = int((time.monotonic() - started) * 1000)

@@ -14,7 +14,7 @@ from streamql.delta.names import look_up, qualify
 from streamql.delta.neutral import dynamic_session
 from streamql.dialect import quote_string
 from streamql.dialect.dynamic.statements import CreateDynamicTable
-from streamql.engine.dynamic.graph import Reads, in_order, upstream
+from streamql.engine.dynamic.graph import in_order, upstream
 from streamql.engine.suggestions import missing_dynamic
 from streamql.errors import StreamqlError
 from streamql.model import TableSource
@@ -88,14 +88,14 @@ def _ids(spark: SparkSession, table: DynamicTable) -> frozenset[str]:
     return frozenset() if state is None else frozenset(t.table_id for _, t in query_of(state).tables)
 
 
-def check_acyclic(
-    table: DynamicTable, known: Mapping[str, DynamicTable], read: Iterable[str], reads: Reads, **where: int
-) -> None:
-    """Raises UNSUPPORTED_SOURCE if a table reads itself. By the ids of their definitions: `read`: what its query reads; `reads`: what the
-    others have read."""
-    if table.definition.uuid not in in_order(read, reads):
+def check_acyclic(spark: SparkSession, table: DynamicTable, ids: Iterable[str], **where: int) -> None:
+    """Raises UNSUPPORTED_SOURCE if a table reads itself. `ids`: of the Delta tables that its query reads now."""
+    known = {t.definition.uuid: t for t in all_dynamic(spark)}
+    own = table.definition.uuid
+    read = upstream(known.values(), {own: frozenset(ids)})[own]
+    if own not in in_order(read, reads_of(spark, known.values())):
         return
-    by = ", ".join(str(known[uid].name) for uid in read if uid != table.definition.uuid)
+    by = ", ".join(str(known[uid].name) for uid in read if uid != own)
     raise StreamqlError(
         "UNSUPPORTED_SOURCE",
         f"the query of {table.name} reads {table.name} itself{f', through {by}' if by else ''}",
