@@ -71,6 +71,14 @@ def view_text(spark: SparkSession, schema: str, view: str) -> str | None:
     return None if text is None else str(text)
 
 
+def view_property(spark: SparkSession, name: Name, key: str) -> str | None:
+    """Returns a property of a view of the session catalog; None: there is no view of the name, or it has no such property."""
+    if name.catalog != SESSION_CATALOG:
+        return None
+    value = scala(spark).Names.viewProperty(session_of(spark), name.schema, name.object, key)
+    return None if value is None else str(value)
+
+
 def tables_of(spark: SparkSession, catalog: str, schema: str) -> list[str]:
     """Names of the tables in a schema."""
     return list(scala(spark).Names.tables(session_of(spark), catalog, schema))

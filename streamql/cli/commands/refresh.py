@@ -28,7 +28,8 @@ each has then either committed, or done nothing.
 Events are JSON, a line each, on stderr or appended to --events FILE, which several processes may
 share:
   refreshing  run, table
-  refreshed   run, table, seconds, mode, reason, version, rows_inserted, rows_updated, rows_deleted
+  refreshed   run, table, seconds, mode, reason, why_not_incremental, version, rows_inserted,
+              rows_updated, rows_deleted
   unchanged   run, table, seconds, version
   failed      run, table, seconds, code, error, sqlstate, hint; of a run of --loop that cannot read
               the catalog: run, seconds, error
@@ -38,7 +39,7 @@ share:
   stopped     run, seconds: a signal came between two refreshes
   cancelled   run, seconds, signal: a second signal came
   warning     message
-All have at, event, job, host, pid. The results go to stdout: name, outcome, rows_inserted,
+All have at, event, job, host, pid. The results go to stdout: name, outcome, mode, rows_inserted,
 rows_updated, rows_deleted, seconds, error; of a run of --loop only if a table was due.
 """
 
@@ -70,8 +71,8 @@ FAILED, USAGE = 1, 2
 FAILURE_PAUSE_SECONDS = 10.0
 """The pause of a loop in which the catalog could not be read."""
 
-HEADER = ("name", "outcome", "rows_inserted", "rows_updated", "rows_deleted", "seconds", "error")
-NUMERIC = (False, False, True, True, True, True, False)
+HEADER = ("name", "outcome", "mode", "rows_inserted", "rows_updated", "rows_deleted", "seconds", "error")
+NUMERIC = (False, False, False, True, True, True, True, False)
 
 EPILOG = """\
 examples:
@@ -243,4 +244,5 @@ def _row(outcome: Outcome) -> tuple[object, ...]:
     )
     code, error, *_ = error_of(outcome)
     said = f"[{code}] {error}" if code else error or None
-    return (str(outcome.table.name), outcome.word, *rows, round(outcome.duration_ms / 1000, 3), said)
+    mode = None if outcome.result is None else outcome.result.mode
+    return (str(outcome.table.name), outcome.word, mode, *rows, round(outcome.duration_ms / 1000, 3), said)

@@ -163,12 +163,9 @@ def event_of(outcome: Outcome) -> Mapping[str, object]:
     """Returns the facts of an outcome's event: table, seconds, and what it wrote, or why it did not."""
     facts: dict[str, object] = {"table": str(outcome.table.name), "seconds": round(outcome.duration_ms / 1000, 3)}
     if outcome.result is not None:
-        reason = outcome.result.reason
-        return (
-            facts
-            | {"mode": outcome.result.mode, "reason": reason, "version": outcome.result.version}
-            | {f"rows_{name}": n for name, n in outcome.result.rows.items()}
-        )
+        done = outcome.result
+        how = {"mode": done.mode, "reason": done.reason, "why_not_incremental": done.why_full, "version": done.version}
+        return facts | how | {f"rows_{name}": n for name, n in done.rows.items()}
     if outcome.held_by is not None:
         return facts | {"reason": "HELD_UP", "held_by": str(outcome.held_by.name)}
     code, error, hint, sqlstate = error_of(outcome)

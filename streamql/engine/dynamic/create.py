@@ -31,6 +31,7 @@ from streamql.engine.dynamic.tables import (
     hidden_stream,
     make_backing,
     make_view,
+    mark_of,
     query_of,
     show_rows,
     with_names,
@@ -83,18 +84,23 @@ def create_dynamic(spark: SparkSession, statement: CreateDynamicTable, text: str
 def _create(
     spark: SparkSession, made: DynamicTable, state: StreamState, statement: CreateDynamicTable, text: str
 ) -> None:
+    comments = dict(statement.columns)
     try:
-        make_view(spark, made, dict(statement.columns), replace=False)
+        make_view(spark, made, comments, replace=False)
         _register(spark, made, state, [stream_event("created", state, now_ms(), user_of(spark), text)])
     except BaseException:
         drop_parts(spark, made)
         raise
-    if statement.is_initialized:
-        try:
+    try:
+        if (
+            mark_of(spark, made.name) != made.definition.uuid
+        ):  # another CREATE of the name took the view for a left over one
+            make_view(spark, made, comments, replace=True)
+        if statement.is_initialized:
             refresh_created(spark, made)
-        except BaseException:
-            drop(spark, made, text)
-            raise
+    except BaseException:
+        drop(spark, made, text)
+        raise
 
 
 def _replace(

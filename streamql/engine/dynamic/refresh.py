@@ -24,6 +24,7 @@ from streamql.delta.whole import SparkError
 from streamql.dialect import quote_string
 from streamql.engine.dynamic.graph import upstream
 from streamql.engine.dynamic.reading import Prepared, prepared
+from streamql.engine.dynamic.status import NOT_COMPUTED
 from streamql.engine.dynamic.tables import check_acyclic, hidden_stream, query_of, show_rows
 from streamql.engine.dynamic.timings import remember, timings_of
 from streamql.engine.dynamic.written import drop_duplicates, note, refresh_after, written_by_others
@@ -108,7 +109,7 @@ def refresh_table(
     try:
         return _refreshed(spark, table, pinned, reads, started, None)
     except _NotComputed as e:
-        why = f"an incremental refresh failed: {e}"
+        why = f"{NOT_COMPUTED}: {e}"
         log.warning("%s is refreshed fully, because %s", table.name, why)
     return _refreshed(spark, table, pinned, reads, started, why)
 

@@ -22,6 +22,9 @@ from streamql.sources.queries.query import parts_of
 from streamql.sources.tables.table import OpenTable, open_table
 from streamql.times import now_ms
 
+NOT_COMPUTED = "an incremental refresh failed"
+"""How the reason begins why a refresh is full that an incremental one could not do."""
+
 
 @dataclass(frozen=True)
 class DynamicStatus:
@@ -174,7 +177,8 @@ class Refresh:
 
 @dataclass(frozen=True)
 class Recent:
-    """The last refresh of a table. `failures`: how many failed in a row. `duration_ms`: of the last that succeeded; 0: none has."""
+    """The last refresh of a table. `failures`: how many failed in a row; one that failed incrementally and again fully counts once.
+    `duration_ms`: of the last that succeeded; 0: none has."""
 
     last: Refresh
     failures: int
@@ -193,6 +197,7 @@ def recent_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dic
         return {}
     newest = F.struct(*(c for c in rows.columns if c != "stream_id"))
     is_good = F.col("outcome") == "CONSUMED"
+    is_again = F.coalesce(F.get_json_object("details", "$.why_full").startswith(NOT_COMPUTED), F.lit(False))
     duration = F.when(is_good, F.col("ended") - F.col("started"))
     found = (
         rows.groupBy("stream_id")
@@ -200,7 +205,7 @@ def recent_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dic
             F.max_by(newest, "sequence").alias("r"),
             F.max(F.when(is_good, F.col("sequence"))).alias("good"),
             F.max_by(duration, F.when(is_good, F.col("sequence"))).alias("duration"),
-            F.collect_list(F.when(~is_good, F.col("sequence"))).alias("failed"),
+            F.collect_list(F.when(~is_good & ~is_again, F.col("sequence"))).alias("failed"),
         )
         .select("stream_id", "r.*", "duration", F.expr("size(filter(failed, n -> n > coalesce(good, -1)))").alias("n"))
     )

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
-from streamql.delta.names import look_up, qualify
+from streamql.delta.names import look_up, qualify, view_property
 from streamql.delta.neutral import dynamic_session
 from streamql.dialect import quote_string
 from streamql.dialect.dynamic.statements import CreateDynamicTable
@@ -168,10 +168,7 @@ def shown_names(spark: SparkSession) -> dict[str, str]:
 
 def mark_of(spark: SparkSession, name: Name) -> str | None:
     """Returns the id of the definition that a view was made for. None: there is no view of the name, or it is another one."""
-    if look_up(spark, name).type != "view":
-        return None
-    rows = dynamic_session(spark).sql(f"SHOW TBLPROPERTIES {name.sql}").collect()
-    return next((str(r["value"]) for r in rows if r["key"] == MARK), None)
+    return view_property(spark, name, MARK)
 
 
 def is_left_over(spark: SparkSession, name: Name) -> bool:

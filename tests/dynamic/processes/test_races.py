@@ -11,11 +11,15 @@ import random
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
+from threading import Event
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.consume.support import findings, killed_within, start_child
+from streamql.engine.dynamic import create
+from streamql.sources.queries.dynamic import DynamicTable
+from tests.consume.support import findings, in_threads, killed_within, start_child
 from tests.dynamic.images import Image, between, image, shown
 from tests.dynamic.support import DynamicPlace
 from tests.sample import SEED, amount
@@ -112,3 +116,37 @@ def test_two_refreshers_and_a_writer(spark: SparkSession, loaded: DynamicPlace) 
     errors = [child.communicate()[1] for child in children]
     assert said == [None] * len(children), [e[-3000:] for e in errors]
     check(place, firsts)
+
+
+def test_two_creates_of_one_name(spark: SparkSession, place: DynamicPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second CREATE takes the view of the first one, which is not registered yet, for one that was left over."""
+    make_view, register = create.make_view, create._register
+    first_has_view, second_has_view, first_is_registered = Event(), Event(), Event()
+
+    def made(*args: Any, **named: Any) -> None:
+        make_view(*args, **named)
+        (second_has_view if first_has_view.is_set() else first_has_view).set()
+
+    def registered(spark: SparkSession, table: DynamicTable, *args: Any) -> None:
+        is_first = table.columns == ("id",)
+        assert (second_has_view if is_first else first_is_registered).wait(60)
+        try:
+            register(spark, table, *args)
+        finally:
+            if is_first:
+                first_is_registered.set()
+
+    monkeypatch.setattr(create, "make_view", made)
+    monkeypatch.setattr(create, "_register", registered)
+    place.run("INSERT INTO t VALUES (1, 10)")
+
+    def second() -> None:
+        assert first_has_view.wait(60)
+        assert (
+            place.refused(f"CREATE DYNAMIC TABLE {place.schema}.d AS SELECT v FROM {place.schema}.t").code
+            == "STREAM_BUSY"
+        )
+
+    assert in_threads(lambda: place.create(f"SELECT id FROM {place.schema}.t", f"{place.schema}.d"), second) == []
+    assert place.run("SELECT * FROM d") == [(1,)]
+    assert place.verify() == ("EQUAL", 1, 0, 0)

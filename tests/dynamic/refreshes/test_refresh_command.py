@@ -95,7 +95,10 @@ def test_all_in_the_order_of_the_dag(spark: SparkSession, schema: str, call: Cal
     assert all(e["job"] == "refresh" and e["pid"] == os.getpid() for e in events)
     assert call()[:2] == (
         0,
-        [r | {"outcome": "UNCHANGED", "rows_inserted": 0, "seconds": pytest.approx(0, abs=60)} for r in rows],
+        [
+            r | {"outcome": "UNCHANGED", "mode": None, "rows_inserted": 0, "seconds": pytest.approx(0, abs=60)}
+            for r in rows
+        ],
     )
     assert {tuple(r) for r in run(spark, "SELECT * FROM d3")} == {(1, 10, 10.0), (2, 20, 5.0)}
 

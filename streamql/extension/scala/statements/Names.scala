@@ -7,7 +7,7 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.TableIdentifier
 import org.apache.spark.sql.catalyst.analysis.{NoSuchDatabaseException, NoSuchNamespaceException, NoSuchTableException}
-import org.apache.spark.sql.catalyst.catalog.CatalogTableType
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTableType}
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.connector.catalog.{CatalogManager, Identifier, V1Table}
@@ -66,9 +66,16 @@ object Names {
       .listTables(Array(schema)).map(_.name)
 
   /** The text of a view of the session catalog; null if there is none of the name. */
-  def viewText(session: SparkSession, schema: String, view: String): String = {
-    val (catalog, name) = (session.asInstanceOf[ClassicSession].sessionState.catalog, TableIdentifier(view, Some(schema)))
-    if (catalog.databaseExists(schema) && catalog.tableExists(name)) catalog.getTableMetadata(name).viewText.orNull else null
+  def viewText(session: SparkSession, schema: String, view: String): String = viewOf(session, schema, view).flatMap(_.viewText).orNull
+
+  /** A property of a view of the session catalog; null if there is no view of the name, or it has no such property. */
+  def viewProperty(session: SparkSession, schema: String, view: String, key: String): String =
+    viewOf(session, schema, view).flatMap(_.properties.get(key)).orNull
+
+  private def viewOf(session: SparkSession, schema: String, view: String): Option[CatalogTable] = {
+    val catalog = session.asInstanceOf[ClassicSession].sessionState.catalog
+    try Some(catalog.getTableMetadata(TableIdentifier(view, Some(schema)))).filter(_.tableType == CatalogTableType.VIEW)
+    catch { case _: NoSuchTableException | _: NoSuchDatabaseException | _: NoSuchNamespaceException => None }
   }
 
   /** Where a schema's tables lie. */
