@@ -28,6 +28,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "SCALAR_SUBQUERY": "has a scalar subquery",
         "SEMI_JOIN": "has a semi join or an anti join",
         "SESSION_STATE": "uses the current user, schema or time zone, or a session variable",
+        "SESSION_WINDOW": "groups by session_window()",
         "SET_OPERATION": "has INTERSECT or EXCEPT",
         "STREAM": "reads a stream",
         "SUBQUERY_VALUE": "shows or compares the value of IN (SELECT …), and does not use it as a condition",

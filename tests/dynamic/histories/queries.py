@@ -11,6 +11,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tests.dynamic.histories.functions import FROM_STATES, IN_ANY_ORDER
+
 _FILTERS = (
     *("q.b > 2", "q.a IS NOT NULL", "q.s <> 'x'", "q.b % 2 = 0", "q.a IN (0, 1, 2)", "NOT (q.a = 1)"),
     *("q.a IS NULL OR q.b < 7", "coalesce(q.b, 0) < 8", "length(q.s) = 1", "q.a < q.b"),
@@ -43,19 +45,6 @@ _KEYS: tuple[tuple[str, ...], ...] = (
     *(("q.a",), ("q.a", "q.s"), ("q.a % 2",), ("upper(q.s)",), ("q.a", "q.b"), ("array(q.a)",), ("struct(q.a)",)),
     *(("if(q.b = 3, double('NaN'), q.b / 2.0D)",), ("if(q.b = 4, -0.0D, 0.0D)",), ("CAST(q.b AS DECIMAL(10, 2)) / 3",)),
 )
-_AGGREGATES = (
-    *("count(q.b)", "count(q.a, q.b)", "count_if(q.b > 3)", "count(*) FILTER (WHERE q.a = 1)", "sum(q.a + q.b)"),
-    *(
-        "sum(CAST(q.b AS DECIMAL(10, 2)) / 3)",
-        "avg(q.b)",
-        "avg(CAST(q.b AS BIGINT))",
-        "avg(CAST(q.b AS DECIMAL(10, 2)))",
-    ),
-    *("min(q.b)", "max(q.s)", "max(q.b / 2.0D)", "min(date_add(DATE '2020-02-28', q.b))", "bool_or(q.b > 7)"),
-    *("sum(q.b) FILTER (WHERE q.s = 'x')", "100 * sum(q.b) / (1 + count(*))", "max(q.b) - min(q.b)"),
-    *("CAST(stddev(q.b) AS FLOAT)", "CAST(var_pop(CAST(q.b AS DECIMAL(10, 2)) / 3) AS FLOAT)"),
-)
-"""Aggregates that follow from stored states. The last digits of a variance that Spark computes depend on the order of the rows."""
 _OF_ROWS = ("100 / count(*)", "10 DIV count(1)", "sum(q.b) / count(*)")
 """Such that fail for a group without rows."""
 ALL = "b, a, s"
@@ -210,10 +199,15 @@ class Maker:
         )
 
     def aggregates(self) -> str:
-        return ", ".join(f"{a} AS x{i}" for i, a in enumerate(self.rng.sample(_AGGREGATES, 3)))
+        return ", ".join(f"{a} AS x{i}" for i, a in enumerate(self.rng.sample(FROM_STATES, 3)))
 
     def group_recomputed(self) -> str:
         return f"SELECT q.a, count(DISTINCT q.b) AS n, {self.aggregates()} FROM {self.relation()} q GROUP BY q.a"
+
+    def group_ordered(self) -> str:
+        """Functions of the order of rows, which another function hides or the query names."""
+        lists = ", ".join(f"{a} AS x{i}" for i, a in enumerate(self.rng.sample(IN_ANY_ORDER, 3)))
+        return f"SELECT q.a, {lists} FROM {self.relation()} q GROUP BY q.a"
 
     def global_states(self) -> str:
         return f"SELECT {self.aggregates()} FROM {self.relation()} q"
@@ -237,6 +231,24 @@ class Maker:
             f"SELECT q.a, q.b, q.s, row_number() {over} AS n, lag(q.b) {over} AS p, rank() OVER (PARTITION BY q.a ORDER BY q.b) AS k, "
             f"sum(q.b) OVER (PARTITION BY q.s) AS t FROM {self.relation()} q"
         )
+
+    def window_ordered(self) -> str:
+        over = f"OVER (PARTITION BY q.a ORDER BY {ALL})"
+        rows = f"OVER (PARTITION BY q.s ORDER BY {ALL} ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)"
+        rest = f"OVER (PARTITION BY q.a ORDER BY {ALL} RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)"
+        whole = f"OVER (PARTITION BY q.a ORDER BY {ALL} RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
+        shown = (
+            f"first_value(q.b) {over}",
+            f"first_value(q.s) IGNORE NULLS {rows}",
+            f"last_value(q.b) {rest}",
+            f"last_value(q.b) IGNORE NULLS {whole}",
+            f"nth_value(q.b, 2) {whole}",
+            f"nth_value(q.b, 2) {rows}",
+            f"collect_list(q.b) {rows}",
+            f"max_by(q.b, q.s) {rows}",
+        )
+        chosen = ", ".join(f"{f} AS x{i}" for i, f in enumerate(self.rng.sample(shown, 3)))
+        return f"SELECT q.a, q.b, q.s, {chosen} FROM {self.relation()} q"
 
     def top_of_each(self) -> str:
         over = f"OVER (PARTITION BY a ORDER BY {ALL})"
@@ -343,11 +355,13 @@ FORMS: dict[str, Callable[[Maker], str]] = {
     "groups that go, MAX": Maker.groups_that_lose,
     "GROUP BY, hidden": Maker.group_hidden,
     "GROUP BY, not from states": Maker.group_recomputed,
+    "GROUP BY, in any order": Maker.group_ordered,
     "GROUPING SETS": Maker.grouping_sets,
     "HAVING": Maker.having,
     "global aggregate": Maker.in_all,
     "global aggregate, from states": Maker.global_states,
     "window": Maker.window,
+    "window, by rows": Maker.window_ordered,
     "top of each": Maker.top_of_each,
     "WITH": Maker.cte,
     "scalar subquery": Maker.scalar,

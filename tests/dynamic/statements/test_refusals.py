@@ -45,6 +45,10 @@ NOT_INCREMENTAL: list[tuple[str, str]] = [
     ("SELECT id, row_number() OVER (ORDER BY id) AS n FROM t", "has a window function without PARTITION BY"),
     ("SELECT x.id FROM t x LEFT JOIN t y ON x.id < y.id", "has an outer, semi or anti join"),
     ("SELECT id, (SELECT max(id) FROM t) AS m FROM t", "has a scalar subquery"),
+    (
+        "SELECT session_window(timestamp_seconds(v), '5 minutes') AS w, count(*) AS n FROM t GROUP BY 1",
+        "groups by session_window()",
+    ),
     ("SELECT v, first(id) AS f FROM t GROUP BY v", "uses a function whose value may depend on the order of rows"),
 ]
 

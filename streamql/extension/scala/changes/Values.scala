@@ -39,6 +39,9 @@ object Values extends PredicateHelper {
     case other => RowOrdering.isOrderable(other)
   }
 
+  /** Whether values of a type that are equal are the same, and can be sorted. */
+  def isExact(dataType: DataType): Boolean = isPlain(dataType) && !hasFloating(dataType)
+
   /** Whether values of a type may hold zeros of both signs. */
   def hasFloating(dataType: DataType): Boolean = dataType.existsRecursively(t => t == FloatType || t == DoubleType)
 

@@ -108,7 +108,8 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
 
   /** Window functions. Those that count rows see equal ones in the order of the key. */
   private def windowed(w: Window, inner: Keyed): Keyed = {
-    val (counting, others) = w.windowExpressions.partition(Ties.countsRows)
+    val byRows = w.windowExpressions.map(_.transform { case e: WindowExpression => RowOrder.byRows(e) }.asInstanceOf[NamedExpression])
+    val (counting, others) = byRows.partition(Ties.countsRows)
     val below = if (others.isEmpty) inner.plan else expressions(w.copy(windowExpressions = others, child = inner.plan))
     val order = w.orderSpec ++ Ties.by(inner.keys)
     val ordered = counting.map(_.transform {

@@ -53,7 +53,13 @@ object QueryShape extends AliasHelper {
       case u: Untracked => throw u
       case NonFatal(_) => throw new Untracked("OTHER_OPERATOR")
     }
-    shaped.foreachWithSubqueries(_.expressions.foreach(_.foreach(check)))
+    shaped.foreachWithSubqueries { node =>
+      node.expressions.foreach(check)
+      node match {
+        case a: Aggregate if a.groupingExpressions.exists(isSession) => throw new Untracked("SESSION_WINDOW")
+        case _ =>
+      }
+    }
     pruned(shaped).asInstanceOf[Project]
   }
 
@@ -81,18 +87,28 @@ object QueryShape extends AliasHelper {
     case _ =>
   }
 
+  /** Whether a key is a session: a row may join two of them into one, so its group is not found by its own values. */
+  private def isSession(key: Expression): Boolean = key match {
+    case n: NamedExpression => n.metadata.contains(SessionWindow.marker)
+    case _ => key.exists(_.isInstanceOf[SessionWindow])
+  }
+
   /** Refuses functions that may return another value for the same rows in another order: what is computed anew for some groups would not be
    * what the whole query returns. */
-  private def check(e: Expression): Unit = e match {
-    case a: AggregateExpression => checkFunction(a.aggregateFunction)
-    case _: NthValue => throw new Untracked("ORDER_OF_ROWS")
-    case _ => TrackedQuery.checkVaries(e)
+  private def check(e: Expression): Unit = {
+    e match {
+      case a: AggregateExpression => checkFunction(a.aggregateFunction)
+      case _: NthValue => throw new Untracked("ORDER_OF_ROWS")
+      case _ => TrackedQuery.checkVaries(e)
+    }
+    RowOrder.operands(e).foreach(check)
   }
 
   private def checkFunction(f: Expression): Unit = f match {
     case r: RuntimeReplaceableAggregate => checkFunction(r.replacement)
     case _: Count | _: Sum | _: Average | _: Min | _: Max | _: CentralMomentAgg | _: PercentileBase | _: Covariance | _: PearsonCorrelation =>
     case _: BitAndAgg | _: BitOrAgg | _: BitXorAgg | _: HyperLogLogPlusPlus =>
+    case _ if RowOrder.isNamed(f) =>
     case _ => throw new Untracked("ORDER_OF_ROWS")
   }
 }

@@ -1,0 +1,71 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.aggregate._
+
+/** Functions whose value depends on the order of rows: where the query names the order, or another function hides it. */
+object RowOrder {
+  /** The expressions below one, of which each must be checked: without a function whose order is named or hidden, but with what it computes from. */
+  def operands(e: Expression): Seq[Expression] = e match {
+    case SortArray(Collected(a), _) if isExact(a) => inputs(a)
+    case ArraySort(Collected(a), f: LambdaFunction, _) if isExact(a) && isDefault(f) => inputs(a)
+    case Size(Collected(a), _) => inputs(a)
+    case WindowExpression(a: AggregateExpression, spec) if isByRows(spec) && isInOrder(a.aggregateFunction) => inputs(a) :+ spec
+    case WindowExpression(n: NthValue, spec) if isByRows(spec) => n.children :+ spec
+    case other => other.children
+  }
+
+  /** Whether an aggregate function names an order, or sees one row at most. */
+  def isNamed(f: Expression): Boolean = f match {
+    case _: PivotFirst => true // a group below it has made one row of each value
+    case m: Mode => m.reverseOpt.isDefined && Values.isExact(m.child.dataType)
+    case l: ListAgg => l.orderExpressions.exists(o => Values.isExact(o.child.dataType) && bare(o.child).semanticEquals(bare(l.child)))
+    case _ => false
+  }
+
+  /** A window expression by a frame of rows, for which `KeyedQuery` orders equal rows, if that frame has the same first or last row. */
+  def byRows(e: WindowExpression): WindowExpression = {
+    def framed(lower: Expression, upper: Expression) = e.copy(windowSpec = e.windowSpec.copy(frameSpecification = SpecifiedWindowFrame(RowFrame, lower, upper)))
+    (e.windowFunction, e.windowSpec.frameSpecification) match {
+      case (AggregateExpression(f, _, _, _, _), SpecifiedWindowFrame(RangeFrame, UnboundedPreceding, UnboundedFollowing)) if isInOrder(f) =>
+        framed(UnboundedPreceding, UnboundedFollowing)
+      case (_: NthValue, SpecifiedWindowFrame(RangeFrame, UnboundedPreceding, UnboundedFollowing)) => framed(UnboundedPreceding, UnboundedFollowing)
+      case (AggregateExpression(First(_, false), _, _, _, _), SpecifiedWindowFrame(RangeFrame, UnboundedPreceding, CurrentRow)) =>
+        framed(UnboundedPreceding, CurrentRow)
+      case (AggregateExpression(Last(_, false), _, _, _, _), SpecifiedWindowFrame(RangeFrame, CurrentRow, UnboundedFollowing)) =>
+        framed(CurrentRow, UnboundedFollowing)
+      case _ => e
+    }
+  }
+
+  private object Collected {
+    def unapply(e: Expression): Option[AggregateExpression] = e match {
+      case a: AggregateExpression if a.aggregateFunction.isInstanceOf[Collect[_]] => Some(a)
+      case _ => None
+    }
+  }
+
+  private def inputs(a: AggregateExpression): Seq[Expression] = a.aggregateFunction.children ++ a.filter
+
+  private def isExact(a: AggregateExpression): Boolean = a.aggregateFunction.children.forall(c => Values.isExact(c.dataType))
+
+  private def isDefault(f: LambdaFunction): Boolean = f.arguments match {
+    case Seq(left, right) => f.function.semanticEquals(ArraySort.comparator(left, right))
+    case _ => false
+  }
+
+  private def isInOrder(f: Expression): Boolean = f match {
+    case _: First | _: Last | _: CollectList | _: MaxMinBy => true
+    case _ => false
+  }
+
+  private def isByRows(spec: WindowSpecDefinition): Boolean = spec.frameSpecification match {
+    case SpecifiedWindowFrame(RowFrame, _, _) => true
+    case _ => false
+  }
+
+  private def bare(e: Expression): Expression = e match {
+    case c: Cast => bare(c.child)
+    case other => other
+  }
+}
