@@ -24,6 +24,8 @@ IN_ANY_ORDER = (
     "size(collect_list(q.b)) + size(collect_set(q.s))",
     "listagg(q.s, ',') WITHIN GROUP (ORDER BY q.s DESC)",
     "mode() WITHIN GROUP (ORDER BY q.b)",
-    "sort_array(collect_list(q.b))[0]",
+    "get(sort_array(collect_list(q.b)), 0)",
+    "max_by(q.s, struct(q.b, q.s))",
+    "min_by(struct(q.s, q.b), struct(q.b / 2.0D, q.s)) FILTER (WHERE q.b > 2)",
 )
 """Functions of the order of rows, which another function hides or the query names."""

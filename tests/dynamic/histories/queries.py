@@ -295,7 +295,19 @@ class Maker:
         return f"SELECT a, b, s FROM {self.relation()} {word} SELECT a, b, s FROM {self.relation()}"
 
     def lateral(self) -> str:
-        return f"SELECT q.a, r.n AS b, q.s FROM {self.table()} q, LATERAL (SELECT count(*) AS n FROM {self.table()} x WHERE x.a = q.a) r"
+        inner = self.rng.choice(
+            (
+                f"SELECT count(*) AS b FROM {self.relation()} x WHERE x.a = q.a",
+                f"SELECT x.b FROM {self.relation()} x WHERE x.a = q.a AND x.b > q.b",
+                "SELECT q.a + q.b AS b",
+                f"SELECT max(x.b) AS b FROM {self.relation()} x WHERE x.s <=> q.s GROUP BY x.a",
+                f"SELECT count(*) + (SELECT 1) AS b FROM {self.relation()} x WHERE x.a < q.a",
+            )
+        )
+        join, on = self.rng.choice(
+            ((", LATERAL", ""), ("LEFT JOIN LATERAL", " ON q.a > 0"), ("JOIN LATERAL", " ON r.b > q.b"))
+        )
+        return f"SELECT q.a, r.b, q.s FROM {self.relation()} q {join} ({inner}) r{on}"
 
     def pivot(self) -> str:
         return f"SELECT * FROM (SELECT a, b, s FROM {self.relation()}) PIVOT (sum(b) FOR s IN ('x' AS x, 'y' AS y))"

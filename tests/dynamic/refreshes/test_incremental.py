@@ -54,6 +54,7 @@ ANY = (
     "SELECT * FROM (SELECT id, v, row_number() OVER (PARTITION BY v % 2 ORDER BY v, id) AS n FROM t) WHERE n = 1",
     "SELECT t.id, x.n FROM t JOIN (SELECT w, count(*) AS n FROM u GROUP BY w) x ON t.id = x.w",
     "SELECT id, e FROM t LATERAL VIEW explode(array(v, 0)) AS e",
+    "SELECT t.id, x.n, x.m FROM t LEFT JOIN LATERAL (SELECT count(*) AS n, max(w) AS m FROM u WHERE u.id = t.id) x ON x.n > 0",
 )
 """Queries that a refresh follows if REFRESH_MODE says so."""
 

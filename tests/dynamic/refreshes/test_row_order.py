@@ -13,6 +13,7 @@ WHOLE = "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
 FOLLOWED = (
     *(f"SELECT q.a, {f} AS x FROM q GROUP BY q.a" for f in IN_ANY_ORDER),
+    "SELECT a, max_by(s, b) AS x, min_by(b, d) AS y FROM q GROUP BY a",
     "SELECT concat_ws(',', array_sort(array_agg(s))) AS x FROM q",
     "SELECT a, first_value(b) OVER (PARTITION BY a ORDER BY s) AS x FROM q",
     "SELECT a, last_value(b) OVER (PARTITION BY a ORDER BY s RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS x FROM q",
@@ -29,7 +30,7 @@ REFUSED = (
     "SELECT a, listagg(s, ',') AS x FROM q GROUP BY a",
     "SELECT a, listagg(s, ',') WITHIN GROUP (ORDER BY b) AS x FROM q GROUP BY a",
     "SELECT a, mode(b) AS x FROM q GROUP BY a",
-    "SELECT a, max_by(s, b) AS x FROM q GROUP BY a",
+    "SELECT a, max_by(d, b) AS x FROM q GROUP BY a",
     "SELECT a, last_value(b) OVER (PARTITION BY a ORDER BY s) AS x FROM q",
     "SELECT a, first_value(b) IGNORE NULLS OVER (PARTITION BY a ORDER BY s) AS x FROM q",
     "SELECT a, nth_value(b, 2) OVER (PARTITION BY a ORDER BY s) AS x FROM q",
@@ -53,6 +54,25 @@ def test_refused(table: DynamicPlace) -> None:
     for query in REFUSED:
         error = table.refused(f"CREATE DYNAMIC TABLE d {LAZY} AS {query}")
         assert "depend on the order of rows" in error.message, query
+
+
+def test_ties_of_max_by(table: DynamicPlace) -> None:
+    """The greatest of the values that are tied, without the rows whose order is NULL; as a full refresh."""
+    table.run(
+        "INSERT INTO q VALUES (1, 5, 'a', 0), (1, 5, 'c', -0.0), (1, NULL, 'z', 1), (2, NULL, 'y', 2), (3, 1, NULL, 3)"
+    )
+    for name, mode in (("d", "INCREMENTAL"), ("e", "FULL")):
+        query = "SELECT a, max_by(s, b) AS x, min_by(s, d) AS y, max_by(struct(s), d) FILTER (WHERE b > 1) AS z FROM q GROUP BY a"
+        table.create(query, name, f"REFRESH_MODE = {mode}")
+    for statement, first in (
+        ("INSERT INTO q VALUES (1, 5, 'b', 9)", (1, "c", "a", ("b",))),
+        ("DELETE FROM q WHERE s = 'c'", (1, "b", "a", ("b",))),
+        ("UPDATE q SET b = 4 WHERE s = 'b'", (1, "a", "a", ("b",))),
+    ):
+        table.run(statement, "REFRESH DYNAMIC TABLE d", "REFRESH DYNAMIC TABLE e")
+        want = [first, (2, None, "y", None), (3, None, None, None)]
+        assert [sorted(table.run(f"SELECT * FROM {name}")) for name in ("d", "e")] == [want, want]
+    assert {row["mode"] for row in table.history()[:3]} == {"INCREMENTAL"}
 
 
 def test_equal_rows_have_one_order_in_both_modes(table: DynamicPlace) -> None:

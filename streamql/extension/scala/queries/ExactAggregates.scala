@@ -14,6 +14,8 @@ import org.apache.spark.sql.types._
  * the order of the rows. The sum of n values is s, and that of their squares is q. Then their variance is (n q - s s) / (n n). Of a sample it is
  * (n q - s s) / (n (n - 1)).
  *
+ * Of rows that are equal in the order of max_by() or min_by(), Spark takes any. Here the value decides: the greatest of max_by(), the least of min_by().
+ *
  * A square may have 128 bits. It is added in two words: low, a signed LONG, and high, which counts 2 to the power of 64. Sums of both are DECIMAL.
  */
 object ExactAggregates {
@@ -48,6 +50,8 @@ object ExactAggregates {
     case VarianceSamp(e, isNull) => variance(e, f.filter, isSample = true, isNull)
     case StddevPop(e, _) => variance(e, f.filter, isSample = false, isNull = true).map(Sqrt)
     case StddevSamp(e, isNull) => variance(e, f.filter, isSample = true, isNull).map(Sqrt)
+    case MaxBy(value, order) => valueBy(value, order, f, Max(_))
+    case MinBy(value, order) => valueBy(value, order, f, Min(_))
     case _ => None
   }
 
@@ -62,6 +66,14 @@ object ExactAggregates {
     val (sum, count) = (of(Sum(values, context(EvalMode.ANSI))), of(Count(values)))
     Divide(Cast(sum, DoubleType), Cast(count, DoubleType), EvalMode.LEGACY) // NULL of no value
   }
+
+  /** None: other values may be equal to the one that is taken. */
+  private def valueBy(value: Expression, order: Expression, f: AggregateExpression, best: Expression => AggregateFunction): Option[Expression] =
+    Option.when(Values.isExact(value.dataType)) {
+      val pair = CreateNamedStruct(Seq(Literal("order"), order, Literal("value"), value))
+      val ofOrder = If(IsNull(order), Literal(null, pair.dataType), pair)
+      GetStructField(f.copy(aggregateFunction = best(ofOrder), resultId = NamedExpression.newExprId), 1)
+    }
 
   /** None: the values are not exact. `isNull`: what a sample of one value has, NULL or NaN. */
   private def variance(e: Expression, filter: Option[Expression], isSample: Boolean, isNull: Boolean): Option[Expression] =

@@ -13,8 +13,8 @@ import org.apache.spark.sql.catalyst.rules.Rule
 object QueryShape extends AliasHelper {
   private val rules = Seq(
     EliminateSubqueryAliases, ReplaceIntersectWithSemiJoin, ReplaceExceptWithAntiJoin, RewriteExceptAll, RewriteIntersectAll,
-    ReplaceDistinctWithAggregate, PullupCorrelatedPredicates, RewriteCorrelatedScalarSubquery, BooleanSimplification, OnlyConditions,
-    RewritePredicateSubquery, BelowSubqueries, PushPredicateThroughJoin)
+    ReplaceDistinctWithAggregate, PullupCorrelatedPredicates, RewriteCorrelatedScalarSubquery, RewriteLateralSubquery,
+    BooleanSimplification, OnlyConditions, RewritePredicateSubquery, BelowSubqueries, PushPredicateThroughJoin)
 
   /** Refuses IN but in conditions, also those that AND, OR and NOT combine: Spark's rule takes IN for FALSE where it is NULL, and a node above may show
    * the difference. */
