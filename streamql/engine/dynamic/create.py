@@ -92,9 +92,8 @@ def _create(
         drop_parts(spark, made)
         raise
     try:
-        if (
-            mark_of(spark, made.name) != made.definition.uuid
-        ):  # another CREATE of the name took the view for a left over one
+        # Another CREATE of the name may have taken the view for one that was left over.
+        if mark_of(spark, made.name) != made.definition.uuid:
             make_view(spark, made, comments, replace=True)
         if statement.is_initialized:
             refresh_created(spark, made)

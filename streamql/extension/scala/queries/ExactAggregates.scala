@@ -14,7 +14,7 @@ import org.apache.spark.sql.types._
  * the order of the rows. The sum of n values is s, and that of their squares is q. Then their variance is (n q - s s) / (n n). Of a sample it is
  * (n q - s s) / (n (n - 1)).
  *
- * Of rows that are equal in the order of max_by() or min_by(), Spark takes any. Here the value decides: the greatest of max_by(), the least of min_by().
+ * Of rows that are equal in the order of max_by() or min_by(), Spark takes any. Here max_by() returns the greatest of their values, and min_by() the least.
  *
  * A square may have 128 bits. It is added in two words: low, a signed LONG, and high, which counts 2 to the power of 64. Sums of both are DECIMAL.
  */

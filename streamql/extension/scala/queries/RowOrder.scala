@@ -10,8 +10,7 @@ object RowOrder {
     case SortArray(Collected(a), _) if isExact(a) => inputs(a)
     case ArraySort(Collected(a), f: LambdaFunction, _) if isExact(a) && isDefault(f) => inputs(a)
     case Size(Collected(a), _) => inputs(a)
-    case WindowExpression(a: AggregateExpression, spec) if isByRows(spec) && isInOrder(a.aggregateFunction) => inputs(a) :+ spec
-    case WindowExpression(n: NthValue, spec) if isByRows(spec) => n.children :+ spec
+    case WindowExpression(f, spec) if isByRows(spec) && isInOrder(f) => inputs(f) :+ spec
     case other => other.children
   }
 
@@ -27,9 +26,7 @@ object RowOrder {
   def byRows(e: WindowExpression): WindowExpression = {
     def framed(lower: Expression, upper: Expression) = e.copy(windowSpec = e.windowSpec.copy(frameSpecification = SpecifiedWindowFrame(RowFrame, lower, upper)))
     (e.windowFunction, e.windowSpec.frameSpecification) match {
-      case (AggregateExpression(f, _, _, _, _), SpecifiedWindowFrame(RangeFrame, UnboundedPreceding, UnboundedFollowing)) if isInOrder(f) =>
-        framed(UnboundedPreceding, UnboundedFollowing)
-      case (_: NthValue, SpecifiedWindowFrame(RangeFrame, UnboundedPreceding, UnboundedFollowing)) => framed(UnboundedPreceding, UnboundedFollowing)
+      case (f, SpecifiedWindowFrame(RangeFrame, UnboundedPreceding, UnboundedFollowing)) if isInOrder(f) => framed(UnboundedPreceding, UnboundedFollowing)
       case (AggregateExpression(First(_, false), _, _, _, _), SpecifiedWindowFrame(RangeFrame, UnboundedPreceding, CurrentRow)) =>
         framed(UnboundedPreceding, CurrentRow)
       case (AggregateExpression(Last(_, false), _, _, _, _), SpecifiedWindowFrame(RangeFrame, CurrentRow, UnboundedFollowing)) =>
@@ -45,7 +42,10 @@ object RowOrder {
     }
   }
 
-  private def inputs(a: AggregateExpression): Seq[Expression] = a.aggregateFunction.children ++ a.filter
+  private def inputs(f: Expression): Seq[Expression] = f match {
+    case a: AggregateExpression => a.aggregateFunction.children ++ a.filter
+    case other => other.children
+  }
 
   private def isExact(a: AggregateExpression): Boolean = a.aggregateFunction.children.forall(c => Values.isExact(c.dataType))
 
@@ -55,7 +55,8 @@ object RowOrder {
   }
 
   private def isInOrder(f: Expression): Boolean = f match {
-    case _: First | _: Last | _: CollectList | _: MaxMinBy => true
+    case a: AggregateExpression => isInOrder(a.aggregateFunction)
+    case _: First | _: Last | _: NthValue | _: CollectList | _: MaxMinBy => true
     case _ => false
   }
 
