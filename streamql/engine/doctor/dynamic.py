@@ -105,8 +105,7 @@ def _problems(spark: SparkSession, table: DynamicTable, facts: DynamicFacts) -> 
 
 def _view(spark: SparkSession, table: DynamicTable) -> Problem[Repair] | None:
     """Returns what is wrong with the view by which the rows are read."""
-    name, found = str(table.name), look_up(spark, table.name).type
-    mark = mark_of(spark, table.name) if found == "view" else None
+    name, mark = str(table.name), mark_of(spark, table.name)
     if mark == table.definition.uuid:
         return None
     if mark is not None:
@@ -115,6 +114,7 @@ def _view(spark: SparkSession, table: DynamicTable) -> Problem[Repair] | None:
         return Problem(
             Finding(name, "error", "DYNAMIC_TABLE_HIDDEN", what, "streamql doctor --fix makes it again"), again
         )
+    found = look_up(spark, table.name).type
     if found != "missing":
         what = f"another {found} has the name, so its rows cannot be read"
         remedy = (

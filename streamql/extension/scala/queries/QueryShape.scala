@@ -90,7 +90,7 @@ object QueryShape extends AliasHelper {
   /** Whether a key is a session: a row may join two of them into one, so its group is not found by its own values. */
   private def isSession(key: Expression): Boolean = key match {
     case n: NamedExpression => n.metadata.contains(SessionWindow.marker)
-    case _ => key.exists(_.isInstanceOf[SessionWindow])
+    case _ => false
   }
 
   /** Refuses functions that may return another value for the same rows in another order: what is computed anew for some groups would not be
