@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 from pyspark.sql import SparkSession
 
@@ -49,3 +50,15 @@ class DynamicWriter(Writer):
         made = self.create(base.name)
         assert made.counts[-1] <= ROWS_MAX
         return made
+
+    def life_of_a_row(self, base: Base) -> Iterator[None]:
+        """Inserts a row, updates it, and deletes it, and yields after each."""
+        name = base.name
+        row = self._row(base, "0, 1, 'x', NULL")
+        (key, *_) = row.split(", ", 1)
+        self._change(base, "INSERT", f"INSERT INTO {name} {self._into} VALUES ({row})", 1)
+        yield
+        self._change(base, "UPDATE", f"UPDATE {name} SET b = b + 1 WHERE id = {key}")
+        yield
+        self._change(base, "DELETE", f"DELETE FROM {name} WHERE id = {key}")
+        yield
