@@ -32,7 +32,7 @@ class WholeQuery:
     `refused`: why it cannot be the query of a dynamic table, a key of `sources/queries/texts.py`; None: it can. `varies`: why its rows may
     differ from run to run over the same tables, such a key; None: they do not. `tables`: what it reads, each once. `schema`: its columns,
     JSON. `keys`: columns of `rows` that identify a row. `states`: those from which its aggregates follow, as a
-    schema, JSON. `texts`: those of the views and SQL functions that it reads.
+    schema, JSON. `texts`: those of the views and SQL functions that it reads. `plan`: what Spark makes of it: another text, another query.
     """
 
     spark: SparkSession
@@ -44,6 +44,7 @@ class WholeQuery:
     keys: tuple[str, ...]
     states: str
     texts: tuple[str, ...]
+    plan: str
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -146,4 +147,5 @@ def stored_query(
     )
     keys, found = tuple(said.get("keys", ())), json.dumps(said.get("states", NO_STATES))
     columns, texts = json.dumps(said["columns"]), tuple(said["texts"])
-    return WholeQuery(spark, handle, said.get("refused"), said["varies"], tables, columns, keys, found, texts)
+    plan = said.get("plan", "")
+    return WholeQuery(spark, handle, said.get("refused"), said["varies"], tables, columns, keys, found, texts, plan)

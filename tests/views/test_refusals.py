@@ -34,6 +34,11 @@ CASES = {
         "SELECT id, localtimestamp() AS x FROM t",
         "SELECT id, now() AS x FROM t",
         "SELECT id FROM t WHERE CAST('today' AS DATE) > DATE '2024-01-01'",
+        "SELECT id FROM t WHERE CAST(concat('to', 'day') AS DATE) > DATE '2024-01-01'",
+        "SELECT id, TIMESTAMP 'now' AS x FROM t",
+        "SELECT id FROM t WHERE DATE'yesterday' > DATE '2024-01-01'",
+        "SELECT id, to_timestamp('now') AS x FROM t",
+        "SELECT id FROM t WHERE to_date('tomorrow') > DATE '2024-01-01'",
     ),
     "COPY": ("SELECT t.id FROM t JOIN copied ON t.id = copied.id", "SELECT id FROM t UNION ALL SELECT id FROM copied"),
     "DISTINCT": (
@@ -58,6 +63,7 @@ CASES = {
         "SELECT id, uuid() AS x FROM t",
         "SELECT id, monotonically_increasing_id() AS x FROM t",
         "SELECT id, input_file_name() AS x FROM t",
+        "SELECT id, aes_encrypt('x', '0000111122223333') AS x FROM t",
     ),
     "OTHER_OPERATOR": (
         "SELECT id, name, value FROM (SELECT id, v, id AS i FROM t) UNPIVOT (value FOR name IN (v, i))",
@@ -115,6 +121,8 @@ ACCEPTED = {
     "stack of unions": "SELECT id FROM t UNION ALL (SELECT id FROM u UNION ALL SELECT v FROM t)",
     "values in an expression": "SELECT * FROM t WHERE id IN (1, 2, 3) AND v BETWEEN 1 AND 5",
     "function of SQL": "SELECT id, coalesce(nullif(v, 0), -1) AS x FROM t",
+    "encrypted": "SELECT id, aes_encrypt('x', '0000111122223333', 'ECB') AS x FROM t",
+    "time": "SELECT id, to_date('2024-01-01') AS x FROM t WHERE TIMESTAMP '2024-01-01 00:00:00' > DATE '2023-01-01'",
 }
 
 

@@ -44,7 +44,7 @@ from streamql.sources.definitions import Definition, DefinitionType
 from streamql.sources.protocol import HIDDEN_TYPE
 from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, find_dynamic
 from streamql.sources.queries.query import QuerySource
-from streamql.sources.queries.refresh import analysed, digest_of, part_of
+from streamql.sources.queries.refresh import analysed, known_by, part_of
 from streamql.sources.queries.refresh_costs import INCREMENTAL
 from streamql.sources.tables.table import check_all_trackable, open_table
 from streamql.times import now_ms
@@ -197,7 +197,7 @@ def _planned(
     _check_columns(statement, names)
     tables = {part_of(t): open_table(spark, t) for t in whole.tables}
     check_all_trackable(tables.values(), {})
-    source = QuerySource(HIDDEN_TYPE, name, uid, tuple((part, t.ref) for part, t in tables.items()), digest_of(whole))
+    source = QuerySource(HIDDEN_TYPE, name, uid, tuple((part, t.ref) for part, t in tables.items()), **known_by(whole))
     at = Parts.of({part: t.latest for part, t in tables.items()})
     stream = Stream(planned.stream_id, hidden_name(name), source, StreamMode.STANDARD, False, None, now, user, text)
     return replace(planned, keys=whole.keys, states=whole.states), StreamState(stream, Offset(at, True), sequence=1)

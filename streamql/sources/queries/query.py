@@ -26,7 +26,8 @@ class QuerySource:
 
     `type_name`: the type of source that it is of. `digest`: what the query says; another one: another query. `tables`: those that it
     reads, each once, in the order in which the query names them, under the name of its part in positions: the table's name when the
-    stream was made. `texts`: a digest of the views and functions that the query of a dynamic table reads; empty: it reads none.
+    stream was made. `texts`: a digest of the views and functions that the query of a dynamic table reads; empty: it reads none. `plan`: a
+    digest of what Spark makes of that query; empty: an earlier version of streamql has refreshed the table.
     """
 
     type_name: str
@@ -34,6 +35,7 @@ class QuerySource:
     digest: str
     tables: tuple[tuple[str, TableSource], ...]
     texts: str = ""
+    plan: str = ""
 
     @property
     def identity(self) -> str:
@@ -48,13 +50,15 @@ class QuerySource:
     def to_json(self) -> dict[str, Any]:
         """Returns what `from_json` reads back."""
         tables = [[part, table.to_json()] for part, table in self.tables]
-        return {"name": list(self.name.parts), "digest": self.digest, "tables": tables, "texts": self.texts}
+        known = {"digest": self.digest, "tables": tables, "texts": self.texts, "plan": self.plan}
+        return {"name": list(self.name.parts), **known}
 
     @classmethod
     def from_json(cls, type_name: str, data: Mapping[str, Any]) -> QuerySource:
         """Returns the source that `to_json` wrote. Raises LookupError, TypeError or ValueError for anything else."""
         tables = tuple((str(part), TableSource.from_json(table)) for part, table in data["tables"])
-        return cls(type_name, Name.of(data["name"]), str(data["digest"]), tables, str(data.get("texts", "")))
+        texts, plan = str(data.get("texts", "")), str(data.get("plan", ""))
+        return cls(type_name, Name.of(data["name"]), str(data["digest"]), tables, texts, plan)
 
     def holds(self, interval: Interval) -> list[tuple[TableSource, Versions]]:
         """Returns the tables, each with its part of the interval."""

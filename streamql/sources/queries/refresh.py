@@ -31,6 +31,7 @@ REPLACED: Mapping[str, str] = MappingProxyType(
     {
         "SOURCE_REPLACED": "a table that it reads was replaced",
         "TEXT_REPLACED": "a view or a function that it reads was replaced",
+        "MEANING_CHANGED": "columns of its tables or parameters of its functions have changed what its query means",
     }
 )
 
@@ -278,16 +279,20 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
     is_same = {t.table_id for t in whole.tables} == set(by_id)
     tables = found if is_same else _parts(spark, whole, by_id)
     refs = tuple((part, table.ref) for part, table in tables.items())
-    texts = digest_of(whole)
-    text_replaced = None if texts == source.texts else "TEXT_REPLACED"
+    known = known_by(whole)
+    replaced = None
+    if known["texts"] != source.texts:
+        replaced = "TEXT_REPLACED"
+    elif source.plan and known["plan"] != source.plan:
+        replaced = "MEANING_CHANGED"
     return OpenRefresh(
         spark,
-        replace(source, name=dynamic.name, tables=refs, texts=texts),
+        replace(source, name=dynamic.name, tables=refs, **known),
         tables,
         dynamic.definition.type.value,
         dynamic,
         whole,
-        text_replaced if is_same else "SOURCE_REPLACED",
+        replaced if is_same else "SOURCE_REPLACED",
     )
 
 
@@ -320,9 +325,9 @@ def _tables(spark: SparkSession, source: QuerySource) -> tuple[dict[str, OpenTab
     return found, moved
 
 
-def digest_of(whole: WholeQuery) -> str:
-    """Returns what tells the texts that a query reads from others; empty: it reads none."""
-    return digest(whole.texts) if whole.texts else ""
+def known_by(whole: WholeQuery) -> dict[str, str]:
+    """Returns the fields of a `QuerySource` that tell what its query reads and means from anything else."""
+    return {"texts": digest(whole.texts) if whole.texts else "", "plan": digest(whole.plan)}
 
 
 def part_of(table: TableSource) -> str:

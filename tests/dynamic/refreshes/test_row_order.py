@@ -8,6 +8,7 @@ from tests.dynamic.histories.functions import IN_ANY_ORDER
 from tests.dynamic.support import DynamicPlace
 
 LAZY = "REFRESH_MODE = INCREMENTAL INITIALIZE = ON_SCHEDULE"
+MAPS = "LATERAL VIEW inline(array(named_struct('m', map('k', b)))) x AS m"
 BY_ROWS = "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW"
 WHOLE = "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
@@ -21,6 +22,8 @@ FOLLOWED = (
     f"SELECT a, collect_list(d) OVER (PARTITION BY a ORDER BY s {BY_ROWS}) AS x FROM q",
     f"SELECT a, nth_value(b, 2) OVER (PARTITION BY a ORDER BY s {WHOLE}) AS x FROM q",
     "SELECT * FROM (SELECT a, b, s FROM q) PIVOT (sum(b) FOR s IN ('x' AS x, 'y' AS y))",
+    "SELECT x, count(*) AS n FROM (SELECT first_value(b) OVER (PARTITION BY a ORDER BY s) AS x FROM q) GROUP BY x",
+    "SELECT x, count(*) AS n FROM (SELECT a, listagg(b, ',') WITHIN GROUP (ORDER BY b) AS x FROM q GROUP BY a) GROUP BY x",
 )
 REFUSED = (
     "SELECT a, sort_array(collect_list(d)) AS x FROM q GROUP BY a",  # 0.0 and -0.0 are equal, and remain two
@@ -35,6 +38,11 @@ REFUSED = (
     "SELECT a, first_value(b) IGNORE NULLS OVER (PARTITION BY a ORDER BY s) AS x FROM q",
     "SELECT a, nth_value(b, 2) OVER (PARTITION BY a ORDER BY s) AS x FROM q",
     f"SELECT a, collect_set(b) OVER (PARTITION BY a ORDER BY s {BY_ROWS}) AS x FROM q",
+    "SELECT a, listagg(s, ',') WITHIN GROUP (ORDER BY try_cast(s AS INT)) AS x FROM q GROUP BY a",  # '1' and '01'
+    "SELECT a, first_value(b) FILTER (WHERE b > 1) OVER (PARTITION BY a ORDER BY s) AS x FROM q",  # of an equal row behind it
+    "SELECT a, try_sum(b) AS x FROM q GROUP BY a",  # overflows in one order, and not in another
+    # The first row of equal ones that have no key: a MAP cannot be compared.
+    f"SELECT a, sum(b) AS x FROM (SELECT a, b, row_number() OVER (PARTITION BY a ORDER BY s) AS n FROM q {MAPS}) WHERE n = 1 GROUP BY a",
 )
 
 

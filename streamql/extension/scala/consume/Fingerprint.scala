@@ -38,6 +38,9 @@ object Fingerprint {
     hash(Seq(number.toString, plan.nodeName, target, place(plan), more).mkString("\u0000").getBytes("UTF-8"))
   }
 
+  /** A query as text, the same one in any process. */
+  def query(plan: LogicalPlan): String = inFull(numbered(digestible(plan)))
+
   /** Spark numbers the columns, subqueries and WITH names of a process; here they are numbered as they come. */
   private def numbered(text: String): String = {
     val seen = mutable.Map.empty[String, Int]

@@ -9,6 +9,7 @@ import org.apache.spark.sql.types._
 /** A table in a query, before it is said at which version it is read: the columns that the query was analysed with, and perhaps the row's id. */
 case class TableLeaf(table: TrackedQuery.Table, columns: Seq[Attribute], id: Option[Attribute] = None) extends LeafNode {
   override def output: Seq[Attribute] = columns ++ id
+  override def simpleString(maxFields: Int): String = columns.mkString(s"TABLE ${table.id} [", ", ", "]")
 }
 
 /** Rows with what each is known by from one run to the next. */
@@ -17,6 +18,7 @@ private case class Keyed(plan: LogicalPlan, keys: Seq[Attribute])
 /** A query over TableLeaf nodes, with columns beside its own: keys, and the states of its aggregates. `names`: those of its own columns.
  * `stored`: the states that its table has room for. If the query has others by now, they are NULL. None: there is no table yet. */
 class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructType]) {
+  private var open: Option[String] = None
   private val (root, stateColumns) = {
     val keyed = key(ExactAggregates.in(query))
     val (plan, own) = AggregateStates.added(keyed.plan)
@@ -38,13 +40,22 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
     hidden.zipWithIndex.map { case (a, i) => Alias(KeyedQuery.stored(a), KeyedQuery.KEY + (i + 1))() } ++
     stateColumns, root.plan)
 
+  /** Why another run may take other rows of those that are equal in an order, as TrackedQuery names reasons. None: a key orders them everywhere. */
+  def openTies: Option[String] = open
+
   private def expressions(p: LogicalPlan): LogicalPlan =
     p.transformExpressions { case s: SubqueryExpression => s.withNewPlan(stable(s.plan)) }
 
-  /** A plan over its tables at versions. Its rows are the same in each run, even if it cuts off rows that are equal in its order. */
+  /** A plan over its tables at versions. Its rows are the same in each run, even if it cuts off rows that are equal in its order, but for `openTies`. */
   private def stable(p: LogicalPlan): LogicalPlan =
-    if (!p.exists(Ties.isOpen) || p.exists(_.expressions.exists(SubExprUtils.containsOuter))) p
-    else try Project(p.output, key(p).plan) catch { case _: Untracked => p }
+    if (!p.exists(Ties.isOpen)) p.transformAllExpressions { case s: SubqueryExpression => s.withNewPlan(stable(s.plan)) }
+    else if (p.exists(_.expressions.exists(SubExprUtils.containsOuter))) unordered(p)
+    else try Project(p.output, key(p).plan) catch { case _: Untracked => unordered(p) }
+
+  private def unordered(p: LogicalPlan): LogicalPlan = {
+    open = Some(if (p.exists(_.isInstanceOf[Window])) "ORDER_OF_ROWS" else "LIMIT")
+    p
+  }
 
   private def key(p: LogicalPlan): Keyed = {
     val Keyed(plan, keys) = keyOf(p)
@@ -159,22 +170,21 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
     val parts = u.children.map(key)
     val columns = u.children.map(_.output)
     val children = parts.zipWithIndex.map { case (part, i) =>
-      val own = columns(i).map(a => Alias(part.plan.output.find(_.exprId == a.exprId).get, a.name)())
+      val own = columns(i).map(a => part.plan.output.find(_.exprId == a.exprId).get)
       val keys = parts.zipWithIndex.flatMap { case (other, n) =>
         other.keys.map(k => Alias(if (n == i) k else Literal(null, k.dataType), KeyedQuery.KEY)())
       }
-      Project((own :+ Alias(Literal(i), KeyedQuery.KEY)()) ++ keys, part.plan)
+      val more = Alias(Literal(i), KeyedQuery.KEY)() +: keys
+      (Project(part.plan.output ++ more, part.plan), own ++ more.map(_.toAttribute))
     }
-    val union = Union(children)
+    val union = TrackedQuery.unionAll(children.map(_._1), children.map(_._2))
     val (own, keys) = union.output.splitAt(u.output.size)
     Keyed(Project(TrackedQuery.renamed(own, u.output) ++ keys, union), keys)
   }
 
   /** Rows are known by their values, and equal ones by a number. */
   private def counted(p: LogicalPlan): Keyed = {
-    // The tables below are read once for the rows and their values: other ids of the same columns would be another read.
-    val children = p.children.map(c => if (c.exists(Ties.isOpen)) stable(c) else c)
-    numbered(expressions(p.withNewChildren(children)), p.output)
+    numbered(expressions(p.withNewChildren(p.children.map(stable))), p.output)
   }
 
   /** Rows with a number among those that have the same values in some columns. Rows that do are the same in all. */
@@ -207,7 +217,7 @@ object Ties {
 
   def countsRows(e: NamedExpression): Boolean = e.exists {
     case WindowExpression(_: RankLike, _) => false // what they compare, Spark takes from the order as well
-    case WindowExpression(_, WindowSpecDefinition(_, _, SpecifiedWindowFrame(RowFrame, _, _))) => true
+    case w: WindowExpression => RowOrder.isByRows(RowOrder.byRows(w).windowSpec)
     case _ => false
   }
 }

@@ -46,10 +46,10 @@ object QueryShape extends AliasHelper {
   }
 
   /** Raises Untracked for a function that it must not have. */
-  def of(keyed: Project): Project = {
-    keyed.foreachWithSubqueries(_.expressions.foreach(_.foreach(checkTies)))
+  def of(keyed: KeyedQuery): Project = {
+    keyed.openTies.foreach(what => throw new Untracked(what))
     // Queries for which Spark needs more of its rules than these.
-    val shaped = try shape(keyed) catch {
+    val shaped = try shape(keyed.rows) catch {
       case u: Untracked => throw u
       case NonFatal(_) => throw new Untracked("OTHER_OPERATOR")
     }
@@ -70,21 +70,13 @@ object QueryShape extends AliasHelper {
   }
 
   /** The same, but that reads of tables have only the columns that are used. */
-  private def pruned(p: LogicalPlan): LogicalPlan = {
+  def pruned(p: LogicalPlan): LogicalPlan = {
     val used = AttributeSet(p.collectWithSubqueries {
       case u: Union => u.children.flatMap(_.output) // by their places
       case _: TableLeaf => Nil
       case node => node.expressions.flatMap(e => e.references ++ e.collect { case OuterReference(a) => a.toAttribute })
     }.flatten)
     p.transformUpWithSubqueries { case leaf: TableLeaf => leaf.copy(columns = leaf.columns.filter(used.contains)) }
-  }
-
-  /** Refuses correlated subqueries that take some of the rows that are equal in an order: `KeyedQuery` adds no key to such an order, and another run may
-   * take others. */
-  private def checkTies(e: Expression): Unit = e match {
-    case s: SubqueryExpression if s.plan.exists(Ties.isOpen) && s.plan.exists(_.expressions.exists(SubExprUtils.containsOuter)) =>
-      throw new Untracked(if (s.plan.exists(_.isInstanceOf[Window])) "ORDER_OF_ROWS" else "LIMIT")
-    case _ =>
   }
 
   /** Whether a key is a session: a row may join two of them into one, so its group is not found by its own values. */
@@ -106,6 +98,7 @@ object QueryShape extends AliasHelper {
 
   private def checkFunction(f: Expression): Unit = f match {
     case r: RuntimeReplaceableAggregate => checkFunction(r.replacement)
+    case s: Sum if s.evalContext.evalMode == EvalMode.TRY => throw new Untracked("ORDER_OF_ROWS") // it may overflow in one order, and not in another
     case _: Count | _: Sum | _: Average | _: Min | _: Max | _: CentralMomentAgg | _: PercentileBase | _: Covariance | _: PearsonCorrelation =>
     case _: BitAndAgg | _: BitOrAgg | _: BitXorAgg | _: HyperLogLogPlusPlus =>
     case _ if RowOrder.isNamed(f) =>

@@ -18,14 +18,16 @@ object RowOrder {
   def isNamed(f: Expression): Boolean = f match {
     case _: PivotFirst => true // a group below it has made one row of each value
     case m: Mode => m.reverseOpt.isDefined && Values.isExact(m.child.dataType)
-    case l: ListAgg => l.orderExpressions.exists(o => Values.isExact(o.child.dataType) && bare(o.child).semanticEquals(bare(l.child)))
+    case l: ListAgg => l.orderExpressions.exists(o => Values.isExact(o.child.dataType) && isOf(l.child, o.child))
     case _ => false
   }
 
-  /** A window expression by a frame of rows, for which `KeyedQuery` orders equal rows, if that frame has the same first or last row. */
+  /** A window expression by a frame of rows, for which `KeyedQuery` orders equal rows, if that frame has the same first or last row. With FILTER it may
+   * have another one. */
   def byRows(e: WindowExpression): WindowExpression = {
     def framed(lower: Expression, upper: Expression) = e.copy(windowSpec = e.windowSpec.copy(frameSpecification = SpecifiedWindowFrame(RowFrame, lower, upper)))
     (e.windowFunction, e.windowSpec.frameSpecification) match {
+      case (a: AggregateExpression, _) if a.filter.nonEmpty => e
       case (f, SpecifiedWindowFrame(RangeFrame, UnboundedPreceding, UnboundedFollowing)) if isInOrder(f) => framed(UnboundedPreceding, UnboundedFollowing)
       case (AggregateExpression(First(_, false), _, _, _, _), SpecifiedWindowFrame(RangeFrame, UnboundedPreceding, CurrentRow)) =>
         framed(UnboundedPreceding, CurrentRow)
@@ -60,13 +62,14 @@ object RowOrder {
     case _ => false
   }
 
-  private def isByRows(spec: WindowSpecDefinition): Boolean = spec.frameSpecification match {
+  def isByRows(spec: WindowSpecDefinition): Boolean = spec.frameSpecification match {
     case SpecifiedWindowFrame(RowFrame, _, _) => true
     case _ => false
   }
 
-  private def bare(e: Expression): Expression = e match {
-    case c: Cast => bare(c.child)
-    case other => other
-  }
+  /** Whether an expression is another one, or made of it by casts: then equal ones of the other one make equal ones of it. */
+  private def isOf(e: Expression, other: Expression): Boolean = e.semanticEquals(other) || (e match {
+    case c: Cast => isOf(c.child, other)
+    case _ => false
+  })
 }

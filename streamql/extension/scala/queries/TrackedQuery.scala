@@ -1,7 +1,5 @@
 package org.apache.spark.sql.streamql
 
-import java.util.Locale
-
 import scala.jdk.CollectionConverters._
 import scala.util.{Left => Refused, Right => Accepted}
 
@@ -20,8 +18,7 @@ import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.files.TahoeLogFileIndex
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.types.{DataType, DateType, TimestampNTZType, TimestampType}
-import org.apache.spark.unsafe.types.UTF8String
+import org.apache.spark.sql.types.{DataType, DateType, StringType, TimestampNTZType, TimestampType}
 
 /** Something in a query whose changes do not follow from those of its tables row by row. `what`: a key of the texts in sources/queries/texts.py. */
 class Untracked(val what: String) extends RuntimeException(what)
@@ -167,17 +164,35 @@ object TrackedQuery {
   def checkVaries(e: Expression): Unit = e match {
     case _: CurrentDate | _: CurrentTimestampLike | _: LocalTimestamp | _: CurrentTime => throw new Untracked("CURRENT_TIME")
     case _: CurrentUser | _: CurrentDatabase | _: CurrentCatalog | _: CurrentPath | _: CurrentTimeZone | _: VariableReference => throw new Untracked("SESSION_STATE")
-    case c: Cast if TrackedQuery.isCurrent(c) => throw new Untracked("CURRENT_TIME")
+    case c: Cast if isCurrent(c) => throw new Untracked("CURRENT_TIME")
+    case l: Literal if isCurrent(l) => throw new Untracked("CURRENT_TIME")
     case _: PythonUDF | _: UserDefinedExpression => throw new Untracked("USER_FUNCTION")
+    case a: AesEncrypt if !isNamed(a.iv) && !isNamed(a.mode, "ECB") => throw new Untracked("NON_DETERMINISTIC") // it draws an initialization vector
     case _: AggregateExpression | _: SubqueryExpression =>
+    case r: RuntimeReplaceable if !r.children.contains(r.replacement) => r.replacement.foreach(checkVaries)
     case _ if e.children.forall(_.deterministic) && !e.deterministic => throw new Untracked("NON_DETERMINISTIC")
     case _ =>
   }
 
+  private val CURRENT = "(?i)\\b(now|today|tomorrow|yesterday)\\b".r
+
   /** Whether a string such as 'now' or 'today' becomes a time. */
-  private def isCurrent(c: Cast): Boolean = c.child match {
-    case Literal(text: UTF8String, _) if Seq(DateType, TimestampType, TimestampNTZType).contains(c.dataType) =>
-      Seq("now", "today", "tomorrow", "yesterday").exists(text.toString.trim.toLowerCase(Locale.ROOT).startsWith)
+  private def isCurrent(c: Cast): Boolean =
+    isTime(c.dataType) && c.child.foldable && c.child.dataType.isInstanceOf[StringType] &&
+      Option(c.child.eval()).exists(text => CURRENT.findFirstIn(text.toString).nonEmpty)
+
+  /** Whether a time was written as such a string: Spark's parser has replaced it. */
+  private def isCurrent(l: Literal): Boolean = isTime(l.dataType) && {
+    val written = for (text <- l.origin.sqlText; start <- l.origin.startIndex; stop <- l.origin.stopIndex) yield text.slice(start, stop + 1)
+    written.exists(CURRENT.findFirstIn(_).nonEmpty)
+  }
+
+  private def isTime(t: DataType): Boolean = Seq(DateType, TimestampType, TimestampNTZType).contains(t)
+
+  /** Whether a string is written in the query: some one, or one that says `text`. */
+  private def isNamed(e: Expression, text: String = ""): Boolean = e match {
+    case Literal(null, _) => false
+    case Literal(value, _) => value.toString.nonEmpty && (text.isEmpty || value.toString.equalsIgnoreCase(text))
     case _ => false
   }
 
@@ -209,6 +224,11 @@ object TrackedQuery {
     case p @ (_: Project | _: Filter) => branches(p.children.head).map(b => b.copy(plan = p.withNewChildren(Seq(b.plan))))
     case other => Seq(Branch(other, Nil))
   }
+
+  /** UNION ALL of plans, with columns of each by their places. The names and types are those of the first. */
+  def unionAll(plans: Seq[LogicalPlan], columns: Seq[Seq[Attribute]]): Union = Union(plans.zip(columns).map { case (plan, own) =>
+    Project(own.map(a => Alias(a, a.name)()), plan)
+  })
 
   /** Columns under the names and ids of others. */
   def renamed(columns: Seq[Attribute], others: Seq[Attribute]): Seq[NamedExpression] = columns.zip(others).map {

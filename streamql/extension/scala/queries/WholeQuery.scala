@@ -27,7 +27,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
   private val leaves = plan.collectWithSubqueries { case p if p.children.isEmpty => p }
     .filterNot(l => l.isInstanceOf[LocalRelation] || l.isInstanceOf[OneRowRelation] || l.isInstanceOf[Range])
 
-  /** {refused: why it cannot be the query of a dynamic table}, or {tables: [{name, path, id}], varies: why its rows differ from run to run
+  /** {refused: why it cannot be the query of a dynamic table}, or {tables: [{name, path, id}], plan: what Spark makes of it, as `PlanText` has it, varies: why its rows differ from run to run
    * over the same tables (null: they do not), keys, states: none if a table does not track its rows, columns: their schema as JSON, texts: those of the
    * views and SQL functions that it reads, each once}. */
   def describe: String = {
@@ -43,6 +43,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
         t.name.foreach(name.add)
         one.put("path", t.log.dataPath.toString).put("id", t.id)
       }
+      node.put("plan", PlanText.of(overLeaves))
       val names = node.putArray("keys")
       if (isTracked) {
         keyed.keyNames.foreach(names.add)
@@ -111,9 +112,11 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
 
   // -- rows at versions
 
-  private lazy val keyed = new KeyedQuery(plan.transformUpWithSubqueries {
+  private lazy val overLeaves = plan.transformUpWithSubqueries {
     case leaf if leaves.exists(_ eq leaf) => TableLeaf(TrackedQuery.tableOf(leaf), leaf.output)
-  }, analyzed.output.map(_.name), states)
+  }
+
+  private lazy val keyed = new KeyedQuery(overLeaves, analyzed.output.map(_.name), states)
 
   /** The columns of the query, those of the key that are not among them, and the states. `versions`: JSON {id of a table: version}; of others the newest. */
   def rows(versions: String): DataFrame = Dataset.ofRows(session, images(versions).of(keyed.rows))
@@ -133,7 +136,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
 
   // -- its change, from those of its tables
 
-  private lazy val shaped: Project = QueryShape.of(keyed.rows)
+  private lazy val shaped: Project = QueryShape.of(keyed)
 
   private def ids(json: String): Set[String] = mapper.readTree(json).elements().asScala.map(_.asText).toSet
 

@@ -1,0 +1,104 @@
+"""Columns, functions and views by which the text of a dynamic table's query means something else than at its last refresh."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.consume.support import TRACKED
+from tests.dynamic.support import DynamicPlace
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+MEANING = "columns of its tables or parameters of its functions have changed what its query means"
+
+
+@pytest.mark.parametrize(
+    ("query", "statements"),
+    [
+        (
+            "SELECT id, to_csv(struct(*)) AS x FROM n",
+            ("ALTER TABLE n ADD COLUMN c INT", "INSERT INTO n VALUES (9, 9, 9)"),
+        ),
+        ("SELECT id, to_json(struct(*)) AS x FROM n", ("ALTER TABLE n RENAME COLUMN k TO l",)),
+        (
+            "SELECT l.id FROM n AS l NATURAL JOIN t",
+            ("ALTER TABLE n ADD COLUMN v BIGINT", "INSERT INTO n VALUES (1, 9, 10)"),
+        ),
+        (
+            "SELECT * FROM n UNION ALL SELECT id, v FROM t",
+            ("ALTER TABLE n ALTER COLUMN k FIRST", "INSERT INTO n VALUES (7, 8)"),
+        ),
+        ("SELECT id, k AS x, x + 1 AS y FROM n", ("ALTER TABLE n ADD COLUMN x INT", "UPDATE n SET x = 5")),
+        (
+            "SELECT id FROM n WHERE EXISTS (SELECT 1 FROM u WHERE w = 'b' AND k = 1)",
+            ("ALTER TABLE u ADD COLUMN k INT", "UPDATE u SET k = 2"),
+        ),
+        (
+            "SELECT id, of_two(1, k) AS x FROM n",
+            ("CREATE OR REPLACE FUNCTION of_two(b INT, a INT) RETURNS INT RETURN a - b",),
+        ),
+        (
+            "SELECT id, of_one(k) AS x FROM n",
+            (
+                "CREATE OR REPLACE FUNCTION of_one(a INT, b INT DEFAULT 5) RETURNS INT RETURN a - b",
+                "INSERT INTO n VALUES (9, 9)",
+            ),
+        ),
+        (
+            "SELECT id, x FROM zoned",
+            (
+                "SET TIME ZONE 'Asia/Tokyo'",
+                "CREATE OR REPLACE VIEW zoned AS SELECT id, hour(timestamp_seconds(k)) AS x FROM n",
+            ),
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_query_that_means_something_else(place: DynamicPlace, query: str, statements: tuple[str, ...]) -> None:
+    """Its text is the same. What Spark makes of it is not, so that rows which no commit has written have other values."""
+    mapped = TRACKED.replace("(", "('delta.columnMapping.mode' = 'name', ", 1)
+    zone = place.spark.conf.get("spark.sql.session.timeZone")
+    assert zone is not None
+    place.run(
+        f"CREATE TABLE n (id BIGINT, k INT) USING DELTA {mapped}",
+        "INSERT INTO n VALUES (1, 1), (2, 20)",
+        "INSERT INTO t VALUES (1, 10), (2, 20)",
+        "INSERT INTO u VALUES (1, 'a'), (2, 'b')",
+        "CREATE FUNCTION of_two(a INT, b INT) RETURNS INT RETURN a - b",
+        "CREATE FUNCTION of_one(a INT, b INT DEFAULT 2) RETURNS INT RETURN a - b",
+        "CREATE VIEW zoned AS SELECT id, hour(timestamp_seconds(k)) AS x FROM n",
+    )
+    place.create(query)
+    try:
+        place.run(*statements)
+        assert place.refused("VERIFY DYNAMIC TABLE d").code == "DYNAMIC_TABLE_NOT_VERIFIABLE"
+        assert place.explained()["reason"] == MEANING
+        assert place.refresh()["d"][:2] == ("REFRESHED", MEANING)
+        assert place.history()[0]["mode"] == "FULL"
+        assert place.verify()[0] == "EQUAL"
+        columns = ", ".join(place.spark.table("d").columns)
+        assert place.bag("SELECT * FROM d") == place.bag(f"SELECT {columns} FROM ({query})")
+        assert place.refresh() == {"d": ("UNCHANGED", None, 0, 0, 0)}
+    finally:
+        place.spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM (SELECT * FROM t) JOIN u USING (id)",
+        "SELECT id, v, w FROM (SELECT *, id + 1 AS more FROM t) LEFT JOIN u USING (id)",
+        "SELECT id, v, max(w) AS w FROM (SELECT t.*, w FROM t JOIN u USING (id) WHERE v > 0) GROUP BY id, v",
+        "WITH x AS (SELECT * FROM t) SELECT x.id, x.v, w FROM x JOIN u ON x.id = u.id AND u.id IN (SELECT id FROM x)",
+    ],
+)
+def test_columns_that_change_nothing(place: DynamicPlace, query: str) -> None:
+    """A query that does not show a new column means what it did, also with `*`."""
+    place.run("INSERT INTO t VALUES (1, 10)", "INSERT INTO u VALUES (1, 'a')")
+    place.create(query, clauses="REFRESH_MODE = INCREMENTAL")
+    place.run(
+        "ALTER TABLE t ADD COLUMN c INT FIRST", "INSERT INTO t VALUES (7, 2, 20)", "INSERT INTO u VALUES (2, 'b')"
+    )
+    assert place.refresh()["d"][:3] == ("REFRESHED", "its sources changed", 1)
+    assert place.history()[0]["mode"] == "INCREMENTAL"
+    assert place.bag("SELECT * FROM d") == {(1, 10, "a"): 1, (2, 20, "b"): 1}
