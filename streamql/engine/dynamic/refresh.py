@@ -48,7 +48,7 @@ REASONS = {
     "WRITTEN_BY_OTHERS": "another statement wrote into the table",
 }
 
-_STATES_OF_ROWS = ("0A", "21", "22", "23", "38", "42", "54", "P0", "XX000")
+_STATES_OF_ROWS = ("0A", "21", "22", "23", "38", "42", "54", "P0", "XX000", "XXKD0")
 """How SQLSTATEs begin of errors in the rows or the plan of a query. Others come from files, transactions, memory or cancelled jobs."""
 
 

@@ -228,8 +228,8 @@ class Maker:
     def window(self) -> str:
         over = f"OVER (PARTITION BY q.a ORDER BY {ALL})"
         return (
-            f"SELECT q.a, q.b, q.s, row_number() {over} AS n, lag(q.b) {over} AS p, rank() OVER (PARTITION BY q.a ORDER BY q.b) AS k, "
-            f"sum(q.b) OVER (PARTITION BY q.s) AS t FROM {self.relation()} q"
+            f"SELECT q.a AS a, q.b AS b, q.s, row_number() {over} AS n, lag(q.b) {over} AS p, rank() OVER (PARTITION BY q.a ORDER BY q.b) "
+            f"AS k, q.b = max(q.b) OVER (PARTITION BY q.a) AS g, sum(q.b) OVER (PARTITION BY q.s) AS t FROM {self.relation()} q"
         )
 
     def window_ordered(self) -> str:

@@ -14,6 +14,14 @@ TIED = (
     "SELECT id, (SELECT max(x.w) FROM (SELECT w, row_number() OVER (ORDER BY p) AS n FROM p WHERE p.k = t.v) x "
     "WHERE x.n = 1) AS top FROM t"
 )
+TWICE = (
+    "SELECT g AS g, s AS s, lag(s) OVER (PARTITION BY g ORDER BY s) AS l, s = max(s) OVER (PARTITION BY g) AS m "
+    "FROM (SELECT v % 3 AS g, sum(id) AS s FROM t GROUP BY v % 3, v % 2)"
+)
+TWICE_JOINED = (
+    "WITH g AS (SELECT v % 3 AS a, v % 2 AS b, count(*) AS n FROM t GROUP BY v % 3, v % 2) "
+    "SELECT x.a AS a, x.n AS n, sum(x.n) OVER (PARTITION BY x.a) AS s, y.n AS m FROM g AS x LEFT JOIN g AS y ON y.a = x.b AND y.b = x.a"
+)
 
 
 def check(place: DynamicPlace, query: str, mode: str = "INCREMENTAL") -> None:
@@ -64,6 +72,15 @@ def test_ties_in_correlated_subqueries_are_refused(place: DynamicPlace) -> None:
     place.table("p", "k BIGINT, p INT, w INT")
     error = place.refused(f"CREATE DYNAMIC TABLE d {INCREMENTAL} AS {TIED}")
     assert (error.code, "order of rows" in error.message) == ("UNSUPPORTED_CLAUSE", True)
+
+
+@pytest.mark.parametrize("query", [TWICE, TWICE_JOINED])
+def test_columns_that_a_window_reads_twice(place: DynamicPlace, query: str) -> None:
+    """`g AS g` beside a window function of g: Spark's optimizer takes both for one column."""
+    place.run("INSERT INTO t SELECT id, id FROM range(20)")
+    place.create(query, clauses=INCREMENTAL)
+    place.run("DELETE FROM t WHERE id IN (3, 9)", "UPDATE t SET v = v + 7 WHERE id IN (7, 8)")
+    check(place, query)
 
 
 def test_a_union_of_char_and_longer_strings(place: DynamicPlace) -> None:

@@ -162,11 +162,7 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
 
     /** The terms together. */
     private def sum(terms: Seq[Rows], columns: Seq[Attribute]): Option[Rows] = if (terms.size < 2) terms.headOption else {
-      val children = terms.map { t =>
-        val ordered = columns.map(c => t.plan.output.find(_.exprId == c.exprId).get) ++ t.hidden
-        Project(ordered.map(a => Alias(a, a.name)()), t.plan)
-      }
-      val union = Union(children)
+      val union = TrackedQuery.unionAll(terms.map(_.plan), terms.map(t => columns.map(c => t.plan.output.find(_.exprId == c.exprId).get) ++ t.hidden))
       val own = union.output.drop(columns.size)
       Some(Rows(Project(TrackedQuery.renamed(union.output, columns) ++ own, union), own(0), own(1), own(2), own.lift(3)))
     }

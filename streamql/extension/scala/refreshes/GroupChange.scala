@@ -89,7 +89,7 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
       val keys = if (groups.isEmpty) Touched.all else Touched(Seq(a.child -> groups), Some(lost.copy(plan = Project(lost.plan.output.init, lost.plan))))
       val again = anew(keys)
       if (lost.rows.isEmpty) kept /* it is only tried */ else {
-        val union = Union(kept, Project(again.output.map(c => Alias(c, c.name)()), again))
+        val union = TrackedQuery.unionAll(Seq(kept, again), Seq(kept.output, again.output))
         Project(TrackedQuery.renamed(union.output, a.output), union)
       }
     }

@@ -112,7 +112,7 @@ class QueryChange(tables: ChangedTables) {
     if (sides.exists(_._2.exists(k => !RowOrdering.isOrderable(k.dataType)))) throw new Untracked("UNCOMPARABLE_COLUMN")
     val parts = sides.flatMap { case (child, keys) => values(child, keys) }
     if (parts.isEmpty) None else {
-      val union = if (parts.size == 1) parts.head else Union(parts)
+      val union = if (parts.size == 1) parts.head else TrackedQuery.unionAll(parts, parts.map(_.output))
       val found = tables.once(Aggregate(union.output, union.output, union))
       if (found.isEmpty) None else Some(Touched(sides, Some(found)))
     }

@@ -70,9 +70,16 @@ object RefreshMerge {
    * to half a second for an aggregate of many columns. */
   private[streamql] def computed(session: ClassicSession, plan: LogicalPlan): LogicalRDD = session.withActive {
     val execution = Dataset.ofRows(session, plan).queryExecution
-    val rows = SQLExecution.withNewExecutionId(execution, Some("refresh")) { execution.executedPlan.execute().map(_.copy()) }
+    val rows = optimizing(session) { SQLExecution.withNewExecutionId(execution, Some("refresh")) { execution.executedPlan.execute().map(_.copy()) } }
     rows.persist(StorageLevel.MEMORY_AND_DISK).localCheckpoint()
     LogicalRDD(execution.analyzed.output, rows)(session)
+  }
+
+  /** Spark 4.2 takes `x AS x` for x, and then refuses its own plan if a branch of UNION ALL has x twice by that. */
+  private def optimizing[T](session: ClassicSession)(work: => T): T = {
+    val conf = session.sessionState.conf.clone()
+    conf.setConf(SQLConf.UNION_IS_RESOLVED_WHEN_DUPLICATES_PER_CHILD_RESOLVED, false)
+    SQLConf.withExistingConf(conf)(work)
   }
 
   /** The same, computed, with their number, by which Spark plans joins with them. */

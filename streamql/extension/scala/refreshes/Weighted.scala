@@ -23,11 +23,7 @@ object Weighted {
 
   /** All terms together. `columns`: those that they all have. */
   def sum(terms: Seq[Weighted], columns: Seq[Attribute], isNet: Boolean): Option[Weighted] = if (terms.size < 2) terms.headOption.map(_.copy(isNet = isNet)) else {
-    val children = terms.map { t =>
-      val ordered = columns.map(c => t.plan.output.find(_.exprId == c.exprId).get) :+ t.weight
-      Project(ordered.map(a => Alias(a, a.name)()), t.plan)
-    }
-    val union = Union(children)
+    val union = TrackedQuery.unionAll(terms.map(_.plan), terms.map(t => columns.map(c => t.plan.output.find(_.exprId == c.exprId).get) :+ t.weight))
     val weight = Alias(union.output.last, WEIGHT)()
     Some(Weighted(Project(TrackedQuery.renamed(union.output.init, columns) :+ weight, union), weight.toAttribute, isNet))
   }
