@@ -37,7 +37,7 @@ FORMS_SAMPLED = 3
 TRIES = 20
 COMMITS_IN_BATCHES = 3
 """Of each table, its last ones: to find the end of a batch, its rows are counted several times."""
-ALL_LABELS = {"comma join", "named view", "WITH", "projection", "FROM-subquery"}
+ALL_LABELS = {"filter", "comma join", "named view", "WITH", "projection", "FROM-subquery"}
 OPERATIONS = (
     "INSERT",
     "UPDATE",
@@ -238,13 +238,7 @@ def test_the_run_met_what_it_should(run: Run) -> None:
     print(f"\n{run.windows} windows of {run.views} views; not empty: {dict(run.changed)}; {dict(run.operations)}")
     if run.views < len(CASES):
         pytest.skip("a part of the run, or one with failures")
-    labels = {form for _, form in CASES} | {
-        APPEND_ONLY.value,
-        "initial STANDARD",
-        "initial APPEND_ONLY",
-        "batches",
-        "filter",
-    }
+    labels = {form for _, form in CASES} | {APPEND_ONLY.value, "initial STANDARD", "initial APPEND_ONLY", "batches"}
     assert run.windows >= len(CASES) * CHECKS_PER_VIEW
     for label in labels | (ALL_LABELS if IS_LONG else set()):
         assert run.changed[label], f"no change of {label}"
