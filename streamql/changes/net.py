@@ -150,6 +150,16 @@ def _cardinality(state: FileState) -> int:
     return int((state.action.get("deletionVector") or {}).get("cardinality", 0))
 
 
+def rewrite_by_hand(commits: Sequence[Commit]) -> int | None:
+    """Returns the version of a rewrite that gave rows new ids, and says that it changed none. None: there is no such rewrite."""
+    rewrites = (
+        c
+        for c in commits
+        if not c.row_tracking_preserved and any(not m.data_change and m.after is None for m in c.changes)
+    )
+    return next((c.version for c in rewrites), None)
+
+
 def untracked_rewrite(net: Mapping[str, NetFile], commits: Sequence[Commit]) -> int | None:
     """Returns the version of a rewrite that gave new row ids to rows which the interval brought. None: there is no such rewrite.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from streamql.changes.net import rewrite_by_hand
 from streamql.changes.plan import ChangePlan
 from streamql.delta.jvm import sentence
 from streamql.delta.table import DeltaTable
@@ -175,6 +176,11 @@ class OpenRefresh(OpenTables):
         super().check_history(Offset(interval.after, False), self.ref, self.dynamic.name)
         if (name := self.replaced_columns(interval)) is not None:
             raise _NotFollowed(f"columns of {name} were replaced, or their types were changed")
+        for part, table in self.tables.items():
+            if (version := rewrite_by_hand(table.commits(versions_of(interval, part)))) is not None:
+                raise _NotFollowed(
+                    f"version {version} of {table.ref.name} rewrote rows with dataChange = false, which gave them new ids"
+                )
 
     def replaced_columns(self, interval: Interval) -> Name | None:
         """Returns a table in which other columns have the names of columns: that changes rows which no commit has written. None: there is

@@ -51,6 +51,13 @@ MEANING = "columns of its tables or parameters of its functions have changed wha
                 "CREATE OR REPLACE VIEW zoned AS SELECT id, hour(timestamp_seconds(k)) AS x FROM n",
             ),
         ),
+        (
+            "SELECT id FROM early",
+            (
+                "SET TIME ZONE 'Asia/Tokyo'",
+                "CREATE OR REPLACE VIEW early AS SELECT id FROM n WHERE timestamp_seconds(k) < TIMESTAMP '1970-01-01 00:00:10'",
+            ),
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -66,6 +73,7 @@ def test_a_query_that_means_something_else(place: DynamicPlace, query: str, stat
         "INSERT INTO u VALUES (1, 'a'), (2, 'b')",
         "CREATE FUNCTION of_two(a INT, b INT) RETURNS INT RETURN a - b",
         "CREATE FUNCTION of_one(a INT, b INT DEFAULT 2) RETURNS INT RETURN a - b",
+        "CREATE VIEW early AS SELECT id FROM n WHERE timestamp_seconds(k) < TIMESTAMP '1970-01-01 00:00:10'",
         "CREATE VIEW zoned AS SELECT id, hour(timestamp_seconds(k)) AS x FROM n",
     )
     place.create(query)
@@ -102,3 +110,17 @@ def test_columns_that_change_nothing(place: DynamicPlace, query: str) -> None:
     assert place.refresh()["d"][:3] == ("REFRESHED", "its sources changed", 1)
     assert place.history()[0]["mode"] == "INCREMENTAL"
     assert place.bag("SELECT * FROM d") == {(1, 10, "a"): 1, (2, 20, "b"): 1}
+
+
+def test_another_session_and_moved_columns_change_nothing(place: DynamicPlace) -> None:
+    """A TIMESTAMP of the query is the same one in each time zone, and a column the same one in each place."""
+    place.run("INSERT INTO t VALUES (1, 10)")
+    place.create("SELECT id, v FROM t WHERE timestamp_seconds(v) > TIMESTAMP '1970-01-01 00:00:01'")
+    zone = str(place.spark.conf.get("spark.sql.session.timeZone"))
+    try:
+        place.run("SET TIME ZONE 'Asia/Tokyo'", "ALTER TABLE t ALTER COLUMN v FIRST", "INSERT INTO t VALUES (20, 2)")
+        assert place.refresh()["d"][:3] == ("REFRESHED", "its sources changed", 1)
+    finally:
+        place.spark.conf.set("spark.sql.session.timeZone", zone)
+    assert place.history()[0]["mode"] == "INCREMENTAL"
+    assert place.verify() == ("EQUAL", 2, 0, 0)

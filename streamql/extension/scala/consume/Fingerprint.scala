@@ -151,11 +151,13 @@ object Fingerprint {
     case n: NamedExpression if !n.isInstanceOf[NamedLambdaVariable] && n.resolved => hash(n.name.getBytes("UTF-8"))
   }
 
-  /** Spark leaves the 26th argument of a function out of its text, and all behind it; so it cuts long plans, if a setting says so. */
+  /** Spark leaves the 26th argument of a function out of its text, and all behind it; so it cuts long plans, if a setting says so. It prints a TIMESTAMP in
+   * the time zone of the session. */
   private def inFull[T](work: => T): T = {
     val conf = SQLConf.get.clone()
     conf.setConf(SQLConf.MAX_TO_STRING_FIELDS, Int.MaxValue)
     conf.unsetConf(SQLConf.MAX_PLAN_STRING_LENGTH)
+    conf.setConf(SQLConf.SESSION_LOCAL_TIMEZONE, "UTC")
     SQLConf.withExistingConf(conf)(work)
   }
 

@@ -32,7 +32,7 @@ object Inexact {
       AttributeSet(own ++ p.output.filter(below.contains))
   }
 
-  /** Whether a node compares or groups by such columns, so that they tell which rows it has. */
+  /** Whether a node compares, orders a LIMIT or groups by such columns, so that they tell which rows it has. */
   def isCompared(p: LogicalPlan): Boolean = {
     val compared = p match {
       case f: Filter => Seq(f.condition)
@@ -42,7 +42,11 @@ object Inexact {
       case g: Generate => Seq(g.generator)
       case _ => Nil
     }
-    compared.nonEmpty && areInexact(compared, p.children)
+    val cuts = p match {
+      case _: GlobalLimit | _: LocalLimit | _: Offset => p.children.head.collectFirst { case s: Sort => areInexact(s.order.map(_.child), s.children) }
+      case _ => None
+    }
+    cuts.contains(true) || compared.nonEmpty && areInexact(compared, p.children)
   }
 
   /** Whether expressions over the rows of some plans are such. */

@@ -187,11 +187,16 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
     numbered(expressions(p.withNewChildren(p.children.map(stable))), p.output)
   }
 
-  /** Rows with a number among those that have the same values in some columns. Rows that do are the same in all. */
+  /** Rows with a number among those that have equal values in some columns. Rows that do are equal in all, and the same but for values such as 0.0 and -0.0,
+   * which their text tells apart. */
   private def numbered(rows: LogicalPlan, columns: Seq[Attribute]): Keyed = {
     if (!columns.forall(a => RowOrdering.isOrderable(a.dataType))) throw new Untracked("NO_KEY")
     val frame = SpecifiedWindowFrame(RowFrame, UnboundedPreceding, CurrentRow)
-    val spec = WindowSpecDefinition(columns, Ties.by(columns.take(1)), frame)
+    val order = rows.output.collect {
+      case a if a.dataType.isInstanceOf[StringType] && !Values.isExact(a.dataType) => Cast(a, BinaryType)
+      case a if RowOrdering.isOrderable(a.dataType) && !Values.isExact(a.dataType) => Cast(a, StringType, Some("UTC"))
+    }.map(SortOrder(_, Ascending))
+    val spec = WindowSpecDefinition(columns, if (order.isEmpty) Ties.by(columns.take(1)) else order, frame)
     val number = Alias(WindowExpression(RowNumber(), spec), KeyedQuery.KEY)()
     Keyed(Window(Seq(number), columns, spec.orderSpec, rows), columns :+ number.toAttribute)
   }

@@ -2,9 +2,9 @@ package org.apache.spark.sql.streamql
 
 import org.apache.spark.sql.catalyst.analysis.SQLScalarFunction
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.optimizer.{CollapseProject, ColumnPruning, RemoveNoopOperators}
+import org.apache.spark.sql.catalyst.optimizer.{CollapseProject, ColumnPruning}
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.rules.{Rule, RuleExecutor}
+import org.apache.spark.sql.catalyst.rules.RuleExecutor
 
 /**
  * An analysed query over TableLeaf nodes as a text: the same one in each session, as long as Spark makes the same of the query. Columns that a table gets or
@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.rules.{Rule, RuleExecutor}
  */
 object PlanText {
   def of(query: LogicalPlan): String = {
-    val used = withoutUnused(query).transformUpWithSubqueries { case p => withoutChoices(p) }
+    val used = withoutChoices(QueryShape.pruned(withoutUnused(query)))
     (Fingerprint.query(used) +: settings(used)).mkString("\n")
   }
 
@@ -22,21 +22,25 @@ object PlanText {
     case s: SubqueryExpression => s.withNewPlan(withoutUnused(s.plan))
   })
 
-  /** Without projections of columns below a node, but where their places count. Spark's rules leave some of them, depending on columns that are not used. */
-  private def withoutChoices(p: LogicalPlan): LogicalPlan = p match {
-    case _: Union | _: SetOperation | _: Distinct | _: Deduplicate => p
-    case _ => p.withNewChildren(p.children.map {
+  private object Pruning extends RuleExecutor[LogicalPlan] {
+    override protected def batches: Seq[Batch] = Seq(Batch("columns", FixedPoint(100), ColumnPruning, CollapseProject))
+  }
+
+  /** With a projection below each node for which the places of columns count, and none of columns alone below others: Spark's rules leave some of them,
+   * depending on columns that are not used. The places in a table do not count. */
+  private def withoutChoices(query: LogicalPlan): LogicalPlan = query.transformUpWithSubqueries {
+    case p if isByPlace(p) => p.withNewChildren(p.children.map(c => Project(c.output, c)))
+  }.transformUpWithSubqueries {
+    case leaf: TableLeaf => leaf.copy(columns = leaf.columns.sortBy(_.name))
+    case p if !isByPlace(p) => p.withNewChildren(p.children.map {
       case Project(list, child) if list.forall(_.isInstanceOf[Attribute]) => child
       case child => child
     })
   }
 
-  private object Pruning extends RuleExecutor[LogicalPlan] {
-    private object OfTables extends Rule[LogicalPlan] {
-      override def apply(plan: LogicalPlan): LogicalPlan = QueryShape.pruned(plan)
-    }
-    override protected def batches: Seq[Batch] =
-      Seq(Batch("columns", FixedPoint(100), ColumnPruning, CollapseProject, OfTables, RemoveNoopOperators))
+  private def isByPlace(p: LogicalPlan): Boolean = p match {
+    case _: Union | _: SetOperation | _: Distinct | _: Deduplicate => true
+    case _ => false
   }
 
   /** The settings by which expressions were analysed, which their texts do not show: time zones, and how they treat overflows and errors. */
