@@ -35,6 +35,7 @@ CASES = {
         "SELECT id, now() AS x FROM t",
         "SELECT id FROM t WHERE CAST('today' AS DATE) > DATE '2024-01-01'",
         "SELECT id FROM t WHERE CAST(concat('to', 'day') AS DATE) > DATE '2024-01-01'",
+        "SELECT id FROM t WHERE CAST(nvl('today', 'x') AS DATE) > DATE '2024-01-01'",
         "SELECT id, TIMESTAMP 'now' AS x FROM t",
         "SELECT id FROM t WHERE DATE'yesterday' > DATE '2024-01-01'",
         "SELECT id, to_timestamp('now') AS x FROM t",
@@ -121,6 +122,7 @@ ACCEPTED = {
     "stack of unions": "SELECT id FROM t UNION ALL (SELECT id FROM u UNION ALL SELECT v FROM t)",
     "values in an expression": "SELECT * FROM t WHERE id IN (1, 2, 3) AND v BETWEEN 1 AND 5",
     "function of SQL": "SELECT id, coalesce(nullif(v, 0), -1) AS x FROM t",
+    "cast of a function": "SELECT id FROM t WHERE CAST(nvl('2024-01-01', 'x') AS DATE) < DATE '2025-01-01'",
     "encrypted": "SELECT id, aes_encrypt('x', '0000111122223333', 'ECB') AS x FROM t",
     "time": "SELECT id, to_date('2024-01-01') AS x FROM t WHERE TIMESTAMP '2024-01-01 00:00:00' > DATE '2023-01-01'",
 }

@@ -177,10 +177,10 @@ class OpenRefresh(OpenTables):
         if (name := self.replaced_columns(interval)) is not None:
             raise _NotFollowed(f"columns of {name} were replaced, or their types were changed")
         for part, table in self.tables.items():
-            if (version := rewrite_by_hand(table.commits(versions_of(interval, part)))) is not None:
-                raise _NotFollowed(
-                    f"version {version} of {table.ref.name} rewrote rows with dataChange = false, which gave them new ids"
-                )
+            versions = versions_of(interval, part)
+            if not versions.is_empty and (rewrite := rewrite_by_hand(table.commits(versions))) is not None:
+                why = f"version {rewrite} of {table.ref.name} rewrote rows with dataChange = false, which gave them new ids"
+                raise _NotFollowed(why)
 
     def replaced_columns(self, interval: Interval) -> Name | None:
         """Returns a table in which other columns have the names of columns: that changes rows which no commit has written. None: there is

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.streamql
 
 import scala.jdk.CollectionConverters._
-import scala.util.{Left => Refused, Right => Accepted}
+import scala.util.{Left => Refused, Right => Accepted, Try}
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.sql.{DataFrame, Row, SparkSession}
@@ -169,8 +169,8 @@ object TrackedQuery {
     case _: PythonUDF | _: UserDefinedExpression => throw new Untracked("USER_FUNCTION")
     case a: AesEncrypt if !isNamed(a.iv) && !isNamed(a.mode, "ECB") => throw new Untracked("NON_DETERMINISTIC") // it draws an initialization vector
     case _: AggregateExpression | _: SubqueryExpression =>
-    case r: RuntimeReplaceable if !r.children.contains(r.replacement) => r.replacement.foreach(checkVaries)
     case _ if e.children.forall(_.deterministic) && !e.deterministic => throw new Untracked("NON_DETERMINISTIC")
+    case r: RuntimeReplaceable if !r.children.contains(r.replacement) => r.replacement.foreach(checkVaries)
     case _ =>
   }
 
@@ -178,8 +178,10 @@ object TrackedQuery {
 
   /** Whether a string such as 'now' or 'today' becomes a time. */
   private def isCurrent(c: Cast): Boolean =
-    isTime(c.dataType) && c.child.foldable && c.child.dataType.isInstanceOf[StringType] &&
-      Option(c.child.eval()).exists(text => CURRENT.findFirstIn(text.toString).nonEmpty)
+    isTime(c.dataType) && c.child.foldable && c.child.dataType.isInstanceOf[StringType] && {
+      val text = Try(c.child.transformUp { case r: RuntimeReplaceable => r.replacement }.eval()) // Spark says later what it cannot compute
+      text.toOption.flatMap(Option(_)).exists(t => CURRENT.findFirstIn(t.toString).nonEmpty)
+    }
 
   /** Whether a time was written as such a string: Spark's parser has replaced it. */
   private def isCurrent(l: Literal): Boolean = isTime(l.dataType) && {
