@@ -168,7 +168,7 @@ def untracked_rewrite(net: Mapping[str, NetFile], commits: Sequence[Commit]) -> 
     A file is followed from move to move: that it holds rows which the interval brought (`fresh`), and that such rows lost their ids on
     the way (`lost`, by which version). Of several files that one move took and made, each may have gone into each.
     """
-    if all(c.row_tracking_preserved or all(m.data_change for m in c.changes) for c in commits):
+    if rewrite_by_hand(commits) is None:
         return None
     grows = versions_tell(commits)  # then no changed vector gives rows back
     fresh: set[str] = set()

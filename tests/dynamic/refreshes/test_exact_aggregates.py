@@ -72,7 +72,7 @@ def drawn(rng: random.Random) -> Row:
         rng.randrange(-128, 127),
     )
     g, low, i, d, b = (None if rng.random() < 0.1 else value for value in found)
-    return g, low, i, d, b  # type: ignore[return-value]
+    return g, low, i, d, b  # type: ignore[return-value]  # each has the type of its place
 
 
 def inserted(rows: list[Row]) -> str:

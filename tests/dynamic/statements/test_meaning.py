@@ -6,9 +6,11 @@ import pytest
 
 from tests.consume.support import TRACKED
 from tests.dynamic.support import DynamicPlace
+from tests.histories.recording import conf
 
 pytestmark = pytest.mark.usefixtures("quick")
 
+UTC = (("spark.sql.session.timeZone", "UTC"),)
 MEANING = "columns of its tables or parameters of its functions have changed what its query means"
 
 
@@ -64,20 +66,18 @@ MEANING = "columns of its tables or parameters of its functions have changed wha
 def test_a_query_that_means_something_else(place: DynamicPlace, query: str, statements: tuple[str, ...]) -> None:
     """Its text is the same. What Spark makes of it is not, so that rows which no commit has written have other values."""
     mapped = TRACKED.replace("(", "('delta.columnMapping.mode' = 'name', ", 1)
-    zone = place.spark.conf.get("spark.sql.session.timeZone")
-    assert zone is not None
-    place.run(
-        f"CREATE TABLE n (id BIGINT, k INT) USING DELTA {mapped}",
-        "INSERT INTO n VALUES (1, 1), (2, 20)",
-        "INSERT INTO t VALUES (1, 10), (2, 20)",
-        "INSERT INTO u VALUES (1, 'a'), (2, 'b')",
-        "CREATE FUNCTION of_two(a INT, b INT) RETURNS INT RETURN a - b",
-        "CREATE FUNCTION of_one(a INT, b INT DEFAULT 2) RETURNS INT RETURN a - b",
-        "CREATE VIEW early AS SELECT id FROM n WHERE timestamp_seconds(k) < TIMESTAMP '1970-01-01 00:00:10'",
-        "CREATE VIEW zoned AS SELECT id, hour(timestamp_seconds(k)) AS x FROM n",
-    )
-    place.create(query)
-    try:
+    with conf(place.spark, UTC):
+        place.run(
+            f"CREATE TABLE n (id BIGINT, k INT) USING DELTA {mapped}",
+            "INSERT INTO n VALUES (1, 1), (2, 20)",
+            "INSERT INTO t VALUES (1, 10), (2, 20)",
+            "INSERT INTO u VALUES (1, 'a'), (2, 'b')",
+            "CREATE FUNCTION of_two(a INT, b INT) RETURNS INT RETURN a - b",
+            "CREATE FUNCTION of_one(a INT, b INT DEFAULT 2) RETURNS INT RETURN a - b",
+            "CREATE VIEW early AS SELECT id FROM n WHERE timestamp_seconds(k) < TIMESTAMP '1970-01-01 00:00:10'",
+            "CREATE VIEW zoned AS SELECT id, hour(timestamp_seconds(k)) AS x FROM n",
+        )
+        place.create(query)
         place.run(*statements)
         assert place.refused("VERIFY DYNAMIC TABLE d").code == "DYNAMIC_TABLE_NOT_VERIFIABLE"
         assert place.explained()["reason"] == MEANING
@@ -87,8 +87,6 @@ def test_a_query_that_means_something_else(place: DynamicPlace, query: str, stat
         columns = ", ".join(place.spark.table("d").columns)
         assert place.bag("SELECT * FROM d") == place.bag(f"SELECT {columns} FROM ({query})")
         assert place.refresh() == {"d": ("UNCHANGED", None, 0, 0, 0)}
-    finally:
-        place.spark.conf.set("spark.sql.session.timeZone", zone)
 
 
 @pytest.mark.parametrize(
@@ -114,13 +112,10 @@ def test_columns_that_change_nothing(place: DynamicPlace, query: str) -> None:
 
 def test_another_session_and_moved_columns_change_nothing(place: DynamicPlace) -> None:
     """A TIMESTAMP of the query is the same one in each time zone, and a column the same one in each place."""
-    place.run("INSERT INTO t VALUES (1, 10)")
-    place.create("SELECT id, v FROM t WHERE timestamp_seconds(v) > TIMESTAMP '1970-01-01 00:00:01'")
-    zone = str(place.spark.conf.get("spark.sql.session.timeZone"))
-    try:
+    with conf(place.spark, UTC):
+        place.run("INSERT INTO t VALUES (1, 10)")
+        place.create("SELECT id, v FROM t WHERE timestamp_seconds(v) > TIMESTAMP '1970-01-01 00:00:01'")
         place.run("SET TIME ZONE 'Asia/Tokyo'", "ALTER TABLE t ALTER COLUMN v FIRST", "INSERT INTO t VALUES (20, 2)")
         assert place.refresh()["d"][:3] == ("REFRESHED", "its sources changed", 1)
-    finally:
-        place.spark.conf.set("spark.sql.session.timeZone", zone)
     assert place.history()[0]["mode"] == "INCREMENTAL"
     assert place.verify() == ("EQUAL", 2, 0, 0)
