@@ -89,6 +89,27 @@ def test_a_query_that_means_something_else(place: DynamicPlace, query: str, stat
         assert place.refresh() == {"d": ("UNCHANGED", None, 0, 0, 0)}
 
 
+def test_states_that_count_other_columns(place: DynamicPlace) -> None:
+    """Values are counted of columns that may be NULL. If NOT NULL goes from one to another, the types of the states stay."""
+    place.run(
+        f"CREATE TABLE n (g INT, a INT NOT NULL, b INT NOT NULL) USING DELTA {TRACKED}",
+        "INSERT INTO n VALUES (1, 1, 1), (1, 2, 2)",
+        "ALTER TABLE n ALTER COLUMN a DROP NOT NULL",
+        "INSERT INTO n VALUES (1, NULL, 3)",
+    )
+    place.create("SELECT g, count(a) AS a, count(b) AS b FROM n GROUP BY g", clauses="REFRESH_MODE = INCREMENTAL")
+    place.run(
+        "RESTORE TABLE n TO VERSION AS OF 1",
+        "ALTER TABLE n ALTER COLUMN b DROP NOT NULL",
+        "INSERT INTO n VALUES (1, 3, NULL)",
+    )
+    assert place.refresh()["d"][:2] == ("REFRESHED", MEANING)
+    place.run("INSERT INTO n VALUES (1, 4, NULL)")
+    place.refresh()
+    assert place.history()[0]["mode"] == "INCREMENTAL"
+    assert place.bag("SELECT * FROM d") == {(1, 4, 2): 1}
+
+
 @pytest.mark.parametrize(
     "query",
     [

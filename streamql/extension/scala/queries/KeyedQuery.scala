@@ -19,14 +19,11 @@ private case class Keyed(plan: LogicalPlan, keys: Seq[Attribute])
  * `stored`: the states that its table has room for. If the query has others by now, they are NULL. None: there is no table yet. */
 class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructType]) {
   private var open: Option[String] = None
-  private val (root, stateColumns) = {
-    val keyed = key(ExactAggregates.in(query))
-    val (plan, own) = AggregateStates.added(keyed.plan)
-    val named = own.zipWithIndex.map { case (a, i) => Alias(a, AggregateStates.STATE + (i + 1))() }
-    stored.filterNot(_.map(_.dataType) == own.map(_.dataType)) match {
-      case None => (keyed.copy(plan = plan), named)
-      case Some(fields) => (keyed, fields.map(f => Alias(Literal(null, f.dataType), f.name)()))
-    }
+  private val own = key(ExactAggregates.in(query))
+  private val (withStates, ownStates) = AggregateStates.added(own.plan)
+  private val (root, stateColumns) = stored.filterNot(_.map(_.dataType) == ownStates.map(_.dataType)) match {
+    case None => (own.copy(plan = withStates), ownStates.zipWithIndex.map { case (a, i) => Alias(a, AggregateStates.STATE + (i + 1))() })
+    case Some(fields) => (own, fields.map(f => Alias(Literal(null, f.dataType), f.name)()))
   }
   private val columns = query.output.map(a => root.plan.output.find(_.exprId == a.exprId).get)
   private val hidden = root.keys.filterNot(k => columns.exists(_.exprId == k.exprId))
@@ -39,6 +36,9 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
   val rows: Project = Project(columns.zip(names).map { case (a, name) => Alias(a, name)(explicitMetadata = Some(KeyedQuery.stringly(a))) } ++
     hidden.zipWithIndex.map { case (a, i) => Alias(KeyedQuery.stored(a), KeyedQuery.KEY + (i + 1))() } ++
     stateColumns, root.plan)
+
+  /** The states of its aggregates, also if its table has no room for them. What a state counts may change while its type does not. None: it has no states. */
+  def stateRows: Option[LogicalPlan] = if (ownStates.isEmpty) None else Some(Project(ownStates, withStates))
 
   /** Why another run may take other rows of those that are equal in an order, as TrackedQuery names reasons. None: a key orders them everywhere. */
   def openTies: Option[String] = open

@@ -27,9 +27,9 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
   private val leaves = plan.collectWithSubqueries { case p if p.children.isEmpty => p }
     .filterNot(l => l.isInstanceOf[LocalRelation] || l.isInstanceOf[OneRowRelation] || l.isInstanceOf[Range])
 
-  /** {refused: why it cannot be the query of a dynamic table}, or {tables: [{name, path, id}], plan: what Spark makes of it, as `PlanText` has it, varies: why
-   * its rows differ from run to run over the same tables (null: they do not), keys, states: none if a table does not track its rows, columns: their
-   * schema as JSON, texts: those of the views and SQL functions that it reads, each once}. */
+  /** {refused: why it cannot be the query of a dynamic table}, or {tables: [{name, path, id}], plan: what Spark makes of it and of its states, as `PlanText` has
+   * it, varies: why its rows differ from run to run over the same tables (null: they do not), keys, states: none if a table does not track its rows,
+   * columns: their schema as JSON, texts: those of the views and SQL functions that it reads, each once}. */
   def describe: String = {
     val node = mapper.createObjectNode()
     try {
@@ -43,7 +43,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
         t.name.foreach(name.add)
         one.put("path", t.log.dataPath.toString).put("id", t.id)
       }
-      node.put("plan", PlanText.of(overLeaves))
+      node.put("plan", (overLeaves +: (if (isTracked) keyed.stateRows.toSeq else Nil)).map(PlanText.of).mkString("\n"))
       val names = node.putArray("keys")
       if (isTracked) {
         keyed.keyNames.foreach(names.add)
