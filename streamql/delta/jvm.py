@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -162,13 +163,23 @@ def sentence(e: BaseException) -> str:
     return (message(e).strip().split("\n")[0] or type(e).__name__)[:ERROR_CHARACTERS_MAX]
 
 
-def sql_state(e: BaseException) -> str | None:
-    """Returns the SQLSTATE of an error, or of the innermost cause that has one: Spark wraps the error of a task in that of the write.
-    None: Spark gave none."""
+@dataclass(frozen=True)
+class Cause:
+    """The innermost cause of an error: Spark wraps the error of a task in that of the write. `class_name`: its Java class; empty: it comes
+    from Python. `sql_state`: of the innermost cause that has one; None: Spark gave none."""
+
+    class_name: str = ""
+    sql_state: str | None = None
+
+
+def cause_of(e: BaseException) -> Cause:
+    """Returns the innermost cause of an error."""
     thrown = e.java_exception if isinstance(e, Py4JJavaError) else getattr(e, "_origin", None)
-    found: str | None = None
+    found = Cause()
     while thrown is not None:
+        state = found.sql_state
         with contextlib.suppress(Py4JError):  # not one of Spark's
-            found = thrown.getSqlState() or found
+            state = thrown.getSqlState() or state
+        found = Cause(thrown.getClass().getName(), state)
         thrown = thrown.getCause()
     return found

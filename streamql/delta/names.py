@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -36,6 +37,12 @@ def look_up(spark: SparkSession, name: Name) -> Found:
         tuple(answer.get("columns", ())),
         answer.get("provider", ""),
     )
+
+
+def locations(spark: SparkSession, names: Sequence[Name]) -> dict[Name, str | None]:
+    """Returns where the files of tables are, by name; None: no table has the name, or a view has it. Logs are not read."""
+    asked = json.dumps([n.parts for n in names])
+    return dict(zip(names, json.loads(scala(spark).Names.locations(session_of(spark), asked)), strict=True))
 
 
 def qualify(spark: SparkSession, parts: tuple[str, ...]) -> Name:

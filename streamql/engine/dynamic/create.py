@@ -42,9 +42,9 @@ from streamql.names import Name
 from streamql.shared import constants
 from streamql.sources.definitions import Definition, DefinitionType
 from streamql.sources.protocol import HIDDEN_TYPE
+from streamql.sources.queries.analysis import analysed, known_by
 from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, find_dynamic
-from streamql.sources.queries.query import QuerySource
-from streamql.sources.queries.refresh import analysed, known_by, part_of
+from streamql.sources.queries.query import QuerySource, part_of
 from streamql.sources.queries.refresh_costs import INCREMENTAL
 from streamql.sources.tables.table import check_all_trackable, open_table
 from streamql.times import now_ms
@@ -112,6 +112,7 @@ def _replace(
 ) -> None:
     """Puts one table in the place of another. The view shows the rows of the old one until the new one is filled. If that fails, the old
     definition comes back."""
+    made = replace(made, former=old.former)  # queries that name it by one of them read the new one
     last, gone = dropped(spark, hidden_stream(spark, old), text)
     events = [stream_event("created", state, now_ms(), user_of(spark), text), *last.events]
     try:

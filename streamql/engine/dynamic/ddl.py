@@ -40,8 +40,9 @@ from streamql.engine.dynamic.tables import (
 )
 from streamql.engine.points import time_of
 from streamql.errors import StreamqlError
+from streamql.sources.queries.analysis import not_incremental
 from streamql.sources.queries.dynamic import DynamicTable, Schedule, find_dynamic
-from streamql.sources.queries.refresh import not_incremental, open_refresh
+from streamql.sources.queries.refresh import open_refresh
 from streamql.sources.queries.refresh_costs import INCREMENTAL
 from streamql.times import now_ms
 

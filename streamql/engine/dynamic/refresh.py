@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +18,8 @@ from streamql.catalog.identity import user_of
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume import wait_until_free
-from streamql.delta.jvm import sentence, sql_state
+from streamql.delta.jvm import Cause, cause_of, sentence
+from streamql.delta.names import locations
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
 from streamql.delta.whole import SparkError
@@ -27,10 +29,16 @@ from streamql.engine.dynamic.reading import Prepared, prepared
 from streamql.engine.dynamic.status import NOT_COMPUTED
 from streamql.engine.dynamic.tables import check_acyclic, hidden_stream, query_of, show_rows
 from streamql.engine.dynamic.timings import remember, timings_of
-from streamql.engine.dynamic.written import drop_duplicates, note, refresh_after, written_by_others
+from streamql.engine.dynamic.written import (
+    drop_duplicates,
+    note,
+    refresh_after,
+    rows_of,
+    write_statement,
+    written_by_others,
+)
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, StreamMode, is_ordered
-from streamql.names import quote
 from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
 from streamql.sources.queries.query import QuerySource, parts_of
 from streamql.sources.queries.refresh import REPLACED, ModeChoice, OpenRefresh, open_refresh
@@ -47,6 +55,11 @@ REASONS = {
     **REPLACED,
     "WRITTEN_BY_OTHERS": "another statement wrote into the table",
 }
+
+_CLASSES_OF_ROWS = re.compile(
+    r"java\.lang\.\w+Exception|java\.util\.\w+Exception|org\.apache\.spark\.Spark\w+Exception"
+)
+"""The classes of errors in the rows of a query to which Spark gives no SQLSTATE, as it does if sequence() has no end."""
 
 _STATES_OF_ROWS = ("0A", "21", "22", "23", "38", "42", "54", "P0", "XX000", "XXKD0")
 """How SQLSTATEs begin of errors in the rows or the plan of a query. Others come from files, transactions, memory or cancelled jobs."""
@@ -159,6 +172,13 @@ def _refreshed(
         raise
 
 
+def _is_of_rows(cause: Cause) -> bool:
+    """Returns whether an error is one of the rows or the plan of a query."""
+    if cause.sql_state is not None:
+        return cause.sql_state.startswith(_STATES_OF_ROWS)
+    return cause.class_name != "java.lang.InterruptedException" and bool(_CLASSES_OF_ROWS.fullmatch(cause.class_name))
+
+
 def code_of(e: BaseException) -> str | None:
     """Returns the code of an error of ours, or of Spark's; also if one of ours came back through the JVM. None: it has none."""
     code = e.code if isinstance(e, StreamqlError) else getattr(e, "getCondition", lambda: None)()
@@ -204,8 +224,10 @@ def _is_current(spark: SparkSession, source: QuerySource, state: StreamState, pi
     """Returns whether the tables that a query reads are where they were at its last refresh."""
     at = parts_of(state.offset.position)
     now = latest_versions(spark, sorted({t.path for _, t in source.tables}))
+    where = locations(spark, [t.name for _, t in source.tables])
     return all(
-        now[t.path].table_id == t.table_id
+        where[t.name] == t.path
+        and now[t.path].table_id == t.table_id
         and pinned.get(t.table_id, now[t.path].version) == at[part]
         and (t.seen is None or t.seen[0] != now[t.path].version or t.seen[1] == now[t.path].time_ms)
         for part, t in source.tables
@@ -298,55 +320,15 @@ def _write(
     call = ", ".join(quote_string(a) for a in arguments)
     try:
         with prepared(state, Prepared(opened, choice.frame)):
-            spark.sql(_insert(table, call) if backing.is_empty(before) else _merge(table, call)).collect()
+            spark.sql(write_statement(table, call, backing, before)).collect()
     except SparkError as e:
-        if choice.mode == INCREMENTAL and (sql_state(e) or "").startswith(_STATES_OF_ROWS):
+        if choice.mode == INCREMENTAL and _is_of_rows(cause_of(e)):
             raise _NotComputed(sentence(e)) from e
         raise
     written = refresh_after(backing, before.version, table)
     took = int((time.monotonic() - started) * 1000)
     remember(spark, table, state, Timing(choice.mode, took, choice.bytes, reason == "FIRST"))
-    return (backing.latest().version, _rows({})) if written is None else (written.version, _rows(written.metrics))
-
-
-def _insert(table: DynamicTable, call: str) -> str:
-    # If others have filled the table meanwhile, the rows of other types are left to the next refresh, which finds what they wrote.
-    columns = ", ".join(quote(c) for c in table.stored_columns)
-    return (
-        f"INSERT INTO {table.backing.name.sql} ({columns}) SELECT {columns} FROM streamql_refresh({call}) "
-        "WHERE __change_type = 'INSERT'"
-    )
-
-
-def _merge(table: DynamicTable, call: str) -> str:
-    columns = [quote(c) for c in table.stored_columns]
-    keys = {k.lower() for k in table.keys}
-    same = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in table.keys)
-    values = [f"{quote(c)} = s.{quote(c)}" for c in table.stored_columns if c.lower() not in keys]
-    update = f"WHEN MATCHED AND s.__change_type = 'UPDATE_AFTER' THEN UPDATE SET {', '.join(values)} " if values else ""
-    return (
-        f"MERGE INTO {table.backing.name.sql} AS t USING (SELECT * FROM streamql_refresh({call})) AS s ON {same} "
-        f"WHEN MATCHED AND s.__change_type = 'DELETE' THEN DELETE {update}"
-        f"WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT ({', '.join(columns)}) "
-        f"VALUES ({', '.join('s.' + c for c in columns)})"
-    )
-
-
-_METRICS = {
-    "numTargetRowsInserted": "inserted",
-    "numTargetRowsUpdated": "updated",
-    "numTargetRowsDeleted": "deleted",
-    "numOutputRows": "inserted",
-}
-
-
-def _rows(metrics: Mapping[str, str]) -> dict[str, int]:
-    found = {"inserted": 0, "updated": 0, "deleted": 0}
-    is_merge = any(key.startswith("numTarget") for key in metrics)
-    for key, name in _METRICS.items():
-        if key in metrics and is_merge == key.startswith("numTarget"):
-            found[name] += int(metrics[key])
-    return found
+    return (backing.latest().version, rows_of({})) if written is None else (written.version, rows_of(written.metrics))
 
 
 def _result(

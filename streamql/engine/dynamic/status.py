@@ -12,11 +12,13 @@ from pyspark.sql import functions as F
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.delta.log import CommitMissing
+from streamql.delta.names import locations
 from streamql.delta.table import DeltaTable, LatestVersion, latest_versions
 from streamql.engine.dynamic.graph import in_order, readers, upstream
 from streamql.engine.dynamic.tables import query_of
 from streamql.errors import StreamqlError
 from streamql.model import Interval, StreamMode
+from streamql.names import Name
 from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic
 from streamql.sources.queries.query import parts_of
 from streamql.sources.tables.table import OpenTable, open_table
@@ -68,6 +70,9 @@ def statuses(spark: SparkSession, tables: Sequence[DynamicTable] | None = None) 
     reads = upstream(known, ids)
     paths = {t.path for source in sources.values() for _, t in source.tables}
     now = latest_versions(spark, sorted(paths)) if paths else {}
+    where = locations(
+        spark, sorted({t.name for source in sources.values() for _, t in source.tables}, key=lambda n: n.key)
+    )
     targets = target_of(known, reads)
     chosen = known if tables is None else tables
     by_id = {t.definition.uuid: t for t in known}
@@ -75,7 +80,7 @@ def statuses(spark: SparkSession, tables: Sequence[DynamicTable] | None = None) 
     found: dict[str, DynamicStatus] = {}
     for uid in order:  # each behind those that it reads
         names = [str(by_id[other].name) for other in reads[uid]]
-        status = _status(spark, by_id[uid], states[uid], now, targets[uid], names)
+        status = _status(spark, by_id[uid], states[uid], now, where, targets[uid], names)
         read = [found[other].behind_since_ms for other in reads[uid] if other in found]
         since = [s for s in (status.behind_since_ms, *read) if s is not None]
         found[uid] = replace(status, behind_since_ms=min(since, default=None))
@@ -87,6 +92,7 @@ def _status(
     table: DynamicTable,
     state: StreamState | None,
     now: Mapping[str, LatestVersion],
+    where: Mapping[Name, str | None],
     target: int | None,
     reads: Sequence[str],
 ) -> DynamicStatus:
@@ -97,10 +103,11 @@ def _status(
     missing: StreamqlError | None = None
     for part, source in query_of(state).tables:
         latest = now[source.path]
-        if latest.table_id == source.table_id and latest.version <= at[part]:
+        is_there = latest.table_id == source.table_id and where[source.name] == source.path
+        if is_there and latest.version <= at[part]:
             continue
         try:
-            first = _first_behind(open_table(spark, source), at[part])  # it may have been renamed
+            first = _first_behind(open_table(spark, source, by_name=True), at[part])  # it may have been renamed
         except StreamqlError as e:  # it was replaced, or it is gone
             missing, first = e, DeltaTable(spark, table.backing.path).latest().time_ms
         since += [] if first is None else [first]

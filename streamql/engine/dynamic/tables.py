@@ -21,9 +21,9 @@ from streamql.model import TableSource
 from streamql.names import Name, quote
 from streamql.shared import constants
 from streamql.sources.protocol import HIDDEN_SUFFIX
+from streamql.sources.queries.analysis import analysed
 from streamql.sources.queries.dynamic import DynamicTable, all_dynamic, find_dynamic
-from streamql.sources.queries.query import QuerySource
-from streamql.sources.queries.refresh import analysed, part_of
+from streamql.sources.queries.query import QuerySource, part_of
 
 MARK = constants("properties")["dynamicTable"]
 """The property of the backing table and of the view: the id of the definition."""

@@ -11,6 +11,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 
 from streamql.catalog.states import StreamState
 from streamql.consume import wait_until_free
+from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable
 from streamql.engine.dynamic.tables import hidden_stream, query_of
 from streamql.errors import StreamqlError
@@ -38,6 +39,7 @@ class Verified:
 def verify(spark: SparkSession, table: DynamicTable) -> Verified:
     """Computes the query again. Raises DYNAMIC_TABLE_NOT_VERIFIABLE if the table was never filled, its rows differ from run to run, or a
     table that it reads was replaced; STREAM_BUSY; and what Spark raises if VACUUM has taken files of those versions."""
+    spark = dynamic_session(spark)  # where refreshes compute it
     backing = DeltaTable(spark, table.backing.path)
     for _ in range(ATTEMPTS_MAX):
         latest = backing.latest()

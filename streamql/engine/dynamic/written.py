@@ -1,4 +1,4 @@
-"""The commits of a backing table: which are refreshes, and which are other statements'.
+"""The statement that writes a backing table; and its commits: which are refreshes, and which are other statements'.
 
 A refresh compares the query with the rows that the backing table has at a version, and commits the difference some versions later. So it
 notes the first of the two in its commit: what other writers committed in between it has not seen.
@@ -7,12 +7,16 @@ notes the first of the two in its commit: what other writers committed in betwee
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType
 
+from streamql.changes.schema import has_same_columns
 from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.neutral import dynamic_session
-from streamql.delta.table import DeltaTable
+from streamql.delta.table import DeltaTable, Snapshot
+from streamql.dialect import quote_string
 from streamql.model import Parts
 from streamql.names import quote
 from streamql.sources.queries.dynamic import DynamicTable
@@ -22,6 +26,72 @@ COMMITS_LOOKED_AT_MAX = 1000
 
 _COMPARED, _THROUGH = "streamql.compared", "streamql.through"
 _OPERATIONS = frozenset(("MERGE", "WRITE"))
+
+# -- the statement
+
+
+def write_statement(table: DynamicTable, call: str, backing: DeltaTable, before: Snapshot) -> str:
+    """Returns the statement that writes what a refresh has found. `call`: the arguments of streamql_refresh(); `before`: the backing
+    table as it is now."""
+    partitioned = set(before.metadata.get("partitionColumns") or ())
+    strings = {f.name for f in backing.schema(before).fields if isinstance(f.dataType, StringType)} & partitioned
+    values = {c: _partition_value(table, c) if c in strings else f"s.{quote(c)}" for c in table.stored_columns}
+    return _insert(table, call, values) if backing.is_empty(before) else _merge(table, call, values)
+
+
+def _partition_value(table: DynamicTable, column: str) -> str:
+    """Returns the value of a partition column. Delta stores an empty string as NULL there, so that rows would differ from the query's."""
+    why = (
+        f"column {column} of {table.name} has an empty string, which Delta stores as NULL in a partition column: "
+        f"use CLUSTER BY, or nullif({column}, '') in the query"
+    )
+    value = f"s.{quote(column)}"
+    return f"CASE WHEN {value} = '' THEN raise_error({quote_string(why)}) ELSE {value} END"
+
+
+def _insert(table: DynamicTable, call: str, values: Mapping[str, str]) -> str:
+    # If others have filled the table meanwhile, the rows of other types are left to the next refresh, which finds what they wrote.
+    columns = ", ".join(quote(c) for c in table.stored_columns)
+    return (
+        f"INSERT INTO {table.backing.name.sql} ({columns}) SELECT {', '.join(values.values())} FROM streamql_refresh({call}) AS s "
+        "WHERE __change_type = 'INSERT'"
+    )
+
+
+def _merge(table: DynamicTable, call: str, values: Mapping[str, str]) -> str:
+    keys = {k.lower() for k in table.keys}
+    same = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in table.keys)
+    changed = [f"{quote(c)} = {value}" for c, value in values.items() if c.lower() not in keys]
+    update = (
+        f"WHEN MATCHED AND s.__change_type = 'UPDATE_AFTER' THEN UPDATE SET {', '.join(changed)} " if changed else ""
+    )
+    return (
+        f"MERGE INTO {table.backing.name.sql} AS t USING (SELECT * FROM streamql_refresh({call})) AS s ON {same} "
+        f"WHEN MATCHED AND s.__change_type = 'DELETE' THEN DELETE {update}"
+        f"WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT ({', '.join(quote(c) for c in values)}) "
+        f"VALUES ({', '.join(values.values())})"
+    )
+
+
+_METRICS = {
+    "numTargetRowsInserted": "inserted",
+    "numTargetRowsUpdated": "updated",
+    "numTargetRowsDeleted": "deleted",
+    "numOutputRows": "inserted",
+}
+
+
+def rows_of(metrics: Mapping[str, str]) -> dict[str, int]:
+    """Returns how many rows a refresh inserted, updated and deleted, by the metrics of its commit."""
+    found = {"inserted": 0, "updated": 0, "deleted": 0}
+    is_merge = any(key.startswith("numTarget") for key in metrics)
+    for key, name in _METRICS.items():
+        if key in metrics and is_merge == key.startswith("numTarget"):
+            found[name] += int(metrics[key])
+    return found
+
+
+# -- its commits
 
 
 def note(compared: int, through: Parts) -> str:
@@ -44,13 +114,14 @@ def refresh_after(backing: DeltaTable, version: int, table: DynamicTable) -> Com
 
 
 def written_by_others(spark: SparkSession, table: DynamicTable, position: Parts | None = None) -> bool:
-    """Returns whether a statement other than a refresh has changed the rows of the table, and no refresh has seen that.
+    """Returns whether a statement other than a refresh has changed rows of the table or replaced its columns, and no refresh has seen that.
 
     `position`: the versions of other tables at which the rows should be. If the last refresh wrote them at others, the backing table or the
     catalog was put back from a copy. None: this is not looked at."""
     backing = DeltaTable(spark, table.backing.path)
     latest = backing.latest()
     compared: int | None = None
+    is_altered = False
     for version in range(latest.version, max(0, latest.version - COMMITS_LOOKED_AT_MAX), -1):
         if compared is not None and version <= compared:
             return False
@@ -60,11 +131,14 @@ def written_by_others(spark: SparkSession, table: DynamicTable, position: Parts 
             return True
         if is_refresh(commit, table):
             if compared is None:
+                if is_altered and not has_same_columns(backing.at(version).metadata, latest.metadata):
+                    return True
                 if position is not None and _noted(commit).get(_THROUGH, str(position)) != str(position):
                     return True
                 compared = _compared(commit)
         elif any(change.data_change for change in commit.changes):
             return True
+        is_altered = is_altered or commit.metadata is not None
     return False
 
 

@@ -86,9 +86,9 @@ class DynamicTable:
         states = [field["name"] for field in json.loads(self.states)["fields"]] if self.states else []
         return [*self.columns, *(k for k in self.keys if k.lower() not in shown), *states]
 
-    def names_since(self, time_ms: int) -> list[str]:
-        """Returns the names, as keys of positions, by which a text of that time may name it and that it has no longer."""
-        return [".".join(n.parts).lower() for n, lost_ms in self.former if lost_ms >= time_ms]
+    def names_since(self, time_ms: int) -> list[Name]:
+        """Returns the names by which a text of that time may name it and that it has no longer."""
+        return [n for n, lost_ms in self.former if lost_ms >= time_ms]
 
     def to_definition(self) -> Definition:
         """Returns the entry of the catalog."""
@@ -262,7 +262,11 @@ class OpenDynamic:
 
 def open_dynamic(spark: SparkSession, source: DynamicSource) -> OpenDynamic:
     """Finds a dynamic table by its backing table, wherever it is now. Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED."""
-    found = find_dynamic(spark, source.name) or _renamed(spark, source)
+    found = find_dynamic(spark, source.name)
+    if (
+        found is None or found.backing.table_id != source.table.table_id
+    ):  # another table may have the name of a renamed one
+        found = _renamed(spark, source) or found
     if found is None:
         raise StreamqlError(
             "STREAM_SOURCE_MISSING",

@@ -77,6 +77,16 @@ def parts_of(position: Position) -> dict[str, int]:
     return dict(position.numbers)
 
 
+def part_of(table: TableSource) -> str:
+    """Returns what positions call a table: its full name, in lower case."""
+    return key_of(table.name)
+
+
+def key_of(name: Name) -> str:
+    """Returns a full name in lower case."""
+    return ".".join(name.parts).lower()
+
+
 def versions_of(interval: Interval, part: str) -> Versions:
     """Returns the part of an interval that concerns one table."""
     return Versions(parts_of(interval.after)[part], parts_of(interval.through)[part], interval.initial)

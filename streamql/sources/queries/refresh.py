@@ -13,17 +13,27 @@ from pyspark.sql import DataFrame, SparkSession
 from streamql.changes.net import rewrite_by_hand
 from streamql.changes.plan import ChangePlan
 from streamql.delta.jvm import sentence
+from streamql.delta.names import look_up
 from streamql.delta.table import DeltaTable
-from streamql.delta.whole import SparkError, WholeQuery, stored_query, stored_rows
+from streamql.delta.whole import SparkError, WholeQuery, stored_rows
 from streamql.errors import StreamqlError
-from streamql.model import Interval, Offset, Parts, SourceRef, StreamMode, TableSource
+from streamql.model import Interval, Offset, Parts, SourceRef, StreamMode
 from streamql.names import Name
 from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry
 from streamql.sources.protocol import SourceType as Type
 from streamql.sources.queries import reading
+from streamql.sources.queries.analysis import analysed, known_by
 from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
-from streamql.sources.queries.query import OpenQuery, OpenTables, QuerySource, digest, parts_of, versions_of
-from streamql.sources.queries.refresh_costs import AUTO, FULL, INCREMENTAL, Estimate, Timings, why_slower
+from streamql.sources.queries.query import (
+    OpenQuery,
+    OpenTables,
+    QuerySource,
+    key_of,
+    part_of,
+    parts_of,
+    versions_of,
+)
+from streamql.sources.queries.refresh_costs import AUTO, FULL, INCREMENTAL, SMALL_BYTES, Estimate, Timings, why_slower
 from streamql.sources.queries.texts import REFUSED
 from streamql.sources.tables.backlog import backlog, bytes_read
 from streamql.sources.tables.table import OpenTable, check_all_trackable, open_table
@@ -63,8 +73,10 @@ class ModeChoice:
 
     @property
     def bytes(self) -> int | None:
-        """Returns the bytes of its estimate, by which AUTO compares later refreshes. None: nothing was compared, or tables are small."""
-        return None if self.estimate is None or self.estimate.is_small else self.estimate.of(self.mode)
+        """Returns the bytes of its estimate, by which AUTO compares later refreshes; of all small tables the same. None: it has none."""
+        if self.estimate is None:
+            return None
+        return SMALL_BYTES if self.estimate.is_small else self.estimate.of(self.mode)
 
 
 @dataclass(frozen=True)
@@ -186,8 +198,14 @@ class OpenRefresh(OpenTables):
         """Returns a table in which other columns have the names of columns: that changes rows which no commit has written. None: there is
         none. Raises STREAM_STALE."""
         after, through = parts_of(interval.after), parts_of(interval.through)
-        changed = ((part, table) for part, table in self.tables.items() if after[part] != through[part])
-        return next((t.ref.name for part, t in changed if not t.has_same_columns(after[part], through[part])), None)
+        changed = [part for part in self.tables if after[part] != through[part]]
+        # The query is analysed over the newest columns, also if the interval ends before them.
+        ends = (
+            (self.tables[part], after[part], end)
+            for part in changed
+            for end in {through[part], self.tables[part].latest}
+        )
+        return next((t.ref.name for t, begin, end in ends if not t.has_same_columns(begin, end)), None)
 
     @property
     def _reads_single_rows(self) -> bool:
@@ -260,12 +278,6 @@ class OpenRefresh(OpenTables):
         return None
 
 
-def not_incremental(whole: WholeQuery) -> str | None:
-    """Returns what in a query keeps a refresh from following the changes of all its tables, as messages say it. None: nothing does."""
-    what = whole.unfollowed(table.table_id for table in whole.tables)
-    return None if what is None else REFUSED[what]
-
-
 def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
     """Finds a dynamic table's query and its tables. Raises STREAM_SOURCE_MISSING if one is gone, or the query cannot be analysed."""
     dynamic = next((t for t in all_dynamic(spark) if t.definition.uuid == source.digest), None)
@@ -277,9 +289,14 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
             source=str(source.name),
         )
     found, moved = _tables(spark, source)
+    read = {table.ref.table_id for table in found.values()}
     for other in all_dynamic(spark):
-        if any(t.ref.table_id == other.backing.table_id for t in found.values()):
-            moved |= dict.fromkeys(other.names_since(dynamic.definition.created_at_ms), other.name.parts)
+        former = other.names_since(dynamic.definition.created_at_ms)
+        if (
+            other.backing.table_id not in read
+        ):  # it may have been replaced: then a table that was read is gone, and the name is free
+            former = [n for n in former if len(read) < len(source.tables) and look_up(spark, n).type == "missing"]
+        moved |= {key_of(n): other.name.parts for n in former}
     whole = analysed(spark, dynamic, moved)
     by_id = {table.ref.table_id: part for part, table in found.items()}
     is_same = {t.table_id for t in whole.tables} == set(by_id)
@@ -320,58 +337,15 @@ def _tables(spark: SparkSession, source: QuerySource) -> tuple[dict[str, OpenTab
     moved: dict[str, tuple[str, ...]] = {}
     for part, table in source.tables:
         try:
-            found[part] = open_table(spark, table)
+            found[part] = open_table(spark, table, by_name=True)
         except StreamqlError as e:
             if e.code not in ("STREAM_SOURCE_MISSING", "STREAM_SOURCE_REPLACED"):
                 raise
             continue  # the query's text says which table has the name now
         name = found[part].ref.name
-        if part_of(found[part].ref) != part:
+        if key_of(name) != part:
             moved[part] = name.parts
     return found, moved
-
-
-def known_by(whole: WholeQuery) -> dict[str, str]:
-    """Returns the fields of a `QuerySource` that tell what its query reads and means from anything else."""
-    return {"texts": digest(whole.texts) if whole.texts else "", "plan": digest(whole.plan)}
-
-
-def part_of(table: TableSource) -> str:
-    """Returns what positions call a table: its full name, in lower case."""
-    return ".".join(table.name.parts).lower()
-
-
-def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tuple[str, ...]]) -> WholeQuery:
-    """Returns a dynamic table's query, over its tables as they are named now. Raises STREAM_SOURCE_MISSING with what Spark says, and
-    UNSUPPORTED_SOURCE."""
-    try:
-        whole = stored_query(
-            spark, dynamic.name, dynamic.query, dynamic.schema, dynamic.properties, moved, dynamic.states
-        )
-    except SparkError as e:
-        raise StreamqlError(
-            "STREAM_SOURCE_MISSING",
-            f"the query of {dynamic.name} cannot be analysed: {sentence(e)}",
-            hint=f"correct the tables and views that it reads; or CREATE OR REPLACE {dynamic.label} {dynamic.name} with another query",
-            source=str(dynamic.name),
-        ) from e
-    if whole.refused is not None:
-        raise StreamqlError(
-            "UNSUPPORTED_SOURCE",
-            f"the query of {dynamic.name} {REFUSED[whole.refused]}",
-            hint="leave the column out, or cast it to STRING"
-            if whole.refused == "NO_KEY"
-            else "read Delta tables that track changes, at their current versions, and views on them",
-            source=str(dynamic.name),
-        )
-    if dynamic.keys and whole.keys and whole.keys != dynamic.keys:  # a view has another query, or a column another type
-        raise StreamqlError(
-            "UNSUPPORTED_SOURCE",
-            f"the query of {dynamic.name} has changed since it was created: other key columns identify its rows now",
-            hint=f"CREATE OR REPLACE {dynamic.label} {dynamic.name}, which computes all rows again",
-            source=str(dynamic.name),
-        )
-    return whole
 
 
 def _read(data: Mapping[str, Any]) -> QuerySource:

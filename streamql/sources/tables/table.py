@@ -15,7 +15,7 @@ from streamql.changes.plan import ChangePlan, plan_changes
 from streamql.changes.scan import followed
 from streamql.changes.schema import Epoch, check_compatible, check_reserved, fields, has_same_columns
 from streamql.delta.log import Commit, CommitMissing
-from streamql.delta.names import look_up, tables_of
+from streamql.delta.names import locations, look_up, tables_of
 from streamql.delta.table import DeltaTable, Snapshot, latest_versions
 from streamql.errors import StreamqlError
 from streamql.model import (
@@ -225,13 +225,15 @@ class OpenTable:
             return False
 
 
-def open_table(spark: SparkSession, source: TableSource) -> OpenTable:
+def open_table(spark: SparkSession, source: TableSource, *, by_name: bool = False) -> OpenTable:
     """Finds the table that has the source's id: where it was, else by its name, else under another name of its schema.
 
-    Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED.
+    `by_name`: only a table that has a name counts, and not the files that an external table leaves where it was when it is dropped. Raises
+    STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED.
     """
     known = _opened(spark, source)
-    if known.snapshot.exists and known.snapshot.table_id == source.table_id:
+    is_there = known.snapshot.exists and known.snapshot.table_id == source.table_id
+    if is_there and (not by_name or locations(spark, [source.name])[source.name] == source.path):
         return known
     found = look_up(spark, source.name)
     if found.type == "delta" and found.table_id == source.table_id:
@@ -247,7 +249,7 @@ def open_table(spark: SparkSession, source: TableSource) -> OpenTable:
             f" no longer exists, and several tables have its id and its history: {names}",
             hint="take the tables that are copies of it out of the metastore, or CREATE OR REPLACE the stream on one of them",
         )
-    if known.snapshot.exists or found.type != "missing":
+    if (known.snapshot.exists and not is_there) or found.type != "missing":
         raise _not_found(
             source,
             "STREAM_SOURCE_REPLACED",

@@ -18,14 +18,16 @@ import org.apache.spark.sql.types.StructType
 object Neutral {
   /** Settings that change what a text, a type, or an operation on a DataFrame means. */
   private val families = Seq("spark.sql.analyzer.", "spark.sql.ansi.", "spark.sql.collation.", "spark.sql.legacy.", "spark.sql.parser.")
-  private val single = Set("allowNamedFunctionArguments", "caseSensitive", "charAsVarchar", "datetime.java8API.enabled",
-    "decimalOperations.allowPrecisionLoss", "defaultCatalog", "function.concatBinaryAsString", "function.eltOutputAsString",
-    "functionResolution.sessionOrder", "groupByAliases", "groupByOrdinal", "json.enablePartialResults", "jsonGenerator.ignoreNullFields",
-    "lateralColumnAlias.enableImplicitResolution", "mapKeyDedupPolicy", "optimizer.excludedRules", "orderByOrdinal",
-    "preserveCharVarcharTypeInfo", "readSideCharPadding", "retainGroupColumns", "runSQLOnFiles", "selfJoinAutoResolveAmbiguity",
-    "stableDerivedColumnAlias.enabled", "storeAssignmentPolicy", "timestampType", "variable.substitute").map("spark.sql." + _)
-  /** Settings that change what a new table, or a commit, is like. */
-  private val written = Seq("spark.databricks.delta.properties.defaults.", "spark.databricks.delta.write.txn")
+  private val single = Set("allowNamedFunctionArguments", "caseSensitive", "charAsVarchar", "chunkBase64String.enabled", "columnNameOfCorruptRecord",
+    "datetime.java8API.enabled", "decimalOperations.allowPrecisionLoss", "defaultCatalog", "function.concatBinaryAsString",
+    "function.eltOutputAsString", "functionResolution.sessionOrder", "groupByAliases", "groupByOrdinal", "icu.caseMappings.enabled",
+    "json.enableExactStringParsing", "json.enablePartialResults", "jsonGenerator.ignoreNullFields", "jsonGenerator.writeNullIfWithDefaultValue",
+    "lateralColumnAlias.enableImplicitResolution", "mapKeyDedupPolicy", "optimizer.excludedRules", "orderByOrdinal", "preserveCharVarcharTypeInfo",
+    "readSideCharPadding", "retainGroupColumns", "runSQLOnFiles", "selfJoinAutoResolveAmbiguity", "stableDerivedColumnAlias.enabled",
+    "storeAssignmentPolicy", "timestampType", "variable.substitute", "variant.allowDuplicateKeys",
+    "variant.validateUnicodeInJsonParsing").map("spark.sql." + _)
+  /** Settings that change what a new table, a commit, or a stored TIMESTAMP is like. */
+  private val written = Seq("spark.databricks.delta.properties.defaults.", "spark.databricks.delta.write.txn", "spark.sql.parquet.outputTimestampType")
   /** Spark takes the default of this one from an environment variable. */
   private val pinned = Map(SQLConf.ANSI_ENABLED.key -> "true")
   /** Spark 4.2 moves a correlated subquery of the SELECT list below a LIMIT, where it becomes a join. Then it removes the sort below that join, and the

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.streamql
 
+import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import com.fasterxml.jackson.databind.ObjectMapper
@@ -44,9 +45,7 @@ object Names {
       columns(snapshot.metadata.schema.fieldNames.toSeq)
     }
     val manager = session.asInstanceOf[ClassicSession].sessionState.catalogManager
-    // Delta's catalog comes to the same after it has asked the metastore for a schema `delta`, which takes as long as a small read.
-    val isPath = catalog == CatalogManager.SESSION_CATALOG_NAME && schema == "delta" && Try(new Path(table).isAbsolute).getOrElse(false)
-    if (isPath) delta(DeltaTableV2(session, new Path(table)).deltaLog)
+    if (isPath(catalog, schema, table)) delta(DeltaTableV2(session, new Path(table)).deltaLog)
     else try manager.catalog(catalog).asTableCatalog.loadTable(Identifier.of(Array(schema), table)) match {
       case t: DeltaTableV2 =>
         try delta(t.deltaLog)
@@ -59,6 +58,30 @@ object Names {
     } catch { case _: NoSuchTableException | _: NoSuchDatabaseException | _: NoSuchNamespaceException => node.put("type", "missing") }
     node.toString
   }
+
+  /** Where the files of tables are, by names of three parts, as JSON; null for a name that no table has. Logs are not read. */
+  def locations(session: SparkSession, names: String): String = {
+    val own = session.asInstanceOf[ClassicSession]
+    lazy val conf = own.sessionState.newHadoopConf()
+    def of(catalog: String, schema: String, table: String): Option[Path] =
+      if (isPath(catalog, schema, table)) Some(new Path(table))
+      else if (catalog == CatalogManager.SESSION_CATALOG_NAME)
+        own.sessionState.catalog.getTableMetadata(TableIdentifier(table, Some(schema))).storage.locationUri.map(new Path(_))
+      else own.sessionState.catalogManager.catalog(catalog).asTableCatalog.loadTable(Identifier.of(Array(schema), table)) match {
+        case t: DeltaTableV2 => Some(t.path)
+        case _ => None
+      }
+    val found = mapper.createArrayNode()
+    mapper.readTree(names).elements().asScala.map(_.elements().asScala.map(_.asText).toSeq).foreach { case Seq(catalog, schema, table) =>
+      val path = try of(catalog, schema, table) catch { case _: NoSuchTableException | _: NoSuchDatabaseException | _: NoSuchNamespaceException => None }
+      found.add(path.map(p => p.getFileSystem(conf).makeQualified(p).toString).orNull)
+    }
+    found.toString
+  }
+
+  // Delta's catalog comes to the same after it has asked the metastore for a schema `delta`, which takes as long as a small read.
+  private def isPath(catalog: String, schema: String, table: String): Boolean =
+    catalog == CatalogManager.SESSION_CATALOG_NAME && schema == "delta" && Try(new Path(table).isAbsolute).getOrElse(false)
 
   /** The Delta tables of a schema, by name: where a renamed one is looked for. */
   def tables(session: SparkSession, catalog: String, schema: String): Array[String] =
