@@ -20,6 +20,7 @@ REFUSED = {
     "join that shows them": f"SELECT u.w, x.v, s FROM {SUMS} x JOIN u ON x.v = u.id",
     "regr_avgx": "SELECT k, count(*) AS n FROM (SELECT v, regr_avgx(1.0D, id * 0.1D) AS k FROM t GROUP BY v) GROUP BY k",
     "regr_sxx": "SELECT k, count(*) AS n FROM (SELECT v, regr_sxx(1.0D, id * 0.1D) AS k FROM t GROUP BY v) GROUP BY k",
+    "regr_slope": "SELECT k, count(*) AS n FROM (SELECT v, regr_slope(1.0D, id * 0.1D) AS k FROM t GROUP BY v) GROUP BY k",
     "INTERSECT": f"SELECT s FROM {SUMS} INTERSECT SELECT CAST(w AS DOUBLE) FROM u",
     "window average": "SELECT u.w FROM (SELECT id, avg(id) OVER (PARTITION BY v) AS a FROM t) x JOIN u ON x.id = u.id WHERE x.id > x.a",
     "rank": f"SELECT x.v, n FROM (SELECT v, rank() OVER (PARTITION BY v ORDER BY s) AS n FROM {SUMS}) x JOIN u ON x.v = u.id WHERE n < 3",
@@ -28,6 +29,7 @@ FOLLOWED = {
     "HAVING": "SELECT v, round(sum(id * 0.1D), 9) AS s FROM t GROUP BY v HAVING sum(id * 0.1D) > 0.3",
     "shown": f"SELECT v + 1 AS v, round(s, 9) AS s, round(d, 9) AS d FROM {SUMS}",
     "variance of integers": "SELECT d, count(*) AS n FROM (SELECT v, round(stddev(id), 9) AS d FROM t GROUP BY v) GROUP BY d",
+    "regression": "SELECT v, round(regr_slope(id, v), 6) AS a, round(regr_intercept(v, id), 6) AS b FROM t GROUP BY v",
     "average of integers": "SELECT a, count(*) AS n FROM (SELECT v, avg(id) AS a FROM t GROUP BY v) GROUP BY a",
 }
 
@@ -66,6 +68,14 @@ def test_counts_of_such_values_are_not_stored(place: DynamicPlace) -> None:
     place.create(f"SELECT count_if(s > 0.6) AS n, max(s) AS m FROM {SUMS}", clauses="REFRESH_MODE = INCREMENTAL")
     place.run("INSERT INTO t VALUES (9, 10)")
     assert place.operators()[0] == "AGGREGATE: computes all rows again"
+
+
+def test_values_that_a_subquery_compares(place: DynamicPlace) -> None:
+    """Its tables have not changed, but each refresh computes it anew, and keeps the rows that were compared with what it was."""
+    filled(place)
+    place.create(f"SELECT id FROM u WHERE w < (SELECT count(*) FROM {SUMS} WHERE s > 0.3)")
+    place.run("INSERT INTO u VALUES (40, 3)")
+    assert "FLOAT or DOUBLE" in (place.explained()["why_not_incremental"] or "")
 
 
 @pytest.mark.parametrize("order", ["s", "v"])

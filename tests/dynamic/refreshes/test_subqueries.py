@@ -108,6 +108,7 @@ def test_a_join_by_a_scalar_subquery(place: DynamicPlace, monkeypatch: pytest.Mo
 NEVER = {
     "division": "t.v DIV u.w",
     "error": "CASE WHEN u.w = 0 THEN raise_error('zero') ELSE u.w END",
+    "no SQLSTATE": "size(sequence(t.v, CAST(u.w AS BIGINT), 1L))",
     "map": "size(map(t.v, 1, u.w + 1, 2))",
 }
 

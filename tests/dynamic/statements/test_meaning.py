@@ -30,6 +30,8 @@ MEANING = "columns of its tables or parameters of its functions have changed wha
             "SELECT * FROM n UNION ALL SELECT id, v FROM t",
             ("ALTER TABLE n ALTER COLUMN k FIRST", "INSERT INTO n VALUES (7, 8)"),
         ),
+        ("SELECT id, k FROM n EXCEPT TABLE m", ("ALTER TABLE m ALTER COLUMN b FIRST",)),
+        ("SELECT id FROM n WHERE (id, k) IN (TABLE m)", ("ALTER TABLE m ALTER COLUMN b FIRST",)),
         ("SELECT id, k AS x, x + 1 AS y FROM n", ("ALTER TABLE n ADD COLUMN x INT", "UPDATE n SET x = 5")),
         (
             "SELECT id FROM n WHERE EXISTS (SELECT 1 FROM u WHERE w = 'b' AND k = 1)",
@@ -72,6 +74,8 @@ def test_a_query_that_means_something_else(place: DynamicPlace, query: str, stat
             "INSERT INTO n VALUES (1, 1), (2, 20)",
             "INSERT INTO t VALUES (1, 10), (2, 20)",
             "INSERT INTO u VALUES (1, 'a'), (2, 'b')",
+            f"CREATE TABLE m (a BIGINT, b BIGINT) USING DELTA {mapped}",
+            "INSERT INTO m VALUES (1, 1), (20, 2)",
             "CREATE FUNCTION of_two(a INT, b INT) RETURNS INT RETURN a - b",
             "CREATE FUNCTION of_one(a INT, b INT DEFAULT 2) RETURNS INT RETURN a - b",
             "CREATE VIEW early AS SELECT id FROM n WHERE timestamp_seconds(k) < TIMESTAMP '1970-01-01 00:00:10'",

@@ -32,8 +32,11 @@ object Inexact {
       AttributeSet(own ++ p.output.filter(below.contains))
   }
 
+  /** Whether a node does in a plan, or in the subqueries of its expressions. */
+  def hasCompared(p: LogicalPlan): Boolean = p.collectWithSubqueries { case node if isCompared(node) => node }.nonEmpty
+
   /** Whether a node compares, orders a LIMIT or groups by such columns, so that they tell which rows it has. */
-  def isCompared(p: LogicalPlan): Boolean = {
+  private def isCompared(p: LogicalPlan): Boolean = {
     val compared = p match {
       case f: Filter => Seq(f.condition)
       case j: Join => j.condition.toSeq
@@ -70,7 +73,7 @@ object Inexact {
   private def dependsOnOrder(f: Expression): Boolean = f match {
     case s: Sum => isFloating(s.child.dataType)
     case a: Average => isFloating(a.child.dataType) || a.child.dataType.isInstanceOf[IntegralType] // added as DOUBLE
-    case _: CentralMomentAgg | _: Covariance | _: PearsonCorrelation => true
+    case _: CentralMomentAgg | _: Covariance | _: PearsonCorrelation | _: RegrSlope | _: RegrIntercept => true
     case Min(_) | Max(_) => hasEqualStrings(f.dataType)
     case _ => false
   }

@@ -19,7 +19,7 @@ private case class Keyed(plan: LogicalPlan, keys: Seq[Attribute])
  * `stored`: the states that its table has room for. If the query has others by now, they are NULL. None: there is no table yet. */
 class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructType]) {
   private var open: Option[String] = None
-  private val own = key(ExactAggregates.in(query))
+  private val own = atLeastOne(key(ExactAggregates.in(query)))
   private val (withStates, ownStates) = AggregateStates.added(own.plan)
   private val (root, stateColumns) = stored.filterNot(_.map(_.dataType) == ownStates.map(_.dataType)) match {
     case None => (own.copy(plan = withStates), ownStates.zipWithIndex.map { case (a, i) => Alias(a, AggregateStates.STATE + (i + 1))() })
@@ -55,6 +55,12 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
   private def unordered(p: LogicalPlan): LogicalPlan = {
     open = Some(if (p.exists(_.isInstanceOf[Window])) "ORDER_OF_ROWS" else "LIMIT")
     p
+  }
+
+  /** A query without FROM has one row at most. Its key is a constant. */
+  private def atLeastOne(k: Keyed): Keyed = if (k.keys.nonEmpty) k else {
+    val one = Alias(Literal(0), KeyedQuery.KEY)()
+    Keyed(Project(k.plan.output :+ one, k.plan), Seq(one.toAttribute))
   }
 
   private def key(p: LogicalPlan): Keyed = {
@@ -239,10 +245,18 @@ object KeyedQuery {
   private def stringly(column: Attribute): Metadata =
     new MetadataBuilder().withMetadata(column.metadata).remove(CharVarcharUtils.CHAR_VARCHAR_TYPE_STRING_METADATA_KEY).build()
 
-  /** A key as a type that Delta stores: it has no strings of a collation. */
+  /** A key as a type that Delta stores: it has no strings of a collation, intervals, and times of day. */
   private def stored(key: Attribute): Expression = key.dataType match {
     case s: StringType if !s.isUTF8BinaryCollation => CollationKey(key)
+    case _: DayTimeIntervalType | _: YearMonthIntervalType | _: TimeType => Cast(key, StringType, Some("UTC"))
+    case t if t.existsRecursively(isNotStored) => throw new Untracked("NO_KEY")
     case _ => key
+  }
+
+  private def isNotStored(t: DataType): Boolean = t match {
+    case s: StringType => !s.isUTF8BinaryCollation
+    case _: DayTimeIntervalType | _: YearMonthIntervalType | _: TimeType => true
+    case _ => false
   }
 
   /** The column that an expression has the values of. The columns of a stored query are cast to the types that they had. */

@@ -26,10 +26,12 @@ object PlanText {
     override protected def batches: Seq[Batch] = Seq(Batch("columns", FixedPoint(100), ColumnPruning, CollapseProject))
   }
 
-  /** With a projection below each node for which the places of columns count, and none of columns alone below others: Spark's rules leave some of them,
+  /** With a projection below each node and expression for which the places of columns count, and none of columns alone below others: Spark's rules leave some of them,
    * depending on columns that are not used. The places in a table do not count. */
   private def withoutChoices(query: LogicalPlan): LogicalPlan = query.transformUpWithSubqueries {
     case p if isByPlace(p) => p.withNewChildren(p.children.map(c => Project(c.output, c)))
+  }.transformAllExpressionsWithSubqueries {
+    case s: SubqueryExpression if !s.isInstanceOf[Exists] => s.withNewPlan(Project(s.plan.output, s.plan))
   }.transformUpWithSubqueries {
     case leaf: TableLeaf => leaf.copy(columns = leaf.columns.sortBy(_.name))
     case p if !isByPlace(p) => p.withNewChildren(p.children.map {
@@ -38,7 +40,8 @@ object PlanText {
     })
   }
 
-  private def isByPlace(p: LogicalPlan): Boolean = p match {
+  /** Whether the places of the columns below a node count. */
+  def isByPlace(p: LogicalPlan): Boolean = p match {
     case _: Union | _: SetOperation | _: Distinct | _: Deduplicate => true
     case _ => false
   }

@@ -72,9 +72,11 @@ object QueryShape extends AliasHelper {
   /** The same, but that reads of tables have only the columns that are used. */
   def pruned(p: LogicalPlan): LogicalPlan = {
     val used = AttributeSet(p.collectWithSubqueries {
-      case u: Union => u.children.flatMap(_.output) // by their places
       case _: TableLeaf => Nil
-      case node => node.expressions.flatMap(e => e.references ++ e.collect { case OuterReference(a) => a.toAttribute })
+      case node => (if (PlanText.isByPlace(node)) node.children.flatMap(_.output) else Nil) ++ node.expressions.flatMap(e => e.references ++ e.collect {
+        case OuterReference(a) => Seq(a.toAttribute)
+        case s: SubqueryExpression if !s.isInstanceOf[Exists] => s.plan.output
+      }.flatten)
     }.flatten)
     p.transformUpWithSubqueries { case leaf: TableLeaf => leaf.copy(columns = leaf.columns.filter(used.contains)) }
   }
@@ -99,7 +101,8 @@ object QueryShape extends AliasHelper {
   private def checkFunction(f: Expression): Unit = f match {
     case r: RuntimeReplaceableAggregate => checkFunction(r.replacement)
     case s: Sum if s.evalContext.evalMode == EvalMode.TRY => throw new Untracked("ORDER_OF_ROWS") // it may overflow in one order, and not in another
-    case _: Count | _: Sum | _: Average | _: Min | _: Max | _: CentralMomentAgg | _: PercentileBase | _: Covariance | _: PearsonCorrelation =>
+    case _: Count | _: Sum | _: Average | _: Min | _: Max | _: CentralMomentAgg | _: PercentileBase | _: Covariance | _: PearsonCorrelation |
+      _: RegrSlope | _: RegrIntercept =>
     case _: BitAndAgg | _: BitOrAgg | _: BitXorAgg | _: HyperLogLogPlusPlus =>
     case _ if RowOrder.isNamed(f) =>
     case _ => throw new Untracked("ORDER_OF_ROWS")

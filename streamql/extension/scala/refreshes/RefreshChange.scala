@@ -85,7 +85,7 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
 
   /** Refuses a change that comes of earlier rows, if their last digits tell which rows there were. */
   private def check(p: LogicalPlan): Unit =
-    if (p.exists(Inexact.isCompared)) throw new Untracked("INEXACT_VALUE")
+    if (Inexact.hasCompared(p)) throw new Untracked("INEXACT_VALUE")
 
   /** Of each row the image before and the image after, as the change that is left. */
   private def netted(d: Weighted): LogicalPlan = {
