@@ -19,14 +19,17 @@ READ_SHARE_MAX = 1.25
 TRIALS = 2
 """How many of the last refreshes must have been incremental for their durations to count. The first one in a process also compiles code."""
 
-FIRST_FACTOR = 1.5
-"""How much longer than the first refresh a full one takes: the first one has no rows to compare with."""
+TRIAL_SHARE_MAX = 2
+"""An incremental refresh that took so many times as long as a full one is not tried again soon."""
 
 TIMINGS_MAX = 20
 """How many of the last refreshes count. A mode that none of them had is compared by bytes again, so AUTO tries it again."""
 
 NEAREST = 3
 """How many of a mode's refreshes count: those of the most similar bytes."""
+
+SIMILAR_DOUBLINGS = 3
+"""Refreshes of at most 8 times as many or as few bytes count alone, if there are some."""
 
 BYTES_EXPONENT = 1 / 3
 """How a refresh's time grows with its bytes: eight times as many take twice as long, because planning, jobs and commits take much of it."""
@@ -67,18 +70,23 @@ def expected_ms(timings: Sequence[Timing], mode: str, size: int) -> float | None
     """Returns how long a refresh takes that reads so many bytes: the median of what earlier ones of its mode tell. None: there is none.
 
     Those of the most similar bytes count, and the newest of them. Of an even number, the median is the lower one of the middle. The
-    first refresh of the table counts if no other one was full.
+    first refresh of the table counts if no other one was full. Others compare its rows, too, and take up to twice as long. But if it is
+    faster than incremental ones, a full one must be tried: AUTO would never learn how long it takes.
     """
     own = [t for t in timings if t.mode == mode]
     later = [t for t in own if not t.is_first]
-    nearest = sorted(later, key=lambda t: round(abs(math.log2(_ratio(t.bytes, size)))))[:NEAREST]
-    found = [t.duration_ms * _scale(t.bytes, size) for t in nearest]
-    found = found or [t.duration_ms * FIRST_FACTOR * _scale(t.bytes, size) for t in own]
+    ordered = sorted(later, key=lambda t: _doublings(t.bytes, size))
+    nearest = [t for t in ordered if _doublings(t.bytes, size) <= SIMILAR_DOUBLINGS][:NEAREST] or ordered[:NEAREST]
+    found = [t.duration_ms * _scale(t.bytes, size) for t in nearest or own]
     return statistics.median_low(found) if found else None
 
 
 def _ratio(then: int | None, now: int) -> float:
     return 1.0 if then is None else max(now, 1 << 20) / max(then, 1 << 20)
+
+
+def _doublings(then: int | None, now: int) -> int:
+    return round(abs(math.log2(_ratio(then, now))))
 
 
 def _scale(then: int | None, now: int) -> float:
@@ -95,7 +103,7 @@ def why_slower(read: Estimate, timings: Timings) -> str | None:
     known = timings()
     incremental, full = (expected_ms(known, mode, read.of(mode)) for mode in (INCREMENTAL, FULL))
     trials = sum(t.mode == INCREMENTAL for t in known)
-    if incremental is not None and full is not None and trials >= TRIALS:
+    if incremental is not None and full is not None and (trials >= TRIALS or incremental > TRIAL_SHARE_MAX * full):
         if incremental <= full:
             return None
         times = f"{seconds_text(incremental)}, and a full one {seconds_text(full)}"

@@ -42,9 +42,14 @@ def test_timings_of_both_modes_are_compared() -> None:
 
 def test_one_slow_incremental_refresh_does_not_count() -> None:
     """It may be the first one of its process."""
-    known = [Timing(INCREMENTAL, 9000, GB), Timing(FULL, 3000, GB)]
+    known = [Timing(INCREMENTAL, 6000, GB), Timing(FULL, 3000, GB)]
     assert why_slower(Estimate(GB, GB), lambda: known) is None
     assert why_slower(Estimate(GB, GB), lambda: [*known, Timing(INCREMENTAL, 8000, GB)]) is not None
+
+
+def test_one_incremental_refresh_that_took_far_longer_counts() -> None:
+    known = [Timing(INCREMENTAL, 9000, GB), Timing(FULL, 3000, GB)]
+    assert why_slower(Estimate(GB, GB), lambda: known) is not None
 
 
 @pytest.mark.parametrize("mode", [FULL, INCREMENTAL])
@@ -54,13 +59,14 @@ def test_timings_of_one_mode_do_not_count(mode: str) -> None:
 
 
 def test_the_first_refresh_stands_for_full_ones() -> None:
-    """It compares no rows, so others take longer; until there are others."""
+    """It compares no rows, so others take longer; until there are others. If incremental ones are slower than it, a full one is tried."""
     first = Timing(FULL, 2000, None, is_first=True)
-    assert expected_ms([first], FULL, GB) == 3000
+    assert expected_ms([first], FULL, GB) == 2000
     assert expected_ms([Timing(FULL, 2500, GB), first], FULL, GB) == 2500
-    twice = [Timing(INCREMENTAL, 2900, GB)] * 2
-    assert why_slower(Estimate(GB, GB), lambda: [*twice, first]) is None
-    assert why_slower(Estimate(GB, GB), lambda: [*twice, Timing(FULL, 2000, None)]) is not None
+    twice = [Timing(INCREMENTAL, 2100, GB)] * 2
+    assert why_slower(Estimate(GB, GB), lambda: [*twice, first]) is not None
+    assert why_slower(Estimate(GB, GB), lambda: [Timing(FULL, 2500, GB), *twice, first]) is None
+    assert why_slower(Estimate(GB, GB), lambda: [Timing(FULL, 2000, GB), *twice, first]) is not None
 
 
 def test_small_tables_need_no_timings() -> None:
@@ -96,3 +102,10 @@ def test_the_newest_refreshes_count() -> None:
     slow, fast = Timing(INCREMENTAL, 9000, GB + GB // 10), Timing(INCREMENTAL, 1000, GB)
     assert expected_ms([slow, *[fast] * 9], INCREMENTAL, GB) == 1000
     assert expected_ms([slow, slow, *[fast] * 9], INCREMENTAL, GB) == pytest.approx(9000, rel=0.1)
+
+
+def test_refreshes_before_a_load_count_until_there_is_another() -> None:
+    """A full refresh of small tables says little of one that reads 10 GB."""
+    small = [Timing(FULL, 800, SMALL_BYTES)] * 18
+    assert expected_ms(small, FULL, 10 * GB) == pytest.approx(800 * 160 ** (1 / 3))
+    assert expected_ms([Timing(FULL, 60000, 9 * GB), *small], FULL, 10 * GB) == pytest.approx(62000, rel=0.01)
