@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from streamql.changes.plan import ChangePlan, PlanType
-from streamql.changes.scan import Reading, check_readable_at_end, in_final_columns, scan
+from streamql.changes.scan import Reading, check_readable_at_end, in_final_columns, scan, table_rows
 from streamql.delta.images import ACTION, IS_UPDATE, TIME, TYPE, among, compared, select, shown, unfold
 from streamql.delta.jvm import JavaObject
 from streamql.delta.table import BASE_ROW_ID, FILE_VERSION, ROW_ID, ROW_VERSION
@@ -95,10 +95,10 @@ def _initial_rows(reading: Reading, _: ChangePlan) -> list[Part]:
 
 
 def _appended(reading: Reading, plan: ChangePlan) -> list[Part]:
-    rows = scan(reading, plan.inserted, origins=True)
+    rows = table_rows(reading, plan.inserted, origins=True)
     # A row is new where its id was given out by this very file, at the file's own commit; ids that a rewrite carried along are lower.
     new = rows.where((F.col(ROW_ID) >= F.col(BASE_ROW_ID)) & (F.col(ROW_VERSION) == F.col(FILE_VERSION)))
-    return [Part(new, INSERT)]
+    return [Part(reading.shown(new), INSERT)]  # only of new rows: a query may fail for what an UPDATE has written
 
 
 def _initial_appended(reading: Reading, plan: ChangePlan) -> list[Part]:

@@ -65,17 +65,20 @@ class Reading:
         """Returns the columns that are shown: those of the query, or the table's at the end of the interval."""
         return schema.column_names(self.end.metadata) if self.query is None else list(self.query.columns)
 
-    def shown(self, rows: DataFrame, origins: bool = False) -> DataFrame:
+    def shown(self, rows: DataFrame) -> DataFrame:
         """Rows of the table, in its final columns, as rows of the query."""
-        return rows if self.query is None else self.query.rows(rows, _own_columns(origins))
+        return rows if self.query is None else self.query.rows(rows, [ROW_ID, ROW_VERSION])
 
 
-def _own_columns(origins: bool) -> list[str]:
-    return [ROW_ID, ROW_VERSION, *((BASE_ROW_ID, FILE_VERSION) if origins else ())]
+def scan(reading: Reading, pieces: Sequence[Piece]) -> DataFrame:
+    """Returns the rows of the pieces, as they are shown."""
+    return reading.shown(table_rows(reading, pieces))
 
 
-def scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> DataFrame:
-    """Returns the rows of the pieces, as they are shown: for each partitioning one scan of whole files, and one of changed ones."""
+def table_rows(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> DataFrame:
+    """Returns the rows of the table in the pieces: for each partitioning one scan of whole files, and one of changed ones. `origins`: with
+    the columns that say where ids come from."""
+    own = [ROW_ID, ROW_VERSION, *((BASE_ROW_ID, FILE_VERSION) if origins else ())]
     parts = []
     for epoch, group in by_partitioning(reading, pieces):
         reads_with = descriptor(reading, epoch)
@@ -88,13 +91,13 @@ def scan(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> Da
         for chosen, files in groups:
             if files:
                 rows = reading.table.scan(reads_with, files, chosen, origins, loose)
-                parts.append(in_final_columns(reading, rows, epoch, _own_columns(origins)))
+                parts.append(in_final_columns(reading, rows, epoch, own))
     if not parts:
-        return reading.shown(reading.table.scan(reading.end.handle, (), None, origins), origins)
+        return reading.table.scan(reading.end.handle, (), None, origins)
     result = parts[0]
     for part in parts[1:]:
         result = result.unionByName(part)
-    return reading.shown(result, origins)
+    return result
 
 
 def loose_columns(reading: Reading, epoch: schema.Epoch) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
 from streamql.delta.jvm import scala, session_of
 from streamql.errors import StreamqlError
+from streamql.model import TableSource
 from streamql.names import Name
 
 SESSION_CATALOG = "spark_catalog"
@@ -39,10 +40,13 @@ def look_up(spark: SparkSession, name: Name) -> Found:
     )
 
 
-def locations(spark: SparkSession, names: Sequence[Name]) -> dict[Name, str | None]:
-    """Returns where the files of tables are, by name; None: no table has the name, or a view has it. Logs are not read."""
-    asked = json.dumps([n.parts for n in names])
-    return dict(zip(names, json.loads(scala(spark).Names.locations(session_of(spark), asked)), strict=True))
+def moved(spark: SparkSession, tables: Iterable[TableSource]) -> set[TableSource]:
+    """Returns those tables whose names stand for no table now, or for one in another place. A catalog that does not answer moves none. Logs
+    are not read."""
+    asked = list(tables)
+    names = json.dumps([[*t.name.parts, t.path] for t in asked])
+    answer = scala(spark).Names.haveMoved(session_of(spark), names)
+    return {table for table, has_moved in zip(asked, answer, strict=True) if has_moved}
 
 
 def qualify(spark: SparkSession, parts: tuple[str, ...]) -> Name:

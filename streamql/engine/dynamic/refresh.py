@@ -19,7 +19,7 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume import wait_until_free
 from streamql.delta.jvm import Cause, cause_of, sentence
-from streamql.delta.names import locations
+from streamql.delta.names import moved
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
 from streamql.delta.whole import SparkError
@@ -224,10 +224,8 @@ def _is_current(spark: SparkSession, source: QuerySource, state: StreamState, pi
     """Returns whether the tables that a query reads are where they were at its last refresh."""
     at = parts_of(state.offset.position)
     now = latest_versions(spark, sorted({t.path for _, t in source.tables}))
-    where = locations(spark, [t.name for _, t in source.tables])
-    return all(
-        where[t.name] == t.path
-        and now[t.path].table_id == t.table_id
+    return not moved(spark, (t for _, t in source.tables)) and all(
+        now[t.path].table_id == t.table_id
         and pinned.get(t.table_id, now[t.path].version) == at[part]
         and (t.seen is None or t.seen[0] != now[t.path].version or t.seen[1] == now[t.path].time_ms)
         for part, t in source.tables

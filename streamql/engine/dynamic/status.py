@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,13 +12,12 @@ from pyspark.sql import functions as F
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.delta.log import CommitMissing
-from streamql.delta.names import locations
+from streamql.delta.names import moved
 from streamql.delta.table import DeltaTable, LatestVersion, latest_versions
 from streamql.engine.dynamic.graph import in_order, readers, upstream
 from streamql.engine.dynamic.tables import query_of
 from streamql.errors import StreamqlError
-from streamql.model import Interval, StreamMode
-from streamql.names import Name
+from streamql.model import Interval, StreamMode, TableSource
 from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic
 from streamql.sources.queries.query import parts_of
 from streamql.sources.tables.table import OpenTable, open_table
@@ -70,9 +69,7 @@ def statuses(spark: SparkSession, tables: Sequence[DynamicTable] | None = None) 
     reads = upstream(known, ids)
     paths = {t.path for source in sources.values() for _, t in source.tables}
     now = latest_versions(spark, sorted(paths)) if paths else {}
-    where = locations(
-        spark, sorted({t.name for source in sources.values() for _, t in source.tables}, key=lambda n: n.key)
-    )
+    elsewhere = moved(spark, {t for source in sources.values() for _, t in source.tables})
     targets = target_of(known, reads)
     chosen = known if tables is None else tables
     by_id = {t.definition.uuid: t for t in known}
@@ -80,7 +77,7 @@ def statuses(spark: SparkSession, tables: Sequence[DynamicTable] | None = None) 
     found: dict[str, DynamicStatus] = {}
     for uid in order:  # each behind those that it reads
         names = [str(by_id[other].name) for other in reads[uid]]
-        status = _status(spark, by_id[uid], states[uid], now, where, targets[uid], names)
+        status = _status(spark, by_id[uid], states[uid], now, elsewhere, targets[uid], names)
         read = [found[other].behind_since_ms for other in reads[uid] if other in found]
         since = [s for s in (status.behind_since_ms, *read) if s is not None]
         found[uid] = replace(status, behind_since_ms=min(since, default=None))
@@ -92,7 +89,7 @@ def _status(
     table: DynamicTable,
     state: StreamState | None,
     now: Mapping[str, LatestVersion],
-    where: Mapping[Name, str | None],
+    elsewhere: Container[TableSource],
     target: int | None,
     reads: Sequence[str],
 ) -> DynamicStatus:
@@ -103,7 +100,7 @@ def _status(
     missing: StreamqlError | None = None
     for part, source in query_of(state).tables:
         latest = now[source.path]
-        is_there = latest.table_id == source.table_id and where[source.name] == source.path
+        is_there = latest.table_id == source.table_id and source not in elsewhere
         if is_there and latest.version <= at[part]:
             continue
         try:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import BinaryType
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
@@ -114,6 +115,13 @@ def make_backing(spark: SparkSession, dynamic: DynamicTable, statement: CreateDy
     mapping = {"delta.columnMapping.mode": "name"} if is_odd else {}
     for key, value in {**mapping, **dict(statement.properties), **_TRACKING, MARK: dynamic.definition.uuid}.items():
         writer = writer.tableProperty(key, value)
+    for column in statement.partitioned_by:
+        if isinstance(rows.select(quote(column)).schema[0].dataType, BinaryType):
+            raise StreamqlError(
+                "UNSUPPORTED_CLAUSE",
+                f"PARTITIONED BY ({column}): Delta stores BINARY values of partition columns as text, which changes them",
+                hint=f"CLUSTER BY ({column})",
+            )
     if statement.partitioned_by:
         first, *others = (rows[quote(c)] for c in statement.partitioned_by)
         writer = writer.partitionedBy(first, *others)

@@ -15,7 +15,7 @@ from streamql.changes.plan import ChangePlan, plan_changes
 from streamql.changes.scan import followed
 from streamql.changes.schema import Epoch, check_compatible, check_reserved, fields, has_same_columns
 from streamql.delta.log import Commit, CommitMissing
-from streamql.delta.names import locations, look_up, tables_of
+from streamql.delta.names import look_up, moved, tables_of
 from streamql.delta.table import DeltaTable, Snapshot, latest_versions
 from streamql.errors import StreamqlError
 from streamql.model import (
@@ -233,7 +233,7 @@ def open_table(spark: SparkSession, source: TableSource, *, by_name: bool = Fals
     """
     known = _opened(spark, source)
     is_there = known.snapshot.exists and known.snapshot.table_id == source.table_id
-    if is_there and (not by_name or locations(spark, [source.name])[source.name] == source.path):
+    if is_there and not (by_name and moved(spark, [source])):
         return known
     found = look_up(spark, source.name)
     if found.type == "delta" and found.table_id == source.table_id:

@@ -30,6 +30,11 @@ def test_empty_strings_in_a_partition_column(place: DynamicPlace, query: str) ->
         place.create("SELECT '' AS x, id FROM u", "d2", "PARTITIONED BY (x)")
 
 
+def test_binary_partition_columns_are_refused(place: DynamicPlace) -> None:
+    refused = place.refused("CREATE DYNAMIC TABLE d PARTITIONED BY (b) AS SELECT id, CAST(w AS BINARY) AS b FROM u")
+    assert (refused.code, "BINARY values of partition columns" in refused.message) == ("UNSUPPORTED_CLAUSE", True)
+
+
 def test_a_column_that_was_replaced(place: DynamicPlace) -> None:
     """No commit has written the NULLs of the new one."""
     place.run("INSERT INTO t VALUES (1, 10)")

@@ -70,10 +70,18 @@ def test_counts_of_such_values_are_not_stored(place: DynamicPlace) -> None:
     assert place.operators()[0] == "AGGREGATE: computes all rows again"
 
 
-def test_values_that_a_subquery_compares(place: DynamicPlace) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT id FROM u WHERE w < {}",
+        "SELECT w, count(*) AS n FROM u GROUP BY w HAVING count(*) < {}",
+        "SELECT w, n, {} AS c FROM (SELECT w, count(*) AS n FROM u GROUP BY w)",
+    ],
+)
+def test_values_that_a_subquery_compares(place: DynamicPlace, query: str) -> None:
     """Its tables have not changed, but each refresh computes it anew, and keeps the rows that were compared with what it was."""
     filled(place)
-    place.create(f"SELECT id FROM u WHERE w < (SELECT count(*) FROM {SUMS} WHERE s > 0.3)")
+    place.create(query.format(f"(SELECT count(*) FROM {SUMS} WHERE s > 0.3)"))
     place.run("INSERT INTO u VALUES (40, 3)")
     assert "FLOAT or DOUBLE" in (place.explained()["why_not_incremental"] or "")
 

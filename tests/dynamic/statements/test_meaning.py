@@ -120,6 +120,7 @@ def test_states_that_count_other_columns(place: DynamicPlace) -> None:
         "SELECT * FROM (SELECT * FROM t) JOIN u USING (id)",
         "SELECT id, v, w FROM (SELECT *, id + 1 AS more FROM t) LEFT JOIN u USING (id)",
         "SELECT id, v, max(w) AS w FROM (SELECT t.*, w FROM t JOIN u USING (id) WHERE v > 0) GROUP BY id, v",
+        "SELECT id, v, w FROM u JOIN t USING (id) WHERE EXISTS (SELECT * FROM t AS x WHERE x.id = u.id)",
         "WITH x AS (SELECT * FROM t) SELECT x.id, x.v, w FROM x JOIN u ON x.id = u.id AND u.id IN (SELECT id FROM x)",
     ],
 )

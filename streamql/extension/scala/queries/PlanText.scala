@@ -19,8 +19,15 @@ object PlanText {
   /** A query without columns that it does not use: a table may get or lose them. Functions of SQL are what they compute. */
   private def withoutUnused(query: LogicalPlan): LogicalPlan = Pruning.execute(query.transformAllExpressions {
     case f: SQLScalarFunction => f.child
+    case e: Exists => e.withNewPlan(withoutUnused(withoutColumns(e.plan)))
     case s: SubqueryExpression => s.withNewPlan(withoutUnused(s.plan))
   })
+
+  /** EXISTS uses no columns. */
+  private def withoutColumns(p: LogicalPlan): LogicalPlan = p match {
+    case Project(list, child) if list.forall(_.deterministic) => Project(Seq(Alias(Literal(1), "there")()), child)
+    case other => other
+  }
 
   private object Pruning extends RuleExecutor[LogicalPlan] {
     override protected def batches: Seq[Batch] = Seq(Batch("columns", FixedPoint(100), ColumnPruning, CollapseProject))

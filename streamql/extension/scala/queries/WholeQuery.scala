@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.RowTracking
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
 /** The query of a dynamic table, analysed. Its rows are computed at versions of its tables that the caller names. Decides nothing. */
@@ -116,7 +117,8 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
     case leaf if leaves.exists(_ eq leaf) => TableLeaf(TrackedQuery.tableOf(leaf), leaf.output)
   }
 
-  private lazy val keyed = new KeyedQuery(overLeaves, analyzed.output.map(_.name), states)
+  // Its casts are the same in each session.
+  private lazy val keyed = SQLConf.withExistingConf(Neutral.plain) { new KeyedQuery(overLeaves, analyzed.output.map(_.name), states) }
 
   /** The columns of the query, those of the key that are not among them, and the states. `versions`: JSON {id of a table: version}; of others the newest. */
   def rows(versions: String): DataFrame = Dataset.ofRows(session, images(versions).of(keyed.rows))

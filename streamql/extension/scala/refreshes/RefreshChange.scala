@@ -33,6 +33,7 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
       val own = keys.map(inStored)
       if (own.exists(_.isEmpty)) None else Some {
         check(p)
+        if (above.exists(hasInexactSubquery)) throw new Untracked("INEXACT_VALUE") // rows that are not touched were computed with another value of it
         val found = p match {
           case a: Aggregate if states(a).nonEmpty && states(a).forall(_.nonEmpty) => byStates(a, own.flatten, states(a).flatten, above)
           case _ => recomputed(p, own.flatten, above)
@@ -86,6 +87,11 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
   /** Refuses a change that comes of earlier rows, if their last digits tell which rows there were. */
   private def check(p: LogicalPlan): Unit =
     if (Inexact.hasCompared(p)) throw new Untracked("INEXACT_VALUE")
+
+  private def hasInexactSubquery(p: LogicalPlan): Boolean = p.expressions.exists(_.exists {
+    case s: SubqueryExpression => Inexact.hasCompared(s.plan) || Inexact.columns(s.plan).nonEmpty
+    case _ => false
+  })
 
   /** Of each row the image before and the image after, as the change that is left. */
   private def netted(d: Weighted): LogicalPlan = {

@@ -100,7 +100,8 @@ object Neutral {
   /** Columns written as DDL, which is streamql's own. */
   def columns(ddl: String): StructType =
     if (ddl.isEmpty) new StructType() else SQLConf.withExistingConf(plain) { StructType.fromDDL(ddl) }
-  private lazy val plain = {
+  /** The defaults of all settings. */
+  lazy val plain: SQLConf = {
     val conf = new SQLConf()
     pinned.foreach { case (key, value) => conf.setConfString(key, value) }
     conf

@@ -2,6 +2,7 @@ package org.apache.spark.sql.streamql
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
+import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.hadoop.fs.Path
@@ -59,11 +60,12 @@ object Names {
     node.toString
   }
 
-  /** Where the files of tables are, by names of three parts, as JSON; null for a name that no table has. Logs are not read. */
-  def locations(session: SparkSession, names: String): String = {
+  /** Whether each name of three parts stands for a table elsewhere than at a path, or for no table: `names`: [[catalog, schema, table, path]], JSON. Not if
+   * the catalog does not say. Logs are not read. */
+  def haveMoved(session: SparkSession, names: String): Array[Boolean] = {
     val own = session.asInstanceOf[ClassicSession]
     lazy val conf = own.sessionState.newHadoopConf()
-    def of(catalog: String, schema: String, table: String): Option[Path] =
+    def location(catalog: String, schema: String, table: String): Option[Path] =
       if (isPath(catalog, schema, table)) Some(new Path(table))
       else if (catalog == CatalogManager.SESSION_CATALOG_NAME)
         own.sessionState.catalog.getTableMetadata(TableIdentifier(table, Some(schema))).storage.locationUri.map(new Path(_))
@@ -71,12 +73,12 @@ object Names {
         case t: DeltaTableV2 => Some(t.path)
         case _ => None
       }
-    val found = mapper.createArrayNode()
-    mapper.readTree(names).elements().asScala.map(_.elements().asScala.map(_.asText).toSeq).foreach { case Seq(catalog, schema, table) =>
-      val path = try of(catalog, schema, table) catch { case _: NoSuchTableException | _: NoSuchDatabaseException | _: NoSuchNamespaceException => None }
-      found.add(path.map(p => p.getFileSystem(conf).makeQualified(p).toString).orNull)
-    }
-    found.toString
+    mapper.readTree(names).elements().asScala.map(_.elements().asScala.map(_.asText).toSeq).map { case Seq(catalog, schema, table, path) =>
+      try !location(catalog, schema, table).exists(p => p.getFileSystem(conf).makeQualified(p).toString == path) catch {
+        case _: NoSuchTableException | _: NoSuchDatabaseException | _: NoSuchNamespaceException => true
+        case NonFatal(_) => false
+      }
+    }.toArray
   }
 
   // Delta's catalog comes to the same after it has asked the metastore for a schema `delta`, which takes as long as a small read.
