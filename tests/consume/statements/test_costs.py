@@ -96,3 +96,13 @@ def test_the_last_row_id_is_known_from_the_checksum(spark: SparkSession, streams
     assert max(counts) < plain
     (found,) = run(spark, f"SELECT count(*) AS n, count(DISTINCT _metadata.row_id) AS ids FROM {streams}.tracking")
     assert found["n"] == found["ids"] == 10 + 3 + 3
+
+
+def test_a_long_chain_of_unions(spark: SparkSession, streams: str) -> None:
+    """Each part is looked at once: with each UNION ALL, there would be twice as many ways to the first one."""
+    run(spark, f"CREATE TABLE {streams}.many (id BIGINT, v BIGINT)")
+    run(spark, f"INSERT INTO {streams}.t VALUES (7000, 1)")
+    chain = " UNION ALL ".join(f"SELECT {n}, 0" for n in range(60))
+    run(spark, f"INSERT INTO {streams}.many SELECT id, v FROM {streams}.e WHERE id = 7000 UNION ALL {chain}")
+    assert run(spark, f"SELECT count(*) AS n FROM {streams}.many")[0]["n"] == 61
+    assert run(spark, f"SELECT stream_has_data('{streams}.e') AS has")[0]["has"] is False

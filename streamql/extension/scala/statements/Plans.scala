@@ -1,5 +1,6 @@
 package org.apache.spark.sql.streamql
 
+import java.util.{Collections, IdentityHashMap}
 import java.util.concurrent.atomic.AtomicLong
 
 import scala.jdk.CollectionConverters._
@@ -132,10 +133,16 @@ object Plans {
   }
 
   private def within[T](plan: LogicalPlan)(pick: PartialFunction[Any, Seq[T]]): Seq[T] = {
-    def inside(x: Any): Seq[T] = pick.applyOrElse(x, (_: Any) match {
+    // A node is an argument and a child of the one above it. A chain of n UNION ALL has 2 to the power of n such ways to its first part.
+    val seen = Collections.newSetFromMap(new IdentityHashMap[LogicalPlan, java.lang.Boolean]())
+    def inside(x: Any): Seq[T] = x match {
+      case p: LogicalPlan if !seen.add(p) => Nil
+      case _ => of(x)
+    }
+    def of(x: Any): Seq[T] = pick.applyOrElse(x, (_: Any) match {
       case _: CommandResult => Nil // the rows of a command that has run; what it read is done with
       case p: LogicalPlan =>
-        (p.productIterator.toSeq ++ p.children ++ p.innerChildren.collect { case c: LogicalPlan => c }).distinct.flatMap(inside)
+        (p.productIterator ++ p.children ++ p.innerChildren.collect { case c: LogicalPlan => c }).toSeq.flatMap(inside)
       case e: PlanExpression[_] => inside(e.plan) ++ e.children.flatMap(inside)
       case e: Expression => e.children.flatMap(inside)
       case items: Iterable[_] => items.toSeq.flatMap(inside)
