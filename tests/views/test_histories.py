@@ -107,9 +107,17 @@ class Checker:
         begin = self.point()
         found.append((begin | {one: self.rng.randint(0, bases[one].latest)}, begin | {one: latest[one]}))
         while len(found) < WINDOWS_PER_VIEW:
-            after = self.point()
-            found.append((after, self.point(after)))
+            found.append(self.window())
         return found
+
+    def window(self) -> tuple[dict[str, int], dict[str, int]]:
+        """A window up to a point where the view has rows, if it has some at one of ten points. Its tables may be empty by now."""
+        for _ in range(10):
+            after = self.point()
+            through = self.point(after)
+            if self.oracle.image(through):
+                break
+        return after, through
 
     def check(self, number: int, window: tuple[dict[str, int], dict[str, int]]) -> None:
         """Both modes, and of every other window a first read with SHOW_INITIAL_ROWS."""
@@ -238,9 +246,11 @@ def test_the_run_met_what_it_should(run: Run) -> None:
     print(f"\n{run.windows} windows of {run.views} views; not empty: {dict(run.changed)}; {dict(run.operations)}")
     if run.views < len(CASES):
         pytest.skip("a part of the run, or one with failures")
-    labels = {form for _, form in CASES} | {APPEND_ONLY.value, "initial STANDARD", "initial APPEND_ONLY", "batches"}
+    labels = {form for _, form in CASES} | {APPEND_ONLY.value, "batches"}
+    # Of the few windows of a short run, those that are read with initial rows may all end where a history has emptied the tables.
+    initial = {"initial STANDARD", "initial APPEND_ONLY"} if IS_LONG else set()
     assert run.windows >= len(CASES) * CHECKS_PER_VIEW
-    for label in labels | (ALL_LABELS if IS_LONG else set()):
+    for label in labels | initial | (ALL_LABELS if IS_LONG else set()):
         assert run.changed[label], f"no change of {label}"
     for label in OPERATIONS if IS_LONG else ():
         assert run.operations[label], f"no {label}"
