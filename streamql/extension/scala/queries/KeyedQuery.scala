@@ -247,8 +247,8 @@ object KeyedQuery {
 
   /** A key as a type that Delta stores: it has no strings of a collation, intervals, and times of day. */
   private def stored(key: Attribute): Expression = key.dataType match {
-    case s: StringType if !s.isUTF8BinaryCollation => CollationKey(key)
-    case _: DayTimeIntervalType | _: YearMonthIntervalType | _: TimeType => Cast(key, StringType, Some("UTC"))
+    case s: StringType if isNotStored(s) => CollationKey(key)
+    case t if isNotStored(t) => Cast(key, StringType, Some("UTC"))
     case t if t.existsRecursively(isNotStored) => throw new Untracked("NO_KEY")
     case _ => key
   }

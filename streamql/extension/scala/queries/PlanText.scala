@@ -33,12 +33,12 @@ object PlanText {
     override protected def batches: Seq[Batch] = Seq(Batch("columns", FixedPoint(100), ColumnPruning, CollapseProject))
   }
 
-  /** With a projection below each node and expression for which the places of columns count, and none of columns alone below others: Spark's rules leave some of them,
-   * depending on columns that are not used. The places in a table do not count. */
+  /** With a projection below each node and expression for which the places of columns count, and none of columns alone below others: Spark's rules leave
+   * some of them, depending on columns that are not used. The places in a table do not count. */
   private def withoutChoices(query: LogicalPlan): LogicalPlan = query.transformUpWithSubqueries {
     case p if isByPlace(p) => p.withNewChildren(p.children.map(c => Project(c.output, c)))
   }.transformAllExpressionsWithSubqueries {
-    case s: SubqueryExpression if !s.isInstanceOf[Exists] => s.withNewPlan(Project(s.plan.output, s.plan))
+    case s: SubqueryExpression if isByPlace(s) => s.withNewPlan(Project(s.plan.output, s.plan))
   }.transformUpWithSubqueries {
     case leaf: TableLeaf => leaf.copy(columns = leaf.columns.sortBy(_.name))
     case p if !isByPlace(p) => p.withNewChildren(p.children.map {
@@ -52,6 +52,9 @@ object PlanText {
     case _: Union | _: SetOperation | _: Distinct | _: Deduplicate => true
     case _ => false
   }
+
+  /** Whether the places of a subquery's columns count: those of EXISTS do not. */
+  def isByPlace(s: SubqueryExpression): Boolean = !s.isInstanceOf[Exists]
 
   /** The settings by which expressions were analysed, which their texts do not show: time zones, and how they treat overflows and errors. */
   private def settings(plan: LogicalPlan): Seq[String] = plan.collectWithSubqueries { case p => p.expressions.flatMap(_.collect {

@@ -75,7 +75,7 @@ object QueryShape extends AliasHelper {
       case _: TableLeaf => Nil
       case node => (if (PlanText.isByPlace(node)) node.children.flatMap(_.output) else Nil) ++ node.expressions.flatMap(e => e.references ++ e.collect {
         case OuterReference(a) => Seq(a.toAttribute)
-        case s: SubqueryExpression if !s.isInstanceOf[Exists] => s.plan.output
+        case s: SubqueryExpression if PlanText.isByPlace(s) => s.plan.output
       }.flatten)
     }.flatten)
     p.transformUpWithSubqueries { case leaf: TableLeaf => leaf.copy(columns = leaf.columns.filter(used.contains)) }
