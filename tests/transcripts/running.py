@@ -182,9 +182,12 @@ def is_query(text: str) -> bool:
 
 
 def is_ordered(text: str) -> bool:
-    """Whether the statement has an ORDER BY of its own, outside all parentheses."""
+    """Whether the statement's rows have an order: it has an ORDER BY of its own, outside all parentheses; or it says how refreshes run."""
     depth = 0
     tokens = tokenize(text)
+    keys = [token.key for token in tokens]
+    if keys[:2] == ["EXPLAIN", "REFRESH"] or (keys[0] == "SHOW" and keys[3:5] == ["REFRESH", "HISTORY"]):
+        return True
     for token, following in pairwise(tokens):
         depth += {"(": 1, ")": -1}.get(token.key, 0)
         if depth == 0 and token.key in ("ORDER", "SORT") and following.key == "BY":

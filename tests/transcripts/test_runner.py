@@ -123,6 +123,9 @@ def test_rows_match_in_any_order_unless_the_statement_has_one() -> None:
         ("SELECT * FROM (SELECT 1 ORDER BY 1)", False),
         ("SELECT row_number() OVER (ORDER BY a) FROM t", False),
         ("SELECT 'ORDER BY'", False),
+        ("EXPLAIN REFRESH DYNAMIC TABLE d", True),
+        ("SHOW DYNAMIC TABLE REFRESH HISTORY FOR d", True),
+        ("SHOW DYNAMIC TABLES", False),
     ],
 )
 def test_order_is_seen(text: str, yes: bool) -> None:
