@@ -75,11 +75,11 @@ class WholeQuery:
         """`rows` as INSERTs, in the columns of a stream. Lazy."""
         return frame(self.spark, self.handle.inserts(json.dumps(dict(versions))))
 
-    def bytes_read(self, versions: Mapping[str, int], changed: Iterable[str]) -> tuple[int, int]:
-        """Returns how many bytes a refresh reads of the tables at `versions`, if those of some ids have changed: from the changes, and of
-        the whole query. Change sets and skipped files do not count."""
-        by_changes, whole = self.handle.bytesRead(json.dumps(dict(versions)), json.dumps(sorted(changed)))
-        return int(by_changes), int(whole)
+    def reads(self, versions: Mapping[str, int], changed: Iterable[str]) -> dict[str, tuple[int, int, int]]:
+        """Returns by the ids of tables: the bytes that they have at `versions`; how often a refresh reads them if those of some ids have
+        changed; how often the whole query does. Change sets do not count, and skipped files count as if they were read."""
+        found = json.loads(self.handle.reads(json.dumps(dict(versions)), json.dumps(sorted(changed))))
+        return {uid: (int(size), int(by_changes), int(whole)) for uid, (size, by_changes, whole) in found.items()}
 
     def ways(self, changed: Iterable[str]) -> list[Mapping[str, Any]]:
         """Returns how an incremental refresh would compute each operator if tables of some ids have changed, the outermost first: `depth`,

@@ -141,7 +141,7 @@ def test_columns_of_the_views_of_the_catalog(place: int, view: str) -> None:
 
 
 def test_each_way_of_a_refresh_is_explained() -> None:
-    """EXPLAIN REFRESH shows them as values of `operator n`."""
+    """EXPLAIN REFRESH shows them as values of `operator n, incremental`."""
     page = (ROOT / "docs" / "incremental-refresh.md").read_text(encoding="utf-8")
     values = re.findall(r"^\| `([^`]+)` \|", page.partition("### Values of operator\n")[2], re.MULTILINE)
     assert sorted(values) == sorted(WAYS.values())

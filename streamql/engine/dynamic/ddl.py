@@ -172,7 +172,7 @@ def check_incremental(whole: WholeQuery, **where: int) -> None:
     if why is not None:
         raise StreamqlError(
             "UNSUPPORTED_CLAUSE",
-            f"REFRESH_MODE = INCREMENTAL: the query {why}, so each refresh computes all of it",
+            f"REFRESH_MODE = INCREMENTAL: the query {why}, so refreshes may have to compute all of it",
             hint="REFRESH_MODE = AUTO",
             **where,
         )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from pyspark.sql import SparkSession
 
+from streamql.delta.neutral import dynamic_session
 from streamql.engine.dynamic.refresh import (
     REASONS,
     REFRESHED,
@@ -15,14 +18,24 @@ from streamql.engine.dynamic.refresh import (
     free_stream,
     pinned_versions,
 )
-from streamql.engine.dynamic.tables import shown_names
+from streamql.engine.dynamic.status import newest_refreshes
+from streamql.engine.dynamic.tables import query_of, shown_names
 from streamql.engine.dynamic.timings import timings_of
 from streamql.model import Interval
 from streamql.sources.protocol import Backlog
+from streamql.sources.queries.analysis import not_incremental
 from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
 from streamql.sources.queries.query import parts_of
-from streamql.sources.queries.refresh import Explained
-from streamql.sources.queries.refresh_costs import FULL, INCREMENTAL, Timings, bytes_text, expected_ms, seconds_text
+from streamql.sources.queries.refresh import Explained, open_refresh
+from streamql.sources.queries.refresh_costs import (
+    FULL,
+    INCREMENTAL,
+    TableReads,
+    Timings,
+    bytes_text,
+    expected_ms,
+    seconds_text,
+)
 from streamql.sources.queries.texts import WAYS
 
 Fact = tuple[str, str | None]
@@ -32,45 +45,89 @@ def explain(spark: SparkSession, table: DynamicTable) -> list[Fact]:
     """Returns what a refresh of a table would do now, as facts. The dynamic tables that it reads are taken as they are."""
     state = free_stream(spark, table)
     reason, opened, through = due(spark, table, state, pinned_versions(spark, [table], all_dynamic(spark)))
-    after = parts_of(state.offset.position)
-    timings = partial(timings_of, spark, table, state)
-    choice = None if opened is None or reason is None else choose_mode(opened, state, through, reason, timings)
-    facts: list[Fact] = [
-        ("outcome", UNCHANGED if reason is None else REFRESHED),
-        ("mode", None if choice is None else choice.mode),
-        ("reason", None if reason is None else REASONS[reason]),
-        ("why_not_incremental", None if choice is None else choice.why_full),
-    ]
-    names = shown_names(spark)
+    after, names = parts_of(state.offset.position), shown_names(spark)
+    versions: list[Fact] = []
     for part, version in parts_of(through).items():
         since = after.get(part)
-        what = f"after {since}, through {version}" if since is not None else f"{version}"
-        facts.append((f"versions of {names.get(part, part)}", what))
-    if opened is not None and choice is not None and reason == "CHANGED":
+        what = f"after {since}, through {version}" if since is not None and since != version else f"{version}"
+        versions.append((f"versions of {names.get(part, part)}", what))
+    if opened is None:
+        opened = open_refresh(dynamic_session(spark), query_of(state))
+    why = not_incremental(opened.whole)
+    last: list[Fact] = [
+        ("can be incremental", "yes" if why is None else f"not if all sources have changed: the query {why}"),
+        *_last(spark, table),
+    ]
+    if reason is None:
+        return [*_choice(UNCHANGED, None, None, None), *versions, *last, *_operators(opened.ways())]
+    timings = partial(timings_of, spark, table, state)
+    choice = choose_mode(opened, state, through, reason, timings)
+    facts = [*_choice(REFRESHED, choice.mode, REASONS[reason], choice.why), *versions]
+    explained = None
+    if reason == "CHANGED":
         explained = opened.explained(Interval(state.offset.position, through), choice.estimate)
-        if explained is not None:
-            facts += _details(explained, names, timings)
-    return facts
+    if explained is None:
+        return [*facts, *last]
+    return [*facts, *_details(explained, names, timings), *last, *_operators(explained.ways)]
 
 
-def _details(explained: Explained, names: dict[str, str], timings: Timings) -> list[Fact]:
+def _choice(outcome: str, mode: str | None, reason: str | None, why: str | None) -> list[Fact]:
+    return [
+        ("outcome", outcome),
+        ("mode", mode),
+        ("reason", reason),
+        ("why_not_incremental", why if mode == FULL else None),
+        ("why_incremental", why if mode == INCREMENTAL else None),
+    ]
+
+
+def _last(spark: SparkSession, table: DynamicTable) -> list[Fact]:
+    """Returns how the last refresh of a table went. Empty: the ledger has none."""
+    last = newest_refreshes(spark, [table]).get(table.definition.uuid)
+    if last is None:
+        return []
+    return [
+        ("last outcome", last.outcome),
+        ("last mode", last.mode),
+        ("last duration", seconds_text(last.ended_ms - last.started_ms)),
+        ("last why_not_incremental", last.why_full),
+    ]
+
+
+def _details(explained: Explained, names: Mapping[str, str], timings: Timings) -> list[Fact]:
     facts: list[Fact] = [
         (f"changes of {names.get(part, part)}", _rows(backlog)) for part, backlog in explained.changes.items()
     ]
     if explained.estimate is not None:
         read = explained.estimate
         known = [] if read.is_small else timings()
+        facts += [
+            (f"estimated read of {names.get(part, part)}", _reads(t)) for part, t in sorted(explained.reads.items())
+        ]
         facts += [(f"estimated read, {mode.lower()}", bytes_text(read.of(mode))) for mode in (INCREMENTAL, FULL)]
         expected = [(mode, expected_ms(known, mode, read.of(mode))) for mode in (INCREMENTAL, FULL)]
         facts += [(f"estimated time, {mode.lower()}", seconds_text(ms)) for mode, ms in expected if ms is not None]
-    for i, one in enumerate(explained.ways, start=1):
-        facts.append((f"operator {i:02}", f"{_branch(one['depth'])}{one['operator']}: {WAYS[one['way']]}"))
     return facts
+
+
+def _operators(ways: Sequence[Mapping[str, Any]]) -> list[Fact]:
+    return [
+        (f"operator {i:02}, incremental", f"{_branch(one['depth'])}{one['operator']}: {WAYS[one['way']]}")
+        for i, one in enumerate(ways, start=1)
+    ]
 
 
 def _branch(depth: int) -> str:
     """Returns what stands before an operator, as in the plans that Spark's EXPLAIN prints."""
     return f"{':  ' * (depth - 1)}+- " if depth else ""
+
+
+def _reads(table: TableReads) -> str:
+    """Returns what each mode reads of a table, as if no file were skipped."""
+    times = {0: [], 1: ["all files"]}.get(table.incremental, [f"all files {table.incremental} times"])
+    what = " and ".join([*times, *(["the changes"] if table.changes else [])])
+    incremental = f"{bytes_text(table.bytes_of(INCREMENTAL))} ({what})" if what else "nothing"
+    return f"incremental {incremental}; full {bytes_text(table.bytes_of(FULL))}"
 
 
 def _rows(backlog: Backlog) -> str:

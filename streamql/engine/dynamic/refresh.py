@@ -42,7 +42,7 @@ from streamql.model import Interval, Offset, Parts, StreamMode, is_ordered
 from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
 from streamql.sources.queries.query import QuerySource, parts_of
 from streamql.sources.queries.refresh import REPLACED, ModeChoice, OpenRefresh, open_refresh
-from streamql.sources.queries.refresh_costs import INCREMENTAL, Timing, Timings
+from streamql.sources.queries.refresh_costs import FULL, INCREMENTAL, Timing, Timings
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
@@ -93,28 +93,29 @@ class _NotComputed(Exception):
     """The statement of an incremental refresh failed for its rows or its plan. Its text is the first sentence of Spark's error."""
 
 
+Pinned = Mapping[tuple[str, str], int]
+"""The versions that the refreshes of one run read, by the ids and paths of tables: a copy of a table in another place has its id. Of other
+tables they read the newest."""
+
+
 def pinned_versions(
     spark: SparkSession, tables: Sequence[DynamicTable], known: Iterable[DynamicTable]
-) -> dict[str, int]:
-    """Returns the versions now of the tables that dynamic tables read, by id; not those of the backing tables among them."""
+) -> dict[tuple[str, str], int]:
+    """Returns the versions now of the tables that dynamic tables read, as `Pinned`; not those of the backing tables among them."""
     backing = {t.backing.table_id for t in known}
-    paths: dict[str, str] = {}
-    for table in tables:
-        source = query_of(hidden_stream(spark, table))
-        paths |= {t.table_id: t.path for _, t in source.tables if t.table_id not in backing}
-    now = latest_versions(spark, sorted(set(paths.values())))
-    return {uid: now[path].version for uid, path in paths.items() if now[path].table_id == uid}
+    read = {t for table in tables for _, t in query_of(hidden_stream(spark, table)).tables if t.table_id not in backing}
+    now = latest_versions(spark, sorted({t.path for t in read}))
+    return {(t.table_id, t.path): now[t.path].version for t in read if now[t.path].table_id == t.table_id}
 
 
 # -- one table
 
 
 def refresh_table(
-    spark: SparkSession, table: DynamicTable, pinned: Mapping[str, int], reads: Iterable[str] | None = None
+    spark: SparkSession, table: DynamicTable, pinned: Pinned, reads: Iterable[str] | None = None
 ) -> Result:
-    """Refreshes one table. `pinned`: versions of tables that it reads, by id; of others, the newest. `reads`: the dynamic tables that it is
-    known to read, by the ids of their definitions; None: any. Raises `Overtaken`, and what the statement raises. A failure is in the
-    table's history.
+    """Refreshes one table. `pinned`: the versions of tables that it reads. `reads`: the dynamic tables that it is known to read, by the ids
+    of their definitions; None: any. Raises `Overtaken`, and what the statement raises. A failure is in the table's history.
 
     A refresh that cannot compute the changes runs again as a full one: it may compute an expression of rows that were never in the tables
     together, of a new row and an earlier one that it joins."""
@@ -130,7 +131,7 @@ def refresh_table(
 def _refreshed(
     spark: SparkSession,
     table: DynamicTable,
-    pinned: Mapping[str, int],
+    pinned: Pinned,
     reads: Iterable[str] | None,
     started: float,
     why_full: str | None,
@@ -156,7 +157,7 @@ def _refreshed(
         if reason != "CHANGED" and written_by_others(spark, table):
             drop_duplicates(spark, table)
         choice = (
-            ModeChoice(why_full)
+            ModeChoice(FULL, why_full)
             if why_full is not None
             else choose_mode(opened, state, through, reason, lambda: timings_of(spark, table, state))
         )
@@ -191,7 +192,7 @@ def free_stream(spark: SparkSession, table: DynamicTable) -> StreamState:
 
 
 def due(
-    spark: SparkSession, table: DynamicTable, state: StreamState, pinned: Mapping[str, int]
+    spark: SparkSession, table: DynamicTable, state: StreamState, pinned: Pinned
 ) -> tuple[str | None, OpenRefresh | None, Parts]:
     """Returns why a table must be written, its query, and the versions to compute it at. No reason: it is as it should be."""
     source = query_of(state)
@@ -204,7 +205,7 @@ def due(
     # The statement runs in the same session, and uses the opened query again.
     opened = open_refresh(dynamic_session(spark), source)
     opened.check_trackable(StreamMode.STANDARD, {})
-    through = Parts.of({part: pinned.get(t.ref.table_id, t.latest) for part, t in opened.tables.items()})
+    through = Parts.of({part: pinned.get((t.ref.table_id, t.ref.path), t.latest) for part, t in opened.tables.items()})
     at = parts_of(state.offset.position)
     if opened.replaced == "SOURCE_REPLACED" or set(parts_of(through)) != set(at) or _is_put_back(opened, source, at):
         return "SOURCE_REPLACED", opened, through
@@ -220,13 +221,13 @@ def due(
     return ("CHANGED" if _has_changes(opened, interval) else None), opened, through
 
 
-def _is_current(spark: SparkSession, source: QuerySource, state: StreamState, pinned: Mapping[str, int]) -> bool:
+def _is_current(spark: SparkSession, source: QuerySource, state: StreamState, pinned: Pinned) -> bool:
     """Returns whether the tables that a query reads are where they were at its last refresh."""
     at = parts_of(state.offset.position)
     now = latest_versions(spark, sorted({t.path for _, t in source.tables}))
     return not moved(spark, (t for _, t in source.tables)) and all(
         now[t.path].table_id == t.table_id
-        and pinned.get(t.table_id, now[t.path].version) == at[part]
+        and pinned.get((t.table_id, t.path), now[t.path].version) == at[part]
         and (t.seen is None or t.seen[0] != now[t.path].version or t.seen[1] == now[t.path].time_ms)
         for part, t in source.tables
     )
@@ -286,7 +287,7 @@ def _reset(
 def choose_mode(opened: OpenRefresh, state: StreamState, through: Parts, reason: str, timings: Timings) -> ModeChoice:
     """Returns in which mode a refresh for a reason runs. `timings`: of the refreshes before it."""
     if reason != "CHANGED":
-        return ModeChoice(REASONS[reason])
+        return ModeChoice(FULL, REASONS[reason])
     return opened.choose_mode(Interval(state.offset.position, through, state.offset.initial), timings)
 
 

@@ -148,7 +148,7 @@ class _Round:
     tables: Mapping[str, DynamicTable]
     reads: Mapping[str, list[str]]
     suspended: set[str]
-    pinned: dict[str, int]
+    pinned: dict[tuple[str, str], int]
     report: Report
     stops: Callable[[], bool]
     is_strict: bool
@@ -216,7 +216,8 @@ class _Round:
     def _note(self, uid: str, outcome: Outcome) -> None:
         self.done[uid] = outcome
         if outcome.result is not None:
-            self.pinned[self.tables[uid].backing.table_id] = outcome.result.version
+            backing = self.tables[uid].backing
+            self.pinned[backing.table_id, backing.path] = outcome.result.version
 
 
 def together(before: Outcome, now: Outcome) -> Outcome:

@@ -19,7 +19,7 @@ from streamql.names import quote
 from streamql.sources.queries.dynamic import DynamicTable
 from streamql.sources.queries.query import parts_of
 from streamql.sources.queries.refresh import REPLACED, open_refresh
-from streamql.sources.queries.texts import REFUSED
+from streamql.sources.queries.texts import reason_text
 
 ATTEMPTS_MAX = 10
 """How often a comparison begins anew because the table was refreshed meanwhile."""
@@ -56,7 +56,7 @@ def _compared(spark: SparkSession, table: DynamicTable, state: StreamState, rows
         )
     opened = open_refresh(spark, query_of(state))
     if opened.whole.varies is not None:
-        why = f"its query {REFUSED[opened.whole.varies]}, so its rows differ from run to run"
+        why = f"its query {reason_text(opened.whole.varies)}, so its rows differ from run to run"
         raise _not_verifiable(
             table, why, f"CREATE OR REPLACE {table.label} {table.name} AS …, with a query that does not use it"
         )

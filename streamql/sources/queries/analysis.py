@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
@@ -11,7 +11,7 @@ from streamql.delta.whole import SparkError, WholeQuery, stored_query
 from streamql.errors import StreamqlError
 from streamql.sources.queries.dynamic import DynamicTable
 from streamql.sources.queries.query import digest
-from streamql.sources.queries.texts import REFUSED
+from streamql.sources.queries.texts import reason_text
 
 
 def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tuple[str, ...]]) -> WholeQuery:
@@ -31,13 +31,15 @@ def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tup
     if whole.refused is not None:
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
-            f"the query of {dynamic.name} {REFUSED[whole.refused]}",
+            f"the query of {dynamic.name} {reason_text(whole.refused)}",
             hint="leave the column out, or cast it to STRING"
             if whole.refused == "NO_KEY"
             else "read Delta tables that track changes, at their current versions, and views on them",
             source=str(dynamic.name),
         )
-    if dynamic.keys and whole.keys and whole.keys != dynamic.keys:  # a view has another query, or a column another type
+    if (
+        dynamic.keys and whole.keys and not _are_same(whole.keys, dynamic)
+    ):  # a view has another query, or a column another type
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
             f"the query of {dynamic.name} has changed since it was created: other key columns identify its rows now",
@@ -45,6 +47,11 @@ def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tup
             source=str(dynamic.name),
         )
     return whole
+
+
+def _are_same(keys: Sequence[str], dynamic: DynamicTable) -> bool:
+    """Returns whether keys are those that a table has. Columns that were moved have another order. But hidden keys have numbers."""
+    return tuple(keys) == dynamic.keys or (set(keys) == set(dynamic.keys) and set(keys) <= set(dynamic.columns))
 
 
 def known_by(whole: WholeQuery) -> dict[str, str]:
@@ -55,4 +62,4 @@ def known_by(whole: WholeQuery) -> dict[str, str]:
 def not_incremental(whole: WholeQuery) -> str | None:
     """Returns what in a query keeps a refresh from following the changes of all its tables, as messages say it. None: nothing does."""
     what = whole.unfollowed(table.table_id for table in whole.tables)
-    return None if what is None else REFUSED[what]
+    return None if what is None else reason_text(what)

@@ -33,8 +33,17 @@ from streamql.sources.queries.query import (
     parts_of,
     versions_of,
 )
-from streamql.sources.queries.refresh_costs import AUTO, FULL, INCREMENTAL, SMALL_BYTES, Estimate, Timings, why_slower
-from streamql.sources.queries.texts import REFUSED
+from streamql.sources.queries.refresh_costs import (
+    AUTO,
+    FULL,
+    INCREMENTAL,
+    SMALL_BYTES,
+    Estimate,
+    TableReads,
+    Timings,
+    choose,
+)
+from streamql.sources.queries.texts import reason_text
 from streamql.sources.tables.backlog import backlog, bytes_read
 from streamql.sources.tables.table import OpenTable, check_all_trackable, open_table
 
@@ -50,26 +59,29 @@ REPLACED: Mapping[str, str] = MappingProxyType(
 @dataclass(frozen=True)
 class Explained:
     """What a refresh would do with an interval. `changes`: what each table changed, by part. `ways`: how an incremental refresh computes
-    each operator, as `WholeQuery.ways` has it. `estimate`: None: the query cannot be refreshed incrementally."""
+    each operator, as `WholeQuery.ways` has it; empty: none can, and no operator is the reason. `estimate`: None: the query cannot be
+    refreshed incrementally. `reads`: what it counts of each table, by part."""
 
     changes: Mapping[str, Backlog]
     ways: Sequence[Mapping[str, Any]]
     estimate: Estimate | None
+    reads: Mapping[str, TableReads]
 
 
 @dataclass(frozen=True)
 class ModeChoice:
-    """In which mode a refresh runs. `why_full`: why it computes the whole query; None: it follows the changes of the tables. `estimate`:
-    None: nothing was compared. `frame`: what it writes, if the choice has planned it; None: it has not."""
+    """In which mode a refresh runs, and `why`, as messages say it: FULL computes the whole query, INCREMENTAL follows the changes of the
+    tables. `estimate`: None: nothing was compared. `frame`: what it writes, if the choice has planned it; None: it has not."""
 
-    why_full: str | None
+    mode: str
+    why: str
     estimate: Estimate | None = None
     frame: DataFrame | None = None
 
     @property
-    def mode(self) -> str:
-        """FULL or INCREMENTAL."""
-        return INCREMENTAL if self.why_full is None else FULL
+    def why_full(self) -> str | None:
+        """Returns why the mode is FULL. None: it is not."""
+        return self.why if self.mode == FULL else None
 
     @property
     def bytes(self) -> int | None:
@@ -130,13 +142,18 @@ class OpenRefresh(OpenTables):
         try:
             with _told():
                 changed = self._to_follow(interval)
-                if changed is not None and self.dynamic.refresh_mode == AUTO:
+                why = "REFRESH_MODE is INCREMENTAL"
+                if self.dynamic.refresh_mode == AUTO and changed is None:
+                    why = "filters, projections and UNION ALL compute only the changed rows"
+                elif self.dynamic.refresh_mode == AUTO and changed is not None:
                     estimate = self._estimate(interval, changed)
-                    if (why := why_slower(estimate, timings)) is not None:
-                        return ModeChoice(why, estimate)
-                return ModeChoice(None, estimate, self._follow(interval, changed))
+                    chosen = choose(estimate, timings)
+                    if chosen.mode == FULL:
+                        return ModeChoice(FULL, chosen.why, estimate)
+                    why = chosen.why
+                return ModeChoice(INCREMENTAL, why, estimate, self._follow(interval, changed))
         except _NotFollowed as e:
-            return ModeChoice(e.why, estimate)
+            return ModeChoice(FULL, e.why, estimate)
 
     def explained(self, interval: Interval, estimate: Estimate | None) -> Explained | None:
         """Returns what a refresh would do with an interval. None: the histories of the tables do not tell their changes.
@@ -145,12 +162,21 @@ class OpenRefresh(OpenTables):
         try:
             changed = self._changed(interval)
             backlogs = {part: backlog(c.plan, c.interval.versions) for part, c in changed.items()}
-            ids = self._ids(changed)
-            if estimate is None and self.whole.unfollowed(ids) is None:
+            if estimate is None and self.whole.unfollowed(self._ids(changed)) is None:
                 estimate = self._estimate(interval, changed)
-            return Explained(backlogs, self.whole.ways(ids), estimate)
+            tables = {} if estimate is None else estimate.tables
+            by_id = {table.ref.table_id: part for part, table in self.tables.items()}
+            return Explained(backlogs, self.ways(changed), estimate, {by_id[uid]: t for uid, t in tables.items()})
         except (StreamqlError, *SparkError):
             return None
+
+    def ways(self, changed: Iterable[str] | None = None) -> Sequence[Mapping[str, Any]]:
+        """Returns how an incremental refresh computes each operator, as `WholeQuery.ways` has it; empty: none can, and no operator is the
+        reason. `changed`: the parts that have changed; None: all."""
+        ids = self._ids(self.tables if changed is None else changed)
+        found = self.whole.ways(ids)
+        is_possible = self.whole.unfollowed(ids) is None or any(one["way"] == "WHOLE" for one in found)
+        return found if is_possible else ()
 
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:  # noqa: ARG002 - the protocol's
         """Returns what `changes_in_mode` does, from the changes of the tables if that is possible."""
@@ -176,7 +202,7 @@ class OpenRefresh(OpenTables):
             return None
         changed = self._changed(interval)
         if (what := self.whole.unfollowed(self._ids(changed))) is not None:
-            raise _NotFollowed(f"the query {REFUSED[what]}")
+            raise _NotFollowed(f"the query {reason_text(what)}")
         return changed
 
     def _follow(self, interval: Interval, changed: Mapping[str, _Changed] | None) -> DataFrame:
@@ -235,9 +261,9 @@ class OpenRefresh(OpenTables):
 
     def _estimate(self, interval: Interval, changed: Mapping[str, _Changed]) -> Estimate:
         end = self._versions(parts_of(interval.through))
-        by_changes, whole = self.whole.bytes_read(end, self._ids(changed))
-        sets = sum(bytes_read(c.plan) for c in changed.values())
-        return Estimate(by_changes + 2 * sets, whole)
+        sets = {self.tables[part].ref.table_id: bytes_read(c.plan) for part, c in changed.items()}
+        reads = self.whole.reads(end, sets)
+        return Estimate.of_tables({uid: TableReads(*numbers, sets.get(uid, 0)) for uid, numbers in reads.items()})
 
     def _changes_of_query(self, interval: Interval, changed: Mapping[str, _Changed]) -> DataFrame:
         sets = {}

@@ -1,4 +1,4 @@
-"""What the extension's TrackedQuery refuses in a query, as messages say it."""
+"""What the extension refuses in a query, and how it computes operators, as messages say it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "GENERATE": "makes several rows of one (explode, LATERAL VIEW)",
         "INEXACT_VALUE": "joins, compares or groups by sums or averages of FLOAT or DOUBLE, or by one of several equal values, such as "
         "strings of a collation: they depend on the order of rows",
-        "JOIN_WITHOUT_EQUALITY": "has an outer, semi or anti join (also EXISTS, IN) that compares no column for equality",
+        "JOIN_WITHOUT_EQUALITY": "has an outer, semi or anti join (also EXISTS, IN, NOT IN) that compares no column for equality",
         "LIMIT": "has LIMIT or OFFSET",
         "NO_KEY": "has rows that cannot be told apart: it shows a column of a type that cannot be compared, and no key",
-        "NON_DETERMINISTIC": "uses a function whose value differs from call to call, such as rand()",
-        "ORDER_OF_ROWS": "uses a function whose value may depend on the order of rows, such as collect_list() or first()",
+        "NON_DETERMINISTIC": "uses a function whose value differs from call to call",
+        "ORDER_OF_ROWS": "uses a function whose value may depend on the order of rows",
         "OTHER_OPERATOR": "has a clause of another type",
         "OUTER_JOIN": "has an outer join",
         "SAMPLE": "has TABLESAMPLE",
@@ -50,11 +50,12 @@ WAYS: Mapping[str, str] = MappingProxyType(
         "GROUPS": "computes all rows of the affected groups again",
         "JOINED": "joins the changed rows of each side with the other side",
         "JOIN_KEYS": "computes all rows again whose join key a change affects",
-        "KEPT_SIDE": "joins the changed rows of the kept side with the other side",
+        "LEFT_SIDE": "joins the changed rows of the left side with the right side",
+        "RIGHT_SIDE": "joins the changed rows of the right side with the left side",
         "PARTITIONS": "computes all rows of the affected partitions again",
         "STATES": "adds the changed rows to the stored counts and sums",
         "STATES_AND_EXTREMA": "adds the changed rows to the stored values; computes groups again that lose their MIN or MAX",
-        "UNCHANGED": "no table of it has changed",
+        "UNCHANGED": "unchanged; a join above it may read its rows",
         "WHOLE": "needs a full refresh",
     }
 )
@@ -64,3 +65,9 @@ ACCEPTED = "filters, projections, UNION ALL, inner and cross joins"
 
 NOT_CURRENT_TABLES = frozenset(("COPY", "FILE_METADATA", "FOREIGN_TABLE", "STREAM", "TEMPORARY_VIEW", "TIME_TRAVEL"))
 """Reasons that also refuse the query of a dynamic table: what it reads is no Delta table at its current version."""
+
+
+def reason_text(what: str) -> str:
+    """Returns why a query is refused, for people. `what`: a key of REFUSED; behind a space the name of the function that is meant."""
+    key, _, function = what.partition(" ")
+    return f"{REFUSED[key]}: {function}()" if function else REFUSED[key]

@@ -14,7 +14,7 @@ from streamql.model import SourceType, TableSource
 from streamql.names import Name
 from streamql.sources.protocol import SourceType as Type
 from streamql.sources.queries.query import OpenQuery, QuerySource, digest, not_found
-from streamql.sources.queries.texts import ACCEPTED, NOT_CURRENT_TABLES, REFUSED
+from streamql.sources.queries.texts import ACCEPTED, NOT_CURRENT_TABLES, reason_text
 from streamql.sources.tables.table import open_table
 
 
@@ -32,7 +32,7 @@ def find_view(spark: SparkSession, name: Name) -> QuerySource | None:
         )
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
-            f"the view {name} {REFUSED[query.refused]}",
+            f"the view {name} {reason_text(query.refused)}",
             hint=f"streams follow {ACCEPTED}{more}",
             source=str(name),
         )

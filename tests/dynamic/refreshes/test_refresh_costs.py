@@ -8,54 +8,58 @@ from streamql.sources.queries.refresh_costs import (
     FULL,
     INCREMENTAL,
     SMALL_BYTES,
+    TIMINGS_MAX,
+    Chosen,
     Estimate,
+    TableReads,
     Timing,
+    choose,
     expected_ms,
-    why_slower,
 )
 
 GB = 1 << 30
+BY_BYTES = "an incremental refresh would read 1,280 MB, and a full one 1,024 MB"
 
 
 @pytest.mark.parametrize(
-    ("incremental", "full", "why"),
+    ("incremental", "full", "mode", "why"),
     [
-        (1, SMALL_BYTES - 1, "the tables are small"),
-        (GB // 4, GB, None),
-        (GB * 5 // 4, GB, None),
-        (GB * 5 // 4 + 1, GB, "would read 1,280 MB, and a full one 1,024 MB"),
+        (1, SMALL_BYTES - 1, FULL, "the tables have less than 64 MB, so AUTO refreshes fully"),
+        (GB // 4, GB, INCREMENTAL, "an incremental refresh would read 256 MB, and a full one 1,024 MB"),
+        (GB * 5 // 4, GB, INCREMENTAL, f"{BY_BYTES} (AUTO takes up to 1.25 times as much)"),
+        (GB * 5 // 4 + 1, GB, FULL, f"{BY_BYTES} (AUTO takes up to 1.25 times as much)"),
     ],
 )
-def test_without_timings_the_bytes_are_compared(incremental: int, full: int, why: str | None) -> None:
-    said = why_slower(Estimate(incremental, full), list)
-    assert said is None if why is None else why in str(said)
+def test_without_timings_the_bytes_are_compared(incremental: int, full: int, mode: str, why: str) -> None:
+    assert choose(Estimate(incremental, full), list) == Chosen(mode, why)
 
 
 def test_timings_of_both_modes_are_compared() -> None:
     """Whatever the bytes are: here they are on the other side."""
     slow, fast = Timing(INCREMENTAL, 9000, GB), Timing(FULL, 3000, None)
-    said = why_slower(Estimate(GB, 10 * GB), lambda: [slow, fast, slow])
-    assert said == "by the last refreshes, an incremental refresh would take 9.0 s, and a full one 3.0 s"
+    said = choose(Estimate(GB, 10 * GB), lambda: [slow, fast, slow])
+    why = "by the last refreshes, an incremental refresh would take 9.0 s, and a full one 3.0 s"
+    assert said == Chosen(FULL, why)
     other = [Timing(INCREMENTAL, 3000, GB), Timing(INCREMENTAL, 9000, GB), Timing(FULL, 4000, None)]
-    assert why_slower(Estimate(GB, GB // 2), lambda: other) is None
+    assert choose(Estimate(GB, GB // 2), lambda: other).mode == INCREMENTAL
 
 
 def test_one_slow_incremental_refresh_does_not_count() -> None:
     """It may be the first one of its process."""
     known = [Timing(INCREMENTAL, 6000, GB), Timing(FULL, 3000, GB)]
-    assert why_slower(Estimate(GB, GB), lambda: known) is None
-    assert why_slower(Estimate(GB, GB), lambda: [*known, Timing(INCREMENTAL, 8000, GB)]) is not None
+    assert choose(Estimate(GB, GB), lambda: known).mode == INCREMENTAL
+    assert choose(Estimate(GB, GB), lambda: [*known, Timing(INCREMENTAL, 8000, GB)]).mode == FULL
 
 
 def test_one_incremental_refresh_that_took_far_longer_counts() -> None:
     known = [Timing(INCREMENTAL, 9000, GB), Timing(FULL, 3000, GB)]
-    assert why_slower(Estimate(GB, GB), lambda: known) is not None
+    assert choose(Estimate(GB, GB), lambda: known).mode == FULL
 
 
 @pytest.mark.parametrize("mode", [FULL, INCREMENTAL])
 def test_timings_of_one_mode_do_not_count(mode: str) -> None:
-    assert why_slower(Estimate(GB // 4, GB), lambda: [Timing(mode, 1, GB)] * 3) is None
-    assert why_slower(Estimate(2 * GB, GB), lambda: [Timing(mode, 1, GB)] * 3) is not None
+    assert choose(Estimate(GB // 4, GB), lambda: [Timing(mode, 1, GB)] * 3).mode == INCREMENTAL
+    assert choose(Estimate(2 * GB, GB), lambda: [Timing(mode, 1, GB)] * 3).mode == FULL
 
 
 def test_the_first_refresh_stands_for_full_ones() -> None:
@@ -64,9 +68,9 @@ def test_the_first_refresh_stands_for_full_ones() -> None:
     assert expected_ms([first], FULL, GB) == 2000
     assert expected_ms([Timing(FULL, 2500, GB), first], FULL, GB) == 2500
     twice = [Timing(INCREMENTAL, 2100, GB)] * 2
-    assert why_slower(Estimate(GB, GB), lambda: [*twice, first]) is not None
-    assert why_slower(Estimate(GB, GB), lambda: [Timing(FULL, 2500, GB), *twice, first]) is None
-    assert why_slower(Estimate(GB, GB), lambda: [Timing(FULL, 2000, GB), *twice, first]) is not None
+    assert choose(Estimate(GB, GB), lambda: [*twice, first]).mode == FULL
+    assert choose(Estimate(GB, GB), lambda: [Timing(FULL, 2500, GB), *twice, first]).mode == INCREMENTAL
+    assert choose(Estimate(GB, GB), lambda: [Timing(FULL, 2000, GB), *twice, first]).mode == FULL
 
 
 def test_small_tables_need_no_timings() -> None:
@@ -75,7 +79,7 @@ def test_small_tables_need_no_timings() -> None:
     def asked() -> list[Timing]:
         raise AssertionError
 
-    assert why_slower(Estimate(0, 1), asked) is not None
+    assert choose(Estimate(0, 1), asked).mode == FULL
 
 
 def test_the_expected_time_follows_the_bytes() -> None:
@@ -95,6 +99,32 @@ def test_refreshes_of_similar_bytes_count() -> None:
     assert expected_ms([small] * 9 + [large] * 3, INCREMENTAL, GB) == 1500
     assert expected_ms([small] * 9 + [large] * 2, INCREMENTAL, GB) == 1500
     assert expected_ms([small] * 9 + [large] * 3, INCREMENTAL, GB // 64) == 1000
+
+
+def test_refreshes_of_eight_times_the_bytes_are_similar() -> None:
+    near, far = Timing(FULL, 1000, 8 * GB), Timing(FULL, 5000, 9 * GB)
+    assert expected_ms([far, near, far], FULL, GB) == pytest.approx(500)
+
+
+def test_refreshes_without_an_estimate_count_if_there_are_no_others() -> None:
+    """REFRESH_MODE was set to INCREMENTAL, and the tables may have had any size then."""
+    forced, known = Timing(INCREMENTAL, 1000, None), Timing(INCREMENTAL, 9000, 5 * GB)
+    assert expected_ms([forced, forced, known], INCREMENTAL, 5 * GB) == 9000
+    assert expected_ms([forced, forced], INCREMENTAL, 5 * GB) == 1000
+
+
+def test_a_full_refresh_is_tried_if_there_was_none_for_long() -> None:
+    """The first refresh is often slow, because its process has just begun. Behind 20 others it no longer counts."""
+    known = [Timing(INCREMENTAL, 60_000, GB)] * TIMINGS_MAX
+    assert choose(Estimate(GB, GB), lambda: known).mode == FULL
+    assert choose(Estimate(GB // 2, GB), lambda: known).mode == INCREMENTAL
+    assert choose(Estimate(GB, GB), lambda: known[1:]).mode == INCREMENTAL
+    assert choose(Estimate(GB, GB), lambda: [Timing(FULL, 70_000, GB), *known[1:]]).mode == INCREMENTAL
+
+
+def test_change_sets_count_twice() -> None:
+    tables = {"a": TableReads(1000, 0, 1, changes=10), "b": TableReads(500, 2, 1)}
+    assert Estimate.of_tables(tables) == Estimate(1020, 1500, tables)
 
 
 def test_the_newest_refreshes_count() -> None:

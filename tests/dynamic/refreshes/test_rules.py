@@ -96,6 +96,30 @@ def test_a_union_of_char_and_longer_strings(place: DynamicPlace) -> None:
     check(place, query)
 
 
+def test_hidden_keys_of_char_and_longer_strings(place: DynamicPlace) -> None:
+    place.table("c", "c VARCHAR(5)")
+    place.table("s", "s STRING")
+    place.run("INSERT INTO c VALUES ('ab')", "INSERT INTO s VALUES ('cd'), ('longer')")
+    query = "SELECT count(*) AS n FROM (SELECT c AS x FROM c UNION ALL SELECT s FROM s) GROUP BY x"
+    place.create(query, clauses=INCREMENTAL)
+    place.run("INSERT INTO s VALUES ('cd'), ('much longer')")
+    check(place, query)
+
+
+def test_columns_with_a_default(place: DynamicPlace) -> None:
+    """It is not one of the query's columns. Their comments are."""
+    defaults = TRACKED.replace("(", "('delta.feature.allowColumnDefaults' = 'supported', ", 1)
+    place.run(
+        f"CREATE TABLE x (id INT DEFAULT 7, v STRING DEFAULT 'none' COMMENT 'text') USING DELTA {defaults}",
+        "INSERT INTO x VALUES (1, DEFAULT)",
+    )
+    query = "SELECT v, id FROM x"
+    place.create(query, clauses=INCREMENTAL)
+    assert [f.metadata for f in place.spark.table(place.backing()).schema][:2] == [{"comment": "text"}, {}]
+    place.run("INSERT INTO x (v) VALUES ('given')")
+    check(place, query)
+
+
 def test_pipes(place: DynamicPlace) -> None:
     place.run("INSERT INTO t VALUES (1, 1), (2, 7)")
     query = "FROM t |> WHERE v > 5 |> SELECT id |> ORDER BY id"

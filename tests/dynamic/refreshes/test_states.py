@@ -90,6 +90,15 @@ def test_a_group_that_loses_its_greatest_value_is_computed_again(place: DynamicP
     assert place.bag("SELECT m, l FROM d WHERE v = 20") == place.bag("SELECT max(id), min(id) FROM t WHERE v = 20")
 
 
+def test_pairs_are_counted_from_states(place: DynamicPlace) -> None:
+    filled(place)
+    place.create("SELECT v, regr_count(v, id) AS n FROM t GROUP BY v", clauses="REFRESH_MODE = INCREMENTAL")
+    place.run("INSERT INTO t VALUES (9, 20), (NULL, 20)")
+    assert "adds the changed rows to the stored counts and sums" in place.operators()[0]
+    place.refresh()
+    assert place.verify()[0] == "EQUAL"
+
+
 def test_states_are_neither_shown_nor_named(place: DynamicPlace) -> None:
     filled(place)
     place.create("SELECT v, avg(id) AS a FROM t GROUP BY v")
@@ -117,7 +126,7 @@ def test_a_table_without_states_is_refreshed(place: DynamicPlace) -> None:
     changed = replace(old, sequence=old.sequence + 1)
     assert catalog_of(place.spark).commit(place.spark, [table.to_definition()], [changed], [])
     place.run("INSERT INTO t VALUES (9, 20)")
-    assert "computes all rows of the affected groups again" in str(place.explained()["operator 01"])
+    assert "computes all rows of the affected groups again" in str(place.explained()["operator 01, incremental"])
     assert place.refresh() == {"d": ("REFRESHED", "its sources changed", 0, 1, 0)}
     assert place.history()[0]["mode"] == "INCREMENTAL"
     assert place.verify()[0] == "EQUAL"

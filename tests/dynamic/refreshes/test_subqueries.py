@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from streamql.delta.whole import SparkError
+from streamql.sources.queries.refresh_costs import Chosen
 from tests.dynamic.support import DynamicPlace
 from tests.sample import sample
 
 pytestmark = pytest.mark.usefixtures("quick")
 
 INCREMENTAL = "REFRESH_MODE = INCREMENTAL"
-CHOICE = "streamql.sources.queries.refresh.why_slower"
+CHOICE = "streamql.sources.queries.refresh.choose"
 """By which AUTO refreshes small tables fully."""
 WRITES = (
     "INSERT INTO t VALUES (3, 10), (4, NULL), (5, 30)",
@@ -69,7 +70,7 @@ def check(place: DynamicPlace, query: str, modes: set[str]) -> None:
 def test_a_scalar_subquery_that_changes_changes_all_rows(
     place: DynamicPlace, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CHOICE, lambda *_: None)
+    monkeypatch.setattr(CHOICE, lambda *_: Chosen("INCREMENTAL", "it is chosen"))
     filled(place)
     refused = place.refused(f"CREATE DYNAMIC TABLE d {INCREMENTAL} AS {query}")
     assert "has a scalar subquery" in refused.message
@@ -98,7 +99,7 @@ def test_a_join_by_a_scalar_subquery(place: DynamicPlace, monkeypatch: pytest.Mo
     place.run("INSERT INTO p VALUES (1)", "INSERT INTO t VALUES (1, 11)")
     query = "SELECT t.id, u.w FROM t JOIN u ON t.v = u.id + (SELECT max(shift) FROM p)"
     place.create(query)
-    monkeypatch.setattr(CHOICE, lambda *_: None)
+    monkeypatch.setattr(CHOICE, lambda *_: Chosen("INCREMENTAL", "it is chosen"))
     place.run("INSERT INTO u VALUES (10, 7)")
     place.refresh()
     assert place.history()[0]["mode"] == "INCREMENTAL"

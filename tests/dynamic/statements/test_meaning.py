@@ -32,6 +32,7 @@ MEANING = "columns of its tables or parameters of its functions have changed wha
         ),
         ("SELECT id, k FROM n EXCEPT TABLE m", ("ALTER TABLE m ALTER COLUMN b FIRST",)),
         ("SELECT id FROM n WHERE (id, k) IN (TABLE m)", ("ALTER TABLE m ALTER COLUMN b FIRST",)),
+        ("SELECT DISTINCT * FROM n", ("ALTER TABLE n ALTER COLUMN k FIRST", "INSERT INTO n VALUES (7, 8)")),
         ("SELECT id, k AS x, x + 1 AS y FROM n", ("ALTER TABLE n ADD COLUMN x INT", "UPDATE n SET x = 5")),
         (
             "SELECT id FROM n WHERE EXISTS (SELECT 1 FROM u WHERE w = 'b' AND k = 1)",
@@ -120,6 +121,7 @@ def test_states_that_count_other_columns(place: DynamicPlace) -> None:
         "SELECT * FROM (SELECT * FROM t) JOIN u USING (id)",
         "SELECT id, v, w FROM (SELECT *, id + 1 AS more FROM t) LEFT JOIN u USING (id)",
         "SELECT id, v, max(w) AS w FROM (SELECT t.*, w FROM t JOIN u USING (id) WHERE v > 0) GROUP BY id, v",
+        "SELECT t.id, t.v, r.w FROM u AS r, LATERAL (SELECT * FROM t WHERE t.id = r.id) AS t",
         "SELECT id, v, w FROM u JOIN t USING (id) WHERE EXISTS (SELECT * FROM t AS x WHERE x.id = u.id)",
         "WITH x AS (SELECT * FROM t) SELECT x.id, x.v, w FROM x JOIN u ON x.id = u.id AND u.id IN (SELECT id FROM x)",
     ],
@@ -134,6 +136,16 @@ def test_columns_that_change_nothing(place: DynamicPlace, query: str) -> None:
     assert place.refresh()["d"][:3] == ("REFRESHED", "its sources changed", 1)
     assert place.history()[0]["mode"] == "INCREMENTAL"
     assert place.bag("SELECT * FROM d") == {(1, 10, "a"): 1, (2, 20, "b"): 1}
+
+
+def test_the_current_time_is_no_other_meaning(place: DynamicPlace) -> None:
+    """Spark's parser replaces TIMESTAMP 'now' by the time at which it reads the query, as the query of a view is at each refresh."""
+    place.run("INSERT INTO t VALUES (1, 10)", "CREATE VIEW x AS SELECT id FROM t")
+    place.create("SELECT id, TIMESTAMP 'now' AS n FROM x")
+    assert place.refresh() == {"d": ("UNCHANGED", None, 0, 0, 0)}
+    place.run("INSERT INTO t VALUES (2, 20)")
+    assert place.refresh()["d"][1] == "its sources changed"
+    assert place.history()[0]["why_not_incremental"] == "the query uses the current time"
 
 
 def test_another_session_and_moved_columns_change_nothing(place: DynamicPlace) -> None:

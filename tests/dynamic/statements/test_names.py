@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from streamql.engine.dynamic.refresh import pinned_versions, refresh_table
@@ -34,6 +35,23 @@ def test_an_external_table_in_another_place(place: DynamicPlace, tmp_path: Path)
     place.run("DROP TABLE e", f"CREATE TABLE e USING DELTA LOCATION '{tmp_path / 'a'}'", "INSERT INTO e VALUES (8, 80)")
     assert place.refresh()["d"][:2] == ("REFRESHED", REPLACED)
     assert place.bag("SELECT * FROM d") == {(1, 10): 1, (8, 80): 1}
+
+
+def test_a_copy_of_an_external_table_in_another_place(place: DynamicPlace, tmp_path: Path) -> None:
+    """It has the id of the first one, whose files are still there."""
+    external(place, tmp_path / "a", "(1, 10)")
+    place.create("SELECT id, v FROM e")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    shutil.copytree(tmp_path / "a", tmp_path / "c")
+    place.run("DROP TABLE e", f"CREATE TABLE e USING DELTA LOCATION '{tmp_path / 'b'}'", "INSERT INTO e VALUES (2, 20)")
+    assert place.refresh()["d"][0] == "REFRESHED"
+    assert place.verify() == ("EQUAL", 2, 0, 0)
+    assert place.refresh() == {"d": ("UNCHANGED", None, 0, 0, 0)}
+    place.run("INSERT INTO e VALUES (3, 30)")
+    place.refresh()
+    place.run(f"ALTER TABLE e SET LOCATION '{tmp_path / 'c'}'")  # an earlier copy
+    assert place.refresh()["d"][0] == "REFRESHED"
+    assert place.verify() == ("EQUAL", 1, 0, 0)
 
 
 def test_a_renamed_external_table(place: DynamicPlace, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@ package org.apache.spark.sql.streamql
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.util.CharVarcharUtils
 import org.apache.spark.sql.types._
 
 /** A table in a query, before it is said at which version it is read: the columns that the query was analysed with, and perhaps the row's id. */
@@ -33,8 +32,8 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
   }.distinct
   val states: StructType = StructType(stateColumns.map(a => StructField(a.name, a.dataType)))
   /** The columns of the query, those of the key that are not among them, and the states. */
-  val rows: Project = Project(columns.zip(names).map { case (a, name) => Alias(a, name)(explicitMetadata = Some(KeyedQuery.stringly(a))) } ++
-    hidden.zipWithIndex.map { case (a, i) => Alias(KeyedQuery.stored(a), KeyedQuery.KEY + (i + 1))() } ++
+  val rows: Project = Project(columns.zip(names).map { case (a, name) => Alias(a, name)(explicitMetadata = Some(KeyedQuery.commented(a))) } ++
+    hidden.zipWithIndex.map { case (a, i) => Alias(KeyedQuery.stored(a), KeyedQuery.KEY + (i + 1))(explicitMetadata = Some(Metadata.empty)) } ++
     stateColumns, root.plan)
 
   /** The states of its aggregates, also if its table has no room for them. What a state counts may change while its type does not. None: it has no states. */
@@ -241,9 +240,14 @@ object KeyedQuery {
     case other => other
   }
 
-  /** The metadata of a column without CHAR(n) or VARCHAR(n): UNION takes that of its first branch, and others have longer strings. */
-  private def stringly(column: Attribute): Metadata =
-    new MetadataBuilder().withMetadata(column.metadata).remove(CharVarcharUtils.CHAR_VARCHAR_TYPE_STRING_METADATA_KEY).build()
+  /** The comment of a column, and nothing else of its metadata. DEFAULT is not for the rows of a query. CHAR(n) and VARCHAR(n) need not hold for them: UNION
+   * takes the metadata of its first branch, and others have longer strings. */
+  private def commented(column: Attribute): Metadata = {
+    val comments = new MetadataBuilder()
+    if (column.metadata.contains(COMMENT)) comments.putString(COMMENT, column.metadata.getString(COMMENT))
+    comments.build()
+  }
+  private val COMMENT = "comment"
 
   /** A key as a type that Delta stores: it has no strings of a collation, intervals, and times of day. */
   private def stored(key: Attribute): Expression = key.dataType match {

@@ -12,8 +12,13 @@ import org.apache.spark.sql.catalyst.rules.RuleExecutor
  */
 object PlanText {
   def of(query: LogicalPlan): String = {
-    val used = withoutChoices(QueryShape.pruned(withoutUnused(query)))
+    val used = withoutChoices(QueryShape.pruned(withoutUnused(withoutTime(query))))
     (Fingerprint.query(used) +: settings(used)).mkString("\n")
+  }
+
+  /** A query in which each time that Spark's parser made of a string such as 'now' is the same one. */
+  private def withoutTime(query: LogicalPlan): LogicalPlan = query.transformAllExpressionsWithSubqueries {
+    case l: Literal if TrackedQuery.isCurrent(l) => Literal.default(l.dataType)
   }
 
   /** A query without columns that it does not use: a table may get or lose them. Functions of SQL are what they compute. */

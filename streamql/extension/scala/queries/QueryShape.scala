@@ -91,20 +91,21 @@ object QueryShape extends AliasHelper {
    * what the whole query returns. */
   private def check(e: Expression): Unit = {
     e match {
-      case a: AggregateExpression => checkFunction(a.aggregateFunction)
-      case _: NthValue => throw new Untracked("ORDER_OF_ROWS")
+      case a: AggregateExpression => checkFunction(a.aggregateFunction, a.aggregateFunction)
+      case n: NthValue => throw new Untracked("ORDER_OF_ROWS", n)
       case _ => TrackedQuery.checkVaries(e)
     }
     RowOrder.operands(e).foreach(check)
   }
 
-  private def checkFunction(f: Expression): Unit = f match {
-    case r: RuntimeReplaceableAggregate => checkFunction(r.replacement)
-    case s: Sum if s.evalContext.evalMode == EvalMode.TRY => throw new Untracked("ORDER_OF_ROWS") // it may overflow in one order, and not in another
+  /** `written`: as the query has it. */
+  private def checkFunction(f: Expression, written: Expression): Unit = f match {
+    case r: RuntimeReplaceableAggregate => checkFunction(r.replacement, written)
+    case s: Sum if s.evalContext.evalMode == EvalMode.TRY => throw new Untracked("ORDER_OF_ROWS", written) // it may overflow in one order, and not in another
     case _: Count | _: Sum | _: Average | _: Min | _: Max | _: CentralMomentAgg | _: PercentileBase | _: Covariance | _: PearsonCorrelation |
       _: RegrSlope | _: RegrIntercept =>
     case _: BitAndAgg | _: BitOrAgg | _: BitXorAgg | _: HyperLogLogPlusPlus =>
     case _ if RowOrder.isNamed(f) =>
-    case _ => throw new Untracked("ORDER_OF_ROWS")
+    case _ => throw new Untracked("ORDER_OF_ROWS", written)
   }
 }

@@ -30,6 +30,10 @@ class TableImages(session: ClassicSession, versions: Map[String, Long]) {
   /** The bytes of the files of a plan's tables, once for each read. */
   def bytes(p: LogicalPlan): Long = p.collectWithSubqueries { case leaf: TableLeaf => size(leaf.table) }.sum
 
+  /** How often a plan reads each table. */
+  def reads(p: LogicalPlan): Map[TrackedQuery.Table, Int] =
+    p.collectWithSubqueries { case leaf: TableLeaf => leaf.table }.groupBy(_.id).values.map(all => all.head -> all.size).toMap
+
   /** The bytes of a table's files. */
   def size(table: TrackedQuery.Table): Long = TableBytes.of(snapshot(table))
 }

@@ -5,7 +5,7 @@ import scala.util.{Left => Refused, Right => Accepted, Try}
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.sql.{DataFrame, Row, SparkSession}
-import org.apache.spark.sql.catalyst.analysis.{SQLFunctionNode, SQLScalarFunction, UnresolvedRelation}
+import org.apache.spark.sql.catalyst.analysis.{FunctionRegistry, SQLFunctionNode, SQLScalarFunction, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.optimizer.InlineCTE
@@ -20,8 +20,20 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.{DataType, DateType, StringType, TimestampNTZType, TimestampType}
 
-/** Something in a query whose changes do not follow from those of its tables row by row. `what`: a key of the texts in sources/queries/texts.py. */
-class Untracked(val what: String) extends RuntimeException(what)
+/** Something in a query whose changes do not follow from those of its tables row by row. `what`: a key of the texts in sources/queries/texts.py; behind a
+ * space the name of the function that is meant, if it is one. */
+class Untracked(val what: String) extends RuntimeException(what) {
+  def this(key: String, function: Expression) = this(s"$key ${Untracked.nameOf(function)}")
+}
+
+object Untracked {
+  /** As the query has it, where two names are one function. */
+  private def nameOf(e: Expression): String = e match {
+    case u: UserDefinedExpression => u.name
+    case f: SQLScalarFunction => f.function.name.unquotedString
+    case _ => e.getTagValue(FunctionRegistry.FUNC_ALIAS).getOrElse(e.prettyName)
+  }
+}
 
 /** A part of a query under one number of each UNION ALL above it. */
 case class Branch(plan: LogicalPlan, path: Seq[Int]) {
@@ -156,20 +168,21 @@ object TrackedQuery {
   private def checkExpression(e: Expression): Unit = e match {
     case _: SubqueryExpression => throw new Untracked("SUBQUERY")
     case _: AggregateExpression => throw new Untracked("AGGREGATE")
-    case _: SQLScalarFunction => throw new Untracked("USER_FUNCTION") // another body would be another query, and nothing would tell
+    case s: SQLScalarFunction => throw new Untracked("USER_FUNCTION", s) // another body would be another query, and nothing would tell
     case _ => checkVaries(e)
   }
 
   /** Whether an expression says something else from one statement, user or session to the next. Catalyst calls some of those deterministic. */
   def checkVaries(e: Expression): Unit = e match {
-    case _: CurrentDate | _: CurrentTimestampLike | _: LocalTimestamp | _: CurrentTime => throw new Untracked("CURRENT_TIME")
-    case _: CurrentUser | _: CurrentDatabase | _: CurrentCatalog | _: CurrentPath | _: CurrentTimeZone | _: VariableReference => throw new Untracked("SESSION_STATE")
+    case _: CurrentDate | _: CurrentTimestampLike | _: LocalTimestamp | _: CurrentTime => throw new Untracked("CURRENT_TIME", e)
+    case _: CurrentUser | _: CurrentDatabase | _: CurrentCatalog | _: CurrentPath | _: CurrentTimeZone => throw new Untracked("SESSION_STATE", e)
+    case _: VariableReference => throw new Untracked("SESSION_STATE")
     case c: Cast if isCurrent(c) => throw new Untracked("CURRENT_TIME")
     case l: Literal if isCurrent(l) => throw new Untracked("CURRENT_TIME")
-    case _: PythonUDF | _: UserDefinedExpression => throw new Untracked("USER_FUNCTION")
-    case a: AesEncrypt if !isNamed(a.iv) && !isNamed(a.mode, "ECB") => throw new Untracked("NON_DETERMINISTIC") // it draws an initialization vector
+    case _: PythonUDF | _: UserDefinedExpression => throw new Untracked("USER_FUNCTION", e)
+    case a: AesEncrypt if !isNamed(a.iv) && !isNamed(a.mode, "ECB") => throw new Untracked("NON_DETERMINISTIC", a) // it draws an initialization vector
     case _: AggregateExpression | _: SubqueryExpression =>
-    case _ if e.children.forall(_.deterministic) && !e.deterministic => throw new Untracked("NON_DETERMINISTIC")
+    case _ if e.children.forall(_.deterministic) && !e.deterministic => throw new Untracked("NON_DETERMINISTIC", e)
     case r: RuntimeReplaceable if !r.children.contains(r.replacement) => r.replacement.foreach(checkVaries)
     case _ =>
   }
@@ -184,7 +197,7 @@ object TrackedQuery {
     }
 
   /** Whether a time was written as such a string: Spark's parser has replaced it. */
-  private def isCurrent(l: Literal): Boolean = isTime(l.dataType) && {
+  def isCurrent(l: Literal): Boolean = isTime(l.dataType) && {
     val written = for (text <- l.origin.sqlText; start <- l.origin.startIndex; stop <- l.origin.stopIndex) yield text.slice(start, stop + 1)
     written.exists(CURRENT.findFirstIn(_).nonEmpty)
   }

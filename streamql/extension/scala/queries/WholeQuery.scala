@@ -113,9 +113,9 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
 
   // -- rows at versions
 
-  private lazy val overLeaves = plan.transformUpWithSubqueries {
+  private lazy val overLeaves = LateralColumns.used(plan.transformUpWithSubqueries {
     case leaf if leaves.exists(_ eq leaf) => TableLeaf(TrackedQuery.tableOf(leaf), leaf.output)
-  }
+  })
 
   // Its casts are the same in each session.
   private lazy val keyed = SQLConf.withExistingConf(Neutral.plain) { new KeyedQuery(overLeaves, analyzed.output.map(_.name), states) }
@@ -158,11 +158,16 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
     null
   } catch { case e: Untracked => e.what }
 
-  /** The bytes that a refresh reads of the tables at versions, if those of some ids (JSON) have changed: [from the changes, of the whole query].
-   * Change sets and files that are skipped do not count. */
-  def bytesRead(versions: String, changed: String): Array[Long] = {
+  /** What a refresh reads of the tables at versions, if those of some ids (JSON) have changed: JSON {id: [bytes, how often the refresh reads them, how often
+   * the whole query does]}. Change sets do not count, and files that are skipped count as if they were read. */
+  def reads(versions: String, changed: String): String = {
     val at = images(versions)
-    Array(tried(at, ids(changed)).bytes, at.bytes(keyed.rows))
+    val byChanges = tried(at, ids(changed)).reads
+    val node = mapper.createObjectNode()
+    at.reads(keyed.rows).foreach { case (table, times) =>
+      node.putArray(table.id).add(at.size(table)).add(byChanges.getOrElse(table.id, 0)).add(times)
+    }
+    node.toString
   }
 
   /** How an incremental refresh would compute each operator, if tables of some ids (JSON) have changed: JSON, as `RefreshWays` has it; empty if a function

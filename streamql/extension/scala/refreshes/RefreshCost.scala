@@ -8,10 +8,8 @@ import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 
 /** Tables that are not read: with them the rules are tried, and how often a refresh would read each table is counted. `changed`: ids. */
 class CountedTables(session: ClassicSession, images: TableImages, changed: Set[String]) extends ChangedTables {
-  private val reads = mutable.HashMap[TrackedQuery.Table, Int]()
-
-  /** The bytes of all reads. A read counts as if no file were skipped. */
-  def bytes: Long = reads.map { case (table, times) => times * images.size(table) }.sum
+  /** How often tables were read, by their ids. */
+  val reads: mutable.HashMap[String, Int] = mutable.HashMap()
 
   override def begin(p: LogicalPlan): LogicalPlan = counted(p)
   override def end(p: LogicalPlan): LogicalPlan = counted(p)
@@ -25,7 +23,7 @@ class CountedTables(session: ClassicSession, images: TableImages, changed: Set[S
   override def once(p: LogicalPlan): Once = { counted(p); Once(session, LocalRelation(p.output), None) }
 
   private def counted(p: LogicalPlan): LogicalPlan = p.transformUp { case leaf: TableLeaf =>
-    reads(leaf.table) = reads.getOrElse(leaf.table, 0) + 1
+    reads(leaf.table.id) = reads.getOrElse(leaf.table.id, 0) + 1
     LocalRelation(leaf.output)
   }.transformAllExpressions { case s: SubqueryExpression => s.withNewPlan(counted(s.plan)) }
 }

@@ -44,7 +44,8 @@ class RefreshWays(shaped: LogicalPlan, change: QueryChange) {
     case _ if p.expressions.exists(change.hasChanged) => "WHOLE"
     case _: TableLeaf => "CHANGE_SET"
     case _: Union | _: Generate => "CHANGED_ROWS"
-    case j: Join if !change.isRecomputed(j) => if (j.joinType == Inner || j.joinType == Cross) "JOINED" else "KEPT_SIDE"
+    case j: Join if !change.isRecomputed(j) =>
+      if (!change.hasChanged(j.right)) "LEFT_SIDE" else if (!change.hasChanged(j.left)) "RIGHT_SIDE" else "JOINED"
     case j: Join => if (QueryChange.equalities(j).isEmpty) "WHOLE" else "JOIN_KEYS"
     case a: Aggregate if isRoot && AggregateStates.of(a).nonEmpty =>
       if (AggregateStates.hasExtremum(a)) "STATES_AND_EXTREMA" else "STATES"
