@@ -72,7 +72,7 @@ def create(spark: SparkSession, chosen: Mapping[int, str]) -> dict[int, Score]:
                 if mode != "INCREMENTAL":
                     raise
                 said = str(e).splitlines()[0]
-                found = re.search(r"INCREMENTAL: the query (.*), so each refresh", said)
+                found = re.search(r"INCREMENTAL: the query (.*), so refreshes", said)
                 scores[n].why = said if found is None else f"it {found[1]}"
                 continue
             print(f"{name}: created in {time.perf_counter() - started:.1f} s", flush=True)

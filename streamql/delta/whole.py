@@ -29,9 +29,9 @@ SparkError = (Py4JJavaError, PySparkException)
 class WholeQuery:
     """A query that was analysed.
 
-    `refused`: why it cannot be the query of a dynamic table, a key of `sources/queries/texts.py`; None: it can. `varies`: why its rows may
-    differ from run to run over the same tables, such a key; None: they do not. `tables`: what it reads, each once. `schema`: its columns,
-    JSON. `keys`: columns of `rows` that identify a row. `states`: those from which its aggregates follow, as a
+    `refused`: why it cannot be the query of a dynamic table, as `reason_text` in `sources/queries/texts.py` reads it; None: it can.
+    `varies`: why its rows may differ from run to run over the same tables, such a reason; None: they do not. `tables`: what it reads, each
+    once. `schema`: its columns, JSON. `keys`: columns of `rows` that identify a row. `states`: those from which its aggregates follow, as a
     schema, JSON. `texts`: those of the views and SQL functions that it reads. `plan`: what Spark makes of it: another text, another query.
     """
 
@@ -57,7 +57,7 @@ class WholeQuery:
         return described(self.spark, self.handle.tracked())
 
     def unfollowed(self, changed: Iterable[str]) -> str | None:
-        """Returns why its change does not follow from those of tables with some ids, a key of `sources/queries/texts.py`; None: it does."""
+        """Returns why its change does not follow from those of tables with some ids, as `refused` has reasons; None: it does."""
         found: str | None = self.handle.unfollowed(json.dumps(sorted(changed)))
         return found
 
@@ -83,7 +83,8 @@ class WholeQuery:
 
     def ways(self, changed: Iterable[str]) -> list[Mapping[str, Any]]:
         """Returns how an incremental refresh would compute each operator if tables of some ids have changed, the outermost first: `depth`,
-        `operator`, `way` (a key of WAYS in `sources/queries/texts.py`). Empty: a function of the query keeps it from being incremental."""
+        `operator`, `way` (a key of WAYS in `sources/queries/texts.py`). Empty: a function or a value keeps the query from being
+        incremental."""
         found: list[Mapping[str, Any]] = json.loads(self.handle.ways(json.dumps(sorted(changed))))
         return found
 
@@ -96,10 +97,11 @@ class WholeQuery:
             sets.put(table_id, java_frame(rows))
         return frame(self.spark, self.handle.changes(json.dumps(dict(end)), sets, stored))
 
-    def difference(self, versions: Mapping[str, int], stored: DataFrame) -> DataFrame:
+    def difference(self, versions: Mapping[str, int], stored: DataFrame) -> DataFrame | None:
         """Returns what turns `stored` into `rows`: INSERT, UPDATE_AFTER, and DELETE (of which the key counts), in a stream's columns.
-        Lazy."""
-        return frame(self.spark, self.handle.difference(json.dumps(dict(versions)), java_frame(stored)))
+        Lazy. None: their keys have types that cannot be compared."""
+        made = self.handle.difference(json.dumps(dict(versions)), java_frame(stored))
+        return None if made is None else frame(self.spark, made)
 
 
 def stored_rows(spark: SparkSession, table: DeltaTable, version: Snapshot) -> JavaObject:

@@ -234,10 +234,12 @@ def _is_current(spark: SparkSession, source: QuerySource, state: StreamState, pi
 
 
 def _is_put_back(opened: OpenRefresh, source: QuerySource, at: Mapping[str, int]) -> bool:
-    """Returns whether a table was put back from a copy of its files, and so lacks the version that the query was computed at."""
-    known = {part: t.seen for part, t in source.tables}
+    """Returns whether a table was put back from a copy of its files, and so lacks the version that the query was computed at. It may lack
+    it if its path is another one, and its commits have no times by which they are known."""
+    known = dict(source.tables)
     return any(
-        t.latest < at[part] or ((seen := known.get(part)) is not None and not t.has_history(seen))
+        t.latest < at[part]
+        or (known[part].path != t.ref.path if (seen := known[part].seen) is None else not t.has_history(seen))
         for part, t in opened.tables.items()
     )
 

@@ -19,7 +19,7 @@ _known: dict[str, tuple[int, list[Timing]]] = {}
 
 
 def timings_of(spark: SparkSession, table: DynamicTable, state: StreamState) -> list[Timing]:
-    """Returns how long the last refreshes of a table took that wrote, the newest first: at most TIMINGS_MAX.
+    """Returns how long the last refreshes of a table took that wrote or failed, the newest first: at most TIMINGS_MAX.
 
     `state`: its hidden stream now. Runs a job, unless this process has made all refreshes since it last asked. The first one is for all
     dynamic tables: a job over the ledger takes about as long for one of them.
@@ -51,15 +51,23 @@ def _read(spark: SparkSession, streams: Sequence[str]) -> dict[str, list[Timing]
     rows = ledger_rows(spark, streams)
     if rows is None:
         return {}
-    one = F.struct("sequence", "details", (F.col("ended") - F.col("started")).alias("duration"))
+    duration = F.col("ended") - F.col("started")
+    one = F.struct("sequence", "details", duration.alias("duration"), (F.col("outcome") != "CONSUMED").alias("failed"))
     last = F.slice(F.sort_array(F.collect_list(one), asc=False), 1, TIMINGS_MAX)
-    found = rows.where("outcome = 'CONSUMED'").groupBy("stream_id").agg(last.alias("last")).collect()
-    return {row["stream_id"]: [_timing(r["details"], r["duration"]) for r in row["last"]] for row in found}
+    # Those without details failed before their mode was known.
+    found = (
+        rows.where("outcome = 'CONSUMED' OR details IS NOT NULL").groupBy("stream_id").agg(last.alias("last")).collect()
+    )
+    return {row["stream_id"]: [_timing(r["details"], r["duration"], r["failed"]) for r in row["last"]] for row in found}
 
 
-def _timing(details: str | None, duration: int) -> Timing:
+def _timing(details: str | None, duration: int, has_failed: bool) -> Timing:
     said = json.loads(details or "{}")
     size = said.get("bytes")
     return Timing(
-        str(said.get("mode")), int(duration), None if size is None else int(size), said.get("reason") == "FIRST"
+        str(said.get("mode")),
+        int(duration),
+        None if size is None else int(size),
+        said.get("reason") == "FIRST",
+        has_failed,
     )

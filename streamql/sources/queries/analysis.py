@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
@@ -37,21 +37,20 @@ def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tup
             else "read Delta tables that track changes, at their current versions, and views on them",
             source=str(dynamic.name),
         )
-    if (
-        dynamic.keys and whole.keys and not _are_same(whole.keys, dynamic)
-    ):  # a view has another query, or a column another type
-        raise StreamqlError(
-            "UNSUPPORTED_SOURCE",
-            f"the query of {dynamic.name} has changed since it was created: other key columns identify its rows now",
-            hint=f"CREATE OR REPLACE {dynamic.label} {dynamic.name}, which computes all rows again",
-            source=str(dynamic.name),
-        )
+    # A view has another query, or a column another type. Columns that were moved have another order.
+    if dynamic.keys and whole.keys and set(whole.keys) != set(dynamic.keys):
+        raise other_keys(dynamic)
     return whole
 
 
-def _are_same(keys: Sequence[str], dynamic: DynamicTable) -> bool:
-    """Returns whether keys are those that a table has. Columns that were moved have another order. But hidden keys have numbers."""
-    return tuple(keys) == dynamic.keys or (set(keys) == set(dynamic.keys) and set(keys) <= set(dynamic.columns))
+def other_keys(dynamic: DynamicTable) -> StreamqlError:
+    """Returns the error for a query whose rows cannot be matched with those that its table has."""
+    return StreamqlError(
+        "UNSUPPORTED_SOURCE",
+        f"the query of {dynamic.name} has changed since it was created: other key columns identify its rows now",
+        hint=f"CREATE OR REPLACE {dynamic.label} {dynamic.name}, which computes all rows again",
+        source=str(dynamic.name),
+    )
 
 
 def known_by(whole: WholeQuery) -> dict[str, str]:

@@ -22,7 +22,7 @@ from streamql.names import Name
 from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry
 from streamql.sources.protocol import SourceType as Type
 from streamql.sources.queries import reading
-from streamql.sources.queries.analysis import analysed, known_by
+from streamql.sources.queries.analysis import analysed, known_by, other_keys
 from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
 from streamql.sources.queries.query import (
     OpenQuery,
@@ -38,6 +38,7 @@ from streamql.sources.queries.refresh_costs import (
     FULL,
     INCREMENTAL,
     SMALL_BYTES,
+    Chosen,
     Estimate,
     TableReads,
     Timings,
@@ -142,16 +143,16 @@ class OpenRefresh(OpenTables):
         try:
             with _told():
                 changed = self._to_follow(interval)
-                why = "REFRESH_MODE is INCREMENTAL"
-                if self.dynamic.refresh_mode == AUTO and changed is None:
-                    why = "filters, projections and UNION ALL compute only the changed rows"
-                elif self.dynamic.refresh_mode == AUTO and changed is not None:
+                if self.dynamic.refresh_mode != AUTO:
+                    chosen = Chosen(INCREMENTAL, "REFRESH_MODE is INCREMENTAL")
+                elif changed is None:
+                    chosen = Chosen(INCREMENTAL, "filters, projections and UNION ALL compute only the changed rows")
+                else:
                     estimate = self._estimate(interval, changed)
                     chosen = choose(estimate, timings)
-                    if chosen.mode == FULL:
-                        return ModeChoice(FULL, chosen.why, estimate)
-                    why = chosen.why
-                return ModeChoice(INCREMENTAL, why, estimate, self._follow(interval, changed))
+                if chosen.mode == FULL:
+                    return ModeChoice(FULL, chosen.why, estimate)
+                return ModeChoice(INCREMENTAL, chosen.why, estimate, self._follow(interval, changed))
         except _NotFollowed as e:
             return ModeChoice(FULL, e.why, estimate)
 
@@ -278,13 +279,17 @@ class OpenRefresh(OpenTables):
         return {table.ref.table_id: at[part] for part, table in self.tables.items()}
 
     def _difference(self, interval: Interval) -> DataFrame:
-        """Returns the difference between the rows that the table has now and the query's rows as of the interval's end."""
+        """Returns the difference between the rows that the table has now and the query's rows as of the interval's end. Raises
+        UNSUPPORTED_SOURCE if rows cannot be matched."""
         versions = self._versions(parts_of(interval.through))
         backing = DeltaTable(self.spark, self.dynamic.backing.path)
         latest = backing.latest()
         if backing.is_empty(latest):
             return self.whole.inserts(versions)
-        return self.whole.difference(versions, backing.rows(latest))
+        found = self.whole.difference(versions, backing.rows(latest))
+        if found is None:
+            raise other_keys(self.dynamic)
+        return found
 
     def as_at(self, position: object, frame: DataFrame, end: object) -> DataFrame:  # noqa: ARG002 - the protocol's
         """Returns the change set itself: the columns of a dynamic table never change."""

@@ -90,12 +90,13 @@ class Chosen:
 @dataclass(frozen=True)
 class Timing:
     """How long a refresh took. `bytes`: its estimate; None: it had none, because AUTO did not choose its mode. `is_first`: whether it
-    filled an empty table."""
+    filled an empty table. `has_failed`: then its duration says nothing."""
 
     mode: str
     duration_ms: int
     bytes: int | None
     is_first: bool = False
+    has_failed: bool = False
 
 
 Timings = Callable[[], Sequence[Timing]]
@@ -110,7 +111,7 @@ def expected_ms(timings: Sequence[Timing], mode: str, size: int) -> float | None
     rows, too, and take up to twice as long. But if it is faster than incremental ones, a full one must be tried: AUTO would never learn how
     long it takes.
     """
-    own = [t for t in timings if t.mode == mode]
+    own = [t for t in timings if t.mode == mode and not t.has_failed]
     later = [t for t in own if not t.is_first]
     ordered = sorted(later, key=lambda t: math.inf if t.bytes is None else round(_doublings(t.bytes, size)))
     similar = [t for t in ordered if t.bytes is not None and _doublings(t.bytes, size) <= SIMILAR_DOUBLINGS]
@@ -139,12 +140,15 @@ def choose(read: Estimate, timings: Timings) -> Chosen:
         return Chosen(FULL, f"the tables have less than {bytes_text(SMALL_BYTES)}, so AUTO refreshes fully")
     known = timings()
     incremental, full = (expected_ms(known, mode, read.of(mode)) for mode in (INCREMENTAL, FULL))
-    trials = sum(t.mode == INCREMENTAL for t in known)
+    tried = [t for t in known if t.mode == INCREMENTAL]
+    trials = sum(not t.has_failed for t in tried)
+    if len(tried) >= TRIALS and all(t.has_failed for t in tried[:TRIALS]):
+        return Chosen(FULL, "the last incremental refreshes failed")
     if incremental is not None and full is not None and (trials >= TRIALS or incremental > TRIAL_SHARE_MAX * full):
         times = f"{seconds_text(incremental)}, and a full one {seconds_text(full)}"
         why = f"by the last refreshes, an incremental refresh would take {times}"
         return Chosen(INCREMENTAL if incremental <= full else FULL, why)
-    if full is None and trials >= TIMINGS_MAX and read.incremental > RETRIED_SHARE * read.full:
+    if len(tried) >= TIMINGS_MAX and read.incremental > RETRIED_SHARE * read.full:
         return Chosen(FULL, f"none of the last {TIMINGS_MAX} refreshes was full, so AUTO measures one")
     is_more = read.incremental > READ_SHARE_MAX * read.full
     limit = f" (AUTO takes up to {READ_SHARE_MAX} times as much)" if read.incremental > read.full else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from streamql.sources.queries.refresh_costs import (
@@ -120,6 +122,19 @@ def test_a_full_refresh_is_tried_if_there_was_none_for_long() -> None:
     assert choose(Estimate(GB // 2, GB), lambda: known).mode == INCREMENTAL
     assert choose(Estimate(GB, GB), lambda: known[1:]).mode == INCREMENTAL
     assert choose(Estimate(GB, GB), lambda: [Timing(FULL, 70_000, GB), *known[1:]]).mode == INCREMENTAL
+
+
+def test_refreshes_that_failed_tell_only_that() -> None:
+    """A full one that was tried may have run out of memory. An incremental one may fail each time."""
+    failed = replace(Timing(FULL, 10, GB), has_failed=True)
+    known = [Timing(INCREMENTAL, 60_000, GB)] * TIMINGS_MAX
+    assert choose(Estimate(GB, GB), lambda: [failed, *known[1:]]).mode == INCREMENTAL
+    not_computed = replace(failed, mode=INCREMENTAL)
+    full = Timing(FULL, 90_000, GB)
+    said = choose(Estimate(GB, GB), lambda: [full, not_computed, full, not_computed, *known[:16]])
+    assert said == Chosen(FULL, "the last incremental refreshes failed")
+    assert choose(Estimate(GB, GB), lambda: [full, not_computed, *known[:18]]).mode == INCREMENTAL
+    assert choose(Estimate(GB, GB), lambda: [full] * TIMINGS_MAX).mode == INCREMENTAL
 
 
 def test_change_sets_count_twice() -> None:

@@ -22,6 +22,16 @@ QUERIES = (
 )
 
 
+def test_limits_beside_a_lateral_subquery(place: DynamicPlace) -> None:
+    """The order of a LIMIT is a column that the query does not show."""
+    place.run(
+        "INSERT INTO t VALUES (1, 10), (2, 30), (3, 20), (4, 40)", "INSERT INTO u VALUES (1, 1), (2, 2), (3, 3), (4, 4)"
+    )
+    first = "(SELECT id, v FROM t ORDER BY v DESC LIMIT 2 OFFSET 1) AS q"
+    place.create(f"SELECT q.id, l.w FROM {first}, LATERAL (SELECT * FROM u WHERE u.id = q.id) AS l")
+    assert place.bag("SELECT id FROM d") == {(2,): 1, (3,): 1}
+
+
 @pytest.mark.parametrize("query", sample("ties below other operators", QUERIES, 2))
 def test_each_refresh_takes_the_same_rows(place: DynamicPlace, query: str) -> None:
     place.table("q", "id INT, a INT, s STRING, v INT")

@@ -33,6 +33,10 @@ MEANING = "columns of its tables or parameters of its functions have changed wha
         ("SELECT id, k FROM n EXCEPT TABLE m", ("ALTER TABLE m ALTER COLUMN b FIRST",)),
         ("SELECT id FROM n WHERE (id, k) IN (TABLE m)", ("ALTER TABLE m ALTER COLUMN b FIRST",)),
         ("SELECT DISTINCT * FROM n", ("ALTER TABLE n ALTER COLUMN k FIRST", "INSERT INTO n VALUES (7, 8)")),
+        (
+            "SELECT x.id, x.k, u.w FROM (SELECT DISTINCT * FROM n) x JOIN u ON x.id = u.id",
+            ("ALTER TABLE n ALTER COLUMN k FIRST",),
+        ),
         ("SELECT id, k AS x, x + 1 AS y FROM n", ("ALTER TABLE n ADD COLUMN x INT", "UPDATE n SET x = 5")),
         (
             "SELECT id FROM n WHERE EXISTS (SELECT 1 FROM u WHERE w = 'b' AND k = 1)",
@@ -136,6 +140,44 @@ def test_columns_that_change_nothing(place: DynamicPlace, query: str) -> None:
     assert place.refresh()["d"][:3] == ("REFRESHED", "its sources changed", 1)
     assert place.history()[0]["mode"] == "INCREMENTAL"
     assert place.bag("SELECT * FROM d") == {(1, 10, "a"): 1, (2, 20, "b"): 1}
+
+
+def test_hidden_keys_that_stand_for_other_columns(place: DynamicPlace) -> None:
+    """All columns of a node identify its rows. Those that the query does not show have numbers."""
+    place.run(f"CREATE TABLE n (a INT, b INT, c INT, d INT, s STRING) USING DELTA {TRACKED}")
+    place.run("INSERT INTO n VALUES (5, 6, 1, 2, 'x')")
+    place.create("SELECT a FROM (SELECT DISTINCT a, b, c, d FROM n)", clauses="REFRESH_MODE = INCREMENTAL")
+    place.create("SELECT a FROM (SELECT DISTINCT * FROM n)", "typed")
+    place.run("ALTER TABLE n ALTER COLUMN d AFTER b")
+    assert place.refresh()["d"][0] == "UNCHANGED"
+    place.refresh("typed")
+    place.run("ALTER TABLE n ALTER COLUMN s AFTER a")
+    for _ in range(2):
+        refused = place.refused("REFRESH DYNAMIC TABLE typed")
+        assert (refused.code, "other key columns" in refused.message) == ("UNSUPPORTED_SOURCE", True)
+
+
+def test_hidden_keys_of_a_wider_type(place: DynamicPlace) -> None:
+    widening = TRACKED.replace("(", "('delta.enableTypeWidening' = 'true', ", 1)
+    place.run(f"CREATE TABLE n (k INT) USING DELTA {widening}", "INSERT INTO n VALUES (1), (2)")
+    place.create("SELECT id, v FROM t UNION ALL SELECT DISTINCT k, -1 FROM n")
+    place.run("ALTER TABLE n ALTER COLUMN k TYPE BIGINT", "INSERT INTO n VALUES (3)")
+    place.refresh()
+    assert place.verify() == ("EQUAL", 3, 0, 0)
+
+
+def test_unpivoted_columns_that_are_moved_and_added(place: DynamicPlace) -> None:
+    place.run(f"CREATE TABLE n (a INT, b INT, c INT, d INT) USING DELTA {TRACKED}", "INSERT INTO n VALUES (5, 6, 1, 2)")
+    place.create("SELECT v FROM n UNPIVOT (v FOR k IN (a, b))", clauses="REFRESH_MODE = INCREMENTAL")
+    place.run("ALTER TABLE n ALTER COLUMN d AFTER b", "DELETE FROM n")
+    place.refresh()
+    assert place.run("SELECT * FROM d") == []
+    place.run("ALTER TABLE n ADD COLUMN e INT", "INSERT INTO n (a, b, c, d, e) VALUES (1, 2, 3, 4, 5), (1, 2, 3, 4, 6)")
+    place.refresh()
+    assert place.verify() == ("EQUAL", 4, 0, 0)
+    place.run("DELETE FROM n WHERE e = 5", "REFRESH DYNAMIC TABLE d")
+    assert place.verify() == ("EQUAL", 2, 0, 0)
+    assert place.history()[0]["mode"] == "INCREMENTAL"
 
 
 def test_the_current_time_is_no_other_meaning(place: DynamicPlace) -> None:

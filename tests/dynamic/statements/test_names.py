@@ -54,6 +54,20 @@ def test_a_copy_of_an_external_table_in_another_place(place: DynamicPlace, tmp_p
     assert place.verify() == ("EQUAL", 1, 0, 0)
 
 
+def test_a_copy_whose_commits_have_no_times(place: DynamicPlace, tmp_path: Path) -> None:
+    """Nothing tells it from the first one where it has the same version."""
+    tracked = "TBLPROPERTIES ('delta.enableRowTracking' = 'true', 'delta.enableInCommitTimestamps' = 'false')"
+    place.run(f"CREATE TABLE e (id BIGINT, v BIGINT) USING DELTA LOCATION '{tmp_path / 'a'}' {tracked}")
+    place.run("INSERT INTO e VALUES (1, 10)")
+    place.create("SELECT id, v FROM e")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    place.run("INSERT INTO e VALUES (2, 20)", "REFRESH DYNAMIC TABLE d")
+    place.run(f"ALTER TABLE e SET LOCATION '{tmp_path / 'b'}'", "INSERT INTO e VALUES (9, 90)")
+    assert place.refresh()["d"][:2] == ("REFRESHED", REPLACED)
+    assert place.bag("SELECT * FROM d") == {(1, 10): 1, (9, 90): 1}
+    assert place.refresh() == {"d": ("UNCHANGED", None, 0, 0, 0)}
+
+
 def test_a_renamed_external_table(place: DynamicPlace, tmp_path: Path) -> None:
     external(place, tmp_path / "a", "(1, 10)")
     place.create("SELECT id, v FROM e")

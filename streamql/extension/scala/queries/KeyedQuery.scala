@@ -18,6 +18,7 @@ private case class Keyed(plan: LogicalPlan, keys: Seq[Attribute])
  * `stored`: the states that its table has room for. If the query has others by now, they are NULL. None: there is no table yet. */
 class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructType]) {
   private var open: Option[String] = None
+  private var isByColumns = false
   private val own = atLeastOne(key(ExactAggregates.in(query)))
   private val (withStates, ownStates) = AggregateStates.added(own.plan)
   private val (root, stateColumns) = stored.filterNot(_.map(_.dataType) == ownStates.map(_.dataType)) match {
@@ -38,6 +39,10 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
 
   /** The states of its aggregates, also if its table has no room for them. What a state counts may change while its type does not. None: it has no states. */
   def stateRows: Option[LogicalPlan] = if (ownStates.isEmpty) None else Some(Project(ownStates, withStates))
+
+  /** The key, if all columns of a node are in it and the query does not show all of them. Its hidden columns have numbers, which may stand for other columns
+   * after some were moved. */
+  def keyRows: Option[LogicalPlan] = if (isByColumns && hidden.nonEmpty) Some(Project(own.keys, own.plan)) else None
 
   /** Why another run may take other rows of those that are equal in an order, as TrackedQuery names reasons. None: a key orders them everywhere. */
   def openTies: Option[String] = open
@@ -92,7 +97,9 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
     case w: Window => windowed(w, key(w.child))
     case g: Generate => generated(g)
     case a: Aggregate if a.groupingExpressions.forall(e => RowOrdering.isOrderable(e.dataType)) => aggregated(a)
-    case Distinct(child) if child.output.forall(a => RowOrdering.isOrderable(a.dataType)) => Keyed(Distinct(stable(child)), child.output)
+    case Distinct(child) if child.output.forall(a => RowOrdering.isOrderable(a.dataType)) =>
+      isByColumns = true
+      Keyed(Distinct(stable(child)), child.output)
     case j: Join => j.joinType match {
       case Inner | Cross => joined(j, key(j.left), key(j.right))
       case LeftOuter => joined(j, key(j.left), marked(key(j.right)))
@@ -196,6 +203,7 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
    * which their text tells apart. */
   private def numbered(rows: LogicalPlan, columns: Seq[Attribute]): Keyed = {
     if (!columns.forall(a => RowOrdering.isOrderable(a.dataType))) throw new Untracked("NO_KEY")
+    isByColumns = true
     val frame = SpecifiedWindowFrame(RowFrame, UnboundedPreceding, CurrentRow)
     val order = rows.output.collect {
       case a if a.dataType.isInstanceOf[StringType] && !Values.isExact(a.dataType) => Cast(a, BinaryType)

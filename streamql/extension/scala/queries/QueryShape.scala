@@ -71,14 +71,20 @@ object QueryShape extends AliasHelper {
 
   /** The same, but that reads of tables have only the columns that are used. */
   def pruned(p: LogicalPlan): LogicalPlan = {
-    val used = AttributeSet(p.collectWithSubqueries {
-      case _: TableLeaf => Nil
-      case node => (if (PlanText.isByPlace(node)) node.children.flatMap(_.output) else Nil) ++ node.expressions.flatMap(e => e.references ++ e.collect {
-        case OuterReference(a) => Seq(a.toAttribute)
-        case s: SubqueryExpression if PlanText.isByPlace(s) => s.plan.output
-      }.flatten)
+    val own = AttributeSet(p.collectWithSubqueries { case node => usedBy(node, isByPlace = true) }.flatten)
+    p.transformUpWithSubqueries { case leaf: TableLeaf => leaf.copy(columns = leaf.columns.filter(own.contains)) }
+  }
+
+  /** The columns that the nodes of a plan use, without those of its subqueries. */
+  def used(p: LogicalPlan): AttributeSet = AttributeSet(p.collect { case node => usedBy(node, isByPlace = false) }.flatten)
+
+  /** `isByPlace`: with all columns of subqueries for which their places count. */
+  private def usedBy(node: LogicalPlan, isByPlace: Boolean): Seq[Attribute] = node match {
+    case _: TableLeaf => Nil
+    case _ => (if (PlanText.isByPlace(node)) node.children.flatMap(_.output) else Nil) ++ node.expressions.flatMap(e => e.references ++ e.collect {
+      case OuterReference(a) => Seq(a.toAttribute)
+      case s: SubqueryExpression if isByPlace && PlanText.isByPlace(s) => s.plan.output
     }.flatten)
-    p.transformUpWithSubqueries { case leaf: TableLeaf => leaf.copy(columns = leaf.columns.filter(used.contains)) }
   }
 
   /** Whether a key is a session: a row may join two of them into one, so its group is not found by its own values. */

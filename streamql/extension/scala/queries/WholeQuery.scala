@@ -28,7 +28,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
   private val leaves = plan.collectWithSubqueries { case p if p.children.isEmpty => p }
     .filterNot(l => l.isInstanceOf[LocalRelation] || l.isInstanceOf[OneRowRelation] || l.isInstanceOf[Range])
 
-  /** {refused: why it cannot be the query of a dynamic table}, or {tables: [{name, path, id}], plan: what Spark makes of it and of its states, as `PlanText` has
+  /** {refused: why it cannot be the query of a dynamic table}, or {tables: [{name, path, id}], plan: what Spark makes of it, of its states and of its key, as `PlanText` has
    * it, varies: why its rows differ from run to run over the same tables (null: they do not), keys, states: none if a table does not track its rows,
    * columns: their schema as JSON, texts: those of the views and SQL functions that it reads, each once}. */
   def describe: String = {
@@ -44,7 +44,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
         t.name.foreach(name.add)
         one.put("path", t.log.dataPath.toString).put("id", t.id)
       }
-      node.put("plan", (overLeaves +: (if (isTracked) keyed.stateRows.toSeq else Nil)).map(PlanText.of).mkString("\n"))
+      node.put("plan", (overLeaves +: (if (isTracked) (keyed.stateRows ++ keyed.keyRows).toSeq else Nil)).map(PlanText.of).mkString("\n"))
       val names = node.putArray("keys")
       if (isTracked) {
         keyed.keyNames.foreach(names.add)
@@ -113,7 +113,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
 
   // -- rows at versions
 
-  private lazy val overLeaves = LateralColumns.used(plan.transformUpWithSubqueries {
+  private lazy val overLeaves = UnusedColumns.removed(plan.transformUpWithSubqueries {
     case leaf if leaves.exists(_ eq leaf) => TableLeaf(TrackedQuery.tableOf(leaf), leaf.output)
   })
 
@@ -126,9 +126,14 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
   private def images(versions: String) =
     new TableImages(session, mapper.readTree(versions).properties().asScala.map(e => e.getKey -> e.getValue.asLong).toMap)
 
-  /** What turns `stored` into the rows at versions, in the columns of a stream. */
-  def difference(versions: String, stored: DataFrame): DataFrame =
-    Dataset.ofRows(session, WholeQuery.difference(rows(versions).queryExecution.analyzed, stored.queryExecution.analyzed, keyed.keyNames))
+  /** What turns `stored` into the rows at versions, in the columns of a stream. null: their keys cannot be compared. Hidden ones have numbers, which may stand
+   * for other columns now. */
+  def difference(versions: String, stored: DataFrame): DataFrame = {
+    val (now, was) = (rows(versions).queryExecution.analyzed, stored.queryExecution.analyzed)
+    if (keyed.keyNames.forall(k => WholeQuery.areComparable(WholeQuery.column(now, k).dataType, WholeQuery.column(was, k).dataType)))
+      Dataset.ofRows(session, WholeQuery.difference(now, was, keyed.keyNames))
+    else null
+  }
 
   /** All rows as INSERTs, in the columns of a stream. */
   def inserts(versions: String): DataFrame = {
@@ -199,11 +204,10 @@ object WholeQuery {
   def difference(now: LogicalPlan, was: LogicalPlan, keys: Seq[String]): LogicalPlan = {
     val (here, there) = (Alias(Literal(true), "here")(), Alias(Literal(true), "there")())
     val (left, right) = (Project(was.output :+ there, was), Project(now.output :+ here, now))
-    def of(p: LogicalPlan, name: String) = p.output.find(_.name.equalsIgnoreCase(name)).get
-    val on = keys.map(k => EqualNullSafe(of(was, k), of(now, k)): Expression).reduce(And(_, _))
+    val on = keys.map(k => EqualNullSafe(column(was, k), column(now, k)): Expression).reduce(And(_, _))
     val joined = Join(left, right, FullOuter, Some(on), JoinHint.NONE)
     val (wasThere, isHere) = (joined.output(was.output.size), joined.output.last)
-    val values = now.output.map { a => (joined.output.find(_.exprId == of(was, a.name).exprId).get, joined.output.find(_.exprId == a.exprId).get) }
+    val values = now.output.map { a => (joined.output.find(_.exprId == column(was, a.name).exprId).get, joined.output.find(_.exprId == a.exprId).get) }
     val same = Values.same(values.map(_._1), values.map(_._2))
     val changed = Filter(Or(Or(IsNull(wasThere), IsNull(isHere)), Not(same)), joined)
     val changeType = If(IsNull(wasThere), Literal("INSERT"), If(IsNull(isHere), Literal("DELETE"), Literal("UPDATE_AFTER")))
@@ -213,6 +217,11 @@ object WholeQuery {
     val places = StoredRows.places(was).map(p => joined.output.find(_.exprId == p.exprId).get)
     Project(inStream(changeType, shown) ++ places, changed)
   }
+
+  private def column(p: LogicalPlan, name: String): Attribute = p.output.find(_.name.equalsIgnoreCase(name)).get
+
+  /** Whether each of two types may be stored as the other one: INT and BIGINT, but not INT and STRING. */
+  private def areComparable(a: DataType, b: DataType): Boolean = Cast.canANSIStoreAssign(a, b) && Cast.canANSIStoreAssign(b, a)
 
   private[streamql] def inStream(changeType: Expression, columns: Seq[NamedExpression]): Seq[NamedExpression] = {
     def none(name: String, t: DataType) = Alias(Literal(null, t), name)()

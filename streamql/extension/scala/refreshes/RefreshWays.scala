@@ -33,6 +33,7 @@ class RefreshWays(shaped: LogicalPlan, change: QueryChange) {
     case _: Union => Some("UNION ALL")
     case g: Generate => Some(g.generator.prettyName.toUpperCase)
     case _: GlobalLimit | _: Offset => Some("LIMIT")
+    case _: Filter | _: Project if p.expressions.exists(change.hasChanged) => Some("SCALAR SUBQUERY")
     case _ => None
   }
 

@@ -1,0 +1,32 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.catalyst.expressions.AttributeSet
+import org.apache.spark.sql.catalyst.optimizer.ColumnPruning
+import org.apache.spark.sql.catalyst.plans.logical._
+
+/** Queries without columns that they do not use, where all columns of a node identify its rows: a column that a table gets must not be one of them, as with
+ * LATERAL (SELECT * …) and UNPIVOT. */
+object UnusedColumns {
+  /** The query itself if it has LIMIT or OFFSET: Spark's rule puts projections between them and the ORDER BY that they belong to. */
+  def removed(query: LogicalPlan): LogicalPlan =
+    if (!query.exists(isByColumns) || query.exists(isLimit)) query
+    else {
+      val pruned = ColumnPruning(query)
+      val used = QueryShape.used(pruned) ++ AttributeSet(pruned.output)
+      pruned.transform { case l: LateralJoin =>
+        val (kept, rest) = l.right.plan.output.partition(used.contains)
+        if (kept.isEmpty || rest.isEmpty) l else l.copy(right = l.right.withNewPlan(Project(kept, l.right.plan)))
+      }
+    }
+
+  private def isByColumns(p: LogicalPlan): Boolean = p match {
+    case _: LateralJoin => true
+    case _: Aggregate => false
+    case other => other.children.exists(_.isInstanceOf[Expand]) // UNPIVOT; GROUPING SETS have an Aggregate above it
+  }
+
+  private def isLimit(p: LogicalPlan): Boolean = p match {
+    case _: GlobalLimit | _: LocalLimit | _: Offset | _: Tail => true
+    case _ => false
+  }
+}
