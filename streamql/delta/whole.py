@@ -99,7 +99,7 @@ class WholeQuery:
 
     def difference(self, versions: Mapping[str, int], stored: DataFrame) -> DataFrame | None:
         """Returns what turns `stored` into `rows`: INSERT, UPDATE_AFTER, and DELETE (of which the key counts), in a stream's columns.
-        Lazy. None: their keys have types that cannot be compared."""
+        Lazy. None: their keys have other types."""
         made = self.handle.difference(json.dumps(dict(versions)), java_frame(stored))
         return None if made is None else frame(self.spark, made)
 
@@ -107,6 +107,12 @@ class WholeQuery:
 def stored_rows(spark: SparkSession, table: DeltaTable, version: Snapshot) -> JavaObject:
     """Returns the rows of a dynamic table at a version, each with its place in the table's files. Lazy."""
     return scala(spark).StoredRows.of(table.reader, version.handle)
+
+
+def substituted(spark: SparkSession, text: str) -> str:
+    """Returns a query with the values of the session's variables that are in its text as `${name}`."""
+    found: str = scala(spark).StoredQuery.substituted(session_of(spark), text)
+    return found
 
 
 def query_properties(spark: SparkSession, text: str) -> tuple[str, dict[str, Any]]:

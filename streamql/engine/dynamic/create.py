@@ -18,7 +18,7 @@ from streamql.catalog.store import catalog_of
 from streamql.changes.schema import check_names
 from streamql.consume import transactions
 from streamql.delta.names import SESSION_CATALOG, qualify
-from streamql.delta.whole import query_properties
+from streamql.delta.whole import query_properties, substituted
 from streamql.dialect.dynamic.statements import CreateDynamicTable
 from streamql.engine.ddl import check_free, check_free_of_streams, definition_exists, place_of
 from streamql.engine.dynamic.ddl import check_incremental, drop, dropped, label_of, schedule_of
@@ -163,7 +163,8 @@ def _planned(
 ) -> tuple[DynamicTable, StreamState]:
     """Returns the definition, whose backing table has no id yet, and the hidden stream."""
     where = place_of(statement.name_span)
-    properties, schema = query_properties(spark, statement.query)
+    query = substituted(spark, statement.query)
+    properties, schema = query_properties(spark, query)
     names = [c for c, _ in statement.columns] or [f["name"] for f in schema["fields"]]
     _check_count(statement, names, len(schema["fields"]))
     uid = str(uuid.uuid4())
@@ -174,7 +175,7 @@ def _planned(
     backing = Name(name.catalog, name.schema, BACKING_PREFIX + uid.replace("-", "")[:12])
     planned = DynamicTable(
         definition,
-        statement.query,
+        query,
         with_names(schema, names),
         properties,
         TableSource(backing, "", ""),

@@ -131,6 +131,18 @@ def _scale(then: int | None, now: int) -> float:
     return 1.0 if then is None else float(_ratio(then, now) ** BYTES_EXPONENT)
 
 
+def _fall_back(timings: Sequence[Timing]) -> bool:
+    """Returns whether the last incremental refreshes failed, and the full ones succeeded that ran instead."""
+    pairs = zip([None, *timings], timings, strict=False)
+    tried = [(later, t) for later, t in pairs if t.mode == INCREMENTAL]
+    known = [
+        t.has_failed
+        for later, t in tried
+        if not t.has_failed or (later is not None and later.mode == FULL and not later.has_failed)
+    ]
+    return len(known) >= TRIALS and all(known[:TRIALS])
+
+
 def choose(read: Estimate, timings: Timings) -> Chosen:
     """Returns the mode that takes less time.
 
@@ -140,15 +152,14 @@ def choose(read: Estimate, timings: Timings) -> Chosen:
         return Chosen(FULL, f"the tables have less than {bytes_text(SMALL_BYTES)}, so AUTO refreshes fully")
     known = timings()
     incremental, full = (expected_ms(known, mode, read.of(mode)) for mode in (INCREMENTAL, FULL))
-    tried = [t for t in known if t.mode == INCREMENTAL]
-    trials = sum(not t.has_failed for t in tried)
-    if len(tried) >= TRIALS and all(t.has_failed for t in tried[:TRIALS]):
+    trials = sum(t.mode == INCREMENTAL and not t.has_failed for t in known)
+    if _fall_back(known):
         return Chosen(FULL, "the last incremental refreshes failed")
     if incremental is not None and full is not None and (trials >= TRIALS or incremental > TRIAL_SHARE_MAX * full):
         times = f"{seconds_text(incremental)}, and a full one {seconds_text(full)}"
         why = f"by the last refreshes, an incremental refresh would take {times}"
         return Chosen(INCREMENTAL if incremental <= full else FULL, why)
-    if len(tried) >= TIMINGS_MAX and read.incremental > RETRIED_SHARE * read.full:
+    if sum(t.mode == INCREMENTAL for t in known) >= TIMINGS_MAX and read.incremental > RETRIED_SHARE * read.full:
         return Chosen(FULL, f"none of the last {TIMINGS_MAX} refreshes was full, so AUTO measures one")
     is_more = read.incremental > READ_SHARE_MAX * read.full
     limit = f" (AUTO takes up to {READ_SHARE_MAX} times as much)" if read.incremental > read.full else ""

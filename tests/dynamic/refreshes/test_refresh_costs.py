@@ -135,6 +135,8 @@ def test_refreshes_that_failed_tell_only_that() -> None:
     assert said == Chosen(FULL, "the last incremental refreshes failed")
     assert choose(Estimate(GB, GB), lambda: [full, not_computed, *known[:18]]).mode == INCREMENTAL
     assert choose(Estimate(GB, GB), lambda: [full] * TIMINGS_MAX).mode == INCREMENTAL
+    both = [failed, not_computed, failed, not_computed]  # a row of the source, perhaps
+    assert choose(Estimate(GB, GB), lambda: [*both, *known[:15], full]).mode == INCREMENTAL
 
 
 def test_change_sets_count_twice() -> None:

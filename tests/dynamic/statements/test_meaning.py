@@ -157,6 +157,22 @@ def test_hidden_keys_that_stand_for_other_columns(place: DynamicPlace) -> None:
         assert (refused.code, "other key columns" in refused.message) == ("UNSUPPORTED_SOURCE", True)
 
 
+def test_hidden_keys_that_are_arrays(place: DynamicPlace) -> None:
+    """Delta stores them with elements that may be NULL. Those of the query may not."""
+    place.run("INSERT INTO t VALUES (1, 10)")
+    place.create("SELECT count(*) AS n FROM t GROUP BY array(id, 1)")
+    place.create("SELECT 1 AS one FROM t UNPIVOT INCLUDE NULLS (x FOR k IN (id, v))", "none")
+    place.run("INSERT INTO t VALUES (2, 20)", "REFRESH DYNAMIC TABLE d", "REFRESH DYNAMIC TABLE none")
+    assert (place.verify(), place.verify("none")) == (("EQUAL", 2, 0, 0), ("EQUAL", 4, 0, 0))
+
+
+def test_hidden_keys_whose_values_would_be_rounded(place: DynamicPlace) -> None:
+    place.run("INSERT INTO t VALUES (2, 10), (3, 10)", "CREATE VIEW x AS SELECT DISTINCT id AS k, v FROM t")
+    place.create("SELECT v FROM x")
+    place.run("CREATE OR REPLACE VIEW x AS SELECT DISTINCT id / 2 AS k, v FROM t")
+    assert place.refused("REFRESH DYNAMIC TABLE d").code == "UNSUPPORTED_SOURCE"
+
+
 def test_hidden_keys_of_a_wider_type(place: DynamicPlace) -> None:
     widening = TRACKED.replace("(", "('delta.enableTypeWidening' = 'true', ", 1)
     place.run(f"CREATE TABLE n (k INT) USING DELTA {widening}", "INSERT INTO n VALUES (1), (2)")
@@ -178,6 +194,13 @@ def test_unpivoted_columns_that_are_moved_and_added(place: DynamicPlace) -> None
     place.run("DELETE FROM n WHERE e = 5", "REFRESH DYNAMIC TABLE d")
     assert place.verify() == ("EQUAL", 2, 0, 0)
     assert place.history()[0]["mode"] == "INCREMENTAL"
+
+
+def test_variables_in_the_text_have_the_values_of_create(place: DynamicPlace) -> None:
+    place.run("INSERT INTO t VALUES (1, 10)", "SET least = 5")
+    place.create("SELECT id, v + ${least} AS v FROM t WHERE v > ${least}")
+    place.run("RESET least", "INSERT INTO t VALUES (2, 20), (3, 3)", "REFRESH DYNAMIC TABLE d")
+    assert place.bag("SELECT * FROM d") == {(1, 15): 1, (2, 25): 1}
 
 
 def test_the_current_time_is_no_other_meaning(place: DynamicPlace) -> None:

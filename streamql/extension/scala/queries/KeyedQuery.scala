@@ -1,5 +1,7 @@
 package org.apache.spark.sql.streamql
 
+import scala.collection.mutable
+
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -19,6 +21,7 @@ private case class Keyed(plan: LogicalPlan, keys: Seq[Attribute])
 class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructType]) {
   private var open: Option[String] = None
   private var isByColumns = false
+  private val numbers = mutable.Set[ExprId]()
   private val own = atLeastOne(key(ExactAggregates.in(query)))
   private val (withStates, ownStates) = AggregateStates.added(own.plan)
   private val (root, stateColumns) = stored.filterNot(_.map(_.dataType) == ownStates.map(_.dataType)) match {
@@ -42,7 +45,7 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
 
   /** The key, if all columns of a node are in it and the query does not show all of them. Its hidden columns have numbers, which may stand for other columns
    * after some were moved. */
-  def keyRows: Option[LogicalPlan] = if (isByColumns && hidden.nonEmpty) Some(Project(own.keys, own.plan)) else None
+  def keyRows: Option[LogicalPlan] = if (isByColumns && hidden.nonEmpty) Some(Project(own.keys.filterNot(k => numbers(k.exprId)), own.plan)) else None
 
   /** Why another run may take other rows of those that are equal in an order, as TrackedQuery names reasons. None: a key orders them everywhere. */
   def openTies: Option[String] = open
@@ -211,6 +214,7 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
     }.map(SortOrder(_, Ascending))
     val spec = WindowSpecDefinition(columns, if (order.isEmpty) Ties.by(columns.take(1)) else order, frame)
     val number = Alias(WindowExpression(RowNumber(), spec), KeyedQuery.KEY)()
+    numbers += number.exprId
     Keyed(Window(Seq(number), columns, spec.orderSpec, rows), columns :+ number.toAttribute)
   }
 }

@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SubqueryAlias, UnresolvedWith, View}
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.command.ViewHelper
+import org.apache.spark.sql.internal.{SQLConf, VariableSubstitution}
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -38,6 +39,10 @@ object StoredQuery {
       node.toString
     }
   }
+
+  /** A query with the values of the variables that are in its text as ${name}. Spark replaces them at each parse, also when their session has ended. */
+  def substituted(session: SparkSession, text: String): String =
+    SQLConf.withExistingConf(session.asInstanceOf[ClassicSession].sessionState.conf) { new VariableSubstitution().substitute(text) }
 
   /** A query that was stored. `schema`: its columns, JSON; `moved`: tables that have other names now, by the names that the text has; `states`: columns
    * that its table has for states, as a schema, JSON (null: there is no table yet). */

@@ -7,13 +7,17 @@ import org.apache.spark.sql.catalyst.plans.logical._
 /** Queries without columns that they do not use, where all columns of a node identify its rows: a column that a table gets must not be one of them, as with
  * LATERAL (SELECT * …) and UNPIVOT. */
 object UnusedColumns {
+  /** How often Spark's rule is applied: below what it removes, it looks the next time. */
+  private val ROUNDS = 5
+
   /** The query itself if it has LIMIT or OFFSET: Spark's rule puts projections between them and the ORDER BY that they belong to. */
   def removed(query: LogicalPlan): LogicalPlan =
     if (!query.exists(isByColumns) || query.exists(isLimit)) query
     else {
-      val pruned = ColumnPruning(query)
+      val pruned = (1 to ROUNDS).foldLeft(query)((p, _) => ColumnPruning(p))
       val used = QueryShape.used(pruned) ++ AttributeSet(pruned.output)
-      pruned.transform { case l: LateralJoin =>
+      if (pruned.exists(p => p.isInstanceOf[Expand] && p.output.isEmpty)) query // no column would be left to identify its rows
+      else pruned.transform { case l: LateralJoin =>
         val (kept, rest) = l.right.plan.output.partition(used.contains)
         if (kept.isEmpty || rest.isEmpty) l else l.copy(right = l.right.withNewPlan(Project(kept, l.right.plan)))
       }

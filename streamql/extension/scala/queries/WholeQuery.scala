@@ -126,11 +126,11 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
   private def images(versions: String) =
     new TableImages(session, mapper.readTree(versions).properties().asScala.map(e => e.getKey -> e.getValue.asLong).toMap)
 
-  /** What turns `stored` into the rows at versions, in the columns of a stream. null: their keys cannot be compared. Hidden ones have numbers, which may stand
+  /** What turns `stored` into the rows at versions, in the columns of a stream. null: their keys have other types. Hidden ones have numbers, which may stand
    * for other columns now. */
   def difference(versions: String, stored: DataFrame): DataFrame = {
     val (now, was) = (rows(versions).queryExecution.analyzed, stored.queryExecution.analyzed)
-    if (keyed.keyNames.forall(k => WholeQuery.areComparable(WholeQuery.column(now, k).dataType, WholeQuery.column(was, k).dataType)))
+    if (keyed.keyNames.forall(k => WholeQuery.canBeStored(WholeQuery.column(now, k).dataType, WholeQuery.column(was, k).dataType)))
       Dataset.ofRows(session, WholeQuery.difference(now, was, keyed.keyNames))
     else null
   }
@@ -220,8 +220,12 @@ object WholeQuery {
 
   private def column(p: LogicalPlan, name: String): Attribute = p.output.find(_.name.equalsIgnoreCase(name)).get
 
-  /** Whether each of two types may be stored as the other one: INT and BIGINT, but not INT and STRING. */
-  private def areComparable(a: DataType, b: DataType): Boolean = Cast.canANSIStoreAssign(a, b) && Cast.canANSIStoreAssign(b, a)
+  /** Whether keys of a type can be stored as those that were of another one, without loss. Integers that are too large are an error. */
+  private def canBeStored(now: DataType, was: DataType): Boolean = (now, was) match {
+    case (_: IntegralType, _: IntegralType) => true
+    case (_: NumericType, _: NumericType) => Cast.canUpCast(now, was)
+    case _ => DataType.equalsIgnoreCaseAndNullability(now, was)
+  }
 
   private[streamql] def inStream(changeType: Expression, columns: Seq[NamedExpression]): Seq[NamedExpression] = {
     def none(name: String, t: DataType) = Alias(Literal(null, t), name)()

@@ -49,7 +49,8 @@ object Neutral {
   def cloned(session: SparkSession): ClassicSession = {
     val own = session.asInstanceOf[ClassicSession].cloneSession()
     val conf = own.sessionState.conf
-    (changed(own) ++ conf.getAllConfs.keys.filter(key => written.exists(key.startsWith))).foreach(conf.unsetConf)
+    changed(own).foreach(putBack(conf, _))
+    conf.getAllConfs.keys.filter(key => written.exists(key.startsWith)).foreach(conf.unsetConf)
     (pinned ++ excluded).foreach { case (key, value) => conf.setConfString(key, value) }
     // Spark 4.2 takes a UNION ALL of parts with one partitioning for partitioned, and forgets it once it reuses the exchange of one: rows of a group are
     // then in two tasks, without a shuffle between.
@@ -58,6 +59,13 @@ object Neutral {
     own.withActive(own.sessionState.catalogManager.currentCatalog) // Delta's catalog takes its settings from the session that is active now
     own
   }
+
+  /** Sets a setting to its default. Tasks take a setting that is not set from the user's statement that runs the one of this session. */
+  private def putBack(conf: SQLConf, key: String): Unit =
+    Option(ConfigEntry.findEntry(key)).map(_.defaultValueString).filterNot(_.startsWith("<")) match {
+      case Some(default) => conf.setConfString(key, default)
+      case None => conf.unsetConf(key)
+    }
 
   private val clones = new WeakHashMap[ClassicSession, (Map[String, String], SoftReference[ClassicSession])]()
 
