@@ -165,7 +165,8 @@ def test_a_view_is_refused_by_what_is_in_it(here: tuple[Place, Path], key: str, 
     place.run(f"CREATE OR REPLACE VIEW bad AS {text.format(path=path)}")
     found = place.refused("CREATE OR REPLACE STREAM no ON VIEW bad")
     assert found.code == "UNSUPPORTED_SOURCE"
-    assert found.message == f"the view {place.schema}.bad {REFUSED[key]}"
+    reason = f"the view {place.schema}.bad {REFUSED[key]}"  # behind it may be the name of a function
+    assert found.message == reason or (found.message.startswith(f"{reason}: ") and found.message.endswith("()"))
     assert found.hint is not None
     assert "UNION ALL" in found.hint
 
