@@ -92,11 +92,11 @@ def _create(
         drop_parts(spark, made)
         raise
     try:
-        # Another CREATE of the name may have taken the view for one that was left over.
-        if mark_of(spark, made.name) != made.definition.uuid:
-            make_view(spark, made, comments, replace=True)
         if statement.is_initialized:
             refresh_created(spark, made)
+        # Another CREATE of the name may have taken the view for one that was left over, and have dropped it since.
+        if mark_of(spark, made.name) != made.definition.uuid:
+            make_view(spark, made, comments, replace=True)
     except BaseException:
         drop(spark, made, text)
         raise
