@@ -26,10 +26,11 @@ from streamql.sources.protocol import Backlog
 from streamql.sources.queries.analysis import not_incremental
 from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
 from streamql.sources.queries.query import parts_of
-from streamql.sources.queries.refresh import Explained, open_refresh
+from streamql.sources.queries.refresh import open_refresh
 from streamql.sources.queries.refresh_costs import (
     FULL,
     INCREMENTAL,
+    Estimate,
     TableReads,
     Timings,
     bytes_text,
@@ -68,7 +69,14 @@ def explain(spark: SparkSession, table: DynamicTable) -> list[Fact]:
         explained = opened.explained(Interval(state.offset.position, through), choice.estimate)
     if explained is None:
         return [*facts, *last]
-    return [*facts, *_details(explained, names, timings), *last, *_operators(explained.ways)]
+    shown = {t.ref.table_id: names.get(part, part) for part, t in sorted(opened.tables.items())}
+    return [
+        *facts,
+        *((f"changes of {names.get(part, part)}", _rows(backlog)) for part, backlog in explained.changes.items()),
+        *([] if explained.estimate is None else _estimated(explained.estimate, shown, timings)),
+        *last,
+        *_operators(explained.ways),
+    ]
 
 
 def _choice(outcome: str, mode: str | None, reason: str | None, why: str | None) -> list[Fact]:
@@ -94,20 +102,15 @@ def _last(spark: SparkSession, table: DynamicTable) -> list[Fact]:
     ]
 
 
-def _details(explained: Explained, names: Mapping[str, str], timings: Timings) -> list[Fact]:
-    facts: list[Fact] = [
-        (f"changes of {names.get(part, part)}", _rows(backlog)) for part, backlog in explained.changes.items()
+def _estimated(read: Estimate, names: Mapping[str, str], timings: Timings) -> list[Fact]:
+    """Returns what both modes read, and how long they take. `names`: of tables, by their ids."""
+    known = [] if read.is_small else timings()
+    expected = [(mode, expected_ms(known, mode, read.of(mode))) for mode in (INCREMENTAL, FULL)]
+    return [
+        *((f"estimated read of {name}", _reads(read.tables[uid])) for uid, name in names.items() if uid in read.tables),
+        *((f"estimated read, {mode.lower()}", bytes_text(read.of(mode))) for mode in (INCREMENTAL, FULL)),
+        *((f"estimated time, {mode.lower()}", seconds_text(ms)) for mode, ms in expected if ms is not None),
     ]
-    if explained.estimate is not None:
-        read = explained.estimate
-        known = [] if read.is_small else timings()
-        facts += [
-            (f"estimated read of {names.get(part, part)}", _reads(t)) for part, t in sorted(explained.reads.items())
-        ]
-        facts += [(f"estimated read, {mode.lower()}", bytes_text(read.of(mode))) for mode in (INCREMENTAL, FULL)]
-        expected = [(mode, expected_ms(known, mode, read.of(mode))) for mode in (INCREMENTAL, FULL)]
-        facts += [(f"estimated time, {mode.lower()}", seconds_text(ms)) for mode, ms in expected if ms is not None]
-    return facts
 
 
 def _operators(ways: Sequence[Mapping[str, Any]]) -> list[Fact]:

@@ -38,11 +38,12 @@ from streamql.engine.dynamic.written import (
     written_by_others,
 )
 from streamql.errors import StreamqlError
-from streamql.model import Interval, Offset, Parts, StreamMode, is_ordered
+from streamql.model import Interval, Offset, Parts, StreamMode, TableSource, is_ordered
 from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
 from streamql.sources.queries.query import QuerySource, parts_of
 from streamql.sources.queries.refresh import REPLACED, ModeChoice, OpenRefresh, open_refresh
 from streamql.sources.queries.refresh_costs import FULL, INCREMENTAL, Timing, Timings
+from streamql.sources.tables.table import OpenTable
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
@@ -237,11 +238,11 @@ def _is_put_back(opened: OpenRefresh, source: QuerySource, at: Mapping[str, int]
     """Returns whether a table was put back from a copy of its files, and so lacks the version that the query was computed at. It may lack
     it if its path is another one, and its commits have no times by which they are known."""
     known = dict(source.tables)
-    return any(
-        t.latest < at[part]
-        or (known[part].path != t.ref.path if (seen := known[part].seen) is None else not t.has_history(seen))
-        for part, t in opened.tables.items()
-    )
+
+    def is_other(before: TableSource, now: OpenTable) -> bool:
+        return before.path != now.ref.path if before.seen is None else not now.has_history(before.seen)
+
+    return any(t.latest < at[part] or is_other(known[part], t) for part, t in opened.tables.items())
 
 
 def _check_reads(spark: SparkSession, table: DynamicTable, opened: OpenRefresh, known: set[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from streamql.catalog.states import StreamState
@@ -58,16 +58,16 @@ def _read(spark: SparkSession, streams: Sequence[str]) -> dict[str, list[Timing]
     found = (
         rows.where("outcome = 'CONSUMED' OR details IS NOT NULL").groupBy("stream_id").agg(last.alias("last")).collect()
     )
-    return {row["stream_id"]: [_timing(r["details"], r["duration"], r["failed"]) for r in row["last"]] for row in found}
+    return {row["stream_id"]: [_timing(one) for one in row["last"]] for row in found}
 
 
-def _timing(details: str | None, duration: int, has_failed: bool) -> Timing:
-    said = json.loads(details or "{}")
+def _timing(one: Row) -> Timing:
+    said = json.loads(one["details"] or "{}")
     size = said.get("bytes")
     return Timing(
         str(said.get("mode")),
-        int(duration),
+        int(one["duration"]),
         None if size is None else int(size),
         said.get("reason") == "FIRST",
-        has_failed,
+        one["failed"],
     )

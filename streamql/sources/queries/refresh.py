@@ -61,12 +61,11 @@ REPLACED: Mapping[str, str] = MappingProxyType(
 class Explained:
     """What a refresh would do with an interval. `changes`: what each table changed, by part. `ways`: how an incremental refresh computes
     each operator, as `WholeQuery.ways` has it; empty: none can, and no operator is the reason. `estimate`: None: the query cannot be
-    refreshed incrementally. `reads`: what it counts of each table, by part."""
+    refreshed incrementally."""
 
     changes: Mapping[str, Backlog]
     ways: Sequence[Mapping[str, Any]]
     estimate: Estimate | None
-    reads: Mapping[str, TableReads]
 
 
 @dataclass(frozen=True)
@@ -165,9 +164,7 @@ class OpenRefresh(OpenTables):
             backlogs = {part: backlog(c.plan, c.interval.versions) for part, c in changed.items()}
             if estimate is None and self.whole.unfollowed(self._ids(changed)) is None:
                 estimate = self._estimate(interval, changed)
-            tables = {} if estimate is None else estimate.tables
-            by_id = {table.ref.table_id: part for part, table in self.tables.items()}
-            return Explained(backlogs, self.ways(changed), estimate, {by_id[uid]: t for uid, t in tables.items()})
+            return Explained(backlogs, self.ways(changed), estimate)
         except (StreamqlError, *SparkError):
             return None
 

@@ -133,14 +133,12 @@ def _scale(then: int | None, now: int) -> float:
 
 def _fall_back(timings: Sequence[Timing]) -> bool:
     """Returns whether the last incremental refreshes failed, and the full ones succeeded that ran instead."""
-    pairs = zip([None, *timings], timings, strict=False)
-    tried = [(later, t) for later, t in pairs if t.mode == INCREMENTAL]
-    known = [
-        t.has_failed
-        for later, t in tried
-        if not t.has_failed or (later is not None and later.mode == FULL and not later.has_failed)
-    ]
-    return len(known) >= TRIALS and all(known[:TRIALS])
+    tried = []
+    for later, one in zip([None, *timings], timings, strict=False):
+        ran_again = later is not None and later.mode == FULL and not later.has_failed
+        if one.mode == INCREMENTAL and (ran_again or not one.has_failed):
+            tried.append(one.has_failed)
+    return len(tried) >= TRIALS and all(tried[:TRIALS])
 
 
 def choose(read: Estimate, timings: Timings) -> Chosen:
