@@ -97,11 +97,14 @@ class WholeQuery:
             sets.put(table_id, java_frame(rows))
         return frame(self.spark, self.handle.changes(json.dumps(dict(end)), sets, stored))
 
-    def difference(self, versions: Mapping[str, int], stored: DataFrame) -> DataFrame | None:
+    def fits(self, stored: DataFrame) -> bool:
+        """Returns whether its keys can be stored in the columns that `stored` has for them, without loss."""
+        return bool(self.handle.fits(java_frame(stored)))
+
+    def difference(self, versions: Mapping[str, int], stored: DataFrame) -> DataFrame:
         """Returns what turns `stored` into `rows`: INSERT, UPDATE_AFTER, and DELETE (of which the key counts), in a stream's columns.
-        Lazy. None: their keys have other types."""
-        made = self.handle.difference(json.dumps(dict(versions)), java_frame(stored))
-        return None if made is None else frame(self.spark, made)
+        Lazy."""
+        return frame(self.spark, self.handle.difference(json.dumps(dict(versions)), java_frame(stored)))
 
 
 def stored_rows(spark: SparkSession, table: DeltaTable, version: Snapshot) -> JavaObject:
@@ -109,9 +112,10 @@ def stored_rows(spark: SparkSession, table: DeltaTable, version: Snapshot) -> Ja
     return scala(spark).StoredRows.of(table.reader, version.handle)
 
 
-def substituted(spark: SparkSession, text: str) -> str:
-    """Returns a query with the values of the session's variables that are in its text as `${name}`."""
-    found: str = scala(spark).StoredQuery.substituted(session_of(spark), text)
+def substituted(spark: SparkSession, text: str) -> str | None:
+    """Returns a query with the values of the session's variables that are in its text as `${name}`. None: it has variables of the process,
+    such as `${env:NAME}`."""
+    found: str | None = scala(spark).StoredQuery.substituted(session_of(spark), text)
     return found
 
 

@@ -21,7 +21,7 @@ from streamql.engine.dynamic.tables import MARK, make_view, mark_of
 from streamql.engine.dynamic.written import written_by_others
 from streamql.errors import StreamqlError
 from streamql.names import Name, quote
-from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic
+from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic, dynamic_of_id
 from streamql.sources.queries.query import QuerySource
 from streamql.sources.queries.refresh import REPLACED, open_refresh
 from streamql.times import HOUR_MS, duration, now_ms
@@ -179,7 +179,7 @@ def _has_view(spark: SparkSession, name: Name, uid: str) -> bool:
 
 
 def _is_defined(spark: SparkSession, uid: str) -> bool:
-    return any(t.definition.uuid == uid for t in all_dynamic(spark))
+    return dynamic_of_id(spark, uid) is not None
 
 
 def _drop(spark: SparkSession, name: Name, uid: str) -> None:

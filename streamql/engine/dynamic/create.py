@@ -43,7 +43,7 @@ from streamql.shared import constants
 from streamql.sources.definitions import Definition, DefinitionType
 from streamql.sources.protocol import HIDDEN_TYPE
 from streamql.sources.queries.analysis import analysed, known_by
-from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, find_dynamic
+from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, dynamic_of_id, find_dynamic
 from streamql.sources.queries.query import QuerySource, part_of
 from streamql.sources.queries.refresh_costs import INCREMENTAL
 from streamql.sources.tables.table import check_all_trackable, open_table
@@ -84,19 +84,21 @@ def create_dynamic(spark: SparkSession, statement: CreateDynamicTable, text: str
 def _create(
     spark: SparkSession, made: DynamicTable, state: StreamState, statement: CreateDynamicTable, text: str
 ) -> None:
-    comments = dict(statement.columns)
+    name, comments = made.name, dict(statement.columns)
     try:
         make_view(spark, made, comments, replace=False)
         _register(spark, made, state, [stream_event("created", state, now_ms(), user_of(spark), text)])
     except BaseException:
+        # Another CREATE of the name may be registered. Its view, which was not yet, looked like one that was left over.
+        if mark_of(spark, name) == made.definition.uuid and (other := find_dynamic(spark, name)) is not None:
+            make_view(spark, other, {}, replace=True)
         drop_parts(spark, made)
         raise
     try:
+        if mark_of(spark, name) != made.definition.uuid:
+            make_view(spark, made, comments, replace=True)
         if statement.is_initialized:
             refresh_created(spark, made)
-        # Another CREATE of the name may have taken the view for one that was left over, and have dropped it since.
-        if mark_of(spark, made.name) != made.definition.uuid:
-            make_view(spark, made, comments, replace=True)
     except BaseException:
         drop(spark, made, text)
         raise
@@ -123,11 +125,22 @@ def _replace(
     try:
         if statement.is_initialized:
             refresh_created(spark, made)
-        make_view(spark, made, dict(statement.columns), replace=True)
+        now = dynamic_of_id(spark, made.definition.uuid)
+        if now is not None:
+            make_view(spark, now, dict(statement.columns), replace=True)
     except BaseException:
         _put_back(spark, old, gone.next(), made, text)
         raise
-    drop_parts(spark, old, view=False)
+    if now is not None:
+        drop_parts(spark, old)
+    else:
+        _drop_unless_shown(spark, old)
+
+
+def _drop_unless_shown(spark: SparkSession, old: DynamicTable) -> None:
+    """Drops what is left of a table whose replacement was dropped or replaced: the next replacement shows its rows until it is filled."""
+    if find_dynamic(spark, old.name) is None:
+        drop_parts(spark, old)
 
 
 def _put_back(spark: SparkSession, old: DynamicTable, was: StreamState, made: DynamicTable, text: str) -> None:
@@ -135,6 +148,7 @@ def _put_back(spark: SparkSession, old: DynamicTable, was: StreamState, made: Dy
     catalog = catalog_of(spark)
     state = catalog.by_uuid(spark, made.stream_id)
     if state is None:
+        _drop_unless_shown(spark, old)
         return
     last, _ = dropped(spark, state, text)
     events = [*last.events, stream_event("created", was, now_ms(), user_of(spark), old.definition.text)]
@@ -163,7 +177,7 @@ def _planned(
 ) -> tuple[DynamicTable, StreamState]:
     """Returns the definition, whose backing table has no id yet, and the hidden stream."""
     where = place_of(statement.name_span)
-    query = substituted(spark, statement.query)
+    query = _substituted(spark, statement)
     properties, schema = query_properties(spark, query)
     names = [c for c, _ in statement.columns] or [f["name"] for f in schema["fields"]]
     _check_count(statement, names, len(schema["fields"]))
@@ -171,7 +185,8 @@ def _planned(
     type_ = DefinitionType.MATERIALIZED_VIEW if statement.is_materialized_view else DefinitionType.DYNAMIC_TABLE
     now, user = now_ms(), user_of(spark)
     text = text.strip().rstrip(";").strip()
-    definition = Definition(uid, type_, name, {}, statement.comment, now, user, text, columns=tuple(names))
+    made_by = text.rpartition(statement.query)[0] + query
+    definition = Definition(uid, type_, name, {}, statement.comment, now, user, made_by, columns=tuple(names))
     backing = Name(name.catalog, name.schema, BACKING_PREFIX + uid.replace("-", "")[:12])
     planned = DynamicTable(
         definition,
@@ -203,6 +218,19 @@ def _planned(
     at = Parts.of({part: t.latest for part, t in tables.items()})
     stream = Stream(planned.stream_id, hidden_name(name), source, StreamMode.STANDARD, False, None, now, user, text)
     return replace(planned, keys=whole.keys, states=whole.states), StreamState(stream, Offset(at, True), sequence=1)
+
+
+def _substituted(spark: SparkSession, statement: CreateDynamicTable) -> str:
+    """Returns the query with the values of the session's variables."""
+    query = substituted(spark, statement.query)
+    if query is None:
+        raise StreamqlError(
+            "UNSUPPORTED_CLAUSE",
+            "the query has a variable of the process: the catalog would show its value, and other processes have other values",
+            hint="SET name = value, and write ${name}, if SHOW CREATE may show the value; else read it from a table",
+            **place_of(statement.query_span),
+        )
+    return query
 
 
 def _check_count(statement: CreateDynamicTable, names: list[str], count: int) -> None:

@@ -41,7 +41,7 @@ from streamql.engine.dynamic.tables import (
 from streamql.engine.points import time_of
 from streamql.errors import StreamqlError
 from streamql.sources.queries.analysis import not_incremental
-from streamql.sources.queries.dynamic import DynamicTable, Schedule, find_dynamic
+from streamql.sources.queries.dynamic import DynamicTable, Schedule, dynamic_of_id, find_dynamic
 from streamql.sources.queries.refresh import open_refresh
 from streamql.sources.queries.refresh_costs import INCREMENTAL
 from streamql.times import now_ms
@@ -50,27 +50,31 @@ from streamql.times import now_ms
 def drop_dynamic(spark: SparkSession, statement: DropDynamicTable, text: str) -> None:
     """Drops a dynamic table with its rows. Streams on it then raise STREAM_SOURCE_MISSING. Raises DYNAMIC_TABLE_NOT_FOUND, STREAM_BUSY."""
     transactions.refuse_in_block(spark, f"DROP {label_of(statement)}")
-    if statement.if_exists and find_dynamic(spark, qualify(spark, statement.name)) is None:
-        return
-    where = place_of(statement.name_span)
-    found = need_dynamic(spark, statement.name, is_view=statement.is_materialized_view, where=where)
-    drop(spark, found, text)
+    where, is_dropped = place_of(statement.name_span), False
+    while not is_dropped:
+        if statement.if_exists and find_dynamic(spark, qualify(spark, statement.name)) is None:
+            return
+        found = need_dynamic(spark, statement.name, is_view=statement.is_materialized_view, where=where)
+        is_dropped = drop(spark, found, text)
 
 
-def drop(spark: SparkSession, found: DynamicTable, text: str) -> None:
-    """Drops a dynamic table, its hidden stream and its rows. Raises STREAM_BUSY."""
+def drop(spark: SparkSession, found: DynamicTable, text: str) -> bool:
+    """Drops a dynamic table, its hidden stream and its rows. False: others have dropped or replaced it. Raises STREAM_BUSY."""
     catalog = catalog_of(spark)
     for _ in range(ATTEMPTS_MAX):
-        state = catalog.by_uuid(spark, found.stream_id)
+        now = dynamic_of_id(spark, found.definition.uuid)
+        if now is None:
+            drop_parts(spark, found)
+            return False
+        state = catalog.by_uuid(spark, now.stream_id)
         if state is None:
-            done = catalog.commit(spark, [found.definition], [None], [])
+            is_done = catalog.commit(spark, [now.definition], [None], [])
         else:
             last, _ = dropped(spark, state, text)
-            done = catalog.commit(spark, [found.definition, *last.before], [None, None], last.events)
-        if done:
-            drop_parts(spark, found)
-            return
-        found = find_dynamic(spark, found.name) or found
+            is_done = catalog.commit(spark, [now.definition, *last.before], [None, None], last.events)
+        if is_done:
+            drop_parts(spark, now)
+            return True
     raise StreamqlError("STREAM_BUSY", f"other processes keep changing {found.name}", hint="run the statement again")
 
 

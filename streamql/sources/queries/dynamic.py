@@ -137,6 +137,12 @@ def find_dynamic(spark: SparkSession, name: Name) -> DynamicTable | None:
     return None
 
 
+def dynamic_of_id(spark: SparkSession, uid: str) -> DynamicTable | None:
+    """Returns the dynamic table or materialized view whose definition has an id, by whatever name it has now; None: it was dropped or
+    replaced."""
+    return next((t for t in all_dynamic(spark) if t.definition.uuid == uid), None)
+
+
 # -- streams on it
 
 

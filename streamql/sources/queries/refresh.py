@@ -23,7 +23,7 @@ from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry
 from streamql.sources.protocol import SourceType as Type
 from streamql.sources.queries import reading
 from streamql.sources.queries.analysis import analysed, known_by, other_keys
-from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
+from streamql.sources.queries.dynamic import DynamicTable, all_dynamic, dynamic_of_id
 from streamql.sources.queries.query import (
     OpenQuery,
     OpenTables,
@@ -281,12 +281,10 @@ class OpenRefresh(OpenTables):
         versions = self._versions(parts_of(interval.through))
         backing = DeltaTable(self.spark, self.dynamic.backing.path)
         latest = backing.latest()
-        if backing.is_empty(latest):
-            return self.whole.inserts(versions)
-        found = self.whole.difference(versions, backing.rows(latest))
-        if found is None:
+        stored = backing.rows(latest)
+        if not self.whole.fits(stored):
             raise other_keys(self.dynamic)
-        return found
+        return self.whole.inserts(versions) if backing.is_empty(latest) else self.whole.difference(versions, stored)
 
     def as_at(self, position: object, frame: DataFrame, end: object) -> DataFrame:  # noqa: ARG002 - the protocol's
         """Returns the change set itself: the columns of a dynamic table never change."""
@@ -308,7 +306,7 @@ class OpenRefresh(OpenTables):
 
 def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
     """Finds a dynamic table's query and its tables. Raises STREAM_SOURCE_MISSING if one is gone, or the query cannot be analysed."""
-    dynamic = next((t for t in all_dynamic(spark) if t.definition.uuid == source.digest), None)
+    dynamic = dynamic_of_id(spark, source.digest)
     if dynamic is None:
         raise StreamqlError(
             "STREAM_SOURCE_MISSING",

@@ -10,17 +10,19 @@ import contextlib
 import random
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
-from threading import Event
+from collections.abc import Callable, Iterator
+from threading import Event, current_thread
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.engine.dynamic import create
+from streamql.engine.dynamic import create, tables
+from streamql.errors import StreamqlError
 from streamql.sources.queries.dynamic import DynamicTable
 from tests.consume.support import findings, in_threads, killed_within, start_child
 from tests.dynamic.images import Image, between, image, shown
+from tests.dynamic.processes.test_crashes import run
 from tests.dynamic.support import DynamicPlace
 from tests.sample import SEED, amount
 
@@ -118,35 +120,111 @@ def test_two_refreshers_and_a_writer(spark: SparkSession, loaded: DynamicPlace) 
     check(place, firsts)
 
 
-def test_two_creates_of_one_name(spark: SparkSession, place: DynamicPlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second CREATE takes the view of the first one, which is not registered yet, for one that was left over."""
-    make_view, register = create.make_view, create._register
-    first_has_view, second_has_view, first_is_registered = Event(), Event(), Event()
+@pytest.mark.parametrize("clause", ["", "INITIALIZE = ON_SCHEDULE"])
+def test_two_creates_of_one_name(
+    spark: SparkSession, place: DynamicPlace, monkeypatch: pytest.MonkeyPatch, clause: str
+) -> None:
+    """The second CREATE takes the view of the first one, which is not registered yet, for one that was left over. The first one sees that
+    when the second one is about to take its own view back."""
+    make_view, register, mark_of = create.make_view, create._register, tables.mark_of
+    has_view, is_taken, is_registered, is_found, is_done = (Event() for _ in range(5))
+    first = "first"
+
+    def is_first() -> bool:
+        return current_thread().name == first
 
     def made(*args: Any, **named: Any) -> None:
         make_view(*args, **named)
-        (second_has_view if first_has_view.is_set() else first_has_view).set()
+        (has_view if is_first() else is_taken).set()
 
-    def registered(spark: SparkSession, table: DynamicTable, *args: Any) -> None:
-        is_first = table.columns == ("id",)
-        assert (second_has_view if is_first else first_is_registered).wait(60)
-        try:
-            register(spark, table, *args)
-        finally:
-            if is_first:
-                first_is_registered.set()
+    def registered(*args: Any) -> None:
+        assert (is_taken if is_first() else is_registered).wait(60)
+        register(*args)
+        is_registered.set()
 
-    monkeypatch.setattr(create, "make_view", made)
-    monkeypatch.setattr(create, "_register", registered)
+    def marked(*args: Any) -> str | None:
+        if is_first():
+            assert not is_registered.is_set() or is_found.wait(60)
+            return mark_of(*args)
+        found = mark_of(*args)
+        if is_registered.is_set() and not is_found.is_set():
+            is_found.set()
+            assert is_done.wait(60)
+        return found
+
+    for module, name, made_by in (
+        (create, "make_view", made),
+        (create, "_register", registered),
+        (create, "mark_of", marked),
+        (tables, "mark_of", marked),
+    ):
+        monkeypatch.setattr(module, name, made_by)
     place.run("INSERT INTO t VALUES (1, 10)")
 
-    def second() -> None:
-        assert first_has_view.wait(60)
-        assert (
-            place.refused(f"CREATE DYNAMIC TABLE {place.schema}.d AS SELECT v FROM {place.schema}.t").code
-            == "STREAM_BUSY"
-        )
+    def one() -> None:
+        current_thread().name = first
+        run(spark, f"CREATE DYNAMIC TABLE {place.schema}.d {clause} AS SELECT id FROM {place.schema}.t")
+        is_done.set()
 
-    assert in_threads(lambda: place.create(f"SELECT id FROM {place.schema}.t", f"{place.schema}.d"), second) == []
+    def other() -> None:
+        assert has_view.wait(60)
+        with pytest.raises(StreamqlError, match="another process created"):
+            run(spark, f"CREATE DYNAMIC TABLE {place.schema}.d AS SELECT v FROM {place.schema}.t")
+
+    assert in_threads(one, other) == []
+    place.refresh()
     assert place.run("SELECT * FROM d") == [(1,)]
+    assert place.verify() == ("EQUAL", 1, 0, 0)
+
+
+def during_the_first_refresh(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], *, fails: bool) -> None:
+    """Lets another process do something before the first refresh of a table, which perhaps fails."""
+    refresh_created = create.refresh_created
+
+    def refreshed(spark: SparkSession, table: DynamicTable) -> None:
+        monkeypatch.setattr(create, "refresh_created", refresh_created)
+        work()
+        if fails:
+            raise StreamqlError("STREAM_BUSY", "it fails")
+        refresh_created(spark, table)
+
+    monkeypatch.setattr(create, "refresh_created", refreshed)
+
+
+@pytest.mark.parametrize("head", ["CREATE", "CREATE OR REPLACE"])
+def test_a_rename_during_the_first_refresh(place: DynamicPlace, monkeypatch: pytest.MonkeyPatch, head: str) -> None:
+    place.run("INSERT INTO t VALUES (1, 10)")
+    before = place.tables()
+    if head != "CREATE":
+        place.create("SELECT v FROM t")
+    during_the_first_refresh(monkeypatch, lambda: place.run("ALTER DYNAMIC TABLE d RENAME TO e"), fails=False)
+    place.run(f"{head} DYNAMIC TABLE d AS SELECT id FROM t")
+    assert place.run("SELECT * FROM e") == [(1,)]
+    assert place.tables() - before == {"e", place.backing("e").rpartition(".")[2].strip("`")}
+
+
+@pytest.mark.parametrize("head", ["CREATE", "CREATE OR REPLACE"])
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_drop_during_the_first_refresh(
+    place: DynamicPlace, monkeypatch: pytest.MonkeyPatch, head: str, *, fails: bool
+) -> None:
+    """Nothing is left of the table; a CREATE that fails raises why."""
+    before = place.tables()
+    if head != "CREATE":
+        place.create("SELECT v FROM t")
+    during_the_first_refresh(monkeypatch, lambda: place.run("DROP DYNAMIC TABLE d"), fails=fails)
+    with pytest.raises(StreamqlError, match="it fails") if fails else contextlib.nullcontext():
+        run(place.spark, f"{head} DYNAMIC TABLE {place.schema}.d AS SELECT id FROM {place.schema}.t")
+    assert place.tables() == before
+
+
+@pytest.mark.parametrize("other", ["DROP DYNAMIC TABLE d; CREATE DYNAMIC TABLE d", "CREATE OR REPLACE DYNAMIC TABLE d"])
+def test_a_create_that_fails_leaves_the_table_of_another(
+    place: DynamicPlace, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    place.run("INSERT INTO t VALUES (1, 10)")
+    during_the_first_refresh(monkeypatch, lambda: place.run(*f"{other} AS SELECT v FROM t".split("; ")), fails=True)
+    with pytest.raises(StreamqlError, match="it fails"):
+        run(place.spark, f"CREATE DYNAMIC TABLE {place.schema}.d AS SELECT id FROM {place.schema}.t")
+    assert place.run("SELECT * FROM d") == [(10,)]
     assert place.verify() == ("EQUAL", 1, 0, 0)

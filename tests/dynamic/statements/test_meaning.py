@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.consume.support import TRACKED
 from tests.dynamic.support import DynamicPlace
@@ -173,13 +174,36 @@ def test_hidden_keys_whose_values_would_be_rounded(place: DynamicPlace) -> None:
     assert place.refused("REFRESH DYNAMIC TABLE d").code == "UNSUPPORTED_SOURCE"
 
 
-def test_hidden_keys_of_a_wider_type(place: DynamicPlace) -> None:
+def test_hidden_keys_of_an_empty_table_whose_values_would_be_rounded(place: DynamicPlace) -> None:
+    place.run("CREATE VIEW x AS SELECT DISTINCT id AS k, v FROM t")
+    place.create("SELECT v FROM x", clauses="REFRESH_MODE = INCREMENTAL")
+    place.run(
+        "CREATE OR REPLACE VIEW x AS SELECT DISTINCT id / 2 AS k, v FROM t", "INSERT INTO t VALUES (2, 10), (3, 10)"
+    )
+    assert place.refused("REFRESH DYNAMIC TABLE d").code == "UNSUPPORTED_SOURCE"
+
+
+def test_hidden_keys_beyond_what_a_double_holds(place: DynamicPlace) -> None:
+    place.run(f"CREATE TABLE n (k DOUBLE, v INT) USING DELTA {TRACKED}", "INSERT INTO n VALUES (1, 1)")
+    place.create("SELECT v FROM (SELECT DISTINCT k, v FROM n)")
+    place.run(
+        f"CREATE OR REPLACE TABLE n (k BIGINT, v INT) USING DELTA {TRACKED}",
+        "INSERT INTO n VALUES (9007199254740992, 1), (9007199254740993, 1)",
+    )
+    assert place.refused("REFRESH DYNAMIC TABLE d").code == "UNSUPPORTED_SOURCE"
+
+
+@pytest.mark.parametrize(("narrow", "wide"), [("INT", "BIGINT"), ("DECIMAL(10, 2)", "DECIMAL(12, 2)")])
+def test_hidden_keys_of_a_wider_type(place: DynamicPlace, narrow: str, wide: str) -> None:
     widening = TRACKED.replace("(", "('delta.enableTypeWidening' = 'true', ", 1)
-    place.run(f"CREATE TABLE n (k INT) USING DELTA {widening}", "INSERT INTO n VALUES (1), (2)")
-    place.create("SELECT id, v FROM t UNION ALL SELECT DISTINCT k, -1 FROM n")
-    place.run("ALTER TABLE n ALTER COLUMN k TYPE BIGINT", "INSERT INTO n VALUES (3)")
+    place.run(f"CREATE TABLE n (k {narrow}) USING DELTA {widening}", "INSERT INTO n VALUES (1), (2)")
+    place.create("SELECT v FROM t UNION ALL SELECT 1 FROM (SELECT DISTINCT k FROM n)")
+    place.run(f"ALTER TABLE n ALTER COLUMN k TYPE {wide}", "INSERT INTO n VALUES (3)")
     place.refresh()
     assert place.verify() == ("EQUAL", 3, 0, 0)
+    place.run("DELETE FROM n WHERE k = 2")
+    place.refresh()
+    assert place.verify() == ("EQUAL", 2, 0, 0)
 
 
 def test_unpivoted_columns_that_are_moved_and_added(place: DynamicPlace) -> None:
@@ -201,6 +225,27 @@ def test_variables_in_the_text_have_the_values_of_create(place: DynamicPlace) ->
     place.create("SELECT id, v + ${least} AS v FROM t WHERE v > ${least}")
     place.run("RESET least", "INSERT INTO t VALUES (2, 20), (3, 3)", "REFRESH DYNAMIC TABLE d")
     assert place.bag("SELECT * FROM d") == {(1, 15): 1, (2, 25): 1}
+    assert place.run("SHOW CREATE DYNAMIC TABLE d")[0][0].endswith("SELECT id, v + 5 AS v FROM t WHERE v > 5")
+
+
+def test_text_like_a_variable_that_the_value_of_one_makes(place: DynamicPlace) -> None:
+    """It is replaced once, as in any statement."""
+    place.run("INSERT INTO t VALUES (1, 10)", "SET open = {least}")
+    place.create("SELECT id, '$${open}' AS x FROM t")
+    place.run("SET least = 5", "INSERT INTO t VALUES (2, 20)", "REFRESH DYNAMIC TABLE d")
+    assert place.bag("SELECT * FROM d") == {(1, "${least}"): 1, (2, "${least}"): 1}
+    place.run("RESET open", "RESET least")
+
+
+def test_variables_of_the_process(spark: SparkSession, place: DynamicPlace) -> None:
+    """Their values may be secrets. Without substitution, it is text like any other."""
+    place.run("INSERT INTO t VALUES (1, 10)")
+    create = "CREATE DYNAMIC TABLE d AS SELECT id, '${env:HOME}' AS h FROM t"
+    assert place.refused(create).code == "UNSUPPORTED_CLAUSE"
+    with conf(spark, (("spark.sql.variable.substitute", "false"),)):
+        place.run(create)
+    place.run("INSERT INTO t VALUES (2, 20)", "REFRESH DYNAMIC TABLE d")
+    assert {row[1] for row in place.run("SELECT * FROM d")} == {"${env" + ":HOME}"}
 
 
 def test_the_current_time_is_no_other_meaning(place: DynamicPlace) -> None:

@@ -35,14 +35,22 @@ object StoredQuery {
       val node = mapper.createObjectNode()
       val properties = node.putObject("properties")
       made.foreach { case (key, value) => properties.put(key, value) }
+      properties.put(CatalogTable.VIEW_SQL_CONFIG_PREFIX + SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key, "false") // `substituted` has done so
       node.set[JsonNode]("schema", mapper.readTree(plan.schema.asNullable.json))
       node.toString
     }
   }
 
-  /** A query with the values of the variables that are in its text as ${name}. Spark replaces them at each parse, also when their session has ended. */
-  def substituted(session: SparkSession, text: String): String =
-    SQLConf.withExistingConf(session.asInstanceOf[ClassicSession].sessionState.conf) { new VariableSubstitution().substitute(text) }
+  /** A query with the values of the variables that are in its text as ${name}. Spark would replace them at each parse, also when their session has ended.
+   * null: it has variables of the process. Their values may be secrets, and other processes have others. */
+  def substituted(session: SparkSession, text: String): String = {
+    val conf = session.asInstanceOf[ClassicSession].sessionState.conf
+    if (!conf.variableSubstituteEnabled) text
+    else if (ofProcess.findFirstIn(text).nonEmpty) null
+    else SQLConf.withExistingConf(conf) { new VariableSubstitution().substitute(text) }
+  }
+
+  private val ofProcess = """\$\{(env|system):""".r
 
   /** A query that was stored. `schema`: its columns, JSON; `moved`: tables that have other names now, by the names that the text has; `states`: columns
    * that its table has for states, as a schema, JSON (null: there is no table yet). */

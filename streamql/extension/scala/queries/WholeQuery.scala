@@ -126,14 +126,15 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
   private def images(versions: String) =
     new TableImages(session, mapper.readTree(versions).properties().asScala.map(e => e.getKey -> e.getValue.asLong).toMap)
 
-  /** What turns `stored` into the rows at versions, in the columns of a stream. null: their keys have other types. Hidden ones have numbers, which may stand
-   * for other columns now. */
-  def difference(versions: String, stored: DataFrame): DataFrame = {
-    val (now, was) = (rows(versions).queryExecution.analyzed, stored.queryExecution.analyzed)
-    if (keyed.keyNames.forall(k => WholeQuery.canBeStored(WholeQuery.column(now, k).dataType, WholeQuery.column(was, k).dataType)))
-      Dataset.ofRows(session, WholeQuery.difference(now, was, keyed.keyNames))
-    else null
+  /** Whether the keys can be stored in the columns that `stored` has for them. Hidden ones have numbers, which may stand for other columns now. */
+  def fits(stored: DataFrame): Boolean = {
+    val was = stored.queryExecution.analyzed
+    keyed.keyNames.forall(k => WholeQuery.canBeStored(WholeQuery.column(keyed.rows, k).dataType, WholeQuery.column(was, k).dataType))
   }
+
+  /** What turns `stored` into the rows at versions, in the columns of a stream. */
+  def difference(versions: String, stored: DataFrame): DataFrame =
+    Dataset.ofRows(session, WholeQuery.difference(rows(versions).queryExecution.analyzed, stored.queryExecution.analyzed, keyed.keyNames))
 
   /** All rows as INSERTs, in the columns of a stream. */
   def inserts(versions: String): DataFrame = {
@@ -220,10 +221,11 @@ object WholeQuery {
 
   private def column(p: LogicalPlan, name: String): Attribute = p.output.find(_.name.equalsIgnoreCase(name)).get
 
-  /** Whether keys of a type can be stored as those that were of another one, without loss. Integers that are too large are an error. */
+  /** Whether keys of a type can be stored as those that were of another one, without loss. Numbers that are too large are an error. */
   private def canBeStored(now: DataType, was: DataType): Boolean = (now, was) match {
-    case (_: IntegralType, _: IntegralType) => true
-    case (_: NumericType, _: NumericType) => Cast.canUpCast(now, was)
+    case (_: IntegralType, _: IntegralType | _: DecimalType) => true
+    case (own: DecimalType, other: DecimalType) => own.scale <= other.scale
+    case (FloatType, DoubleType) => true
     case _ => DataType.equalsIgnoreCaseAndNullability(now, was)
   }
 
