@@ -275,9 +275,10 @@ class Maker:
         return f"SELECT q.a, ({inner}) AS b, q.s FROM {self.relation()} q"
 
     def exploded(self) -> str:
-        what = self.rng.choice(("explode(array(q.a, q.b, q.a))", "explode(if(q.b > 4, array(q.b), array()))"))
-        outer = self.rng.choice(("LATERAL VIEW", "LATERAL VIEW OUTER"))
-        return f"SELECT q.a, x.e AS b, q.s FROM {self.relation()} q {outer} {what} x AS e"
+        what = self.rng.choice(("array(q.a, q.b, q.a)", "if(q.b > 4, array(q.b), array())"))
+        join = self.rng.choice((" LATERAL VIEW ", " LATERAL VIEW OUTER ", ", LATERAL ", " LEFT JOIN LATERAL "))
+        name = "x AS e" if "VIEW" in join else "x(e)"
+        return f"SELECT q.a, x.e AS b, q.s FROM {self.relation()} q{join}explode({what}) {name}"
 
     def exploded_map(self) -> str:
         return f"SELECT q.a, x.v AS b, x.k AS s FROM {self.table()} q LATERAL VIEW explode(q.m) x AS k, v"

@@ -18,6 +18,7 @@ CASES = {
     "the least BIGINT": ("BIGINT", f"CAST('{LEAST}' AS BIGINT)", "UPDATE b SET v = 0 WHERE g = 1"),
     "the least BIGINT is deleted": ("BIGINT", f"CAST('{LEAST}' AS BIGINT)", "DELETE FROM b WHERE v < 0"),
     "DECIMAL of 38 digits": ("DECIMAL(38, 0)", "CAST('6e37' AS DECIMAL(38, 0))", "UPDATE b SET v = -v WHERE v > 1"),
+    "38 digits that are not zero": ("DECIMAL(38, 0)", f"{'4' * 38}BD", "UPDATE b SET v = v - 1 WHERE v > 1"),
     "DECIMAL of 28 digits": ("DECIMAL(28, 0)", "CAST('6e27' AS DECIMAL(28, 0))", "UPDATE b SET v = -v"),
     "INT": ("INT", "2147483647", "UPDATE b SET v = -v"),
 }

@@ -3,6 +3,7 @@ package org.apache.spark.sql.streamql
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.expressions.variant.VariantExplode
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types._
@@ -154,7 +155,7 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
         val rows = g.copy(generator = PosExplode(values), generatorOutput = place +: g.generatorOutput, child = inner.plan,
           unrequiredChildIndex = Nil)
         Keyed(expressions(rows), inner.keys :+ place.withNullability(g.outer))
-      case _: PosExplode =>
+      case _: PosExplode | _: VariantExplode =>
         Keyed(expressions(g.copy(child = inner.plan, unrequiredChildIndex = Nil)), inner.keys :+ g.generatorOutput.head)
       case _ =>
         numbered(expressions(g.copy(child = inner.plan, unrequiredChildIndex = Nil)), inner.keys ++ g.generatorOutput)

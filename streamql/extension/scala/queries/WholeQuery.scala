@@ -113,9 +113,9 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
 
   // -- rows at versions
 
-  private lazy val overLeaves = UnusedColumns.removed(plan.transformUpWithSubqueries {
+  private lazy val overLeaves = UnusedColumns.removed(LateralGenerators(plan.transformUpWithSubqueries {
     case leaf if leaves.exists(_ eq leaf) => TableLeaf(TrackedQuery.tableOf(leaf), leaf.output)
-  })
+  }))
 
   // Its casts are the same in each session.
   private lazy val keyed = SQLConf.withExistingConf(Neutral.plain) { new KeyedQuery(overLeaves, analyzed.output.map(_.name), states) }

@@ -2,7 +2,7 @@ package org.apache.spark.sql.streamql
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.catalyst.expressions.objects.AssertNotNull
+import org.apache.spark.sql.catalyst.expressions.objects.{AssertNotNull, StaticInvoke}
 import org.apache.spark.sql.catalyst.plans.LeftOuter
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.types._
@@ -190,7 +190,7 @@ class StateChange(state: AggregateExpression, change: Weighted) {
       def plus(t: DecimalType)(terms: Expression*) =
         CheckOverflow(terms.map(e => orZero(Cast(e, t))).reduce[Expression](DecimalAddNoOverflowCheck(_, _, t)), t, nullOnOverflow = false)
       val sum = (s.dataType, added.head.dataType) match {
-        case (t: DecimalType, _) if added.size == 2 => plus(t)(before, UnaryMinus(added(1), failOnError = false), added.head)
+        case (t: DecimalType, _) if added.size == 2 => plus(t)(before, StateChange.negative(added(1)), added.head)
         case (t: DecimalType, _) => plus(t)(before, added.head)
         case (_, t: DecimalType) => Cast(plus(t)(before, added.head), LongType, None, EvalMode.ANSI)
         case _ => Add(before, orZero(added.head), s.evalContext.evalMode)
@@ -213,4 +213,11 @@ class StateChange(state: AggregateExpression, change: Weighted) {
 object StateChange {
   /** Sums of DECIMAL have so many digits more than their terms. */
   private val DIGITS_OF_ROWS = 10
+
+  /** UnaryMinus rounds to 34 digits. */
+  private def negative(e: Expression): Expression = StaticInvoke(getClass, e.dataType, "negated", Seq(e))
+
+  // -- called by generated code
+
+  def negated(value: Decimal): Decimal = Decimal(value.toJavaBigDecimal.negate, value.precision, value.scale)
 }
