@@ -10,6 +10,8 @@ from typing import NoReturn
 
 _UNKNOWN = "unrecognized arguments: "
 _REQUIRED = "the following arguments are required"
+_PREFIX_MIN = 4
+"""So many letters of a word, with the hyphens, say how the one begins that is meant."""
 _VERBS = frozenset(
     ("alter", "begin", "create", "delete", "desc", "describe", "drop", "explain", "from", "insert", "merge",
     "optimize", "select", "set", "show", "truncate", "update", "use", "vacuum", "values", "with")
@@ -45,5 +47,7 @@ def unexpected(word: str, commands: Iterable[str]) -> str:
 
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    found = get_close_matches(word.lower(), list(known), n=1)
+    known = list(known)
+    begun = [k for k in known if len(word) >= _PREFIX_MIN and k.startswith(word.lower())]
+    found = begun or get_close_matches(word.lower(), known, n=1)
     return f" (did you mean {found[0]}?)" if found else ""

@@ -112,6 +112,7 @@ def test_everything() -> None:
         (["--outp", "csv"], "unrecognized"),
         (["--outptu", "csv", "-e", "SELECT 1"], "unrecognized arguments: --outptu (did you mean --output?)"),
         (["streams", "--databse=d"], "--databse=d (did you mean --database?)"),
+        (["--continue", "-e", "SELECT 1"], "--continue (did you mean --continue-on-error?)"),
         (["stream"], "unexpected argument 'stream' (did you mean streams?)"),
         (["SHOW STREAMS"], "(SQL is given with -e 'SQL')"),
         (["select", "1"], "(SQL is given with -e 'SQL')"),

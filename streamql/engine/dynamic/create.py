@@ -226,7 +226,7 @@ def _substituted(spark: SparkSession, statement: CreateDynamicTable) -> str:
     if query is None:
         raise StreamqlError(
             "UNSUPPORTED_CLAUSE",
-            "the query has a variable of the process: the catalog would show its value, and other processes have other values",
+            "the query has a variable of the process (${env:…}, ${system:…}): SHOW would print its value, and other processes have others",
             hint="SET name = value, and write ${name}, if SHOW CREATE may show the value; else read it from a table",
             **place_of(statement.query_span),
         )
