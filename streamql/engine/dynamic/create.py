@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,15 +19,16 @@ from streamql.catalog.store import catalog_of
 from streamql.changes.schema import check_names
 from streamql.consume import transactions
 from streamql.delta.names import SESSION_CATALOG, qualify
-from streamql.delta.whole import query_properties, substituted
+from streamql.delta.whole import SparkError, query_properties, substituted
 from streamql.dialect.dynamic.statements import CreateDynamicTable
-from streamql.engine.ddl import check_free, check_free_of_streams, definition_exists, place_of
+from streamql.engine.ddl import ATTEMPTS_MAX, check_free, check_free_of_streams, definition_exists, place_of
 from streamql.engine.dynamic.ddl import check_incremental, drop, dropped, label_of, schedule_of
 from streamql.engine.dynamic.run import refresh_created
 from streamql.engine.dynamic.tables import (
     check_acyclic,
     drop_left_over,
     drop_parts,
+    drop_unless_shown,
     hidden_name,
     hidden_stream,
     make_backing,
@@ -89,10 +91,7 @@ def _create(
         make_view(spark, made, comments, replace=False)
         _register(spark, made, state, [stream_event("created", state, now_ms(), user_of(spark), text)])
     except BaseException:
-        # Another CREATE of the name may be registered. Its view, which was not yet, looked like one that was left over.
-        if mark_of(spark, name) == made.definition.uuid and (other := find_dynamic(spark, name)) is not None:
-            make_view(spark, other, {}, replace=True)
-        drop_parts(spark, made)
+        _take_back(spark, made, text)
         raise
     try:
         if mark_of(spark, name) != made.definition.uuid:
@@ -100,8 +99,29 @@ def _create(
         if statement.is_initialized:
             refresh_created(spark, made)
     except BaseException:
-        drop(spark, made, text)
+        _cleaned(made, lambda: drop(spark, made, text, follows_renames=True))
         raise
+
+
+def _take_back(spark: SparkSession, made: DynamicTable, text: str) -> None:
+    """Drops a table that could not be registered."""
+    other = find_dynamic(spark, made.name)
+    if other is not None and other.definition.uuid == made.definition.uuid:  # it was stopped after it was registered
+        _cleaned(made, lambda: drop(spark, made, text, follows_renames=True))
+        return
+    # Before another CREATE of the name was registered, its view looked like one that was left over.
+    if other is not None and mark_of(spark, made.name) == made.definition.uuid:
+        with contextlib.suppress(*SparkError):  # others have dropped it meanwhile
+            make_view(spark, other, {}, replace=True)
+    drop_parts(spark, made)
+
+
+def _cleaned(made: DynamicTable, clean: Callable[[], object]) -> None:
+    """Cleans up behind an error, which is more than another one that the cleaning may raise."""
+    try:
+        clean()
+    except StreamqlError as e:
+        log.warning("%s could not be dropped: %s", made.name, e.message)
 
 
 def _replace(
@@ -129,33 +149,28 @@ def _replace(
         if now is not None:
             make_view(spark, now, dict(statement.columns), replace=True)
     except BaseException:
-        _put_back(spark, old, gone.next(), made, text)
+        _cleaned(made, lambda: _put_back(spark, old, gone.next(), made, text))
         raise
+    drop_unless_shown(spark, old)
     if now is not None:
-        drop_parts(spark, old)
-    else:
-        _drop_unless_shown(spark, old)
-
-
-def _drop_unless_shown(spark: SparkSession, old: DynamicTable) -> None:
-    """Drops what is left of a table whose replacement was dropped or replaced: the next replacement shows its rows until it is filled."""
-    if find_dynamic(spark, old.name) is None:
-        drop_parts(spark, old)
+        drop_parts(spark, old, view=False)
 
 
 def _put_back(spark: SparkSession, old: DynamicTable, was: StreamState, made: DynamicTable, text: str) -> None:
-    """Registers a table again whose replacement could not be filled. If others have changed the replacement meanwhile, it stays."""
+    """Registers a table again whose replacement could not be filled. If others have replaced the replacement, it stays."""
     catalog = catalog_of(spark)
-    state = catalog.by_uuid(spark, made.stream_id)
-    if state is None:
-        _drop_unless_shown(spark, old)
-        return
-    last, _ = dropped(spark, state, text)
-    events = [*last.events, stream_event("created", was, now_ms(), user_of(spark), old.definition.text)]
-    definition = replace(old.to_definition(), sequence=old.definition.sequence + 2)
-    if catalog.commit(spark, [made.to_definition(), *last.before], [definition, was, None], events):
-        show_rows(spark, old)
-        drop_parts(spark, made, view=False)
+    for _ in range(ATTEMPTS_MAX):
+        now = dynamic_of_id(spark, made.definition.uuid)
+        if now is None:
+            drop_unless_shown(spark, old)
+            return
+        last, _ = dropped(spark, hidden_stream(spark, now), text)
+        events = [*last.events, stream_event("created", was, now_ms(), user_of(spark), old.definition.text)]
+        definition = replace(old.to_definition(), sequence=old.definition.sequence + 2)
+        if catalog.commit(spark, [now.definition, *last.before], [definition, was, None], events):
+            show_rows(spark, old)
+            drop_parts(spark, now)
+            return
 
 
 def _check_name(spark: SparkSession, statement: CreateDynamicTable, name: Name) -> None:

@@ -31,6 +31,7 @@ from streamql.engine.dynamic.tables import (
     comments_of,
     drop_left_over,
     drop_parts,
+    drop_unless_shown,
     hidden_name,
     hidden_stream,
     make_view,
@@ -55,27 +56,38 @@ def drop_dynamic(spark: SparkSession, statement: DropDynamicTable, text: str) ->
         if statement.if_exists and find_dynamic(spark, qualify(spark, statement.name)) is None:
             return
         found = need_dynamic(spark, statement.name, is_view=statement.is_materialized_view, where=where)
-        is_dropped = drop(spark, found, text)
+        is_dropped = drop(spark, found, text, follows_renames=False)
 
 
-def drop(spark: SparkSession, found: DynamicTable, text: str) -> bool:
-    """Drops a dynamic table, its hidden stream and its rows. False: others have dropped or replaced it. Raises STREAM_BUSY."""
-    catalog = catalog_of(spark)
+def drop(spark: SparkSession, found: DynamicTable, text: str, *, follows_renames: bool) -> bool:
+    """Drops a dynamic table, its hidden stream and its rows. False: others have dropped or replaced it, or have renamed it and it
+    `follows_renames` not. Raises STREAM_BUSY."""
     for _ in range(ATTEMPTS_MAX):
         now = dynamic_of_id(spark, found.definition.uuid)
         if now is None:
-            drop_parts(spark, found)
+            drop_unless_shown(spark, found)
             return False
-        state = catalog.by_uuid(spark, now.stream_id)
-        if state is None:
-            is_done = catalog.commit(spark, [now.definition], [None], [])
-        else:
-            last, _ = dropped(spark, state, text)
-            is_done = catalog.commit(spark, [now.definition, *last.before], [None, None], last.events)
-        if is_done:
+        if not follows_renames and now.name.key != found.name.key:
+            return False
+        if _is_dropped(spark, now, text):
             drop_parts(spark, now)
             return True
     raise StreamqlError("STREAM_BUSY", f"other processes keep changing {found.name}", hint="run the statement again")
+
+
+def _is_dropped(spark: SparkSession, now: DynamicTable, text: str) -> bool:
+    """Takes a definition and its hidden stream out of the catalog. False: others have changed one of them."""
+    catalog = catalog_of(spark)
+    state = catalog.by_uuid(spark, now.stream_id)
+    if state is None:
+        return catalog.commit(spark, [now.definition], [None], [])
+    try:
+        last, _ = dropped(spark, state, text)
+    except StreamqlError as e:
+        if e.code == "STREAM_NOT_FOUND":  # while it waited for a refresh
+            return False
+        raise
+    return catalog.commit(spark, [now.definition, *last.before], [None, None], last.events)
 
 
 def dropped(spark: SparkSession, state: StreamState, text: str) -> tuple[Change, StreamState]:

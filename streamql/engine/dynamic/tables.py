@@ -169,6 +169,13 @@ def drop_parts(spark: SparkSession, dynamic: DynamicTable, *, view: bool = True)
     own.sql(f"DROP TABLE IF EXISTS {dynamic.backing.name.sql}")
 
 
+def drop_unless_shown(spark: SparkSession, dynamic: DynamicTable) -> None:
+    """Drops the parts of a table that others have dropped. If another table has the name, they are left: a CREATE OR REPLACE shows the old
+    rows until it has its own, and puts them back if it fails."""
+    if find_dynamic(spark, dynamic.name) is None:
+        drop_parts(spark, dynamic)
+
+
 def shown_names(spark: SparkSession) -> dict[str, str]:
     """Returns the names of dynamic tables by those that positions have for the tables of their rows."""
     return {part_of(t.backing): part_of(replace(t.backing, name=t.name)) for t in all_dynamic(spark)}

@@ -277,7 +277,7 @@ class Maker:
     def exploded(self) -> str:
         what = self.rng.choice(("array(q.a, q.b, q.a)", "if(q.b > 4, array(q.b), array())"))
         join = self.rng.choice((" LATERAL VIEW ", " LATERAL VIEW OUTER ", ", LATERAL ", " LEFT JOIN LATERAL "))
-        name = "x AS e" if "VIEW" in join else "x(e)"
+        name = "x AS e" if "VIEW" in join else "x(e)" + " ON true" * ("LEFT" in join)
         return f"SELECT q.a, x.e AS b, q.s FROM {self.relation()} q{join}explode({what}) {name}"
 
     def exploded_map(self) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.engine.dynamic import create, tables
+from streamql.engine.dynamic import create, ddl, tables
 from streamql.errors import StreamqlError
 from streamql.sources.queries.dynamic import DynamicTable
 from tests.consume.support import findings, in_threads, killed_within, start_child
@@ -228,3 +228,43 @@ def test_a_create_that_fails_leaves_the_table_of_another(
         run(place.spark, f"CREATE DYNAMIC TABLE {place.schema}.d AS SELECT id FROM {place.schema}.t")
     assert place.run("SELECT * FROM d") == [(10,)]
     assert place.verify() == ("EQUAL", 1, 0, 0)
+
+
+@pytest.mark.parametrize("change", ["RENAME TO e", "SUSPEND"])
+def test_a_replacement_that_is_altered_and_fails(
+    place: DynamicPlace, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """The old table comes back, and nothing is left of the other."""
+    place.run("INSERT INTO t VALUES (1, 10)")
+    place.create("SELECT v FROM t")
+    before = place.tables()
+    during_the_first_refresh(monkeypatch, lambda: place.run(f"ALTER DYNAMIC TABLE d {change}"), fails=True)
+    with pytest.raises(StreamqlError, match="it fails"):
+        run(place.spark, f"CREATE OR REPLACE DYNAMIC TABLE {place.schema}.d AS SELECT id FROM {place.schema}.t")
+    assert place.tables() == before
+    place.run("INSERT INTO t VALUES (2, 20)")
+    assert place.refresh()["d"][0] == "REFRESHED"
+    assert place.bag("SELECT * FROM d") == {(10,): 1, (20,): 1}
+
+
+def test_a_drop_that_waits_while_the_table_is_replaced(place: DynamicPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It leaves the rows of the old table, which come back if the replacement fails."""
+    place.run("INSERT INTO t VALUES (1, 10)")
+    place.create("SELECT v FROM t")
+    old = place.found()
+    said = []
+    during_the_first_refresh(
+        monkeypatch, lambda: said.append(ddl.drop(place.spark, old, "DROP", follows_renames=False)), fails=True
+    )
+    with pytest.raises(StreamqlError, match="it fails"):
+        run(place.spark, f"CREATE OR REPLACE DYNAMIC TABLE {place.schema}.d AS SELECT id FROM {place.schema}.t")
+    assert said == [False]
+    assert place.verify() == ("EQUAL", 1, 0, 0)
+
+
+def test_a_drop_that_waits_while_the_table_is_renamed(place: DynamicPlace) -> None:
+    place.create("SELECT v FROM t")
+    old = place.found()
+    place.run("ALTER DYNAMIC TABLE d RENAME TO e")
+    assert not ddl.drop(place.spark, old, "DROP", follows_renames=False)
+    assert place.verify("e") == ("EQUAL", 0, 0, 0)

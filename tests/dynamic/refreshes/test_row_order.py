@@ -8,7 +8,7 @@ from tests.dynamic.histories.functions import IN_ANY_ORDER
 from tests.dynamic.support import DynamicPlace
 
 LAZY = "REFRESH_MODE = INCREMENTAL INITIALIZE = ON_SCHEDULE"
-MAPS = "LATERAL VIEW inline(array(named_struct('m', map('k', b)))) x AS m"
+MAPS = "LATERAL VIEW stack(1, map('k', b)) x AS m"
 BY_ROWS = "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW"
 WHOLE = "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 

@@ -193,6 +193,16 @@ def test_hidden_keys_beyond_what_a_double_holds(place: DynamicPlace) -> None:
     assert place.refused("REFRESH DYNAMIC TABLE d").code == "UNSUPPORTED_SOURCE"
 
 
+def test_hidden_keys_of_a_decimal_that_has_not_enough_digits_to_be_compared(place: DynamicPlace) -> None:
+    place.run(
+        "INSERT INTO t VALUES (7, 10), (3, 10)",
+        "CREATE VIEW x AS SELECT DISTINCT CAST(id / 5 AS DECIMAL(38, 18)) AS k, v FROM t",
+    )
+    place.create("SELECT v FROM x")
+    place.run("CREATE OR REPLACE VIEW x AS SELECT DISTINCT CAST(id / 5 AS DECIMAL(38, 0)) AS k, v FROM t")
+    assert place.refused("REFRESH DYNAMIC TABLE d").code == "UNSUPPORTED_SOURCE"
+
+
 @pytest.mark.parametrize(("narrow", "wide"), [("INT", "BIGINT"), ("DECIMAL(10, 2)", "DECIMAL(12, 2)")])
 def test_hidden_keys_of_a_wider_type(place: DynamicPlace, narrow: str, wide: str) -> None:
     widening = TRACKED.replace("(", "('delta.enableTypeWidening' = 'true', ", 1)
@@ -242,6 +252,8 @@ def test_variables_of_the_process(spark: SparkSession, place: DynamicPlace) -> N
     place.run("INSERT INTO t VALUES (1, 10)")
     create = "CREATE DYNAMIC TABLE d AS SELECT id, '${env:HOME}' AS h FROM t"
     assert place.refused(create).code == "UNSUPPORTED_CLAUSE"
+    with conf(spark, (("named.otherwise", "${env" + ":HOME}"),)):
+        assert place.refused(create.replace("env:HOME", "named.otherwise")).code == "UNSUPPORTED_CLAUSE"
     with conf(spark, (("spark.sql.variable.substitute", "false"),)):
         place.run(create)
     place.run("INSERT INTO t VALUES (2, 20)", "REFRESH DYNAMIC TABLE d")

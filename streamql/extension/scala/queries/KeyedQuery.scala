@@ -155,6 +155,12 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
         val rows = g.copy(generator = PosExplode(values), generatorOutput = place +: g.generatorOutput, child = inner.plan,
           unrequiredChildIndex = Nil)
         Keyed(expressions(rows), inner.keys :+ place.withNullability(g.outer))
+      case Inline(values) => // the elements, and then their fields
+        val place = AttributeReference(KeyedQuery.KEY, IntegerType)()
+        val element = AttributeReference("element", values.dataType.asInstanceOf[ArrayType].elementType)()
+        val fields = g.generatorOutput.zipWithIndex.map { case (a, i) => Alias(GetStructField(element, i), a.name)(a.exprId, a.qualifier) }
+        val rows = g.copy(generator = PosExplode(values), generatorOutput = Seq(place, element), child = inner.plan, unrequiredChildIndex = Nil)
+        Keyed(Project(inner.plan.output ++ fields :+ place, expressions(rows)), inner.keys :+ place.withNullability(g.outer))
       case _: PosExplode | _: VariantExplode =>
         Keyed(expressions(g.copy(child = inner.plan, unrequiredChildIndex = Nil)), inner.keys :+ g.generatorOutput.head)
       case _ =>

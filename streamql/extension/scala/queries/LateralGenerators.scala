@@ -2,11 +2,13 @@ package org.apache.spark.sql.streamql
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
+import org.apache.spark.sql.catalyst.expressions.variant.VariantExplode
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
-/** `FROM t, LATERAL explode(t.a)` as `FROM t LATERAL VIEW explode(a)`: one row is known by that of t and its place, and changed rows of t are enough. */
+/** `FROM t, LATERAL explode(t.a)` as `FROM t LATERAL VIEW explode(a)`: a row is known by that of t and its place, and changed rows of t are enough.
+ * Rows of other generators have no place. */
 object LateralGenerators extends Rule[LogicalPlan] {
   override def apply(query: LogicalPlan): LogicalPlan = query.transformUpWithSubqueries {
     case l @ LateralJoin(left, right, Inner | Cross, condition) =>
@@ -17,7 +19,8 @@ object LateralGenerators extends Rule[LogicalPlan] {
 
   /** A subquery that makes rows of one outer row only, as a plan over the outer rows. None: it does something else. */
   private def over(left: LogicalPlan, p: LogicalPlan): Option[LogicalPlan] = p match {
-    case g @ Generate(_, _, _, _, _, _: OneRowRelation) => Some(inner(g.copy(unrequiredChildIndex = Nil, child = left)))
+    case g @ Generate(_: Explode | _: PosExplode | _: Inline | _: VariantExplode, _, _, _, _, _: OneRowRelation) =>
+      Some(inner(g.copy(unrequiredChildIndex = Nil, child = left)))
     case Project(list, child) if list.forall(isPlain) => over(left, child).map(rows => inner(Project(left.output ++ list, rows)))
     case Filter(condition, child) if isPlain(condition) => over(left, child).map(rows => inner(Filter(condition, rows)))
     case _ => None

@@ -6,6 +6,7 @@ import java.util.{Map => JMap}
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
+import org.apache.spark.internal.config.{ConfigProvider, ConfigReader}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{AliasIdentifier, QueryPlanningTracker, TableIdentifier}
 import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, Analyzer, SchemaCompensation, UnresolvedRelation, ViewResolution}
@@ -14,7 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SubqueryAlias, UnresolvedWith, View}
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.command.ViewHelper
-import org.apache.spark.sql.internal.{SQLConf, VariableSubstitution}
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -42,15 +43,21 @@ object StoredQuery {
   }
 
   /** A query with the values of the variables that are in its text as ${name}. Spark would replace them at each parse, also when their session has ended.
-   * null: it has variables of the process. Their values may be secrets, and other processes have others. */
+   * null: it has variables of the process, also in the values of others. They may be secrets, and other processes have other values. */
   def substituted(session: SparkSession, text: String): String = {
     val conf = session.asInstanceOf[ClassicSession].sessionState.conf
     if (!conf.variableSubstituteEnabled) text
-    else if (ofProcess.findFirstIn(text).nonEmpty) null
-    else SQLConf.withExistingConf(conf) { new VariableSubstitution().substitute(text) }
+    else Option(reader(key => Option(conf.getConfString(key, ""))).substitute(text)).filter(ofProcess.findFirstIn(_).isEmpty).orNull
   }
 
-  private val ofProcess = """\$\{(env|system):""".r
+  private val ofProcess = """\$\{(env|system):\S+?\}""".r
+
+  /** As Spark's VariableSubstitution has one, which also reads variables of the process. */
+  private def reader(settings: ConfigProvider): ConfigReader = {
+    val none: ConfigProvider = _ => None
+    val prefixes = Seq("spark", "sparkconf", "hivevar", "hiveconf").map(_ -> settings) ++ Seq("env", "system").map(_ -> none)
+    prefixes.foldLeft(new ConfigReader(settings)) { case (made, (prefix, provider)) => made.bind(prefix, provider) }
+  }
 
   /** A query that was stored. `schema`: its columns, JSON; `moved`: tables that have other names now, by the names that the text has; `states`: columns
    * that its table has for states, as a schema, JSON (null: there is no table yet). */

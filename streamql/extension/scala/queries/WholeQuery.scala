@@ -223,8 +223,10 @@ object WholeQuery {
 
   /** Whether keys of a type can be stored as those that were of another one, without loss. Numbers that are too large are an error. */
   private def canBeStored(now: DataType, was: DataType): Boolean = (now, was) match {
-    case (_: IntegralType, _: IntegralType | _: DecimalType) => true
-    case (own: DecimalType, other: DecimalType) => own.scale <= other.scale
+    case (_: IntegralType, _: IntegralType) => true
+    case (_: IntegralType, other: DecimalType) => canBeStored(DecimalType.forType(now), other)
+    case (own: DecimalType, other: DecimalType) => // Spark compares them in a type of both, which rounds if it has not enough digits
+      own.scale <= other.scale && (own.precision - own.scale).max(other.precision - other.scale) + other.scale <= DecimalType.MAX_PRECISION
     case (FloatType, DoubleType) => true
     case _ => DataType.equalsIgnoreCaseAndNullability(now, was)
   }
