@@ -18,11 +18,12 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.changes.schema import check_names
 from streamql.consume import transactions
+from streamql.delta.jvm import sentence
 from streamql.delta.names import SESSION_CATALOG, qualify
 from streamql.delta.whole import SparkError, query_properties, substituted
 from streamql.dialect.dynamic.statements import CreateDynamicTable
 from streamql.engine.ddl import ATTEMPTS_MAX, check_free, check_free_of_streams, definition_exists, place_of
-from streamql.engine.dynamic.ddl import check_incremental, drop, dropped, label_of, schedule_of
+from streamql.engine.dynamic.ddl import GONE, check_incremental, drop, dropped, label_of, schedule_of
 from streamql.engine.dynamic.run import refresh_created
 from streamql.engine.dynamic.tables import (
     check_acyclic,
@@ -35,7 +36,6 @@ from streamql.engine.dynamic.tables import (
     make_view,
     mark_of,
     query_of,
-    show_rows,
     with_names,
 )
 from streamql.errors import StreamqlError
@@ -91,7 +91,7 @@ def _create(
         make_view(spark, made, comments, replace=False)
         _register(spark, made, state, [stream_event("created", state, now_ms(), user_of(spark), text)])
     except BaseException:
-        _take_back(spark, made, text)
+        _cleaned(made, lambda: _take_back(spark, made, text))
         raise
     try:
         if mark_of(spark, name) != made.definition.uuid:
@@ -107,7 +107,7 @@ def _take_back(spark: SparkSession, made: DynamicTable, text: str) -> None:
     """Drops a table that could not be registered."""
     other = find_dynamic(spark, made.name)
     if other is not None and other.definition.uuid == made.definition.uuid:  # it was stopped after it was registered
-        _cleaned(made, lambda: drop(spark, made, text, follows_renames=True))
+        drop(spark, made, text, follows_renames=True)
         return
     # Before another CREATE of the name was registered, its view looked like one that was left over.
     if other is not None and mark_of(spark, made.name) == made.definition.uuid:
@@ -120,8 +120,10 @@ def _cleaned(made: DynamicTable, clean: Callable[[], object]) -> None:
     """Cleans up behind an error, which is more than another one that the cleaning may raise."""
     try:
         clean()
-    except StreamqlError as e:
-        log.warning("%s could not be dropped: %s", made.name, e.message)
+    except (StreamqlError, *SparkError) as e:
+        log.warning(
+            "parts of %s may be left: %s", made.name, e.message if isinstance(e, StreamqlError) else sentence(e)
+        )
 
 
 def _replace(
@@ -140,7 +142,7 @@ def _replace(
     try:
         _register(spark, made, state, events, before=[old.definition, *last.before])
     except BaseException:
-        drop_parts(spark, made, view=False)
+        _cleaned(made, lambda: drop_parts(spark, made, view=False))
         raise
     try:
         if statement.is_initialized:
@@ -164,13 +166,21 @@ def _put_back(spark: SparkSession, old: DynamicTable, was: StreamState, made: Dy
         if now is None:
             drop_unless_shown(spark, old)
             return
-        last, _ = dropped(spark, hidden_stream(spark, now), text)
+        try:
+            last, _ = dropped(spark, hidden_stream(spark, now), text)
+        except StreamqlError as e:
+            if e.code in GONE:
+                continue
+            raise
         events = [*last.events, stream_event("created", was, now_ms(), user_of(spark), old.definition.text)]
         definition = replace(old.to_definition(), sequence=old.definition.sequence + 2)
         if catalog.commit(spark, [now.definition, *last.before], [definition, was, None], events):
-            show_rows(spark, old)
+            mark = mark_of(spark, old.name)
+            if mark != old.definition.uuid:
+                make_view(spark, old, {}, replace=mark is not None)
             drop_parts(spark, now)
             return
+    raise StreamqlError("STREAM_BUSY", f"other processes keep changing {old.name}")
 
 
 def _check_name(spark: SparkSession, statement: CreateDynamicTable, name: Name) -> None:

@@ -31,7 +31,6 @@ from streamql.engine.dynamic.tables import (
     comments_of,
     drop_left_over,
     drop_parts,
-    drop_unless_shown,
     hidden_name,
     hidden_stream,
     make_view,
@@ -46,6 +45,9 @@ from streamql.sources.queries.dynamic import DynamicTable, Schedule, dynamic_of_
 from streamql.sources.queries.refresh import open_refresh
 from streamql.sources.queries.refresh_costs import INCREMENTAL
 from streamql.times import now_ms
+
+GONE = frozenset(("STREAM_NOT_FOUND", "DYNAMIC_TABLE_NOT_FOUND"))
+"""What a statement raises that waited for a refresh, if others have dropped the table meanwhile."""
 
 
 def drop_dynamic(spark: SparkSession, statement: DropDynamicTable, text: str) -> None:
@@ -64,10 +66,8 @@ def drop(spark: SparkSession, found: DynamicTable, text: str, *, follows_renames
     `follows_renames` not. Raises STREAM_BUSY."""
     for _ in range(ATTEMPTS_MAX):
         now = dynamic_of_id(spark, found.definition.uuid)
-        if now is None:
-            drop_unless_shown(spark, found)
-            return False
-        if not follows_renames and now.name.key != found.name.key:
+        # Its parts belong to the statement that dropped or replaced it. A CREATE OR REPLACE that fails puts them back.
+        if now is None or (not follows_renames and now.name.key != found.name.key):
             return False
         if _is_dropped(spark, now, text):
             drop_parts(spark, now)
@@ -84,7 +84,7 @@ def _is_dropped(spark: SparkSession, now: DynamicTable, text: str) -> bool:
     try:
         last, _ = dropped(spark, state, text)
     except StreamqlError as e:
-        if e.code == "STREAM_NOT_FOUND":  # while it waited for a refresh
+        if e.code in GONE:
             return False
         raise
     return catalog.commit(spark, [now.definition, *last.before], [None, None], last.events)

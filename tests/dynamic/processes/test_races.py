@@ -262,6 +262,43 @@ def test_a_drop_that_waits_while_the_table_is_replaced(place: DynamicPlace, monk
     assert place.verify() == ("EQUAL", 1, 0, 0)
 
 
+def test_a_replacement_that_fails_while_another_takes_its_name(
+    place: DynamicPlace, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The old table cannot come back: the name is taken. The other keeps its rows."""
+    place.run("INSERT INTO t VALUES (1, 10)")
+    place.create("SELECT v FROM t")
+
+    def others() -> None:
+        place.run("ALTER DYNAMIC TABLE d RENAME TO e", "CREATE DYNAMIC TABLE d AS SELECT id + v AS x FROM t")
+
+    during_the_first_refresh(monkeypatch, others, fails=True)
+    with pytest.raises(StreamqlError, match="it fails"):
+        run(place.spark, f"CREATE OR REPLACE DYNAMIC TABLE {place.schema}.d AS SELECT id FROM {place.schema}.t")
+    assert "parts of" in caplog.text
+    assert place.run("SELECT * FROM d") == [(11,)]
+    place.refresh("e")
+    assert place.run("SELECT * FROM e") == [(1,)]
+
+
+def test_a_replacement_whose_view_is_gone_when_it_fails(place: DynamicPlace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old table comes back with a view."""
+    place.run("INSERT INTO t VALUES (1, 10)")
+    place.create("SELECT v FROM t")
+    old = place.found()
+
+    def others() -> None:
+        place.run("ALTER DYNAMIC TABLE d RENAME TO e")
+        assert not ddl.drop(place.spark, old, "DROP", follows_renames=False)
+        place.refused("CREATE DYNAMIC TABLE d AS SELECT id FROM range(3)")
+
+    during_the_first_refresh(monkeypatch, others, fails=True)
+    with pytest.raises(StreamqlError, match="it fails"):
+        run(place.spark, f"CREATE OR REPLACE DYNAMIC TABLE {place.schema}.d AS SELECT id FROM {place.schema}.t")
+    assert place.run("SELECT * FROM d") == [(10,)]
+    assert place.verify() == ("EQUAL", 1, 0, 0)
+
+
 def test_a_drop_that_waits_while_the_table_is_renamed(place: DynamicPlace) -> None:
     place.create("SELECT v FROM t")
     old = place.found()

@@ -85,3 +85,12 @@ def test_a_field_that_elements_get(place: DynamicPlace) -> None:
     place.refresh()
     assert place.history()[0]["mode"] == "INCREMENTAL"
     assert place.verify() == ("EQUAL", 2, 0, 0)
+
+
+def test_fields_of_one_name(place: DynamicPlace) -> None:
+    place.run("INSERT INTO t VALUES (1, 10)")
+    query = "SELECT id, x FROM t LATERAL VIEW inline(array(named_struct('v', id, 'V', v))) e AS x, y"
+    place.create(query, clauses="REFRESH_MODE = INCREMENTAL")
+    place.run("INSERT INTO t VALUES (2, 20)", "DELETE FROM t WHERE id = 1")
+    place.refresh()
+    assert place.bag("SELECT * FROM d") == {(2, 2): 1}

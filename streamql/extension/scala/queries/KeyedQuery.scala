@@ -155,7 +155,7 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
         val rows = g.copy(generator = PosExplode(values), generatorOutput = place +: g.generatorOutput, child = inner.plan,
           unrequiredChildIndex = Nil)
         Keyed(expressions(rows), inner.keys :+ place.withNullability(g.outer))
-      case Inline(values) => // the elements, and then their fields
+      case Inline(values) if g.generatorOutput.size == fieldNames(values).toSet.size => // the elements, and then their fields
         val place = AttributeReference(KeyedQuery.KEY, IntegerType)()
         val element = AttributeReference("element", values.dataType.asInstanceOf[ArrayType].elementType)()
         val fields = g.generatorOutput.zipWithIndex.map { case (a, i) => Alias(GetStructField(element, i), a.name)(a.exprId, a.qualifier) }
@@ -166,6 +166,12 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructTy
       case _ =>
         numbered(expressions(g.copy(child = inner.plan, unrequiredChildIndex = Nil)), inner.keys ++ g.generatorOutput)
     }
+  }
+
+  /** Of the elements of an array. Spark's optimizer looks for fields by their names. */
+  private def fieldNames(values: Expression): Seq[String] = values.dataType match {
+    case ArrayType(s: StructType, _) => s.fieldNames.toSeq.map(_.toLowerCase)
+    case _ => Nil
   }
 
   private def aggregated(a: Aggregate): Keyed = {
