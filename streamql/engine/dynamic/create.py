@@ -36,6 +36,7 @@ from streamql.engine.dynamic.tables import (
     make_view,
     mark_of,
     query_of,
+    show_rows,
     with_names,
 )
 from streamql.errors import StreamqlError
@@ -175,9 +176,7 @@ def _put_back(spark: SparkSession, old: DynamicTable, was: StreamState, made: Dy
         events = [*last.events, stream_event("created", was, now_ms(), user_of(spark), old.definition.text)]
         definition = replace(old.to_definition(), sequence=old.definition.sequence + 2)
         if catalog.commit(spark, [now.definition, *last.before], [definition, was, None], events):
-            mark = mark_of(spark, old.name)
-            if mark != old.definition.uuid:
-                make_view(spark, old, {}, replace=mark is not None)
+            show_rows(spark, old, or_missing=True)
             drop_parts(spark, now)
             return
     raise StreamqlError("STREAM_BUSY", f"other processes keep changing {old.name}")

@@ -146,11 +146,12 @@ def make_view(spark: SparkSession, dynamic: DynamicTable, comments: Mapping[str,
     )
 
 
-def show_rows(spark: SparkSession, dynamic: DynamicTable) -> None:
-    """Lets the view of the name show the rows, if a CREATE OR REPLACE that died has left it with those of the table before."""
+def show_rows(spark: SparkSession, dynamic: DynamicTable, *, or_missing: bool = False) -> None:
+    """Lets the view of the name show the rows, if a CREATE OR REPLACE that died has left it with those of the table before. `or_missing`:
+    also makes a view that is not there."""
     mark = mark_of(spark, dynamic.name)
-    if mark is not None and mark != dynamic.definition.uuid:
-        make_view(spark, dynamic, {}, replace=True)
+    if mark != dynamic.definition.uuid and (mark is not None or or_missing):
+        make_view(spark, dynamic, {}, replace=mark is not None)
 
 
 def comments_of(spark: SparkSession, dynamic: DynamicTable) -> dict[str, str | None]:
