@@ -13,7 +13,7 @@ PICTURES := build/pictures/.made
 CODE   := streamql tests setup.py $(wildcard examples bench docs)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint format docs site test test-all demo bench clean
+.PHONY: help setup lint format docs site check test test-all demo bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ site: $(STAMP) ## The same with the pictures that are there, or without; a broke
 $(PICTURES): docs/site/pictures.py $(wildcard streamql/cli/*/*.py) | $(STAMP)
 	$(BIN)/python docs/site/pictures.py build/pictures
 	@touch $@
+
+check: $(STAMP) ## The tests that start neither Spark nor another process: under three minutes
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -q -m "not spark" $(TESTS)
 
 test: $(STAMP) ## All quick tests and a part of the slow ones, drawn anew for each commit; one Spark session (3 GB) for each of the WORKERS
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(STREAMQL_LONG),,--timeout 900) --durations 25 --durations-min 5 $(TESTS)

@@ -66,9 +66,20 @@ def guarding(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:
     return found
 
 
+def names_tests(config: pytest.Config) -> bool:
+    """Whether the command line says which tests run: by -k, by -m, by a file or a directory other than all of them."""
+    options = config.option
+    return bool(options.keyword or options.markexpr or [str(arg).rstrip("/") for arg in config.args] != ["tests"])
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects by the markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Orders the files; within one, and among the short ones, the order stays. If all directories run, leaves slow tests out."""
-    if [str(arg).rstrip("/") for arg in config.args] == ["tests"]:
+    """Marks the tests that start Spark, and orders the files: within one, and among the short ones, the order stays. If the command line
+    does not say which tests run, leaves slow ones out."""
+    for item in items:
+        if is_slow(item):
+            item.add_marker(pytest.mark.spark)
+    if not names_tests(config):
         slow = [item for item in items if is_slow(item)]
         kept = {item.nodeid for item in slow if is_kept(item)}
         kept |= {guards[0].nodeid for guards in guarding(slow).values() if not kept & {g.nodeid for g in guards}}

@@ -156,3 +156,13 @@ def test_all_settings_are_in_one_place() -> None:
         m for name, text in texts() if name.startswith("streamql/") for m in re.findall(r"spark\.streamql\.\w+", text)
     }
     assert found <= keys
+
+
+def test_the_hosted_workflow_runs_each_directory_of_tests() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    shards = re.findall(r"^ +- (tests/.*)$", workflow, re.MULTILINE)
+    named = sorted(part for shard in shards for part in shard.split())
+    tests = ROOT / "tests"
+    assert named == sorted(
+        {f"tests/{file.relative_to(tests).parts[0]}" for file in tests.glob("*/**/test_*.py")} | {"tests/test_*.py"}
+    )

@@ -67,7 +67,7 @@ def tell(process: subprocess.Popen[str], word: str) -> None:
     process.stdin.flush()
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_start_is_quiet_and_what_is_made_stays(tmp_path: Path) -> None:
     out, err = run(
         """
@@ -90,7 +90,7 @@ def test_start_is_quiet_and_what_is_made_stays(tmp_path: Path) -> None:
     assert (out, err) == ("2\n", "")
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_two_processes_share_a_directory(tmp_path: Path) -> None:
     one = start(
         """

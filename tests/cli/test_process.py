@@ -36,7 +36,7 @@ def javas(data: Path) -> list[str]:
     return [line for line in listed.splitlines() if "java" in line and str(data) in line]
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_a_quiet_start_and_only_rows_on_stdout(tmp_path: Path) -> None:
     script = """CREATE TABLE t (id INT); INSERT INTO t VALUES (1); SELECT * FROM t; VACUUM t; SELECT 1 / 0"""
     done = subprocess.run(
@@ -80,7 +80,7 @@ def test_the_data_directory_is_a_file(tmp_path: Path) -> None:
     assert done.stderr == f"error: the data directory cannot be used: {tmp_path}/lake: File exists\n"
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_ctrl_c_at_a_terminal(tmp_path: Path) -> None:
     """A progress line is shown, the statement is cancelled, and nothing is left running."""
     ours, theirs = pty.openpty()

@@ -50,7 +50,7 @@ def left_over(tmp_path: Path) -> list[str]:
     return [path.name for path in tmp_path.glob("streamql-flights-*")]
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_two_months_are_told_and_proved(tmp_path: Path) -> None:
     done = run(tmp_path, "--months", "2")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -86,7 +86,7 @@ def test_wrong_arguments_are_refused(tmp_path: Path, arguments: tuple[str, ...])
     assert "usage: python -m examples.flights" in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_interrupted(tmp_path: Path) -> None:
     started = subprocess.Popen(
         command("--months", "1"),

@@ -38,7 +38,7 @@ def run(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_the_story_is_told_and_proved(tmp_path: Path, broker: Broker) -> None:
     done = run(tmp_path, "--flights", "1000", "--bootstrap", broker.bootstrap)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -88,7 +88,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return Built(sdist, wheel, said_by_sdist, said_by_wheel)
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_both_hold_what_a_session_needs(built: Built) -> None:
     with zipfile.ZipFile(built.wheel) as archive:
         in_wheel = set(archive.namelist())
@@ -103,13 +103,13 @@ def test_both_hold_what_a_session_needs(built: Built) -> None:
     assert "Classifier: Typing :: Typed" in metadata
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_only_the_sdist_compiles(built: Built) -> None:
     assert "compiling the Spark extension" in built.said_by_sdist
     assert "compiling the Spark extension" not in built.said_by_wheel
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_an_unpacked_wheel_uses_its_own_jar(built: Built, tmp_path: Path) -> None:
     with zipfile.ZipFile(built.wheel) as archive:
         archive.extractall(tmp_path / "site")
@@ -124,7 +124,7 @@ def test_an_unpacked_wheel_uses_its_own_jar(built: Built, tmp_path: Path) -> Non
     assert {n.replace("/shared/", "/") for n in NEEDED if "/shared/" in n} <= names
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 @pytest.mark.skipif(not IS_LONG, reason="installs PySpark into two new environments: minutes, and an index")
 @pytest.mark.parametrize("artifact", ["wheel", "sdist"])
 def test_an_installation_runs_without_a_compiler(built: Built, artifact: str, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.frontends.dbt_runner import DbtRunner
 from tests.frontends.support import ROOT, Client, running, said, streamql
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.spark
 
 PROJECT = ROOT / "examples" / "dbt"
 ROWS = 4_000

@@ -16,7 +16,7 @@ from streamql.extension.settings import EXTENSIONS, conf_lines
 from tests.frontends.support import environment, finished, is_running, running, said
 from tests.small import INTERPRETED, QUICK_JAVA, SHORT_LIVED
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(autouse=True)

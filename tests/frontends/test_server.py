@@ -31,7 +31,7 @@ from tests.frontends.support import (
 )
 from tests.shell.terminal import CTRL_C, CTRL_D, PROMPT, TAB, Terminal
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.spark
 
 SLEEP = "SELECT java_method('java.lang.Thread', 'sleep', CAST(id % 1 + 5 AS BIGINT)) AS m FROM range(0, 1000000, 1, 2)"
 SLOW = f"SELECT max(m) AS m FROM ({SLEEP})"

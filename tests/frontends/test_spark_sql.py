@@ -15,7 +15,7 @@ import pytest
 
 from tests.frontends.support import SECONDS_MAX, SEED, environment, eventually, finished, streamql
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")

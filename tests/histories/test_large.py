@@ -49,7 +49,7 @@ def one_file(spark: SparkSession, table_path: str) -> Iterator[Table]:
         yield table
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_vectors_over_the_inline_limit(one_file: Table) -> None:
     """Random deletes make bitmaps that do not compress: the first alone passes 64 KiB, the second grows it."""
     first = one_file.run(f"DELETE FROM {{t}} WHERE {scattered(38, 1)}")
@@ -68,7 +68,7 @@ def test_vectors_over_the_inline_limit(one_file: Table) -> None:
     check(one_file, one_file.start, StreamMode.APPEND_ONLY)
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 @pytest.mark.parametrize("vectors", sample("vectors of many files", ["true", "false"], 1))
 def test_many_files_and_row_groups(spark: SparkSession, table_path: str, vectors: str) -> None:
     table = Table(spark, table_path)
@@ -107,7 +107,7 @@ def bytes_read(df: DataFrame) -> int:
     return sum(int(store.lastStageAttempt(stage).inputBytes()) for stage in stages)
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_rows_lost_by_a_large_file_cost_pages(spark: SparkSession, table_path: str) -> None:
     """The reader is restricted to the runs that hold them: only the bytes read tell."""
     table = Table(spark, table_path)

@@ -230,7 +230,7 @@ def wait_for(events: Path, process_ids: set[int], event: str, count: int = 1) ->
     raise AssertionError(f"no {event} of {process_ids}: {events.read_text() if events.exists() else 'nothing'}")
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_two_runners_at_once(spark: SparkSession, schema: str, tmp_path: Path) -> None:
     """Each row arrives once, and SIGTERM in the middle of a statement leaves nothing half done."""
     script, events = tmp_path / "job.sql", tmp_path / "events.jsonl"

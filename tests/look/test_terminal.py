@@ -24,7 +24,7 @@ from tests.small import SHORT_LIVED_ARGUMENTS
 SECONDS_MAX = 300
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_watch_at_80_columns(spark: SparkSession, tmp_path: Path) -> None:
     schema = fresh_schema(spark, "terminal")
     tracked_table(spark, 10)

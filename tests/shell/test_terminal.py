@@ -73,7 +73,7 @@ def cancelling(terminal: Terminal) -> None:
     terminal.wait("cancelled")
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_a_session_at_a_terminal(terminal: Terminal, tmp_path: Path) -> None:
     terminal.wait(r"streamql \(starting\)>", 60)
     terminal.do("CREATE TABLE orders (id INT, amount INT);", "OK")  # it waits for Spark
@@ -107,7 +107,7 @@ def test_a_session_at_a_terminal(terminal: Terminal, tmp_path: Path) -> None:
     assert "CREATE TABLE STREAM orders_stream" in history.read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_a_script_first(tmp_path: Path) -> None:
     script = tmp_path / "setup.sql"
     script.write_text("CREATE DATABASE made;\nUSE made;\nSELECT 'from the script' AS said;\n")

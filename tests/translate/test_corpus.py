@@ -15,7 +15,7 @@ from streamql.translate.dialects.functions import FUNCTIONS
 from tests.consume.support import fresh_schema, run
 from tests.translate.corpus import Case, cases, files
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.spark
 STREAMS_RUN_MIN = 0.9
 
 
