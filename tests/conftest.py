@@ -39,15 +39,17 @@ SLOW_SHARE = 1 / 25
 GUARDING_SHARE = 1 / 2
 """The same of the files in GUARDING, but at least one test of each."""
 
-SLOW_DIRECTORIES = ("examples", "extension", "frontends", "kafka", "s3", "tablestore", "transcripts")
+STARTING = ("spark", "broker", "s3")
+"""The fixtures that start a process. Tests that start one otherwise have the marker `spark` themselves."""
+
 GUARDING = ("histories.py", "kills.py", "races.py", "crashes.py", "test_queries.py", "requests.py")
 """Ends of the names of files whose tests prove that no row is lost or doubled, and that statements send few requests."""
 
 
 def is_slow(item: pytest.Item) -> bool:
-    """Whether a test runs Spark, or is in a directory of those that start processes."""
-    part = item.nodeid.split("/")[1]
-    return part in SLOW_DIRECTORIES or "spark" in getattr(item, "fixturenames", ())
+    """Whether a test starts Spark or another process, or uses one that was started."""
+    fixtures = getattr(item, "fixturenames", ())
+    return item.get_closest_marker("spark") is not None or any(name in fixtures for name in STARTING)
 
 
 def is_kept(item: pytest.Item) -> bool:

@@ -79,6 +79,7 @@ def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert error.value.code == "JAR_BUILD_FAILED"
 
 
+@pytest.mark.spark
 def test_the_compilers_message_is_shown(tmp_path: Path) -> None:
     (tmp_path / "Wrong.scala").write_text("object Wrong { val n: Int = missing }\n")
     with pytest.raises(StreamqlError, match="not found: value missing") as error:
@@ -87,6 +88,7 @@ def test_the_compilers_message_is_shown(tmp_path: Path) -> None:
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.spark
 def test_a_jar_holds_classes_and_resources(tmp_path: Path) -> None:
     sources = tmp_path / "scala"
     (sources / "folder").mkdir(parents=True)
@@ -111,6 +113,7 @@ def test_the_fingerprint_follows_sources_and_resources(tmp_path: Path) -> None:
     assert len(seen) == 3
 
 
+@pytest.mark.spark
 def test_equal_sources_give_equal_jars(tmp_path: Path) -> None:
     sources = tmp_path / "scala"
     sources.mkdir()

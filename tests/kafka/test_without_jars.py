@@ -13,6 +13,8 @@ from tests.kafka import topics
 from tests.kafka.broker import Broker
 from tests.kafka.topics import Message
 
+pytestmark = pytest.mark.spark
+
 SETUP = """
 CREATE TABLE t (id BIGINT);
 ALTER TABLE t SET PROPERTIES ('change_tracking' = 'true');

@@ -51,6 +51,7 @@ def test_seed_through_streamql_sql(path: Path, spark: SparkSession) -> None:
     check(path, spark, by_streamql)
 
 
+@pytest.mark.spark
 def test_seeds_through_the_command(tmp_path: Path) -> None:
     """Plans are compiled here. Also under settings, as of a spark-defaults.conf, that change nothing of what the seeds show."""
     arguments = [sys.executable, "-m", "streamql", "-S", "--data", str(tmp_path / "data")]
