@@ -15,23 +15,39 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from streamql.engine.tablestore.reader import StreamReader
+    from streamql.engine.tablestore.reader import StreamReader as StreamReader
 
 try:
     __version__ = _version("streamql")
 except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0.0.0"
 
-__all__ = ["StreamReader", "StreamqlError", "__version__", "conf_lines", "configure", "session", "sql", "transaction"]
+__all__ = [
+    "StreamReader",
+    "StreamqlError",
+    "__version__",
+    "conf_lines",
+    "configure",
+    "has_data",
+    "session",
+    "sql",
+    "transaction",
+]
+
+if not TYPE_CHECKING:  # with it, a type checker would take every name for an attribute of the module
+
+    def __getattr__(name: str) -> object:
+        """Imports `StreamReader` when it is asked for: it needs PySpark."""
+        if name == "StreamReader":
+            from streamql.engine.tablestore.reader import StreamReader
+
+            return StreamReader
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __getattr__(name: str) -> object:
-    """Imports `StreamReader` when it is asked for: it needs PySpark."""
-    if name == "StreamReader":
-        from streamql.engine.tablestore.reader import StreamReader
-
-        return StreamReader
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    """Returns what completion offers: the public names, and no module that happens to be imported."""
+    return sorted(__all__)
 
 
 def session(data: str | Path = "streamql-data", conf: dict[str, str] | None = None) -> SparkSession:
@@ -69,6 +85,19 @@ def sql(
     from streamql.sessions import run_sql
 
     return run_sql(text, spark, args)
+
+
+def has_data(stream: str, spark: SparkSession | None = None) -> bool:
+    """Returns whether a statement has something to consume in a stream, as the SQL function `stream_has_data` does. False if there are no
+    changes.
+
+    `stream`: its name as SQL has it, such as `orders_stream` or `shop.orders_stream`. Without `spark`, it asks the session that `sql`
+    takes. It uses only the log of the source, and does not move the stream. Raises STREAM_NOT_FOUND, STREAM_STALE, and whatever else a
+    SELECT from the stream raises.
+    """
+    from streamql.sessions import has_data as asked
+
+    return asked(stream, spark)
 
 
 def transaction(spark: SparkSession | None = None) -> AbstractContextManager[SparkSession]:

@@ -18,13 +18,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.delta.jvm import has_classes
+from streamql.dialect import quote_string
 from streamql.errors import StreamqlError
 from streamql.extension import metastore
 from streamql.extension.host import java
-from streamql.extension.settings import EXTENSIONS, conf_lines, is_one_process, joined, not_installed
+from streamql.extension.settings import EXTENSIONS, conf_lines, is_one_process, joined, not_installed, small_tables
 from streamql.settings import CONNECTORS
+from streamql.shared import constants
 
 DATA_DEFAULT = "streamql-data"
+_HAS_DATA = constants("functions")["hasData"]
 DRIVER_MEMORY_SHARE = 0.5
 DRIVER_MEMORY_MB_MIN = 1024
 DRIVER_MEMORY_MB_MAX = 8192
@@ -160,9 +163,7 @@ def _one_process() -> dict[str, str]:
     return {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # The data of one directory on one machine: few, larger partitions; adaptive execution splits what is skewed.
-        "spark.sql.shuffle.partitions": str(max(4, 2 * cores)),
-        "spark.databricks.delta.snapshotPartitions": str(max(2, min(cores, 8))),
+        **small_tables(cores),  # the data of one directory on one machine
         # Hadoop's own starts a process for each file that it makes. Executors would need the class before they have the jar.
         "spark.hadoop.fs.file.impl": "org.apache.spark.sql.streamql.LocalFiles",
     }
@@ -256,6 +257,13 @@ def run_sql(
         if ours is None:
             raise
         raise ours from None
+
+
+def has_data(stream: str, spark: SparkSession | None = None) -> bool:
+    """Returns what the SQL function stream_has_data says of a stream. Raises what `run_sql` raises."""
+    row = run_sql(f"SELECT {_HAS_DATA}({quote_string(stream)})", spark).first()
+    assert row is not None
+    return bool(row[0])
 
 
 def _is_remote(spark: SparkSession) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -166,3 +168,14 @@ def test_the_hosted_workflow_runs_each_directory_of_tests() -> None:
     assert named == sorted(
         {f"tests/{file.relative_to(tests).parts[0]}" for file in tests.glob("*/**/test_*.py")} | {"tests/test_*.py"}
     )
+
+
+def test_a_type_checker_knows_the_attributes_of_the_module(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import streamql\nstreamql.StreamReader\nstreamql.has_data('s').real\nstreamql.nope()\n")
+    command = [sys.executable, "-m", "mypy", "--config-file=", "--python-version=3.10", str(program)]
+    environment = {**os.environ, "MYPYPATH": str(ROOT)}
+    said = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False).stdout
+    assert re.findall(r"program.py:(\d+): error: (.*)", said) == [
+        ("4", 'Module has no attribute "nope"  [attr-defined]')
+    ]

@@ -20,11 +20,11 @@ from streamql.consume.effects import reported_to_client
 from streamql.delta.command import Command
 from streamql.delta.jvm import JavaObject, analyzed, has_classes, java_frame, java_list, jvm, scala, session_of
 from streamql.delta.kafka import explained
-from streamql.delta.names import look_up, qualify
-from streamql.dialect.text.tokens import NameParts
+from streamql.delta.names import columns_of
 from streamql.engine.as_of import followed_stream, read_arguments, table_at
 from streamql.engine.dynamic.reading import refresh_reading
 from streamql.engine.guards import guard
+from streamql.engine.properties import created_properties
 from streamql.engine.reads import (
     backlog_frame,
     batch_size,
@@ -100,7 +100,7 @@ class Handler:
             return plans.command(sql, engine.columns_of(statement))
         spark = self._session(jsession)
         rewrite = dialect.rewrite(
-            sql, lambda parts: find_stream(spark, parts) is not None, lambda parts: _columns(spark, parts)
+            sql, lambda parts: find_stream(spark, parts) is not None, lambda parts: columns_of(spark, parts)
         )
         if rewrite is None:
             return None
@@ -123,7 +123,7 @@ class Handler:
                 return delegate.parse(text)
             return scala(spark).Neutral.parseNames(session_of(spark), delegate, text)
         except Exception:
-            rewritten = dialect.rewrite_rejected(text, lambda parts: _columns(spark, parts))
+            rewritten = dialect.rewrite_rejected(text, lambda parts: columns_of(spark, parts))
             if rewritten is None:
                 raise
             return delegate.parse(rewritten)
@@ -139,7 +139,7 @@ class Handler:
         """Returns what Spark's parser rejected: rewritten, or explained if it resembles a statement of streamql; None: Spark's command
         stands."""
         spark = self._session(jsession)
-        rewritten = dialect.rewrite_rejected(sql, lambda parts: _columns(spark, parts))
+        rewritten = dialect.rewrite_rejected(sql, lambda parts: columns_of(spark, parts))
         if rewritten is not None:
             return delegate.parse(rewritten)
         command = dialect.explain_rejected(sql)
@@ -293,6 +293,11 @@ class Handler:
         guard(self._session(jsession), command, tuple(name))
 
     @guarded
+    def created(self, jsession: JavaObject, properties: str, provider: str) -> str | None:
+        """Returns the properties that a new table gets, in place of those that its statement names; None: those."""
+        return created_properties(self._session(jsession), properties, provider)
+
+    @guarded
     def guardVacuum(self, jsession: JavaObject, path: str, hours: float | None) -> None:  # noqa: N802 (the trait's name)
         """Refuses VACUUM of files that a stream needs. `hours`: of RETAIN; None: the table's own retention."""
         check_vacuum(self._session(jsession), path, hours)
@@ -342,14 +347,6 @@ class Handler:
                 hint="a fault of streamql: please report it, with what logging level DEBUG of 'streamql' shows",
             )
         return scala(self._spark).Errors.of(e.code, str(e), e.line, e.column)
-
-
-def _columns(spark: SparkSession, parts: NameParts) -> Sequence[str]:
-    """Returns the columns of a table, for a statement that left them out; none where it does not exist: Spark will say so."""
-    try:
-        return look_up(spark, qualify(spark, parts)).columns
-    except StreamqlError:
-        return ()
 
 
 _installed: set[str] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -63,6 +63,14 @@ def qualify(spark: SparkSession, parts: tuple[str, ...]) -> Name:
     raise StreamqlError(
         "SCHEMA_NOT_FOUND", f"{'.'.join(parts)} names no catalog, schema and object", hint="use catalog.schema.object"
     )
+
+
+def columns_of(spark: SparkSession, parts: tuple[str, ...]) -> Sequence[str]:
+    """Returns the columns of a table, for a statement that left them out; none if it does not exist: Spark will say so."""
+    try:
+        return look_up(spark, qualify(spark, parts)).columns
+    except StreamqlError:
+        return ()
 
 
 def schema_exists(spark: SparkSession, catalog: str, schema: str) -> bool:

@@ -10,6 +10,9 @@ from streamql.shared import constants
 
 PROPERTIES_GRAMMAR = "ALTER TABLE name SET PROPERTIES ('change_tracking' = 'true' [, 'data_retention_days' = 'n'])"
 TRACKING_GRAMMAR = "ALTER TABLE name SET CHANGE_TRACKING = TRUE"
+CREATION_GRAMMAR = (
+    "CREATE [OR REPLACE] TABLE name … TBLPROPERTIES ('change_tracking' = 'true' [, 'data_retention_days' = 'n']) …"
+)
 
 _CHANGE_TRACKING, _RETENTION_DAYS = _OURS = (
     constants("properties")["changeTracking"],

@@ -44,7 +44,7 @@ from streamql.dialect.statements import (
     ShowStreams,
     Statement,
 )
-from streamql.engine.ddl import alter_stream, create_stream, drop_stream, set_table_properties
+from streamql.engine.ddl import alter_stream, create_stream, drop_stream
 from streamql.engine.dynamic.create import create_dynamic
 from streamql.engine.dynamic.ddl import alter_dynamic, drop_dynamic
 from streamql.engine.dynamic.show import (
@@ -74,6 +74,7 @@ from streamql.engine.external import (
     show_create_external_table,
     show_external_tables,
 )
+from streamql.engine.properties import set_table_properties
 from streamql.engine.show import (
     CREATE_COLUMNS,
     DESCRIBE_COLUMNS,

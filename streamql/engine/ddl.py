@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP of streams, and the table properties that streams need. Each statement is one event commit."""
+"""CREATE, ALTER and DROP of streams. Each statement is one event commit."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ from streamql.consume import (
     warn_of_release,
     with_others_advanced,
 )
-from streamql.delta import neutral
 from streamql.delta.names import look_up, qualify, schema_exists
-from streamql.dialect import quote_string
 from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.statements import (
     AlterStream,
@@ -33,18 +31,16 @@ from streamql.dialect.statements import (
     PointInTime,
     Release,
     SetOffset,
-    SetTableProperties,
 )
 from streamql.dialect.text.tokens import Span
 from streamql.engine.points import offset_at
-from streamql.engine.reads import find_stream, named_source, named_table, need_stream
+from streamql.engine.reads import find_stream, named_source, need_stream
 from streamql.errors import StreamqlError
 from streamql.model import Offset, Stream, StreamMode
 from streamql.names import Name
 from streamql.sources.definitions import Definition
 from streamql.sources.protocol import OpenSource
 from streamql.sources.registry import open_source, type_of
-from streamql.sources.tables.table import open_table
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
@@ -265,36 +261,6 @@ def _altered(spark: SparkSession, state: StreamState, statement: AlterStream) ->
     sequence = catalog_of(spark).number_of(state)
     stream = replace(state.stream, source=source.ref)
     return "set_offset", replace(state, stream=stream, offset=offset, sequence=sequence + 1)
-
-
-def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> None:
-    """ALTER TABLE … SET PROPERTIES with our keys: what they mean to Delta. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE."""
-    where = place_of(statement.table_span)
-    name = qualify(spark, statement.table)
-    table = named_table(spark, name, where.get("line"), where.get("column"))
-    current = open_table(spark, table).snapshot.configuration
-    properties = dict(statement.others)
-    if statement.change_tracking is not None:
-        tracking = "true" if statement.change_tracking else "false"
-        if properties.setdefault("delta.enableRowTracking", tracking) != tracking:
-            raise StreamqlError(
-                "INVALID_PROPERTY",
-                "change_tracking is delta.enableRowTracking: they contradict each other here",
-                hint=f"'change_tracking' = '{tracking}' alone",
-                **where,
-            )
-    if statement.change_tracking:
-        properties.setdefault("delta.enableInCommitTimestamps", "true")
-        if current.get("delta.enableDeletionVectors") != "false":  # a user switched them off deliberately
-            properties.setdefault("delta.enableDeletionVectors", "true")
-    if statement.data_retention_days is not None:
-        days = f"interval {statement.data_retention_days} days"
-        properties.setdefault("delta.deletedFileRetentionDuration", days)
-        properties.setdefault("delta.logRetentionDuration", days)
-    properties = {k: v for k, v in properties.items() if current.get(k) != v}
-    if properties:
-        listed = ", ".join(f"{quote_string(k)} = {quote_string(v)}" for k, v in properties.items())
-        neutral.run(spark, f"ALTER TABLE {name.sql} SET TBLPROPERTIES ({listed})")
 
 
 def place_of(span: Span | None) -> dict[str, int]:

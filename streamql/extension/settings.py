@@ -42,6 +42,15 @@ def conf_lines(connectors: str = "") -> dict[str, str]:
     }
 
 
+def small_tables(cores: int) -> dict[str, str]:
+    """Returns the settings that make a Spark quick on small tables. `cores`: those that its tasks run on."""
+    return {
+        # Few, larger partitions; adaptive execution splits what is skewed.
+        "spark.sql.shuffle.partitions": str(max(4, 2 * cores)),
+        "spark.databricks.delta.snapshotPartitions": str(max(2, min(cores, 8))),
+    }
+
+
 def is_one_process(master: str) -> bool:
     """Tells whether `spark.master` names a Spark whose executors are threads of the driver, as `SparkContext.isLocal` says it."""
     return master == "local" or master.startswith("local[")

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from streamql.cli.main import main
 from streamql.consume.effects import Effect, Move, Write, from_json
+from streamql.sessions import embedded_conf
 from streamql.settings import EFFECTS, WANTS_EFFECTS
 
 Run = Callable[..., tuple[int, str, str]]
@@ -125,7 +126,7 @@ def test_what_refreshes_did(run: Run, database: str) -> None:
     """The hidden stream and the table that stores the rows are not named."""
     setup = """CREATE TABLE src (id INT); ALTER TABLE src SET PROPERTIES ('change_tracking' = 'true'); INSERT INTO src VALUES (0), (1);
         CREATE DYNAMIC TABLE d AS SELECT id FROM src; INSERT INTO src VALUES (2); REFRESH DYNAMIC TABLE d;
-        REFRESH DYNAMIC TABLE d; VERIFY DYNAMIC TABLE d; DROP DYNAMIC TABLE d"""
+        REFRESH DYNAMIC TABLE d; VERIFY DYNAMIC TABLE d; ALTER DYNAMIC TABLE d SET TARGET_LAG = '1 hour'; DROP DYNAMIC TABLE d"""
     code, out, err = run("--database", database, "--output", "json", "-e", setup)
     assert code == 0, err
     assert err.splitlines()[1:] == [
@@ -133,6 +134,7 @@ def test_what_refreshes_did(run: Run, database: str) -> None:
         "INSERT: 1 row inserted",
         "REFRESH: 1 row into d",
         "REFRESH: nothing to do, the sources have not changed",
+        "d is refreshed by a process that runs streamql refresh --loop, or by streamql refresh --due from cron",
     ]
     assert json.loads(out)["verdict"] == "EQUAL"
 
@@ -264,6 +266,16 @@ def test_no_such_database(run: Run) -> None:
     code, out, err = run("--database", "no such", "-e", "SELECT 1")
     assert (code, out) == (1, "")
     assert err.startswith("error: [SCHEMA_NOT_FOUND] The schema `spark_catalog`.`no such` cannot be found.")
+
+
+def test_settings_for_small_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """They are those of the embedded session."""
+    assert main(["conf"]) == 0
+    plain = capsys.readouterr().out.splitlines()
+    assert main(["conf", "--small"]) == 0
+    added = dict(line.split() for line in capsys.readouterr().out.splitlines() if line not in plain)
+    assert list(added) == ["spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPartitions"]
+    assert added.items() <= embedded_conf(tmp_path, {}).items()
 
 
 def test_tables_are_cut(run: Run) -> None:

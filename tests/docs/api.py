@@ -17,7 +17,11 @@ HEAD = """\
 """
 
 PARTS: Sequence[tuple[str, str, Sequence[str]]] = (
-    ("Functions of streamql", "streamql/__init__.py", ("session", "configure", "conf_lines", "sql", "transaction")),
+    (
+        "Functions of streamql",
+        "streamql/__init__.py",
+        ("session", "configure", "conf_lines", "sql", "has_data", "transaction"),
+    ),
     ("streamql.StreamqlError", "streamql/errors.py", ("StreamqlError",)),
     (
         "streamql.StreamReader",

@@ -15,6 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 RUN = frozenset({"doctor", "export", "has-data", "report", "run", "streams", "translate", "watch"})
 """The commands of `streamql` that a page's are run of; of others (servers, shells) the arguments are parsed."""
 
+DATA = "/data/"
+"""The directory of a page's files, as its SQL names it."""
+
 _EXIT = re.compile(r"\s+# exit code (\d+).*\Z")
 
 
@@ -40,10 +43,12 @@ class Invocation:
 
 
 def others(text: str) -> Iterator[Fence]:
-    """The blocks of a page that are run beside its SQL: python, console, and files, whose name stands behind `sql`."""
+    """The blocks of a page that are run beside its SQL: python, console, and files, whose name stands behind `sql`, `json` or `csv`."""
     for fence in fences(text):
         words = fence.info.split()
-        is_file = len(words) == 2 and (words[0] == "sql" or (words[0] == "json" and words[1].endswith(".json")))
+        is_file = len(words) == 2 and (
+            words[0] == "sql" or (words[0] in ("json", "csv") and words[1].endswith(f".{words[0]}"))
+        )
         if words[:1] in (["python"], ["console"]) or is_file:
             yield fence
 

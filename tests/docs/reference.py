@@ -47,8 +47,8 @@ it starts.
 ## Properties of a source
 
 ```sql
-CREATE TABLE orders (id INT, item STRING, amount INT);
-ALTER TABLE orders SET PROPERTIES ('change_tracking' = 'true', 'data_retention_days' = '14');
+CREATE TABLE orders (id INT, item STRING, amount INT) TBLPROPERTIES ('change_tracking' = 'true', 'data_retention_days' = '14');
+ALTER TABLE orders SET PROPERTIES ('data_retention_days' = '30');
 ```
 
 | property | Delta's properties | meaning |

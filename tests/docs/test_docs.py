@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import streamql
 from streamql.catalog.store import catalog_of
@@ -23,7 +23,7 @@ from streamql.extension.host import JAVA_NEEDED
 from tests.consume.support import data_of
 from tests.docs.api import PAGE as API_PAGE
 from tests.docs.api import api
-from tests.docs.pages import ROOT, difference, in_order, invocations, others, pages
+from tests.docs.pages import DATA, ROOT, difference, in_order, invocations, others, pages
 from tests.docs.reference import reference
 from tests.transcripts.running import SCHEMA, Difference, plain_sql, run
 from tests.transcripts.script import Fence, fences, read
@@ -57,7 +57,7 @@ class Reader:
     def do(self, fence: Fence) -> None:
         """Runs a block that is no SQL of the page's own."""
         language, *rest = fence.info.split()
-        if language in ("sql", "json"):
+        if language in ("sql", "json", "csv"):
             (self.directory / rest[0]).write_text("\n".join(fence.lines) + "\n", encoding="utf-8")
         elif language == "python":
             self._python(fence)
@@ -103,7 +103,11 @@ def test_page(
     differences: list[Difference] = []
     blocks = list(others(text))
     assert transcript.steps or not blocks, "a page's SQL makes the schema in which the rest runs"
-    with contextlib.closing(run(transcript, spark, plain_sql, bootstrap)) as ran:  # whatever happens, the schema goes
+
+    def run_sql(text: str, session: SparkSession) -> DataFrame:
+        return plain_sql(text.replace(DATA, f"{tmp_path}/"), session)
+
+    with contextlib.closing(run(transcript, spark, run_sql, bootstrap)) as ran:  # whatever happens, the schema goes
         try:
             for index in in_order(blocks, [step.line for step in transcript.steps], reader.do):
                 outcome = next(ran)

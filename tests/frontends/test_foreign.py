@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from streamql.extension.build import build_jar
 from streamql.extension.host import spark_home
+from streamql.extension.jars import delta_jars
 from streamql.extension.settings import EXTENSIONS, conf_lines
 from tests.frontends.support import environment, finished, is_running, running, said
 from tests.small import INTERPRETED, QUICK_JAVA, SHORT_LIVED
@@ -79,6 +81,36 @@ except streamql.StreamqlError as e:
     print(e.code)
 """
 """A session of `configure`, and after its end an embedded one, for which the JVM lacks a jar."""
+
+PLAIN_DELTA = """
+import sys
+from pyspark.sql import SparkSession
+from tests.small import INTERPRETED, SHORT_LIVED
+jars, *paths = sys.argv[1:]
+plain = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.jars": jars,
+}
+small = {"spark.ui.enabled": "false", **SHORT_LIVED, **dict(INTERPRETED)}
+spark = SparkSession.builder.config(map=small | plain).getOrCreate()
+for path in paths:
+    t = f"delta.`{path}`"
+    for statement in (
+        f"UPDATE {t} SET v = 'b' WHERE id = 1",
+        f"DELETE FROM {t} WHERE id = 2",
+        f"INSERT INTO {t} VALUES (7, 'n')",
+        f"MERGE INTO {t} t USING (SELECT * FROM VALUES (3, 'm'), (8, 'x') AS s(id, v)) s ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT *",
+        f"OPTIMIZE {t}",
+        f"UPDATE {t} SET v = 'c' WHERE id = 1",
+        f"REORG TABLE {t} APPLY (PURGE)",
+        f"DELETE FROM {t} WHERE id = 7",
+    ):
+        spark.sql(statement)
+print("written")
+"""
+"""A writer that has Delta Lake, and nothing of streamql."""
 
 SUBMITTED = """
 import streamql
@@ -162,6 +194,33 @@ def test_a_session_without_the_extension(tmp_path: Path) -> None:
     printed = done.stdout.splitlines()
     assert printed[0] == "EXTENSION_NOT_INSTALLED"
     assert {f"  {key} {value}" for key, value in conf_lines().items()} <= set(printed)
+
+
+def test_a_writer_with_delta_lake_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """It keeps the ids of rows, with deletion vectors and when it rewrites files, so a stream shows net changes of each row."""
+    paths = [tmp_path / "vectors", tmp_path / "rewrites"]
+    for path, vectors in zip(paths, ("true", "false"), strict=True):
+        spark.sql(
+            f"CREATE TABLE {path.name} (id INT, v STRING) USING delta LOCATION '{path}'"
+            f" TBLPROPERTIES ('change_tracking' = 'true', 'delta.enableDeletionVectors' = '{vectors}')"
+        )
+        spark.sql(f"INSERT INTO {path.name} SELECT id, 'a' FROM range(1, 7, 1, 1)")
+        spark.sql(f"CREATE STREAM of_{path.name} ON TABLE {path.name}")
+    jars = ",".join(map(str, delta_jars()))
+    done = finished([sys.executable, "-W", "ignore", "-c", PLAIN_DELTA, jars, *map(str, paths)], cwd=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["written"]), done.stderr[-4000:]
+    for path in paths:
+        rows = spark.sql(f"SELECT id, __change_type, v FROM of_{path.name}").collect()
+        assert sorted(map(tuple, rows)) == [
+            (1, "UPDATE_AFTER", "c"),
+            (1, "UPDATE_BEFORE", "a"),
+            (2, "DELETE", "a"),
+            (3, "UPDATE_AFTER", "m"),
+            (3, "UPDATE_BEFORE", "a"),
+            (8, "INSERT", "x"),
+        ]
+        spark.sql(f"DROP STREAM of_{path.name}")
+        spark.sql(f"DROP TABLE {path.name}")
 
 
 def test_a_configured_session_and_then_an_embedded_one(tmp_path: Path) -> None:

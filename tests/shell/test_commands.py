@@ -33,7 +33,7 @@ class Recorder:
         self.ran.append(f"file {path}")
         return True
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, end: str = "\n") -> None:
         self.said.append(text)
 
     def known(self, database: str | None = None) -> Snapshot:
@@ -68,6 +68,12 @@ def do(text: str, shell: Recorder | None = None) -> Recorder:
         (" \\Q ; ", Call("\\q", "")),
         ("quit", Call("quit", "")),
         ("EXIT;", Call("exit", "")),
+        ("help", Call("help", "")),
+        ("Help create stream;", Call("help", "create stream")),
+        ("help me;\nSELECT 1", None),
+        ("help.x", None),
+        ("clear", Call("clear", "")),
+        ("CLEAR CACHE", None),
         ("\\d", Call("\\d", "")),
         ("\\d db.t;", Call("\\d", "db.t")),
         ("\\help create stream", Call("\\help", "create stream")),
@@ -109,6 +115,8 @@ def test_the_table() -> None:
         "\\i",
         "\\q",
         "!",
+        "help",
+        "clear",
         "quit",
         "exit",
         "source",
@@ -141,6 +149,9 @@ def test_statements_behind_commands() -> None:
     assert do("\\d").said == ["  s  stream", "  t  table"]
     assert do("\\i 'a b.sql'").ran == ["file a b.sql"]
     assert do("quit").is_leaving
+    assert "CREATE STREAM" in do("help").said[0]
+    assert do("help create stream").said == do("\\help create stream").said
+    assert do("clear").said == ["\x1b[H\x1b[2J\x1b[3J"]
 
 
 def test_switches_and_settings() -> None:

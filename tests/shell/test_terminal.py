@@ -53,6 +53,10 @@ def commands(terminal: Terminal) -> None:
     assert "orders_stream  stream" in terminal.do("\\d", "orders_stream  stream")
     assert "| col_name" in terminal.do("\\d orders_stream", "source_id[^$]*__change_type")
     assert "CREATE [OR REPLACE]" in terminal.do("\\help create stream", "for example")
+    assert "CREATE STREAM" in terminal.do("help", "keys: Enter")
+    pasted = "SELECT 'first' AS said; -- of two\nSELECT count(*)\n  FROM orders;"
+    said = terminal.do(f"\x1b[200~{pasted}\x1b[201~", r"\[2\][^$]*1 row")
+    assert re.search(r"\[1\] SELECT 'first' AS said\n[^$]*first[^$]*\[2\] SELECT count\(\*\) FROM orders\n", said)
     assert "did you mean \\streams" in terminal.do("\\steams", "hint: .*")
     assert "from the system" in terminal.do("!echo from the system", "\nfrom the system")
 

@@ -6,11 +6,15 @@
 The jars are named by path: nothing is downloaded when Spark starts. spark.streamql.python is the Python that answers for streamql
 where Spark was not started from Python; it must have streamql, and the pyspark that this Spark is. Where the cluster's executors
 are other machines, spark.jars takes the jars there.
+
+--small adds settings that make statements on tables of up to some million rows quicker, for the number of cores of this machine:
+spark.sql.shuffle.partitions and spark.databricks.delta.snapshotPartitions, whose defaults (200 and 50) are for large ones.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 
@@ -19,15 +23,20 @@ from streamql.cli.options import Options
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds its own options."""
+    parser.add_argument("--small", action="store_true", help="add settings that are quicker on small tables")
     parser.add_argument("--arguments", action="store_true", help="print --conf arguments, quoted for a shell")
 
 
 def run(options: Options) -> int:
     """Prints the lines; raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, INVALID_ARGUMENT for an unknown connector."""
     from streamql import conf_lines
+    from streamql.extension.settings import small_tables
     from streamql.settings import CONNECTORS
 
-    for key, value in conf_lines(options.conf.get(CONNECTORS.key, "")).items():
+    lines = conf_lines(options.conf.get(CONNECTORS.key, ""))
+    if options.arguments.small:
+        lines |= small_tables(os.cpu_count() or 1)
+    for key, value in lines.items():
         print(f"--conf {shlex.quote(f'{key}={value}')}" if options.arguments.arguments else f"{key} {value}")
     sys.stdout.flush()
     return 0

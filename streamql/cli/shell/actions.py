@@ -37,7 +37,7 @@ class Shell(Protocol):
     def run_file(self, path: Path) -> bool:
         """Runs a file of statements. Raises CommandError where it cannot be read."""
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, end: str = "\n") -> None:
         """Shows a line or more on stdout."""
 
     def known(self, database: str | None = None) -> Snapshot:
@@ -171,6 +171,12 @@ def system(shell: Shell, argument: str) -> None:
         shell.say(f"exit code {code}" if code > 0 else f"ended by signal {-code}")
 
 
+def clear(shell: Shell, argument: str) -> None:
+    """\\clear: what has scrolled by goes, too."""
+    _nothing("\\clear", argument)
+    shell.say("\x1b[H\x1b[2J\x1b[3J", end="")
+
+
 def leave(shell: Shell, argument: str) -> None:
     """\\q."""
     _nothing("\\q", argument)
@@ -218,6 +224,7 @@ ACTIONS: Mapping[str, Callable[[Shell, str], None]] = {
     "\\watch": watch,
     "\\i": include,
     "!": system,
+    "\\clear": clear,
     "\\q": leave,
 }
 """What each command of `COMMANDS` does, by its first name."""

@@ -74,7 +74,7 @@ class App:
             if init and not self._run(statements(init)):
                 return FAILED
             if not self._options.silent:
-                self.say(f"{version_line()}\n\\help lists commands and statements; Ctrl-D leaves")
+                self.say(f"{version_line()}\nhelp lists commands and statements; Ctrl-D leaves")
             while not self._is_leaving:
                 text = self._read()
                 if text is None:
@@ -111,9 +111,9 @@ class App:
             raise CommandError(str(e)) from None
         return self._run(statements(texts))
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, end: str = "\n") -> None:
         """To stdout."""
-        print(text, flush=True)
+        print(text, end=end, flush=True)
 
     def known(self, database: str | None = None) -> Snapshot:
         """Returns the catalog, with the names in the database (None: the current one) looked up now. Raises KeyboardInterrupt."""

@@ -35,7 +35,7 @@ class Command:
 
 COMMANDS = (
     Command(
-        ("\\help", "\\?", "\\h"),
+        ("\\help", "\\?", "\\h", "help"),
         "[statement]",
         "this list, or a statement's grammar",
         "topic",
@@ -55,6 +55,7 @@ COMMANDS = (
     Command(("\\watch",), "[seconds]", "run the last statement again and again, until Ctrl-C", "number"),
     Command(("\\i", "source"), "file", "run a file of statements", "file"),
     Command(("!", "\\!"), "command", "run a command of the system's shell", "text"),
+    Command(("\\clear", "clear"), "", "clear the screen; so does Ctrl-L", ""),
     Command(("\\q", "quit", "exit"), "", "leave; so does Ctrl-D", ""),
 )
 
@@ -81,9 +82,15 @@ def parse(text: str) -> Call | None:
         return Call(m.group().lower(), line[m.end() :].strip())
     if m := _WORD.match(line):
         call = Call(m.group(1).lower(), line[m.end() :].strip())
-        takes = bool(_BY_NAME[call.name].argument)
-        return call if takes == bool(call.argument) and "\n" not in call.argument else None
+        return call if _fits(_BY_NAME[call.name], call.argument) else None
     return None
+
+
+def _fits(command: Command, argument: str) -> bool:
+    """Returns whether a word and what follows it is the command, and not the beginning of a statement: CLEAR CACHE is Spark's."""
+    if "\n" in argument:
+        return False
+    return command.grammar.startswith("[") or bool(command.argument) == bool(argument)
 
 
 def find(call: Call) -> Command:

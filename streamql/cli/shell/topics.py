@@ -24,7 +24,7 @@ from streamql.dialect.external.tables import (
 )
 from streamql.dialect.parser import ALTER_GRAMMAR, DESCRIBE_GRAMMAR, DROP_GRAMMAR, SHOW_CREATE_GRAMMAR, SHOW_GRAMMAR
 from streamql.dialect.points import POINT_GRAMMAR
-from streamql.dialect.properties import PROPERTIES_GRAMMAR, TRACKING_GRAMMAR
+from streamql.dialect.properties import CREATION_GRAMMAR, PROPERTIES_GRAMMAR, TRACKING_GRAMMAR
 from streamql.dialect.rewrites.as_of import AS_OF_GRAMMAR, AT_POINT_GRAMMAR
 from streamql.dialect.rewrites.changes import CHANGES_GRAMMAR
 from streamql.dialect.rewrites.consume import CONSUME_GRAMMAR
@@ -39,10 +39,10 @@ TOPICS = (
     Topic(
         "ALTER TABLE",
         "let a table's changes be followed",
-        (PROPERTIES_GRAMMAR, TRACKING_GRAMMAR),
+        (PROPERTIES_GRAMMAR, TRACKING_GRAMMAR, CREATION_GRAMMAR),
         "A table needs change tracking before it can have a stream. It turns on Delta's row tracking, "
         "deletion vectors and in-commit "
-        "timestamps; the history that streams can read starts there.",
+        "timestamps; the history that streams can read starts there. A new table can have it from the start.",
         (
             "CREATE TABLE orders (id INT, amount INT);",
             "CREATE TABLE copy (id INT, amount INT);",

@@ -14,7 +14,7 @@ from streamql.cli.render.output import Display, Output, terminal_width
 from streamql.cli.render.screen import Screen, Stopwatch
 from streamql.cli.sql.result_types import ResultType, is_plain_text, result_type_of_columns, shape_of
 from streamql.cli.sql.results import Result, result_of
-from streamql.cli.sql.statement_summary import moved, summarize
+from streamql.cli.sql.statement_summary import moved, of_schedule, summarize
 from streamql.errors import counted
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ class Printer:
             self._screen.note(f"{said}{self._time(watch)}" if self._screen.is_terminal else said)
         else:
             self._screen.aside(f"OK{self._time(watch)}")
+        if result_type is ResultType.COMMAND and (scheduled := of_schedule(statement.text)):
+            self._screen.note(scheduled)
 
     def _show(self, statement: Statement, frame: DataFrame, verb: str, watch: Stopwatch) -> None:
         result = result_of(frame, is_local=verb not in _MEMORY_ROWS)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from streamql.cli.problems import Problem
 from streamql.cli.sql.inputs import Text
+from streamql.dialect import concealed
 from streamql.dialect.text.splitting import split
-from streamql.dialect.text.tokens import line_and_column, tokenize, unterminated, unterminated_what
+from streamql.dialect.text.tokens import line_and_column, scan, tokenize, unterminated, unterminated_what
 from streamql.errors import ERROR_CLASSES
+
+TITLE_LETTERS_MAX = 72
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,13 @@ class Statement:
         if not self.number:
             return f"line {shown}"
         return f"statement {self.number}, line {shown}{f' of {self.origin}' if self.origin else ''}"
+
+    def title(self) -> str:
+        """Returns its number and how it begins, for a heading of its result; letters of secrets are hidden."""
+        text = concealed(self.text)
+        first = next(scan(text), None)
+        words = " ".join(text[first.start :].split()) if first else ""
+        return f"[{self.number}] {textwrap.shorten(words, TITLE_LETTERS_MAX, placeholder=' …')}"
 
 
 def statements(texts: Iterable[Text]) -> list[Statement]:

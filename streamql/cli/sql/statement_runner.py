@@ -104,6 +104,8 @@ class Runner:
         for position, statement in enumerate(statements):
             if stops() and not self._session.in_transaction():
                 break
+            if len(statements) > 1:
+                self._screen.aside(statement.title())
             problem = open_end(statement) or self._attempt(statement)
             if problem is None:
                 self.done += 1

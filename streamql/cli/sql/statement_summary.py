@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 from streamql.cli.render.formats import text_of
 from streamql.cli.sql.result_types import ResultType
-from streamql.errors import counted
+from streamql.dialect import might_be_ours, parse
+from streamql.dialect.dynamic.statements import AlterDynamicTable, CreateDynamicTable, SetSchedule
+from streamql.errors import StreamqlError, counted
+from streamql.names import quote_if_needed
 from streamql.sources.protocol import HIDDEN_SUFFIX
 
 if TYPE_CHECKING:
@@ -32,6 +35,24 @@ def summarize(verb: str, result_type: ResultType, frame: DataFrame, done: Done, 
         said = f"{verb}: {counted(done.rows, 'row')} inserted"
     moves = moved(done.effects, database)
     return f"{said or verb}{'; ' if said else ': '}{moves}" if moves else said
+
+
+def of_schedule(text: str) -> str:
+    """Returns what refreshes a dynamic table by the schedule that the statement, which has run, gives it; empty if it gives none."""
+    try:
+        statement = parse(text) if might_be_ours(text) else None
+    except StreamqlError:  # a variable of Spark's in it, say
+        return ""
+    if isinstance(statement, CreateDynamicTable):
+        schedule = statement.schedule
+    elif isinstance(statement, AlterDynamicTable) and isinstance(statement.action, SetSchedule):
+        schedule = statement.action.schedule
+    else:
+        return ""
+    if schedule is None or schedule.is_downstream:
+        return ""
+    name = ".".join(map(quote_if_needed, statement.name))
+    return f"{name} is refreshed by a process that runs streamql refresh --loop, or by streamql refresh --due from cron"
 
 
 def moved(effects: Sequence[Effect], database: str) -> str:

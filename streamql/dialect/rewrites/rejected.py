@@ -19,8 +19,9 @@ _CONSTRAINTS = (("PRIMARY", "KEY"), ("FOREIGN", "KEY"), ("UNIQUE", "("), ("CHECK
 def rewrite_rejected(text: str, columns_of: ColumnsOf) -> str | None:
     """Rewrites a statement that Spark's parser rejected, so that Spark can parse it; None: no rewrite applies.
 
-    VARCHAR, CHAR and CHARACTER [VARYING] without a length become STRING; ALTER TABLE … SET PROPERTIES becomes SET
-    TBLPROPERTIES; MERGE … INSERT VALUES gets the columns of its target (`columns_of`; empty if they are not known).
+    VARCHAR, CHAR and CHARACTER [VARYING] without a length become STRING; PROPERTIES of CREATE TABLE and ALTER TABLE
+    become TBLPROPERTIES, and so does CHANGE_TRACKING = TRUE of CREATE TABLE; MERGE … INSERT VALUES gets the columns of
+    its target (`columns_of`; empty if they are not known).
     Raises SYNTAX_ERROR if a MERGE gives more or fewer values than the target has columns.
     """
     cursor = Cursor(text)
@@ -31,13 +32,44 @@ def rewrite_rejected(text: str, columns_of: ColumnsOf) -> str | None:
 
 
 def _table_properties(cursor: Cursor) -> list[Splice]:
+    """Returns the splices for PROPERTIES, which Spark has as TBLPROPERTIES, and for CHANGE_TRACKING = TRUE in CREATE TABLE."""
     cursor.index = 0
+    if cursor.at_any(("CREATE", "REPLACE")):
+        return _created_properties(cursor)
     if not cursor.take("ALTER") or not (cursor.take("TABLE") or cursor.take("VIEW")):
         return []
     if not skip_name(cursor) or not (cursor.take("SET") or cursor.take("UNSET")) or not cursor.at("PROPERTIES"):
         return []
     token = cursor.token
     return [Splice(token.start, token.end, "TBLPROPERTIES")]
+
+
+def _created_properties(cursor: Cursor) -> list[Splice]:
+    if not _at_created(cursor, "TABLE"):
+        return []
+    for index in outermost(cursor.tokens, cursor.index):
+        token, after = cursor.tokens[index], key_at(cursor.tokens, index + 1)
+        if token.key in ("AS", "SELECT"):
+            break
+        if token.key == "PROPERTIES" and after == "(":
+            return [Splice(token.start, token.end, "TBLPROPERTIES")]
+        if token.key == "CHANGE_TRACKING" and after == "=":
+            value = cursor.tokens[index + 2]
+            return [Splice(token.start, value.end, f"TBLPROPERTIES ('change_tracking' = {value.text})")]
+    return []
+
+
+def _at_created(cursor: Cursor, *types: str) -> bool:
+    """Steps to what follows the name that a CREATE statement gives; False if it makes nothing of these types."""
+    cursor.index = 0
+    cursor.take("CREATE")
+    cursor.take("OR")
+    for word in ("REPLACE", "GLOBAL", "TEMPORARY", "TEMP", "EXTERNAL"):
+        cursor.take(word)
+    if not any(cursor.take(word) for word in types):
+        return False
+    cursor.take("IF", "NOT", "EXISTS")
+    return skip_name(cursor)
 
 
 def _merge_columns(cursor: Cursor, columns_of: ColumnsOf) -> list[Splice]:
@@ -104,14 +136,7 @@ def _column_types(cursor: Cursor) -> Iterator[int]:
         if skip_name(cursor):
             yield from _altered_types(cursor)
         return
-    cursor.take("CREATE")
-    cursor.take("OR")
-    for word in ("REPLACE", "GLOBAL", "TEMPORARY", "TEMP", "EXTERNAL"):
-        cursor.take(word)
-    if not cursor.take("TABLE") and not cursor.take("VIEW"):
-        return
-    cursor.take("IF", "NOT", "EXISTS")
-    if skip_name(cursor) and cursor.at("("):
+    if _at_created(cursor, "TABLE", "VIEW") and cursor.at("("):
         yield from _listed_types(cursor, cursor.index + 1, cursor.closers.get(cursor.index))
 
 

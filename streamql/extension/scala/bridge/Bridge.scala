@@ -31,6 +31,8 @@ trait Handler {
   @throws[Throwable] def consume(session: SparkSession, command: ConsumeCommand): JList[Row]
   /** Refuses a command on `name` where a stream has that name; `command` says what the command would do. */
   @throws[Throwable] def guard(session: SparkSession, command: String, name: Array[String]): Unit
+  /** The properties that a new table of a format gets in place of those that its statement names, both as JSON; null: those that it names. */
+  @throws[Throwable] def created(session: SparkSession, properties: String, provider: String): String
   /** Refuses VACUUM of files that a stream has still to read; `hours`: those of RETAIN, null: the table's own retention. */
   @throws[Throwable] def guardVacuum(session: SparkSession, path: String, hours: java.lang.Double): Unit
   /** The hint for an error of Spark's, null: there is none. `subject` says what `name` is, `name` what it is about, `known` what else is there. */

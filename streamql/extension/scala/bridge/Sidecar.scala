@@ -231,6 +231,7 @@ object Sidecar {
     override def run(session: SparkSession, sql: String): JList[Row] = ask(_.run(session, sql))
     override def consume(session: SparkSession, command: ConsumeCommand): JList[Row] = ask(_.consume(session, command))
     override def guard(session: SparkSession, command: String, name: Array[String]): Unit = ask(_.guard(session, command, name))
+    override def created(session: SparkSession, properties: String, provider: String): String = ask(_.created(session, properties, provider))
     override def guardVacuum(session: SparkSession, path: String, hours: java.lang.Double): Unit = ask(_.guardVacuum(session, path, hours))
     override def hint(session: SparkSession, subject: String, name: Array[String], known: Array[String]): String =
       ask(_.hint(session, subject, name, known))

@@ -1,7 +1,7 @@
 package streamql
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.streamql.{AnswerAtOnce, CountingStrategy, ExpandStreams, FilterBeforeCounting, Functions, GuardAndConsume, GuardMerges, HintTables, Hints, LocalFiles, Parser, RecordStrategy, ResolveStreams, ServerSessions, Texts}
+import org.apache.spark.sql.streamql.{AnswerAtOnce, CountingStrategy, ExpandStreams, FilterBeforeCounting, Functions, GuardAndConsume, GuardMerges, HintTables, Hints, LocalFiles, NewTables, Parser, RecordStrategy, ResolveStreams, ServerSessions, Texts}
 
 /** What a session names in spark.sql.extensions, after Delta's: the last named parser is the outermost. */
 class Extensions extends (SparkSessionExtensions => Unit) {
@@ -13,6 +13,7 @@ class Extensions extends (SparkSessionExtensions => Unit) {
     e.injectParser((session, delegate) => new Parser(session, delegate))
     e.injectResolutionRule(session => new ResolveStreams(session))
     e.injectPostHocResolutionRule(session => new HintTables(session))
+    e.injectPostHocResolutionRule(session => new NewTables(session))
     e.injectPostHocResolutionRule(session => new GuardAndConsume(session))
     e.injectPlanNormalizationRule(session => new GuardMerges(session))
     e.injectPlanNormalizationRule(_ => ExpandStreams)

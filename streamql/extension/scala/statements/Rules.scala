@@ -229,10 +229,10 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
   }
 
   private def guard(plan: LogicalPlan): Unit = plan match {
-    case c: CreateTable => created(c.name, c.tableSpec)
-    case c: CreateTableAsSelect => created(c.name, c.tableSpec)
-    case c: ReplaceTable => created(c.name, c.tableSpec)
-    case c: ReplaceTableAsSelect => created(c.name, c.tableSpec)
+    case c: CreateTable => named("CREATE TABLE", c.name)
+    case c: CreateTableAsSelect => named("CREATE TABLE", c.name)
+    case c: ReplaceTable => named("CREATE TABLE", c.name)
+    case c: ReplaceTableAsSelect => named("CREATE TABLE", c.name)
     case c: DropTable => named("DROP TABLE", c.child)
     case c: CreateTableCommand => named("CREATE TABLE", c.table.identifier.nameParts)
     case c: CreateDataSourceTableCommand => named("CREATE TABLE", c.table.identifier.nameParts)
@@ -261,18 +261,9 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     case v: VacuumTableCommand if v.resolved && !v.dryRun =>
       val path = v.getDeltaTable(v.child, "VACUUM").deltaLog.dataPath.toString
       Bridge.get.guardVacuum(session, path, v.horizonHours.map(h => java.lang.Double.valueOf(h.toDouble)).orNull)
-    case c: UnsetTableProperties => ours(c.propertyKeys).foreach(key => throw Errors("UNSUPPORTED_CLAUSE", "UNSET_PROPERTY", "property" -> key))
+    case c: UnsetTableProperties => NewTables.ours(c.propertyKeys).foreach(key => throw Errors("UNSUPPORTED_CLAUSE", "UNSET_PROPERTY", "property" -> key))
     case _ =>
   }
-
-  private def created(name: LogicalPlan, spec: TableSpecBase): Unit = {
-    ours(spec.properties.keys).foreach(key => throw Errors("UNSUPPORTED_CLAUSE", "SET_PROPERTY", "property" -> key))
-    named("CREATE TABLE", name)
-  }
-
-  /** Properties of ours, which only ALTER TABLE … SET PROPERTIES understands: Delta would keep them and do nothing. */
-  private def ours(keys: Iterable[String]): Option[String] =
-    keys.find(key => Seq("changeTracking", "retentionDays").exists(name => key.equalsIgnoreCase(Shared.constant("properties", name))))
 
   private def named(command: String, name: LogicalPlan): Unit = name match {
     case r: ResolvedIdentifier =>

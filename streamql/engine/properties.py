@@ -1,0 +1,82 @@
+"""The table properties that streams need: as ALTER TABLE sets them, and as a statement that makes a table names them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from streamql.delta import neutral
+from streamql.delta.names import qualify
+from streamql.dialect import parse, quote_string
+from streamql.dialect.statements import SetTableProperties
+from streamql.engine.ddl import place_of
+from streamql.engine.reads import named_table
+from streamql.errors import StreamqlError
+from streamql.sources.tables.table import open_table
+
+_DELETION_VECTORS = "delta.enableDeletionVectors"
+_DELETION_VECTORS_DEFAULT = "spark.databricks.delta.properties.defaults.enableDeletionVectors"
+
+
+def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> None:
+    """ALTER TABLE … SET PROPERTIES with our keys: what they mean to Delta. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, INVALID_PROPERTY."""
+    where = place_of(statement.table_span)
+    name = qualify(spark, statement.table)
+    table = named_table(spark, name, where.get("line"), where.get("column"))
+    current = open_table(spark, table).snapshot.configuration
+    properties = _of_delta(statement, current)
+    properties = {k: v for k, v in properties.items() if current.get(k) != v}
+    if properties:
+        neutral.run(spark, f"ALTER TABLE {name.sql} SET TBLPROPERTIES ({_listed(properties)})")
+
+
+def created_properties(spark: SparkSession, given: str, provider: str) -> str | None:
+    """Returns the properties that a new table gets, with Delta's in place of ours; None if ours are not among them.
+
+    `given`: the properties that the statement names, as JSON, as are those that are returned; `provider`: the format of the table. Raises
+    NOT_A_DELTA_TABLE, INVALID_PROPERTY.
+    """
+    try:
+        statement = parse(f"ALTER TABLE t SET TBLPROPERTIES ({_listed(json.loads(given))})")
+        if not isinstance(statement, SetTableProperties):
+            return None
+        default = spark.conf.get(_DELETION_VECTORS_DEFAULT, None)
+        properties = _of_delta(statement, {} if default is None else {_DELETION_VECTORS: default})
+    except StreamqlError as e:  # its place is in the text above, and not in the user's
+        raise StreamqlError(e.code, e.message, hint=e.hint) from None
+    if provider.lower() != "delta":
+        raise StreamqlError(
+            "NOT_A_DELTA_TABLE",
+            f"the new table has the format {provider}, and change tracking takes a Delta table",
+            hint="CREATE TABLE … USING delta",
+        )
+    return json.dumps(properties)
+
+
+def _of_delta(statement: SetTableProperties, current: Mapping[str, str]) -> dict[str, str]:
+    """Returns the properties of Delta that a statement asks for. `current`: those that the table has, or would have without it."""
+    properties = dict(statement.others)
+    if statement.change_tracking is not None:
+        tracking = "true" if statement.change_tracking else "false"
+        if properties.setdefault("delta.enableRowTracking", tracking) != tracking:
+            raise StreamqlError(
+                "INVALID_PROPERTY",
+                "change_tracking is delta.enableRowTracking: they contradict each other here",
+                hint=f"'change_tracking' = '{tracking}' alone",
+                **place_of(statement.table_span),
+            )
+    if statement.change_tracking:
+        properties.setdefault("delta.enableInCommitTimestamps", "true")
+        if current.get(_DELETION_VECTORS) != "false":  # a user switched them off deliberately
+            properties.setdefault(_DELETION_VECTORS, "true")
+    if statement.data_retention_days is not None:
+        days = f"interval {statement.data_retention_days} days"
+        properties.setdefault("delta.deletedFileRetentionDuration", days)
+        properties.setdefault("delta.logRetentionDuration", days)
+    return properties
+
+
+def _listed(properties: Mapping[str, str]) -> str:
+    return ", ".join(f"{quote_string(k)} = {quote_string(v)}" for k, v in properties.items())

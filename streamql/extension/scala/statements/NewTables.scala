@@ -1,0 +1,96 @@
+package org.apache.spark.sql.streamql
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.hadoop.fs.Path
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.{ResolvedIdentifier, ResolvedTable}
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
+import org.apache.spark.sql.delta.DeltaLog
+import org.apache.spark.sql.delta.commands.{CloneTableCommand, CreateDeltaTableCommand}
+import org.apache.spark.sql.execution.command._
+
+/**
+ * After resolution: a statement that makes a table gets Delta's properties in place of streamql's, as ALTER TABLE would set them. Writers and
+ * builders of tables are statements here, too.
+ */
+class NewTables(session: SparkSession) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case c: CreateTable => replaced(c.tableSpec).map { spec =>
+      refuseAttached(c)
+      c.copy(tableSpec = spec)
+    }.getOrElse(c)
+    case c: CreateTableAsSelect => replaced(c.tableSpec).map(s => c.copy(tableSpec = s)).getOrElse(c)
+    case c: ReplaceTable => replaced(c.tableSpec).map(s => c.copy(tableSpec = s)).getOrElse(c)
+    case c: ReplaceTableAsSelect => replaced(c.tableSpec).map(s => c.copy(tableSpec = s)).getOrElse(c)
+    case c: CreateDeltaTableCommand => cloned(c)
+    case c: CreateTableCommand => checked(c, c.table)
+    case c: CreateDataSourceTableCommand => checked(c, c.table)
+    case c: CreateDataSourceTableAsSelectCommand => checked(c, c.table)
+    case c: CreateTableLike => properties(c.properties, c.provider.getOrElse(formatOf(c.source))).map(p => c.copy(properties = p)).getOrElse(c)
+    case c: CreateTableLikeCommand => // Delta takes those of its tables
+      properties(c.properties, c.provider.getOrElse("of the source"))
+      c
+    case other => other
+  }
+
+  private def replaced(spec: TableSpecBase): Option[TableSpec] = spec match {
+    case s: TableSpec =>
+      properties(s.properties, s.provider.getOrElse(session.conf.get("spark.sql.sources.default"))).map(p => s.copy(properties = p))
+    case _ => None
+  }
+
+  private def formatOf(source: LogicalPlan): String = source match {
+    case t: ResolvedTable => t.table.properties.getOrDefault("provider", "hive")
+    case _ => "of a view"
+  }
+
+  private def cloned(command: CreateDeltaTableCommand): LogicalPlan = {
+    val query = command.query.map {
+      case c: CloneTableCommand => properties(c.tablePropertyOverrides, "delta").map(p => c.copy(tablePropertyOverrides = p)).getOrElse(c)
+      case other => other
+    }
+    val table = properties(command.table.properties, "delta").map(p => command.table.copy(properties = p)).getOrElse(command.table)
+    command.copy(table = table, query = query)
+  }
+
+  /** Raises if a property of ours is to be set for a table of another format. */
+  private def checked(command: LogicalPlan, table: CatalogTable): LogicalPlan = {
+    properties(table.properties, table.provider.getOrElse("hive"))
+    command
+  }
+
+  /** Python says what becomes of properties; None: they stay. Keys with a dot are Delta's, or the user's. */
+  private def properties(given: Map[String, String], provider: String): Option[Map[String, String]] =
+    if (given.keys.forall(_.contains('.'))) None
+    else Option(Bridge.get.created(session, NewTables.mapper.writeValueAsString(given.asJava), provider)).map { found =>
+      NewTables.mapper.readTree(found).properties().asScala.map(e => e.getKey -> e.getValue.asText).toMap
+    }
+
+  /** Delta takes no other properties for a table that is there already than those that it has. */
+  private def refuseAttached(c: CreateTable): Unit = {
+    val isNew = c.name match {
+      case ResolvedIdentifier(catalog, identifier) => !catalog.asTableCatalog.tableExists(identifier)
+      case _ => false
+    }
+    val location = c.tableSpec match {
+      case s: TableSpec => s.location
+      case _ => None
+    }
+    if (isNew) for {
+      path <- location if DeltaLog.forTable(session, new Path(path)).update().version >= 0
+      key <- NewTables.ours(c.tableSpec.properties.keys)
+    } throw Errors("UNSUPPORTED_CLAUSE", "ATTACHED_PROPERTY", "property" -> key, "location" -> path)
+  }
+}
+
+object NewTables {
+  private val mapper = new com.fasterxml.jackson.databind.ObjectMapper()
+
+  /** The first key that is a property of streamql's. */
+  def ours(keys: Iterable[String]): Option[String] =
+    keys.find(key => Seq("changeTracking", "retentionDays").exists(name => key.equalsIgnoreCase(Shared.constant("properties", name))))
+}
