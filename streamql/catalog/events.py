@@ -55,19 +55,36 @@ def consumption_event(
     }
 
 
-def refresh_failed(
-    state: StreamState, consumption_id: str, statement: str, user: str, started_ms: int, ended_ms: int, error: str
+UNCHANGED = "UNCHANGED"
+"""The reason in the details of a refresh that found nothing to do."""
+
+
+def refresh_event(
+    state: StreamState,
+    consumption_id: str,
+    statement: str,
+    user: str,
+    started_ms: int,
+    ended_ms: int,
+    error: str | None,
 ) -> dict[str, Any]:
-    """released: a refresh that failed before it claimed its stream."""
+    """released: a refresh that failed before it claimed its stream. consumed, if `error` is None: one after it that found nothing to do."""
+    position = state.offset.position
+    done = {
+        "positions": _positions(Interval(position, position)),
+        "details": json.dumps({"reason": UNCHANGED}),
+        "metrics": json.dumps({"numOutputRows": "0"}),
+    }
     return {
-        **_about("released", state),
+        **_about("released" if error is not None else "consumed", state),
+        **({} if error is not None else done),
         "consumption_id": consumption_id,
         "statement": statement,
         "operation": "REFRESH",
         "user_name": user,
         "started_at": started_ms,
         "ended_at": ended_ms,
-        "outcome": "FAILED",
+        "outcome": "CONSUMED" if error is None else "FAILED",
         "error": error,
     }
 

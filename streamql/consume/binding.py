@@ -15,6 +15,7 @@ from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, SourceRef, is_ordered
 from streamql.reading import ReadForm, Token, read_image, read_stream, read_token
 from streamql.sources.protocol import HIDDEN_TYPE
+from streamql.sources.queries.query import QuerySource
 from streamql.sources.registry import open_source
 
 NO_INTERVALS: Mapping[str, Interval] = {}
@@ -64,6 +65,24 @@ def bind(
     return intervals
 
 
+def is_refresh(command: Command, states: Iterable[StreamState]) -> bool:
+    """Returns whether a statement refreshes a dynamic table, which may write if no source has changed: a query may read the clock. Raises
+    STREAM_MOVED if another refresh has begun since this one read the stream: the offset alone does not tell if it stays where it is."""
+    sources = sources_of(command)
+    for state in states:
+        own, now = sources[state.stream.uuid], state.stream.source
+        if isinstance(own, QuerySource) and isinstance(now, QuerySource) and now.type_name == HIDDEN_TYPE:
+            if now.attempt >= own.attempt and not state.offset.initial:
+                raise _was_first(state)
+            return True
+    return False
+
+
+def _was_first(state: StreamState) -> StreamqlError:
+    message = f"another refresh of {state.stream.source.name} was first"
+    return StreamqlError("STREAM_MOVED", message, hint="REFRESH it again")
+
+
 def _follow(spark: SparkSession, command: Command, state: StreamState, interval: Interval) -> None:
     """Lets the tables that are read AT a stream or at its END show the interval."""
     for old in map(read_token, command.followers):
@@ -83,8 +102,7 @@ def _rebind(
     spark: SparkSession, command: Command, state: StreamState, tokens: Sequence[Token], wanted: Interval | None
 ) -> Interval:
     if wanted is None and state.stream.source.type_name == HIDDEN_TYPE:
-        message = f"another refresh of {state.stream.source.name} was first"
-        raise StreamqlError("STREAM_MOVED", message, hint="REFRESH it again")
+        raise _was_first(state)
     rows_max = min((t.rows_max for t in tokens if t.rows_max is not None), default=None)
     now = wanted
     for old in tokens:

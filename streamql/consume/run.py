@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from streamql.catalog.states import Claim, StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume import effects, transactions
-from streamql.consume.binding import bind, changes_of, nothing_bound, streams_of, tokens_of
+from streamql.consume.binding import bind, changes_of, is_refresh, nothing_bound, streams_of, tokens_of
 from streamql.consume.claims.errors import busy, contended, fenced, partially_committed
 from streamql.consume.claims.outcomes import ClaimOutcome
 from streamql.consume.claims.resolve import ClaimTaken
@@ -113,7 +113,8 @@ def _enter(spark: SparkSession, command: Command, consumption: Consumption) -> E
     if any(runs_plain(t) for t in targets.values()):
         return RunsPlain()
     is_empty = all(i.is_empty for i in intervals.values())
-    if begun is None and is_empty and not any(t.is_reserved for t in targets.values()):
+    is_made = any(t.is_reserved for t in targets.values())
+    if begun is None and is_empty and not is_made and not is_refresh(command, states):
         return NothingToConsume()
     if begun is not None and set(begun.intervals) != set(intervals):
         raise partially_committed(begun, "it has other streams besides")

@@ -33,6 +33,8 @@ class WholeQuery:
     `varies`: why its rows may differ from run to run over the same tables, such a reason; None: they do not. `tables`: what it reads, each
     once. `schema`: its columns, JSON. `keys`: columns of `rows` that identify a row. `states`: those from which its aggregates follow, as a
     schema, JSON. `texts`: those of the views and SQL functions that it reads. `plan`: what Spark makes of it: another text, another query.
+    `clock`: what it reads of the clock: TIME, the time of day; DATE and time zones, with spaces between, only the dates that they have;
+    empty: nothing.
     """
 
     spark: SparkSession
@@ -45,6 +47,7 @@ class WholeQuery:
     states: str
     texts: tuple[str, ...]
     plan: str
+    clock: str
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -159,5 +162,12 @@ def stored_query(
     )
     keys, found = tuple(said.get("keys", ())), json.dumps(said.get("states", NO_STATES))
     columns, texts = json.dumps(said["columns"]), tuple(said["texts"])
-    plan = said.get("plan", "")
-    return WholeQuery(spark, handle, said.get("refused"), said["varies"], tables, columns, keys, found, texts, plan)
+    plan, clock = said.get("plan", ""), said["clock"] or ""
+    return WholeQuery(
+        spark, handle, said.get("refused"), said["varies"], tables, columns, keys, found, texts, plan, clock
+    )
+
+
+def next_day(spark: SparkSession, after_ms: int, zone: str) -> int:
+    """Returns when the first day of a time zone begins after a time, in milliseconds since 1970."""
+    return int(scala(spark).ClockReads.nextDay(after_ms, zone))

@@ -7,10 +7,14 @@ import logging
 
 import pytest
 
+from streamql.catalog.states import Claim, Owner, StreamState
 from streamql.cli.render.screen import Screen, WarningHandler
+from streamql.cli.render.waits import waiting_text
 from streamql.cli.sql.progress import line
 from streamql.cli.sql.session import Stages
 from streamql.cli.sql.worker import Worker
+from streamql.model import Offset, Stream, StreamMode, TableSource
+from streamql.names import Name
 
 
 class Terminal(io.StringIO):
@@ -92,3 +96,16 @@ def test_worker() -> None:
     with pytest.raises(ZeroDivisionError):
         task.result()
     worker.close()
+
+
+def test_what_a_statement_waits_for() -> None:
+    owner = Owner("", "host/boot", 4711, "", "ann")
+    claim = Claim("c", 1, {}, (), owner, 1, 1_000_000, "MERGE INTO orders_copy\n  USING orders_stream", 60.0)
+    source = TableSource(Name("spark_catalog", "demo", "orders"), "file:/orders", "id")
+    stream = Stream("s", Name("spark_catalog", "demo", "st"), source, StreamMode.STANDARD, False, None, 0, "ann", "")
+    text = waiting_text([StreamState(stream, Offset(1), 2, claim)], 1_012_000)
+    assert text == (
+        "waiting for process 4711 of ann@host, which consumes demo.st since 12 s: MERGE INTO orders_copy USING orders_stream"
+    )
+    assert line(3.0, Stages(), text) == f"   3 s  {text}"
+    assert waiting_text([], 0) == ""

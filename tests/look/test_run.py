@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from streamql.cli.jobs.script_streams import databases_used, names_read
 from streamql.cli.main import main
+from streamql.cli.sql.embedded import EmbeddedSession
 from tests.consume.support import ROOT, assert_ledger_tiles, data_of, fresh_schema, run, tracked_table
 from tests.small import SHORT_LIVED_ARGUMENTS
 
@@ -57,9 +59,43 @@ def test_when_it_has_data(spark: SparkSession, schema: str, tmp_path: Path) -> N
     assert code == 0
     assert [e["event"] for e in events] == ["started", "finished", "skipped", "skipped"]
     assert (events[1]["rows_written"], events[1]["statements"], events[1]["run"]) == (100, 1, 1)
-    assert [e["reason"] for e in events[2:]] == ["NO_DATA", "NO_DATA"]
+    assert [(e["reason"], e["run"], e.get("checks")) for e in events[2:]] == [("NO_DATA", 2, None), ("NO_DATA", 3, 2)]
+    assert events[3]["since"] == events[2]["at"]
     assert all(e["job"] == str(tmp_path / "job.sql") and e["pid"] == os.getpid() for e in events)
     assert run(spark, "SELECT count(*) AS n FROM target")[0]["n"] == 100
+
+
+def test_runs_without_data_are_counted_until_there_is_some(spark: SparkSession, schema: str, tmp_path: Path) -> None:
+    """A signal in the pause behind them ends the series with an event."""
+    events = tmp_path / "events.jsonl"
+
+    def play() -> None:
+        other = spark.newSession()
+        for wanted in ("skipped", "finished", "stop"):
+            deadline = time.monotonic() + SECONDS_MAX
+            while wanted not in (seen := events.read_text() if events.exists() else "") and wanted != "stop":
+                assert time.monotonic() < deadline, seen
+                time.sleep(0.1)
+            time.sleep(1)  # some more runs
+            if wanted == "skipped":
+                run(other, f"INSERT INTO {schema}.t VALUES (-1, -1)")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    run(spark, "INSERT INTO target SELECT id, v FROM s")
+    thread = threading.Thread(target=play, daemon=True)
+    thread.start()
+    sql = "INSERT INTO target SELECT id, v FROM s"
+    code, found = call(spark, schema, tmp_path, sql, "--every", "50ms", "--when-has-data", "s")
+    thread.join()
+    assert (code, [e["event"] for e in found]) == (
+        0,
+        ["skipped", "skipped", "started", "finished", "skipped", "skipped", "stopped"],
+    )
+    for first, last in (found[:2], found[4:6]):
+        assert (first["reason"], last["reason"], last["since"]) == ("NO_DATA", "NO_DATA", first["at"])
+        assert last["checks"] == int(str(last["run"])) - int(str(first["run"])) + 1
+    assert found[2]["run"] == int(str(found[1]["run"])) + 1
+    assert (found[-1]["run"], found[-1]["signal"], "seconds" in found[-1]) == (found[-2]["run"], 15, False)
 
 
 def test_streams_of_a_script() -> None:
@@ -85,7 +121,7 @@ def test_when_its_streams_have_data(
     run(spark, "CREATE STREAM other ON TABLE t")
     sql = f"USE {schema}; INSERT INTO target SELECT id, v FROM s; INSERT INTO target SELECT id, v FROM other"
     code, events = call(spark, schema, tmp_path, sql, "--when-has-data", "other", "--every", "10ms", "--runs", "2")
-    assert (code, [e["event"] for e in events]) == (0, ["skipped", "skipped"])
+    assert (code, [e.get("checks") for e in events]) == (0, [None, 2])
     message = f"warning: the script reads {schema}.s, which --when-has-data does not name: its changes start no run\n"
     assert capsys.readouterr().err == message
     code, events = call(spark, schema, tmp_path, sql, "--when-has-data", "--every", "10ms", "--runs", "2")
@@ -117,6 +153,15 @@ def test_another_consumer_is_no_failure(spark: SparkSession, schema: str, tmp_pa
     run(other, f"USE {schema}")
     run(other, "BEGIN TRANSACTION")
     run(other, "INSERT INTO target SELECT id, v FROM s")
+    session, waits = EmbeddedSession(spark), [""]
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.01):
+            waits.append(session.waiting())
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
     try:
         code, events = call(
             spark,
@@ -124,10 +169,17 @@ def test_another_consumer_is_no_failure(spark: SparkSession, schema: str, tmp_pa
             tmp_path,
             "INSERT INTO target SELECT id, v FROM s",
             "--conf",
-            "spark.streamql.busyTimeout=100ms",
+            "spark.streamql.busyTimeout=500ms",
         )
     finally:
+        over.set()
+        looking.join()
         run(other, "COMMIT")
+    shown = (
+        rf"waiting for process {os.getpid()} of .*@.*, which consumes {schema}.s since .*: INSERT INTO target SELECT"
+    )
+    assert any(re.match(shown, text) for text in waits), set(waits)
+    assert session.waiting() == ""
     assert (code, [e["event"] for e in events]) == (0, ["started", "skipped"])
     assert (events[1]["reason"], events[1]["statement"]) == ("STREAM_BUSY", 1)
     assert run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM target")[0] == (100, 100)

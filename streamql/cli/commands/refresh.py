@@ -31,12 +31,14 @@ share:
   refreshed   run, table, seconds, mode, reason, why_not_incremental, version, rows_inserted,
               rows_updated, rows_deleted
   unchanged   run, table, seconds, version
-  failed      run, table, seconds, code, error, sqlstate, hint; of a run of --loop that cannot read
-              the catalog: run, seconds, error
+  failed      run, table, seconds, code, error, sqlstate, hint, failures (in a row), next_seconds
+              (with --loop, until it is due again); of a run of --loop that cannot read the catalog:
+              run, seconds, error, failures, next_seconds
   skipped     run, table, seconds; reason HELD_UP and held_by: the table that it reads failed or is
               suspended; or code STREAM_BUSY, error, hint, sqlstate: another process refreshes it
   finished    run, seconds, refreshed, unchanged, failed, skipped, next_seconds (with --loop)
   stopped     run, seconds: a signal came between two refreshes
+              run, signal: a signal ended --loop behind a whole run; run is the last one
   cancelled   run, seconds, signal: a second signal came
   warning     message
 All have at, event, job, host, pid. The results go to stdout: name, outcome, mode, rows_inserted,
@@ -87,7 +89,7 @@ examples:
 exit codes:
   0    all were refreshed or unchanged, or nothing was due; also after a signal between two runs
   1    a refresh failed, a table that was named was held up, or Spark did not start (--loop: in the
-       last run)
+       last run, if the signal came during that)
   2    the command line is wrong, or there is no data directory
   130  a run was cut short by Ctrl-C        143  by SIGTERM
   141  the reader of the output went away (| head)
@@ -149,33 +151,39 @@ def run(spark: SparkSession, options: Options) -> int:
 def _series(refreshes: Refreshes, results: _Results, screen: Screen) -> int:
     """Returns the runs; the exit code."""
     given, stop, journal = refreshes.options.arguments, refreshes.stop, refreshes.journal
-    runs = 0
+    runs = failures = 0
     while True:
         runs += 1
-        began = time.monotonic()
         try:
             done = refreshes.run(runs)
         except Cancelled:
-            journal.tell("cancelled", now_ms(), **_about(runs, began), signal=stop.signal)
+            journal.tell("cancelled", now_ms(), **_about(runs, refreshes.began), signal=stop.signal)
             return stop.exit_code
         except Exception as e:
             if runs == 1 or _is_fatal(e):
                 raise
-            journal.tell("failed", now_ms(), **_about(runs, began), error=str(e))
+            failures += 1
+            about = {**_about(runs, refreshes.began), "failures": failures, "next_seconds": FAILURE_PAUSE_SECONDS}
+            journal.tell("failed", now_ms(), error=str(e), **about)
             screen.error(f"error: {e}")
             if stop.wait(FAILURE_PAUSE_SECONDS):
-                return FAILED
+                journal.tell("stopped", now_ms(), run=runs, signal=stop.signal)
+                return 0
             continue
+        failures = 0
         screen.mute(False)
         results.show(done)
         if not done.is_whole:
-            journal.tell("stopped", now_ms(), **_about(runs, began))
+            journal.tell("stopped", now_ms(), **_about(runs, refreshes.began))
             return stop.exit_code
         goes_on = given.loop and not stop.is_asked
         pause = round(done.pause_seconds, 3) if goes_on else None
-        journal.tell("finished", now_ms(), **_about(runs, began), **_counts(done), next_seconds=pause)
-        if not goes_on or stop.wait(done.pause_seconds):
-            return _exit_code(done.outcomes, given.names)
+        journal.tell("finished", now_ms(), **_about(runs, refreshes.began), **_counts(done), next_seconds=pause)
+        if goes_on and not stop.wait(done.pause_seconds):
+            continue
+        if given.loop:
+            journal.tell("stopped", now_ms(), run=runs, signal=stop.signal)
+        return 0 if goes_on else _exit_code(done.outcomes, given.names)
 
 
 def _about(runs: int, began: float) -> dict[str, object]:
@@ -200,11 +208,15 @@ def _is_fatal(e: Exception) -> bool:
 
 
 def _progress(screen: Screen, seen: Refreshes) -> None:
-    """Shows one line while refreshes run: how many have ended, and what runs for how long."""
+    """Shows one line while refreshes run: how many have ended, what runs for how long, and for whom one waits."""
+    from streamql.cli.render.waits import waiting_text
+    from streamql.consume.claims.waiting import waited_for
+
     now = time.monotonic()
     running = [f"{name} ({now - since:.0f} s)" for name, since in sorted(seen.running.items())]
     if running:
-        screen.progress(f"{seen.ended} done; refreshing {', '.join(running)}")
+        waiting = waiting_text(waited_for(), now_ms())
+        screen.progress(f"{seen.ended} done; refreshing {', '.join(running)}{waiting and f'; {waiting}'}")
 
 
 class _Results:

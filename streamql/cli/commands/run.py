@@ -30,9 +30,12 @@ share:
   finished   run, seconds, statements, rows_written (by consumptions)
   skipped    run, seconds, reason: NO_DATA (without started), STREAM_BUSY, STREAM_MOVED
              with the last two also error, sqlstate, hint, statements, statement, line
+             of runs in a row with NO_DATA only the first; at their end, run, reason, checks, since:
+             how many there were, and when the first was
   failed     run, seconds, code, error, sqlstate, hint, statements, statement, line, failures,
              next_seconds
   stopped    run, seconds, statements: a signal came between two statements
+             run, signal: a signal ended --every behind a whole run; run is the last one
   cancelled  run, seconds, signal: a second signal came
   warning    message: something that a statement did otherwise than its text suggests
 All have at, event, job, host, pid. Rows of queries go to stdout, as those of streamql -f do.

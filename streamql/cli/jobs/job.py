@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from streamql.cli.jobs.events import Journal
+from streamql.cli.jobs.idle import NO_DATA, Idle
 from streamql.cli.jobs.schedule import Ending, Plan, code_of, ending_of
 from streamql.cli.jobs.stop_signals import Stop
 from streamql.cli.options import Options
@@ -53,23 +54,33 @@ def is_for_people(options: Options) -> bool:
 def run_series(job: Job, plan: Plan, journal: Journal, stop: Stop) -> int:
     """Run the job as often as the plan says, and write the events; return the exit code. Raises BrokenPipeError."""
     runs = failures = 0
+    idle = Idle(journal)
     while True:
         began = time.monotonic()
         runs += 1
-        result = job.once(runs)
+        result = job.once(runs, idle)
         whole = time.monotonic() - began
         if result.ending != "skipped":
             failures = failures + 1 if result.ending == "failed" else 0
-        goes_on = not result.is_fatal and not stop.is_asked and plan.goes_on(result.ending, runs, failures)
+        is_last = result.is_fatal or not plan.goes_on(result.ending, runs, failures)
+        goes_on = not is_last and not stop.is_asked
         pause = plan.pause(failures, whole)
         facts = dict(result.facts)
         if result.ending == "failed":
             facts |= {"failures": failures, "next_seconds": round(pause, 3) if goes_on else None}
-        journal.tell(result.ending, now_ms(), run=runs, seconds=round(result.seconds, 3), **facts)
+        if facts.get("reason") == NO_DATA:
+            idle.note(runs, result.seconds)
+        else:
+            idle.end()
+            journal.tell(result.ending, now_ms(), run=runs, seconds=round(result.seconds, 3), **facts)
         if result.ending in ("stopped", "cancelled"):
             return stop.exit_code
-        if not goes_on or stop.wait(pause):
-            return FAILED if result.ending == "failed" else 0
+        if goes_on and not stop.wait(pause):
+            continue
+        idle.end()
+        if not is_last:
+            journal.tell("stopped", now_ms(), run=runs, signal=stop.signal)
+        return FAILED if result.ending == "failed" and not goes_on else 0
 
 
 class Job:
@@ -85,8 +96,9 @@ class Job:
         self._stop = stop
         self._has_warned = False
 
-    def once(self, number_of_run: int) -> Result:
-        """Does one run: waits for nothing but consumers of its streams. Never raises but for a reader of the output that went away."""
+    def once(self, number_of_run: int, idle: Idle) -> Result:
+        """Does one run: waits for nothing but consumers of its streams. `idle`: the runs without data before it. Never raises but for a
+        reader of the output that went away."""
         try:
             own = self._session()
         except KeyboardInterrupt:
@@ -94,15 +106,16 @@ class Job:
         except Exception as e:
             return _failed(e)
         began = time.monotonic()
-        result = self._once(own, number_of_run)
+        result = self._once(own, number_of_run, idle)
         return replace(result, seconds=time.monotonic() - began)
 
-    def _once(self, own: SparkSession, number_of_run: int) -> Result:
+    def _once(self, own: SparkSession, number_of_run: int, idle: Idle) -> Result:
         from streamql.cli.render.output import OutputClosedError
 
         try:
             if not self._has_data(own):
-                return Result("skipped", {"reason": "NO_DATA"})
+                return Result("skipped", {"reason": NO_DATA})
+            idle.end()
             self._journal.tell("started", now_ms(), run=number_of_run)
             return self._run(own)
         except KeyboardInterrupt:

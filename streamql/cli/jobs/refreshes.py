@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from streamql.engine.dynamic.facts import DynamicFacts, Tried
     from streamql.engine.dynamic.run import Outcome
     from streamql.sources.queries.dynamic import DynamicTable
+
+log = logging.getLogger("streamql")
 
 PAUSE_SECONDS_MIN, PAUSE_SECONDS_MAX = 1.0, 30.0
 """How long a scheduler sleeps. New tables and altered schedules are seen after the longest pause."""
@@ -50,7 +53,8 @@ class Refreshes:
     """Chooses what is to refresh, and refreshes it. What this process has tried is kept from run to run.
 
     All that asks the JVM does so in one other thread, or in those of the refreshes: a signal in the middle of a question would leave its
-    connection unusable. `progress` is called every LOOK_SECONDS during a run.
+    connection unusable. `progress` is called every LOOK_SECONDS during a run. `began`: when the last run began, by time.monotonic(): not
+    before its session was there.
     """
 
     spark: SparkSession
@@ -61,6 +65,7 @@ class Refreshes:
     tried: dict[str, Tried] = field(default_factory=dict)
     running: dict[str, float] = field(default_factory=dict)
     ended: int = 0
+    began: float = 0.0
 
     def __post_init__(self) -> None:
         self._worker = Worker()
@@ -71,6 +76,7 @@ class Refreshes:
         """Does one run. Raises `Cancelled`, DYNAMIC_TABLE_NOT_FOUND, CATALOG_UNREADABLE."""
         self.running.clear()
         self.ended = 0
+        self.began = time.monotonic()
         task = self._worker.start(lambda: self._run(number))
         try:
             while not task.wait(LOOK_SECONDS):
@@ -86,6 +92,9 @@ class Refreshes:
     def _run(self, number: int) -> Run:
         from streamql.engine.dynamic.run import run_all
 
+        use_database(self.spark, self.options.database)
+        self.spark.catalog.currentDatabase()  # Spark opens its metastore with the first session that asks
+        self.began = time.monotonic()
         chosen = self._chosen()
         wanted = self._due(chosen)
 
@@ -111,7 +120,19 @@ class Refreshes:
         self.running.pop(name, None)
         self.ended += 1
         self._remember(outcome)
-        self.journal.tell(outcome.word.lower(), now_ms(), run=number, **event_of(outcome))
+        again = self._again(table) if outcome.word == "FAILED" else {}
+        self.journal.tell(outcome.word.lower(), now_ms(), run=number, **event_of(outcome), **again)
+
+    def _again(self, table: DynamicTable) -> Mapping[str, object]:
+        """Returns how many refreshes of a table have failed in a row, and the seconds until the loop tries it again."""
+        try:
+            found = self._facts([table])
+        except Exception as e:  # the catalog cannot be read: the event says what the refresh said
+            log.debug("it is not known when %s is due: %s", table.name, e)
+            return {}
+        due = found[0].due_ms if found and self.options.arguments.loop else None
+        seconds = None if due is None else max(0.0, round((due - now_ms()) / 1000, 3))
+        return {"failures": found[0].failures if found else None, "next_seconds": seconds}
 
     def _due(self, tables: Sequence[DynamicTable]) -> Sequence[DynamicTable]:
         """Of tables those that a run is for."""
@@ -141,7 +162,6 @@ class Refreshes:
         from streamql.sources.queries.dynamic import all_dynamic
 
         names: list[str] = self.options.arguments.names
-        use_database(self.spark, self.options.database)
         if names:
             return dynamic_tables_named(self.spark, names)
         tables = [t for t in all_dynamic(self.spark) if not t.is_suspended]

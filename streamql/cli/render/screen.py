@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import sys
 import threading
 import time
 from collections.abc import Callable
 from typing import TextIO
+
+from streamql.cli.render.quantities import shortened
 
 _ERASE = "\r\x1b[K"
 
@@ -41,11 +44,12 @@ class Screen:
             self._write(text)
 
     def progress(self, text: str) -> None:
-        """Shows the line in place of the last one; nothing if stderr is not a terminal, with -S, or while muted."""
+        """Shows the line in place of the last one, as much of it as the terminal is wide; nothing if stderr is not a terminal, with -S, or
+        while muted."""
         with self._lock:
             if self.shows_progress and not self._muted:
                 self._progress = True
-                self._put(f"{_ERASE}{text}")
+                self._put(f"{_ERASE}{shortened(text, shutil.get_terminal_size().columns - 1)}")
 
     def mute(self, muted: bool = True) -> None:
         """No progress while rows are written to the same terminal."""

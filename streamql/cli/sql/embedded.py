@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from streamql.cli.render.waits import waiting_text
 from streamql.cli.sql.result_types import shape_of
 from streamql.cli.sql.session import Done, Stages
 from streamql.consume import transactions
+from streamql.consume.claims.waiting import waited_for
 from streamql.consume.effects import observed
 from streamql.delta.jvm import cancel_waiting
 from streamql.delta.written import RowCount, counting_rows
 from streamql.sessions import run_sql
+from streamql.times import now_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,6 +57,10 @@ class EmbeddedSession:
             return Stages()
         known = [stage for stage in found if stage is not None]
         return Stages(len(known), sum(s.numCompletedTasks for s in known), sum(s.numTasks for s in known))
+
+    def waiting(self) -> str:
+        """By the waits of this process."""
+        return waiting_text(waited_for(), now_ms())
 
     def in_transaction(self) -> bool:
         """By the session's own books."""

@@ -45,15 +45,17 @@ class Progress:
         watch = Stopwatch()
         pause = SHOWN_AFTER_SECONDS
         while not over.wait(pause):
-            stages = self._session.stages()
+            stages, waiting = self._session.stages(), self._session.waiting()
             if not over.is_set():
-                self._screen.progress(line(watch.seconds, stages))
+                self._screen.progress(line(watch.seconds, stages, waiting))
             pause = EVERY_SECONDS
 
 
-def line(seconds: float, stages: Stages) -> str:
-    """Returns the line: seconds, a bar, tasks."""
+def line(seconds: float, stages: Stages, waiting: str = "") -> str:
+    """Returns the line: seconds; a bar and tasks, or what the statement waits for."""
     running, done, total = stages
+    if waiting:
+        return f"{seconds:4.0f} s  {waiting}"
     if not total:
         return f"{seconds:4.0f} s  planning …"
     filled = _BAR_WIDTH * done // total

@@ -109,6 +109,10 @@ class RemoteSession:
         with self._lock:
             return self._stages
 
+    def waiting(self) -> str:
+        """Nothing: the server waits, and does not say for whom."""
+        return ""
+
     def in_transaction(self) -> bool:
         """By the statements that ran here: the server is not asked."""
         return self._is_in_transaction

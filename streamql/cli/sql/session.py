@@ -41,6 +41,10 @@ class Session(Protocol):
     def stages(self) -> Stages:
         """Returns what runs now, for a line of progress. Never raises."""
 
+    def waiting(self) -> str:
+        """Returns for which other statement the statement waits that runs now, and since when that runs; empty: it waits for none, or this
+        is not known. Never raises."""
+
     def in_transaction(self) -> bool:
         """Returns whether a BEGIN TRANSACTION waits for its COMMIT or ROLLBACK."""
 

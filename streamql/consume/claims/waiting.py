@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -16,6 +17,14 @@ from streamql.consume.claims.steps import holds
 from streamql.delta.jvm import Waiting
 from streamql.errors import StreamqlError
 from streamql.settings import BUSY_TIMEOUT, seconds
+
+_waited_for: dict[int, StreamState] = {}
+"""The streams that this process waits for, by the ids of the threads that wait."""
+
+
+def waited_for() -> list[StreamState]:
+    """Returns the streams that statements of this process wait for now, as they last read them: each has a claim."""
+    return list(_waited_for.values())
 
 
 def never(_: Claim) -> bool:
@@ -39,30 +48,34 @@ def wait_until_free(
     known = catalog.last_read(spark, state.stream.uuid)
     if known is not None and known.claim is None:
         return known  # the commit of the caller's change is refused if this is no longer so
-    while True:
-        now = catalog.by_uuid(spark, state.stream.uuid)  # an old heartbeat would look like that of a dead process
-        if now is None:
-            raise gone(str(state.name))
-        if now.claim is None or (now.claim.is_partially_committed and resumes(now.claim)):
-            return now
-        if now.claim.is_partially_committed:
-            if give_up:
+    try:
+        while True:
+            now = catalog.by_uuid(spark, state.stream.uuid)  # an old heartbeat would look like that of a dead process
+            if now is None:
+                raise gone(str(state.name))
+            if now.claim is None or (now.claim.is_partially_committed and resumes(now.claim)):
                 return now
-            raise partially_committed(now.claim, f"stream {now.name} waits for it")
-        why = is_abandoned(spark, now.claim)
-        if why is not None:
-            try:
-                recover(spark, now.claim, why)
-                check_recovered(spark, now)
-            except StreamqlError as e:
-                if e.code in ("CONSUMPTION_IN_DOUBT", "CATALOG_UNREADABLE") and give_up:
+            if now.claim.is_partially_committed:
+                if give_up:
                     return now
-                raise
-            continue  # the stream is free, or has a new claim: a caller that does not wait may also try once more
-        if time.monotonic() > deadline or waiting.is_cancelled():
-            raise busy(now)
-        time.sleep(pause)
-        pause = min(pause * 1.5, POLL_SECONDS_MAX)
+                raise partially_committed(now.claim, f"stream {now.name} waits for it")
+            why = is_abandoned(spark, now.claim)
+            if why is not None:
+                try:
+                    recover(spark, now.claim, why)
+                    check_recovered(spark, now)
+                except StreamqlError as e:
+                    if e.code in ("CONSUMPTION_IN_DOUBT", "CATALOG_UNREADABLE") and give_up:
+                        return now
+                    raise
+                continue  # the stream is free, or has a new claim: a caller that does not wait may also try once more
+            if time.monotonic() > deadline or waiting.is_cancelled():
+                raise busy(now)
+            _waited_for[threading.get_ident()] = now
+            time.sleep(pause)
+            pause = min(pause * 1.5, POLL_SECONDS_MAX)
+    finally:
+        _waited_for.pop(threading.get_ident(), None)
 
 
 def recover(spark: SparkSession, claim: Claim, why: str) -> None:

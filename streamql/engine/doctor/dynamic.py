@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from streamql.delta.jvm import sentence
 from streamql.delta.names import SESSION_CATALOG, look_up
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable
-from streamql.engine.doctor.check import Check, Finding, Problem, finding_of
+from streamql.engine.doctor.check import Check, Finding, Problem, Severity, finding_of
 from streamql.engine.dynamic.facts import DynamicFacts, dynamic_facts
 from streamql.engine.dynamic.tables import MARK, make_view, mark_of
 from streamql.engine.dynamic.written import written_by_others
@@ -24,7 +24,7 @@ from streamql.names import Name, quote
 from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, all_dynamic, dynamic_of_id
 from streamql.sources.queries.query import QuerySource
 from streamql.sources.queries.refresh import REPLACED, open_refresh
-from streamql.times import HOUR_MS, duration, now_ms
+from streamql.times import HOUR_MS, duration, iso, now_ms
 
 LATE_TIMES = 2
 """A table is reported once it has been behind for so many times its target."""
@@ -50,9 +50,10 @@ class DynamicTables(Check[Repair]):
         """See Check."""
         tables = all_dynamic(spark)
         facts = {f.uuid: f for f in dynamic_facts(spark)}
+        failing = {f.name for f in facts.values() if f.failures}
         for table in tables:
             try:
-                yield from _problems(spark, table, facts[table.definition.uuid])
+                yield from _problems(spark, table, facts[table.definition.uuid], failing)
             except StreamqlError as e:
                 yield Problem(finding_of(str(table.name), e))
             except Exception as e:  # the storage's own: the other tables are examined all the same
@@ -73,8 +74,12 @@ def _repaired(found: Finding, repair: Repair) -> Finding:
     return replace(found, remedy=repair.done, is_fixed=True)
 
 
-def _problems(spark: SparkSession, table: DynamicTable, facts: DynamicFacts) -> Iterator[Problem[Repair]]:
+def _problems(
+    spark: SparkSession, table: DynamicTable, facts: DynamicFacts, failing: Container[str]
+) -> Iterator[Problem[Repair]]:
+    """`failing`: the names of the tables whose last refresh failed."""
     name = str(table.name)
+    yield from _failures(table, facts, failing)
     view = _view(spark, table)
     if view is not None:
         yield view
@@ -95,12 +100,32 @@ def _problems(spark: SparkSession, table: DynamicTable, facts: DynamicFacts) -> 
         yield Problem(Finding(name, "error", "DYNAMIC_TABLE_WRITTEN", what, f"REFRESH {table.label} {name}"))
     if facts.target_ms is not None and facts.lag_ms > LATE_TIMES * facts.target_ms and not facts.is_suspended:
         behind = duration(facts.lag_ms // 1000 * 1000)
-        failed = "" if facts.last is None or not facts.failures else f"; its last refresh failed: {facts.last.error}"
-        what = f"it has been behind for {behind}, and its target is {duration(facts.target_ms)}{failed}"
+        what = f"it has been behind for {behind}, and its target is {duration(facts.target_ms)}"
         remedy = (
             "streamql refresh --loop keeps targets; SHOW DYNAMIC TABLE REFRESH HISTORY tells how long refreshes take"
         )
         yield Problem(Finding(name, "warning", "DYNAMIC_TABLE_LATE", what, remedy))
+
+
+def _failures(table: DynamicTable, facts: DynamicFacts, failing: Container[str]) -> Iterator[Problem[Repair]]:
+    name = str(table.name)
+    for read in [other for other in facts.reads if other in failing]:
+        what = f"it is not refreshed while refreshes of {read} fail, which it reads"
+        yield Problem(Finding(name, "warning", "DYNAMIC_TABLE_FAILED", what, f"see {read}"))
+    if not facts.failures:
+        return
+    at = "" if facts.failed_since_ms is None else iso(facts.failed_since_ms)
+    if facts.failures == 1:
+        times = f"its last refresh failed{at and f' at {at}'}"
+    else:
+        times = f"its last {facts.failures} refreshes failed{at and f', the first at {at}'}"
+    error = "" if facts.last is None or facts.last.error is None else f": {facts.last.error}"
+    remedy = (
+        f"correct the rows or the query, then REFRESH {table.label} {name}; "
+        f"SHOW {table.label} REFRESH HISTORY FOR {name} shows each failure"
+    )
+    severity: Severity = "warning" if facts.is_suspended else "error"
+    yield Problem(Finding(name, severity, "DYNAMIC_TABLE_FAILED", f"{times}{error}", remedy))
 
 
 def _view(spark: SparkSession, table: DynamicTable) -> Problem[Repair] | None:

@@ -23,6 +23,7 @@ from streamql.delta.names import SESSION_CATALOG, qualify
 from streamql.delta.whole import SparkError, query_properties, substituted
 from streamql.dialect.dynamic.statements import CreateDynamicTable
 from streamql.engine.ddl import ATTEMPTS_MAX, check_free, check_free_of_streams, definition_exists, place_of
+from streamql.engine.dynamic.clock import warn_of_clock
 from streamql.engine.dynamic.ddl import GONE, check_incremental, drop, dropped, label_of, schedule_of
 from streamql.engine.dynamic.run import refresh_created
 from streamql.engine.dynamic.tables import (
@@ -74,6 +75,7 @@ def create_dynamic(spark: SparkSession, statement: CreateDynamicTable, text: str
     for clause in statement.unused:
         log.warning("%s has no effect: refreshes run in the session of the REFRESH statement", clause)
     made, state = _planned(spark, statement, name, text)
+    warn_of_clock(name, query_of(state))
     if old is not None:
         ids = (t.table_id for _, t in query_of(state).tables)
         check_acyclic(spark, old, ids, **place_of(statement.name_span))
@@ -238,7 +240,8 @@ def _planned(
     _check_columns(statement, names)
     tables = {part_of(t): open_table(spark, t) for t in whole.tables}
     check_all_trackable(tables.values(), {})
-    source = QuerySource(HIDDEN_TYPE, name, uid, tuple((part, t.ref) for part, t in tables.items()), **known_by(whole))
+    parts = tuple((part, t.ref) for part, t in tables.items())
+    source = known_by(QuerySource(HIDDEN_TYPE, name, uid, parts, tried_ms=0), whole)
     at = Parts.of({part: t.latest for part, t in tables.items()})
     stream = Stream(planned.stream_id, hidden_name(name), source, StreamMode.STANDARD, False, None, now, user, text)
     return replace(planned, keys=whole.keys, states=whole.states), StreamState(stream, Offset(at, True), sequence=1)

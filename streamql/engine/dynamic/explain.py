@@ -8,11 +8,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from streamql.catalog.events import UNCHANGED
 from streamql.delta.neutral import dynamic_session
 from streamql.engine.dynamic.refresh import (
     REASONS,
     REFRESHED,
-    UNCHANGED,
     choose_mode,
     due,
     free_stream,

@@ -28,7 +28,7 @@ class DynamicFacts:
     `lag_ms`: how long it has been behind. `target_ms`: how long it may be; None: no schedule says. `reads` and `sources`: the names of the
     dynamic tables and of the other tables that it reads. `due_ms`: when a refresh is due; None: its schedule alone never refreshes it.
     `held_by`: the suspended table that it reads, so that no run can refresh it. `last`: its last refresh. `failures`: how many failed in a
-    row.
+    row; `failed_since_ms`: when the first of them ended, in milliseconds since 1970; None: none has, or the ledger does not tell.
     """
 
     uuid: str
@@ -46,6 +46,7 @@ class DynamicFacts:
     held_by: str | None = None
     last: Refresh | None = None
     failures: int = 0
+    failed_since_ms: int | None = None
 
     @property
     def is_late(self) -> bool:
@@ -119,6 +120,7 @@ def timing(status: DynamicStatus, recent: Recent | None, tried: Tried | None, re
     """Returns what the time a table is due depends on. `reads`: the ids of the dynamic tables that it reads."""
     began = [recent.last.started_ms] if recent else []
     failures, failed_ms = (recent.failures, recent.last.ended_ms) if recent and recent.failures else (0, 0)
+    failures = failures or int(status.has_failed)
     behind = status.behind_since_ms
     if tried is not None:
         began.append(tried.began_ms)
@@ -128,8 +130,6 @@ def timing(status: DynamicStatus, recent: Recent | None, tried: Tried | None, re
             failures = 0
             # It has seen what was there when it began, also if the offset did not move.
             behind = None if behind is None else max(behind, tried.began_ms)
-    if status.positions is not None and status.behind_since_ms is None:
-        failures = 0  # it shows all changes again: what failed was put right
     return Timing(
         schedule=status.table.schedule,
         is_suspended=status.table.is_suspended,
@@ -173,4 +173,5 @@ def _facts(
         held_by=held,
         last=None if recent is None else recent.last,
         failures=timing.failures,
+        failed_since_ms=None if recent is None else recent.failed_since_ms,
     )

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
-from streamql.catalog.events import refresh_failed, stream_event
+from streamql.catalog.events import UNCHANGED, refresh_event, stream_event
 from streamql.catalog.identity import user_of
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
@@ -24,6 +24,7 @@ from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
 from streamql.delta.whole import SparkError
 from streamql.dialect import quote_string
+from streamql.engine.dynamic.clock import has_failed, outdated_since
 from streamql.engine.dynamic.graph import upstream
 from streamql.engine.dynamic.reading import Prepared, prepared
 from streamql.engine.dynamic.status import NOT_COMPUTED
@@ -48,14 +49,18 @@ from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
 
-REFRESHED, UNCHANGED = "REFRESHED", "UNCHANGED"
+REFRESHED = "REFRESHED"
 
 REASONS = {
     "FIRST": "the first refresh",
     "CHANGED": "its sources changed",
+    "TIME_PASSED": "its query reads the clock",
     **REPLACED,
     "WRITTEN_BY_OTHERS": "another statement wrote into the table",
 }
+
+_IN_PLACE = frozenset(("CHANGED", "TIME_PASSED"))
+"""Reasons for which the hidden stream stays where it is until the refresh has written."""
 
 _CLASSES_OF_ROWS = re.compile(
     r"java\.lang\.\w+Exception|java\.util\.\w+Exception|org\.apache\.spark\.Spark\w+Exception"
@@ -150,12 +155,14 @@ def _refreshed(
             ):  # of another refresh perhaps, which this run's versions are too early for
                 raise Overtaken
             show_rows(spark, table)
+            if has_failed(state) is not False:
+                _note_unchanged(spark, table, state, opened, began_ms)
             return _result(table, UNCHANGED, None, None, before, {}, started)
         if reads is not None:
             _check_reads(spark, table, opened, set(reads))
-        if reason != "CHANGED" and not _is_at(state, opened, through):
+        if reason not in _IN_PLACE and not _is_at(state, opened, through):
             state = _reset(spark, table, state, opened, through)
-        if reason != "CHANGED" and written_by_others(spark, table):
+        if reason not in _IN_PLACE and written_by_others(spark, table):
             drop_duplicates(spark, table)
         choice = (
             ModeChoice(FULL, why_full)
@@ -199,8 +206,9 @@ def due(
     source = query_of(state)
     assert isinstance(state.offset.position, Parts)
     written = written_by_others(spark, table, state.offset.position)
-    # Views and functions have no versions: their texts must be looked at.
-    is_settled = not state.offset.initial and not written and not source.texts
+    # Views and functions have no versions: their texts must be looked at. So must a query that an earlier version of streamql has stored.
+    is_settled = not state.offset.initial and not written and not source.texts and source.clock is not None
+    is_settled = is_settled and outdated_since(spark, state, source.clock or "") is None
     if is_settled and _is_current(spark, source, state, pinned):
         return None, None, state.offset.position
     # The statement runs in the same session, and uses the opened query again.
@@ -219,7 +227,10 @@ def due(
     if written:
         return "WRITTEN_BY_OTHERS", opened, through
     interval = Interval(state.offset.position, through)
-    return ("CHANGED" if _has_changes(opened, interval) else None), opened, through
+    if _has_changes(opened, interval):
+        return "CHANGED", opened, through
+    is_outdated = outdated_since(spark, state, opened.ref.clock or "") is not None
+    return ("TIME_PASSED" if is_outdated else None), opened, through
 
 
 def _is_current(spark: SparkSession, source: QuerySource, state: StreamState, pinned: Pinned) -> bool:
@@ -346,6 +357,26 @@ def _result(
     return Result(table, outcome, reason, mode, version, rows, int((time.monotonic() - started) * 1000), why_full)
 
 
+def _note_unchanged(
+    spark: SparkSession, table: DynamicTable, state: StreamState, opened: OpenRefresh | None, began_ms: int
+) -> None:
+    """Puts a refresh into the table's history that found nothing to do after one that failed: what failed was put right. Raises
+    `Overtaken`."""
+    clock = query_of(state).clock if opened is None else opened.ref.clock
+    tried = replace(query_of(state), clock=clock, tried_ms=began_ms)
+    after = state.next(stream=replace(state.stream, source=tried), last_consumed_ms=now_ms())
+    if not catalog_of(spark).commit(spark, [state], [after], [_event(spark, table, after, began_ms, None)]):
+        raise Overtaken
+
+
+def _event(
+    spark: SparkSession, table: DynamicTable, after: StreamState, began_ms: int, error: str | None
+) -> dict[str, object]:
+    """Returns the row of the ledger for a refresh that claimed nothing. `after`: the hidden stream behind it."""
+    text = f"REFRESH {table.label} {table.name}"
+    return refresh_event(after, str(uuid.uuid4()), text, user_of(spark), began_ms, now_ms(), error)
+
+
 def _note_failure(
     spark: SparkSession, table: DynamicTable, before: StreamState, began_ms: int, e: BaseException
 ) -> None:
@@ -355,15 +386,7 @@ def _note_failure(
         state = catalog.by_uuid(spark, table.stream_id)
         if state is None or state.claim is not None or state.sequence > before.sequence + 1:
             return
-        event = refresh_failed(
-            state.next(),
-            str(uuid.uuid4()),
-            f"REFRESH {table.label} {table.name}",
-            user_of(spark),
-            began_ms,
-            now_ms(),
-            sentence(e),
-        )
-        catalog.commit(spark, [state], [state.next()], [event])
+        after = state.next(stream=replace(state.stream, source=replace(query_of(state), tried_ms=began_ms)))
+        catalog.commit(spark, [state], [after], [_event(spark, table, after, began_ms, sentence(e))])
     except Exception as other:  # the error that is told is the refresh's own
         log.debug("the failure was not noted: %s", other)

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import SparkSession
 
+from streamql.catalog.events import UNCHANGED
 from streamql.consume import transactions
 from streamql.engine.dynamic.graph import in_order
 from streamql.engine.dynamic.refresh import (
     REFRESHED,
-    UNCHANGED,
     Overtaken,
     Result,
     code_of,

@@ -22,7 +22,7 @@ from streamql.engine.ddl import place_of
 from streamql.engine.dynamic.explain import explain
 from streamql.engine.dynamic.refresh import REASONS, Result
 from streamql.engine.dynamic.run import run
-from streamql.engine.dynamic.status import DynamicStatus, Refresh, newest_refreshes, refreshes, statuses
+from streamql.engine.dynamic.status import BEHIND, DynamicStatus, Refresh, newest_refreshes, refreshes, statuses
 from streamql.engine.dynamic.tables import need_dynamic, shown_names
 from streamql.engine.dynamic.verify import verify
 from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern, listed_schema, time_text
@@ -31,7 +31,8 @@ from streamql.times import duration
 
 TABLES_COLUMNS = (
     "name STRING, schema_name STRING, state STRING, target_lag STRING, lag_seconds BIGINT, has_changes BOOLEAN, refresh_mode STRING, "
-    "last_refresh TIMESTAMP_LTZ, last_outcome STRING, reads STRING, comment STRING, create_time TIMESTAMP_LTZ, query STRING"
+    "last_refresh TIMESTAMP_LTZ, last_outcome STRING, reads STRING, comment STRING, create_time TIMESTAMP_LTZ, query STRING, "
+    "reason STRING"
 )
 REFRESH_COLUMNS = (
     "name STRING, outcome STRING, mode STRING, reason STRING, rows_inserted BIGINT, rows_updated BIGINT, rows_deleted BIGINT, "
@@ -84,7 +85,13 @@ def _row(status: DynamicStatus, last: Refresh | None) -> list[Value]:
         table.definition.comment,
         table.definition.created_at_ms,
         table.query,
+        _reason(status),
     ]
+
+
+def _reason(status: DynamicStatus) -> str | None:
+    """Returns why a table has changes to show. None: it has none."""
+    return None if status.behind_by is None else BEHIND[status.behind_by]
 
 
 def schedule_text(schedule: Schedule) -> str | None:
@@ -109,6 +116,7 @@ def describe_dynamic_table(spark: SparkSession, statement: DescribeDynamicTable)
         ("target_lag", schedule_text(table.schedule)),
         ("lag_seconds", str(status.lag_ms // 1000)),
         ("has_changes", "true" if status.behind_since_ms is not None else "false"),
+        ("reason", _reason(status)),
         ("refresh_mode", table.refresh_mode),
         ("source_versions", None if status.positions is None else _versions(status.positions, shown_names(spark))),
         ("reads", ", ".join(status.reads) or None),

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from streamql.catalog.events import UNCHANGED
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.delta.log import CommitMissing
 from streamql.delta.names import moved
 from streamql.delta.table import DeltaTable, LatestVersion, latest_versions
+from streamql.engine.dynamic.clock import has_failed, outdated_since
 from streamql.engine.dynamic.graph import in_order, readers, upstream
 from streamql.engine.dynamic.tables import query_of
 from streamql.errors import StreamqlError
@@ -22,6 +25,17 @@ from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, all_d
 from streamql.sources.queries.query import parts_of
 from streamql.sources.tables.table import OpenTable, open_table
 from streamql.times import now_ms
+
+BEHIND: Mapping[str, str] = MappingProxyType(
+    {
+        "FIRST": "it was never filled, or all of it is to be computed again",
+        "SOURCE_REPLACED": "a table that it reads was replaced",
+        "CHANGED": "its sources changed",
+        "TIME_PASSED": "its query reads the clock",
+        "READ_BEHIND": "a dynamic table that it reads is behind",
+    }
+)
+"""Why a table is behind, as messages say it."""
 
 NOT_COMPUTED = "an incremental refresh failed"
 """How the reason begins why a refresh is full that an incremental one could not do."""
@@ -32,10 +46,11 @@ class DynamicStatus:
     """How a dynamic table stands. Times in milliseconds since 1970, durations in milliseconds.
 
     `positions`: the versions of the tables that it reads at which it equals its query; None: it was never filled. `behind_since_ms`: when
-    the first commit was made that it does not show. A commit counts that a dynamic table among those tables does not show; None: it shows
-    all. `target_ms`: how long it may be behind; None: no schedule says. `reads`: the dynamic tables that it reads. `sources`: the
-    other tables that it reads. `missing`: why a table that it read at its last refresh is not there; then it counts as behind since that
-    refresh.
+    the first commit was made that it does not show, or since when it may differ from a query that reads the clock. What a dynamic table
+    among those tables does not show counts, too; None: it shows all. `behind_by`: why, a key of BEHIND; None: it shows all. `target_ms`:
+    how long it may be behind; None: no schedule says. `reads`: the dynamic tables that it reads. `sources`: the other tables that it reads.
+    `missing`: why a table that it read at its last refresh is not there; then it counts as behind since that refresh.
+    `has_failed`: whether the last refresh is known to have failed, also if the ledger has no row of it any longer.
     """
 
     table: DynamicTable
@@ -46,6 +61,8 @@ class DynamicStatus:
     reads: tuple[str, ...]
     sources: tuple[str, ...] = ()
     missing: StreamqlError | None = None
+    behind_by: str | None = None
+    has_failed: bool = False
 
     @property
     def lag_ms(self) -> int:
@@ -80,7 +97,8 @@ def statuses(spark: SparkSession, tables: Sequence[DynamicTable] | None = None) 
         status = _status(spark, by_id[uid], states[uid], now, elsewhere, targets[uid], names)
         read = [found[other].behind_since_ms for other in reads[uid] if other in found]
         since = [s for s in (status.behind_since_ms, *read) if s is not None]
-        found[uid] = replace(status, behind_since_ms=min(since, default=None))
+        by = status.behind_by or ("READ_BEHIND" if since else None)
+        found[uid] = replace(status, behind_since_ms=min(since, default=None), behind_by=by)
     return [found[t.definition.uuid] for t in chosen if t.definition.uuid in found]
 
 
@@ -109,9 +127,17 @@ def _status(
             missing, first = e, DeltaTable(spark, table.backing.path).latest().time_ms
         since += [] if first is None else [first]
     positions = None if state.offset.initial else at
+    by = "FIRST" if positions is None else "SOURCE_REPLACED" if missing else "CHANGED" if since else None
+    outdated = outdated_since(spark, state, query_of(state).clock or "")
+    if outdated is not None:
+        since, by = [*since, outdated], by or "TIME_PASSED"
     behind = table.definition.created_at_ms if positions is None else min(since, default=None)
     sources = tuple(str(t.name) for _, t in query_of(state).tables if not t.name.object.startswith(BACKING_PREFIX))
-    return DynamicStatus(table, positions, behind, target, state.claim is not None, tuple(reads), sources, missing)
+    failed = state.claim is None and has_failed(state) is True
+    is_refreshing = state.claim is not None
+    return DynamicStatus(
+        table, positions, behind, target, is_refreshing, tuple(reads), sources, missing, behind_by=by, has_failed=failed
+    )
 
 
 def _first_behind(table: OpenTable, version: int) -> int | None:
@@ -182,11 +208,13 @@ class Refresh:
 @dataclass(frozen=True)
 class Recent:
     """The last refresh of a table. `failures`: how many failed in a row; one that failed incrementally and again fully counts once.
-    `duration_ms`: of the last that succeeded; 0: none has."""
+    `duration_ms`: of the last that wrote; 0: none has. `failed_since_ms`: when the first of the failures in a row ended, in milliseconds
+    since 1970; None: the last refresh succeeded."""
 
     last: Refresh
     failures: int
     duration_ms: int
+    failed_since_ms: int | None = None
 
 
 def newest_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dict[str, Refresh]:
@@ -202,21 +230,23 @@ def recent_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dic
     newest = F.struct(*(c for c in rows.columns if c != "stream_id"))
     is_good = F.col("outcome") == "CONSUMED"
     is_again = F.coalesce(F.get_json_object("details", "$.why_full").startswith(NOT_COMPUTED), F.lit(False))
-    duration = F.when(is_good, F.col("ended") - F.col("started"))
+    wrote = is_good & F.coalesce(F.get_json_object("details", "$.reason") != UNCHANGED, F.lit(True))
+    duration = F.when(wrote, F.col("ended") - F.col("started"))
     found = (
         rows.groupBy("stream_id")
         .agg(
             F.max_by(newest, "sequence").alias("r"),
             F.max(F.when(is_good, F.col("sequence"))).alias("good"),
-            F.max_by(duration, F.when(is_good, F.col("sequence"))).alias("duration"),
-            F.collect_list(F.when(~is_good & ~is_again, F.col("sequence"))).alias("failed"),
+            F.max_by(duration, F.when(wrote, F.col("sequence"))).alias("duration"),
+            F.collect_list(F.when(~is_good & ~is_again, F.struct("sequence", "ended"))).alias("failed"),
         )
-        .select("stream_id", "r.*", "duration", F.expr("size(filter(failed, n -> n > coalesce(good, -1)))").alias("n"))
+        .withColumn("failed", F.expr("filter(failed, f -> f.sequence > coalesce(good, -1))"))
+        .select("stream_id", "r.*", "duration", F.size("failed").alias("n"), F.array_min("failed.ended").alias("since"))
     )
     by_id = {t.stream_id: t for t in tables}
     return {
         by_id[r["stream_id"]].definition.uuid: Recent(
-            _refresh(by_id[r["stream_id"]], r.asDict()), int(r["n"]), int(r["duration"] or 0)
+            _refresh(by_id[r["stream_id"]], r.asDict()), int(r["n"]), int(r["duration"] or 0), r["since"]
         )
         for r in found.collect()
     }
@@ -253,11 +283,13 @@ def _refresh(table: DynamicTable, row: Mapping[str, object]) -> Refresh:
 
     details, metrics = read("details"), read("metrics")
     through = json.loads(str(row["positions"]))[1] if row["positions"] else None
+    reason = _text(details.get("reason"))
+    outcome = "REFRESHED" if row["outcome"] == "CONSUMED" else str(row["outcome"])
     return Refresh(
         str(table.name),
-        "REFRESHED" if row["outcome"] == "CONSUMED" else str(row["outcome"]),
+        UNCHANGED if reason == UNCHANGED else outcome,
         _text(details.get("mode")),
-        _text(details.get("reason")),
+        None if reason == UNCHANGED else reason,
         _number(row["started"]),
         _number(row["ended"]),
         rows_of(metrics),

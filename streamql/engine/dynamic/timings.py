@@ -55,9 +55,10 @@ def _read(spark: SparkSession, streams: Sequence[str]) -> dict[str, list[Timing]
     one = F.struct("sequence", "details", duration.alias("duration"), (F.col("outcome") != "CONSUMED").alias("failed"))
     last = F.slice(F.sort_array(F.collect_list(one), asc=False), 1, TIMINGS_MAX)
     # Those without details failed before their mode was known.
-    found = (
-        rows.where("outcome = 'CONSUMED' OR details IS NOT NULL").groupBy("stream_id").agg(last.alias("last")).collect()
+    is_known = F.get_json_object("details", "$.mode").isNotNull() | (
+        (F.col("outcome") == "CONSUMED") & F.col("details").isNull()
     )
+    found = rows.where(is_known).groupBy("stream_id").agg(last.alias("last")).collect()
     return {row["stream_id"]: [_timing(one) for one in row["last"]] for row in found}
 
 

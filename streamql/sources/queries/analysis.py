@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
@@ -10,7 +11,7 @@ from streamql.delta.jvm import sentence
 from streamql.delta.whole import SparkError, WholeQuery, stored_query
 from streamql.errors import StreamqlError
 from streamql.sources.queries.dynamic import DynamicTable
-from streamql.sources.queries.query import digest
+from streamql.sources.queries.query import QuerySource, digest
 from streamql.sources.queries.texts import reason_text
 
 
@@ -53,9 +54,10 @@ def other_keys(dynamic: DynamicTable) -> StreamqlError:
     )
 
 
-def known_by(whole: WholeQuery) -> dict[str, str]:
-    """Returns the fields of a `QuerySource` that tell what its query reads and means from anything else."""
-    return {"texts": digest(whole.texts) if whole.texts else "", "plan": digest(whole.plan)}
+def known_by(source: QuerySource, whole: WholeQuery) -> QuerySource:
+    """Returns a source with what tells from anything else what its query reads and means."""
+    texts = digest(whole.texts) if whole.texts else ""
+    return replace(source, texts=texts, plan=digest(whole.plan), clock=whole.clock)
 
 
 def not_incremental(whole: WholeQuery) -> str | None:

@@ -28,6 +28,10 @@ class QuerySource:
     reads, each once, in the order in which the query names them, under the name of its part in positions: the table's name when the
     stream was made. `texts`: a digest of the views and functions that the query of a dynamic table reads; empty: it reads none. `plan`: a
     digest of what Spark makes of that query; empty: an earlier version of streamql has refreshed the table.
+
+    `clock`: what that query reads of the clock, as `WholeQuery` has it. `tried_ms`: when the last refresh began that has claimed the stream
+    or failed, in milliseconds since 1970; 0: there was none. None of them: an earlier version of streamql has refreshed the table.
+    `attempt`: how many refreshes have claimed the stream.
     """
 
     type_name: str
@@ -36,6 +40,9 @@ class QuerySource:
     tables: tuple[tuple[str, TableSource], ...]
     texts: str = ""
     plan: str = ""
+    clock: str | None = None
+    tried_ms: int | None = None
+    attempt: int = 0
 
     @property
     def identity(self) -> str:
@@ -51,14 +58,18 @@ class QuerySource:
         """Returns what `from_json` reads back."""
         tables = [[part, table.to_json()] for part, table in self.tables]
         known = {"digest": self.digest, "tables": tables, "texts": self.texts, "plan": self.plan}
-        return {"name": list(self.name.parts), **known}
+        refreshed = {"clock": self.clock, "tried_ms": self.tried_ms, "attempt": self.attempt or None}
+        return {"name": list(self.name.parts), **known, **{k: v for k, v in refreshed.items() if v is not None}}
 
     @classmethod
     def from_json(cls, type_name: str, data: Mapping[str, Any]) -> QuerySource:
         """Returns the source that `to_json` wrote. Raises LookupError, TypeError or ValueError for anything else."""
         tables = tuple((str(part), TableSource.from_json(table)) for part, table in data["tables"])
-        texts, plan = str(data.get("texts", "")), str(data.get("plan", ""))
-        return cls(type_name, Name.of(data["name"]), str(data["digest"]), tables, texts, plan)
+        texts, plan, clock = str(data.get("texts", "")), str(data.get("plan", "")), data.get("clock")
+        tried, attempt = data.get("tried_ms"), int(data.get("attempt", 0))
+        name, said = Name.of(data["name"]), str(data["digest"])
+        clock, tried = None if clock is None else str(clock), None if tried is None else int(tried)
+        return cls(type_name, name, said, tables, texts, plan, clock, tried, attempt)
 
     def holds(self, interval: Interval) -> list[tuple[TableSource, Versions]]:
         """Returns the tables, each with its part of the interval."""

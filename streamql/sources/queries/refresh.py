@@ -47,6 +47,7 @@ from streamql.sources.queries.refresh_costs import (
 from streamql.sources.queries.texts import reason_text
 from streamql.sources.tables.backlog import backlog, bytes_read
 from streamql.sources.tables.table import OpenTable, check_all_trackable, open_table
+from streamql.times import now_ms
 
 REPLACED: Mapping[str, str] = MappingProxyType(
     {
@@ -314,6 +315,7 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
             hint="SHOW DYNAMIC TABLES and SHOW MATERIALIZED VIEWS list those there are",
             source=str(source.name),
         )
+    began = now_ms()  # before the query is analysed: TIMESTAMP 'now' is the time of that
     found, moved = _tables(spark, source)
     read = {table.ref.table_id for table in found.values()}
     for other in all_dynamic(spark):
@@ -328,15 +330,16 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
     is_same = {t.table_id for t in whole.tables} == set(by_id)
     tables = found if is_same else _parts(spark, whole, by_id)
     refs = tuple((part, table.ref) for part, table in tables.items())
-    known = known_by(whole)
+    found_now = replace(source, name=dynamic.name, tables=refs, tried_ms=began, attempt=source.attempt + 1)
+    ref = known_by(found_now, whole)
     replaced = None
-    if known["texts"] != source.texts:
+    if ref.texts != source.texts:
         replaced = "TEXT_REPLACED"
-    elif source.plan and known["plan"] != source.plan:
+    elif source.plan and ref.plan != source.plan:
         replaced = "MEANING_CHANGED"
     return OpenRefresh(
         spark,
-        replace(source, name=dynamic.name, tables=refs, **known),
+        ref,
         tables,
         dynamic.definition.type.value,
         dynamic,

@@ -122,6 +122,7 @@ def test_a_failure_holds_up_only_what_depends_on_it(spark: SparkSession, schema:
     assert said["d3"] == f"{schema}.d2, which it reads, was not refreshed"
     failed = next(e for e in events if e["event"] == "failed")
     assert (failed["code"], failed["sqlstate"]) == ("DIVIDE_BY_ZERO", "22012")
+    assert (failed["failures"], failed.get("next_seconds")) == (1, None)
     seen = facts(spark, schema)
     assert (seen["d2"].state, seen["d2"].failures) == ("failed", 1)
     assert seen["d3"].state == "behind"
@@ -170,7 +171,33 @@ def test_a_loop_ends_between_two_refreshes(spark: SparkSession, schema: str, cal
     assert outcomes(rows) == dict.fromkeys(("d1", "d2", "d3"), "REFRESHED")
     finished = [e for e in events if e["event"] == "finished"]
     assert finished[0]["refreshed"] == 3
-    assert not any(e["event"] in ("cancelled", "stopped") for e in events)
+    assert not any(e["event"] == "cancelled" for e in events)
+    (stopped,) = [e for e in events if e["event"] == "stopped"]
+    assert (stopped, stopped["signal"]) == (events[-1], 15)
+
+
+def test_a_loop_ends_in_the_pause_behind_a_failure(
+    spark: SparkSession, schema: str, call: Call, tmp_path: Path
+) -> None:
+    run(spark, "INSERT INTO t VALUES (3, 0)")
+    run(spark, "ALTER DYNAMIC TABLE d2 SET TARGET_LAG = '1 second'")
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+
+    def stop() -> None:
+        deadline, events = time.monotonic() + 120, tmp_path / "events.jsonl"
+        while not (events.exists() and '"finished"' in events.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=stop, daemon=True).start()
+    code, rows, events = call("--loop", f"{schema}.d2")
+    assert (code, outcomes(rows)) == (0, {"d2": "FAILED"})
+    assert [e["event"] for e in events if e["event"] != "warning"] == ["refreshing", "failed", "finished", "stopped"]
+    (failed,) = [e for e in events if e["event"] == "failed"]
+    assert failed["failures"] == 1
+    assert 5 < float(str(failed["next_seconds"])) <= 10
+    assert (events[-1]["run"], events[-1]["signal"]) == (1, 15)
+    run(spark, "DELETE FROM t WHERE v = 0")
 
 
 def test_two_refreshers_share_the_work(spark: SparkSession, schema: str, call: Call) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,6 +89,42 @@ def test_a_table_that_is_late(spark: SparkSession, schema: str, monkeypatch: pyt
     assert "its target is 1 second" in late["m", "DYNAMIC_TABLE_LATE"].what
 
 
+def test_a_table_whose_refreshes_fail(spark: SparkSession, schema: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With and without a schedule. What failed is put right by a change that cancels out: the next refresh finds nothing to do."""
+    run(spark, "CREATE DYNAMIC TABLE plain AS SELECT id, 100 / v AS w FROM t")
+    run(spark, "CREATE DYNAMIC TABLE lagging TARGET_LAG = '1 hour' AS SELECT id, 200 / v AS w FROM t")
+    run(spark, "CREATE DYNAMIC TABLE above AS SELECT count(*) AS n FROM plain")
+    run(spark, "INSERT INTO t VALUES (3, 0)")
+    for name in ("plain", "lagging", "lagging", "above"):
+        with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+            run(spark, f"REFRESH DYNAMIC TABLE {name}")
+    failed = found(spark, schema)
+    assert {(name, f.severity) for (name, code), f in failed.items() if code == "DYNAMIC_TABLE_FAILED"} == {
+        ("plain", "error"),
+        ("lagging", "error"),
+        ("above", "warning"),
+    }
+    lagging = failed["lagging", "DYNAMIC_TABLE_FAILED"]
+    assert re.match(r"its last 2 refreshes failed, the first at 20\d\d-\d\d-\d\d .*Z: \[DIVIDE_BY_ZERO", lagging.what)
+    assert f"REFRESH DYNAMIC TABLE {schema}.lagging" in lagging.remedy
+    assert "refreshes of " + f"{schema}.plain fail" in failed["above", "DYNAMIC_TABLE_FAILED"].what
+    options = ["--data", data_of(spark), "--database", schema]
+    capsys.readouterr()
+    assert main([*options[:2], "doctor"]) == 1
+    assert "every stream and dynamic table can be read" not in capsys.readouterr().out
+    assert main([*options, "streams"]) == 0
+    assert "2 failed" in capsys.readouterr().out
+    run(spark, "DELETE FROM t WHERE id = 3")
+    for name in ("plain", "lagging"):
+        for _ in range(2):  # the second one leaves no row
+            assert run(spark, f"REFRESH DYNAMIC TABLE {name}")[-1]["outcome"] == "UNCHANGED"
+        facts = {row[0]: row[1] for row in run(spark, f"DESC DYNAMIC TABLE {name}")}
+        assert (facts["last_outcome"], facts["last_error"]) == ("UNCHANGED", None)
+        history = run(spark, f"SHOW DYNAMIC TABLE REFRESH HISTORY FOR {name}")
+        assert [r["outcome"] for r in history][:2] == ["UNCHANGED", "FAILED"]
+    assert found(spark, schema) == {}
+
+
 def test_what_a_crash_left_is_dropped(spark: SparkSession, schema: str, monkeypatch: pytest.MonkeyPatch) -> None:
     d = table(spark, schema, "d")
     run(spark, f"DROP MATERIALIZED VIEW {schema}.m")
@@ -98,7 +135,7 @@ def test_what_a_crash_left_is_dropped(spark: SparkSession, schema: str, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(ddl, "drop_parts", dies)
         with pytest.raises(SystemExit):
-            ddl.drop(spark, d, "DROP DYNAMIC TABLE d")
+            ddl.drop(spark, d, "DROP DYNAMIC TABLE d", follows_renames=True)
     assert found(spark, schema) == {}  # it may belong to a statement that is under way
     monkeypatch.setattr(checks, "BEING_MADE_MS", 0)
     name = d.backing.name.object

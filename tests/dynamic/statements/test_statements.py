@@ -47,13 +47,15 @@ def test_show(place: DynamicPlace) -> None:
     rows = place.run("SHOW DYNAMIC TABLES")
     assert rows[0].__fields__ == [
         *("name", "schema_name", "state", "target_lag", "lag_seconds", "has_changes", "refresh_mode"),
-        *("last_refresh", "last_outcome", "reads", "comment", "create_time", "query"),
+        *("last_refresh", "last_outcome", "reads", "comment", "create_time", "query", "reason"),
     ]
     assert [(r["name"], r["state"], r["target_lag"], r["reads"]) for r in rows] == [
         ("d", "ACTIVE", "DOWNSTREAM", None),
         ("d2", "ACTIVE", "every 5 minutes", f"{place.schema}.d"),
     ]
+    assert {r["reason"] for r in rows} == {None}
     (view,) = place.run("SHOW MATERIALIZED VIEWS")
+    assert view["reason"] == "it was never filled, or all of it is to be computed again"
     assert (view["name"], view["state"], view["has_changes"], view["last_refresh"]) == ("m", "EMPTY", True, None)
     assert [r["name"] for r in place.run("SHOW DYNAMIC TABLES LIKE '*2'")] == ["d2"]
     assert [r["name"] for r in place.run("SHOW DYNAMIC TABLES WHERE target_lag = 'DOWNSTREAM'")] == ["d"]

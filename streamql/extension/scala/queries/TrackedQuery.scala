@@ -189,17 +189,23 @@ object TrackedQuery {
 
   private val CURRENT = "(?i)\\b(now|today|tomorrow|yesterday)\\b".r
 
-  /** Whether a string such as 'now' or 'today' becomes a time. */
-  private def isCurrent(c: Cast): Boolean =
-    isTime(c.dataType) && c.child.foldable && c.child.dataType.isInstanceOf[StringType] && {
+  private def isCurrent(c: Cast): Boolean = currentIn(c).nonEmpty
+
+  /** The string such as 'now' or 'today' that becomes a time, in lower case. None: there is none. */
+  def currentIn(c: Cast): Option[String] =
+    if (!isTime(c.dataType) || !c.child.foldable || !c.child.dataType.isInstanceOf[StringType]) None
+    else {
       val text = Try(c.child.transformUp { case r: RuntimeReplaceable => r.replacement }.eval()) // Spark says later what it cannot compute
-      text.toOption.flatMap(Option(_)).exists(t => CURRENT.findFirstIn(t.toString).nonEmpty)
+      text.toOption.flatMap(Option(_)).flatMap(t => CURRENT.findFirstIn(t.toString)).map(_.toLowerCase)
     }
 
   /** Whether a time was written as such a string: Spark's parser has replaced it. */
-  def isCurrent(l: Literal): Boolean = isTime(l.dataType) && {
+  def isCurrent(l: Literal): Boolean = currentIn(l).nonEmpty
+
+  /** The string such as 'now' or 'today' that a time was written as, in lower case. None: it was written otherwise. */
+  def currentIn(l: Literal): Option[String] = if (!isTime(l.dataType)) None else {
     val written = for (text <- l.origin.sqlText; start <- l.origin.startIndex; stop <- l.origin.stopIndex) yield text.slice(start, stop + 1)
-    written.exists(CURRENT.findFirstIn(_).nonEmpty)
+    written.flatMap(CURRENT.findFirstIn(_)).map(_.toLowerCase)
   }
 
   private def isTime(t: DataType): Boolean = Seq(DateType, TimestampType, TimestampNTZType).contains(t)

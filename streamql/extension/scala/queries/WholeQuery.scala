@@ -29,8 +29,8 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
     .filterNot(l => l.isInstanceOf[LocalRelation] || l.isInstanceOf[OneRowRelation] || l.isInstanceOf[Range])
 
   /** {refused: why it cannot be the query of a dynamic table}, or {tables: [{name, path, id}], plan: what Spark makes of it, of its states and of its key, as `PlanText` has
-   * it, varies: why its rows differ from run to run over the same tables (null: they do not), keys, states: none if a table does not track its rows,
-   * columns: their schema as JSON, texts: those of the views and SQL functions that it reads, each once}. */
+   * it, varies: why its rows differ from run to run over the same tables (null: they do not), clock: as `ClockReads` has it, keys, states: none if a table does
+   * not track its rows, columns: their schema as JSON, texts: those of the views and SQL functions that it reads, each once}. */
   def describe: String = {
     val node = mapper.createObjectNode()
     try {
@@ -52,6 +52,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
       }
     } catch { case e: Untracked => node.put("refused", e.what) }
     node.put("varies", varies.orNull)
+    node.put("clock", ClockReads.of(analyzed, session.sessionState.conf.sessionLocalTimeZone))
     val said = node.putArray("texts")
     texts.foreach(said.add)
     node.set[com.fasterxml.jackson.databind.JsonNode]("columns", mapper.readTree(analyzed.schema.asNullable.json))
