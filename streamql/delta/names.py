@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from streamql.delta.jvm import scala, session_of
 from streamql.errors import StreamqlError
@@ -96,6 +97,14 @@ def view_property(spark: SparkSession, name: Name, key: str) -> str | None:
         return None
     value = scala(spark).Names.viewProperty(session_of(spark), name.schema, name.object, key)
     return None if value is None else str(value)
+
+
+def view_columns(spark: SparkSession, name: Name) -> StructType | None:
+    """Returns the columns of a view of the session catalog, without a look at its text. None: there is no view of the name."""
+    if name.catalog != SESSION_CATALOG:
+        return None
+    found = scala(spark).Names.viewColumns(session_of(spark), name.schema, name.object)
+    return None if found is None else StructType.fromJson(json.loads(found))
 
 
 def tables_of(spark: SparkSession, catalog: str, schema: str) -> list[str]:

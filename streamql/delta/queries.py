@@ -107,10 +107,19 @@ def _name(parts: Sequence[str]) -> Name:
     return Name.of(["spark_catalog", *parts][-3:])
 
 
+def has_earlier_types(e: BaseException) -> bool:
+    """Returns whether Spark cannot cast a value, as it cannot cast a struct with new fields to the type that a view was made with."""
+    condition = getattr(e, "getCondition", lambda: None)()
+    return isinstance(condition, str) and condition.startswith("DATATYPE_MISMATCH.CAST")
+
+
 def _broken(name: Name, e: BaseException) -> NoReturn:
+    again = f"CREATE OR REPLACE VIEW {name} with the same text, which gives its columns the types that they have now"
     raise StreamqlError(
         "STREAM_SOURCE_MISSING",
         f"the view {name} cannot be read: {sentence(e)}",
-        hint="correct the view, or the table that it reads; or DROP the stream",
+        hint=f"{again}: the stream continues where it was; or DROP the stream"
+        if has_earlier_types(e)
+        else "correct the view, or the table that it reads; or DROP the stream",
         source=str(name),
     ) from e

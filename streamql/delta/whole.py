@@ -26,6 +26,16 @@ SparkError = (Py4JJavaError, PySparkException)
 
 
 @dataclass(frozen=True)
+class Misfit:
+    """A column of a table, or a field in one, that had the type `was`. `now`: the type that the query has for it; None: it has no such
+    field."""
+
+    column: str
+    was: str
+    now: str | None
+
+
+@dataclass(frozen=True)
 class WholeQuery:
     """A query that was analysed.
 
@@ -35,6 +45,8 @@ class WholeQuery:
     schema, JSON. `texts`: those of the views and SQL functions that it reads. `plan`: what Spark makes of it: another text, another query.
     `clock`: what it reads of the clock: TIME, the time of day; DATE and time zones, with spaces between, only the dates that they have;
     empty: nothing.
+    `widens`: whether the table that its rows are in must get other types first, as `widen` gives it. `misfit`: a column of that table which
+    cannot hold the query's values; None: there is none, or no table yet.
     """
 
     spark: SparkSession
@@ -48,6 +60,8 @@ class WholeQuery:
     texts: tuple[str, ...]
     plan: str
     clock: str
+    widens: bool = False
+    misfit: Misfit | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -100,9 +114,9 @@ class WholeQuery:
             sets.put(table_id, java_frame(rows))
         return frame(self.spark, self.handle.changes(json.dumps(dict(end)), sets, stored))
 
-    def fits(self, stored: DataFrame) -> bool:
-        """Returns whether its keys can be stored in the columns that `stored` has for them, without loss."""
-        return bool(self.handle.fits(java_frame(stored)))
+    def widen(self, path: str) -> None:
+        """Gives the columns of the table that its rows are in, in a directory, the types that they need: a commit without data."""
+        self.handle.widen(path)
 
     def difference(self, versions: Mapping[str, int], stored: DataFrame) -> DataFrame:
         """Returns what turns `stored` into `rows`: INSERT, UPDATE_AFTER, and DELETE (of which the key counts), in a stream's columns.
@@ -136,10 +150,11 @@ def stored_query(
     schema: str,
     properties: str,
     moved: Mapping[str, Sequence[str]],
-    states: str | None = None,
+    stored: str | None = None,
 ) -> WholeQuery:
-    """Returns a query that was stored. `moved`: tables that have another name than in the text, by that name in lower case. `states`: the
-    columns that its table has for states, as a schema, JSON; None: there is no table yet. Raises what Spark says of it, as `SparkError`."""
+    """Returns a query that was stored, with the types that its columns have now. `moved`: tables that have another name than in the text,
+    by that name in lower case. `stored`: the columns of the table that its rows are in, as a schema, JSON; None: there is no table yet.
+    Raises what Spark says of it, as `SparkError`."""
     view = jvm(spark)
     gateway = spark.sparkContext._gateway
     assert gateway is not None
@@ -154,7 +169,7 @@ def stored_query(
     for old, new in moved.items():
         names.put(old, array(new))
     handle = scala(spark).StoredQuery.stored(
-        session_of(spark), array(name.parts), text, schema, properties, names, states
+        session_of(spark), array(name.parts), text, schema, properties, names, stored
     )
     said = json.loads(handle.describe())
     tables = tuple(
@@ -163,9 +178,9 @@ def stored_query(
     keys, found = tuple(said.get("keys", ())), json.dumps(said.get("states", NO_STATES))
     columns, texts = json.dumps(said["columns"]), tuple(said["texts"])
     plan, clock = said.get("plan", ""), said["clock"] or ""
-    return WholeQuery(
-        spark, handle, said.get("refused"), said["varies"], tables, columns, keys, found, texts, plan, clock
-    )
+    misfit = Misfit(**said["misfit"]) if "misfit" in said else None
+    refused, varies, widens = said.get("refused"), said["varies"], bool(said.get("widens"))
+    return WholeQuery(spark, handle, refused, varies, tables, columns, keys, found, texts, plan, clock, widens, misfit)
 
 
 def next_day(spark: SparkSession, after_ms: int, zone: str) -> int:

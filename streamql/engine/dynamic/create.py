@@ -43,10 +43,9 @@ from streamql.engine.dynamic.tables import (
 from streamql.errors import StreamqlError
 from streamql.model import Offset, Parts, Stream, StreamMode, TableSource
 from streamql.names import Name
-from streamql.shared import constants
 from streamql.sources.definitions import Definition, DefinitionType
 from streamql.sources.protocol import HIDDEN_TYPE
-from streamql.sources.queries.analysis import analysed, known_by
+from streamql.sources.queries.analysis import HIDDEN_PREFIXES, analysed, known_by
 from streamql.sources.queries.dynamic import BACKING_PREFIX, DynamicTable, dynamic_of_id, find_dynamic
 from streamql.sources.queries.query import QuerySource, part_of
 from streamql.sources.queries.refresh_costs import INCREMENTAL
@@ -54,9 +53,6 @@ from streamql.sources.tables.table import check_all_trackable, open_table
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
-
-HIDDEN_PREFIXES = tuple(constants("dynamicTables")[p] for p in ("keyPrefix", "statePrefix"))
-"""How the names of columns begin that a dynamic table stores and does not show."""
 
 
 def create_dynamic(spark: SparkSession, statement: CreateDynamicTable, text: str) -> None:

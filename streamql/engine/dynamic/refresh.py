@@ -28,7 +28,7 @@ from streamql.engine.dynamic.clock import has_failed, outdated_since
 from streamql.engine.dynamic.graph import upstream
 from streamql.engine.dynamic.reading import Prepared, prepared
 from streamql.engine.dynamic.status import NOT_COMPUTED
-from streamql.engine.dynamic.tables import check_acyclic, hidden_stream, query_of, show_rows
+from streamql.engine.dynamic.tables import check_acyclic, hidden_stream, query_of, show_rows, take_types
 from streamql.engine.dynamic.timings import remember, timings_of
 from streamql.engine.dynamic.written import (
     drop_duplicates,
@@ -38,8 +38,9 @@ from streamql.engine.dynamic.written import (
     write_statement,
     written_by_others,
 )
-from streamql.errors import StreamqlError
+from streamql.errors import ERROR_CLASSES, StreamqlError
 from streamql.model import Interval, Offset, Parts, StreamMode, TableSource, is_ordered
+from streamql.sources.queries.analysis import not_computed
 from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
 from streamql.sources.queries.query import QuerySource, parts_of
 from streamql.sources.queries.refresh import REPLACED, ModeChoice, OpenRefresh, open_refresh
@@ -67,7 +68,7 @@ _CLASSES_OF_ROWS = re.compile(
 )
 """The classes of errors in the rows of a query to which Spark gives no SQLSTATE, as it does if sequence() has no end."""
 
-_STATES_OF_ROWS = ("0A", "21", "22", "23", "38", "42", "54", "P0", "XX000", "XXKD0")
+_STATES_OF_ROWS = ("0A", "21", "22", "23", "38", "39", "42", "54", "P0", "XX000", "XXKD0")
 """How SQLSTATEs begin of errors in the rows or the plan of a query. Others come from files, transactions, memory or cancelled jobs."""
 
 
@@ -169,6 +170,8 @@ def _refreshed(
             if why_full is not None
             else choose_mode(opened, state, through, reason, lambda: timings_of(spark, table, state))
         )
+        if not take_types(spark, table, opened.whole):
+            raise Overtaken
         version, rows = _write(opened, table, state, through, choice, reason, before)
         show_rows(spark, table)
         return _result(table, REFRESHED, reason, choice, version, rows, started)
@@ -178,6 +181,8 @@ def _refreshed(
         if code_of(e) == "STREAM_MOVED":  # another refresher was first
             raise Overtaken from e
         _note_failure(spark, table, state, began_ms, e)
+        if isinstance(e, SparkError) and code_of(e) not in ERROR_CLASSES and _is_of_rows(cause_of(e)):
+            raise not_computed(table, e) from e
         raise
 
 

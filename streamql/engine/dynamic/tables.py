@@ -11,8 +11,11 @@ from pyspark.sql.types import BinaryType
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
-from streamql.delta.names import look_up, qualify, view_property
+from streamql.delta.jvm import cause_of
+from streamql.delta.names import look_up, qualify, view_columns, view_property
 from streamql.delta.neutral import dynamic_session
+from streamql.delta.table import DeltaTable
+from streamql.delta.whole import SparkError, WholeQuery
 from streamql.dialect import quote_string
 from streamql.dialect.dynamic.statements import CreateDynamicTable
 from streamql.engine.dynamic.graph import in_order, upstream
@@ -34,6 +37,9 @@ _TRACKING = {
     "delta.enableDeletionVectors": "true",
     "delta.enableInCommitTimestamps": "true",
 }
+
+_STATE_OF_CONFLICTS = "2D521"
+"""The SQLSTATE of Delta's errors for a commit that came after another one with which it cannot be reconciled."""
 
 _UNMAPPED_NOT = frozenset(" ,;{}()\n\t=")
 """Characters that Delta takes in the name of a column only if names are mapped. Spark calls a column without a name `count(1)`."""
@@ -154,12 +160,38 @@ def show_rows(spark: SparkSession, dynamic: DynamicTable, *, or_missing: bool = 
         make_view(spark, dynamic, {}, replace=mark is not None)
 
 
+def take_types(spark: SparkSession, dynamic: DynamicTable, whole: WholeQuery) -> bool:
+    """Gives the backing table and the view the types of the query, before there are rows of these types. Returns False if another refresher
+    did so at the same time, and this one is to begin anew."""
+    try:
+        if whole.widens:
+            whole.widen(dynamic.backing.path)
+    except SparkError as e:
+        if cause_of(e).sql_state == _STATE_OF_CONFLICTS:
+            return False
+        raise
+    _show_types(spark, dynamic)
+    return True
+
+
+def _show_types(spark: SparkSession, dynamic: DynamicTable) -> None:
+    """Lets the view show the types that the columns have in the backing table: Spark casts the columns of a view to the types that it was
+    made with. A refresh that died may have left it with these."""
+    shown = view_columns(spark, dynamic.name)
+    if shown is None or mark_of(spark, dynamic.name) != dynamic.definition.uuid:
+        return
+    backing = DeltaTable(spark, dynamic.backing.path)
+    stored = {f.name.lower(): f.dataType.simpleString() for f in backing.schema(backing.latest()).fields}
+    if any(f.dataType.simpleString() != stored.get(f.name.lower()) for f in shown.fields):
+        make_view(spark, dynamic, comments_of(spark, dynamic), replace=True)
+
+
 def comments_of(spark: SparkSession, dynamic: DynamicTable) -> dict[str, str | None]:
     """Returns the comments of the columns that a dynamic table shows."""
     if mark_of(spark, dynamic.name) != dynamic.definition.uuid:
         return {}
-    fields = dynamic_session(spark).table(dynamic.name.sql).schema.fields
-    return {f.name: f.metadata.get("comment") for f in fields}
+    shown = view_columns(spark, dynamic.name)
+    return {f.name: f.metadata.get("comment") for f in shown.fields} if shown is not None else {}
 
 
 def drop_parts(spark: SparkSession, dynamic: DynamicTable, *, view: bool = True) -> None:

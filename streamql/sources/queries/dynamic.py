@@ -257,9 +257,9 @@ class OpenDynamic:
         query = _Shown(self.shown.columns)
         return change_set(self.spark, t.table.path, interval.versions, mode, t.table, t.snapshot, query)
 
-    def as_at(self, position: Position, frame: DataFrame, end: Position) -> DataFrame:  # noqa: ARG002 - the protocol's
-        """Returns the change set itself: the columns of a dynamic table never change."""
-        return frame
+    def as_at(self, position: Position, frame: DataFrame, end: Position) -> DataFrame:
+        """Returns the change set of an interval that ends at `end`, in the types that the columns have at a later version. Lazy."""
+        return self.table.as_at(position, frame, end, self.shown.columns)
 
     def batch_end(self, interval: Interval, mode: StreamMode, rows_max: int) -> Position:
         """Returns the end of the longest part of an interval with at most `rows_max` changes."""

@@ -22,7 +22,7 @@ from streamql.names import Name
 from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry
 from streamql.sources.protocol import SourceType as Type
 from streamql.sources.queries import reading
-from streamql.sources.queries.analysis import analysed, known_by, other_keys
+from streamql.sources.queries.analysis import analysed, known_by
 from streamql.sources.queries.dynamic import DynamicTable, all_dynamic, dynamic_of_id
 from streamql.sources.queries.query import (
     OpenQuery,
@@ -277,15 +277,13 @@ class OpenRefresh(OpenTables):
         return {table.ref.table_id: at[part] for part, table in self.tables.items()}
 
     def _difference(self, interval: Interval) -> DataFrame:
-        """Returns the difference between the rows that the table has now and the query's rows as of the interval's end. Raises
-        UNSUPPORTED_SOURCE if rows cannot be matched."""
+        """Returns the difference between the rows that the table has now and the query's rows as of the interval's end."""
         versions = self._versions(parts_of(interval.through))
         backing = DeltaTable(self.spark, self.dynamic.backing.path)
         latest = backing.latest()
-        stored = backing.rows(latest)
-        if not self.whole.fits(stored):
-            raise other_keys(self.dynamic)
-        return self.whole.inserts(versions) if backing.is_empty(latest) else self.whole.difference(versions, stored)
+        if backing.is_empty(latest):
+            return self.whole.inserts(versions)
+        return self.whole.difference(versions, backing.rows(latest))
 
     def as_at(self, position: object, frame: DataFrame, end: object) -> DataFrame:  # noqa: ARG002 - the protocol's
         """Returns the change set itself: the columns of a dynamic table never change."""
@@ -335,7 +333,7 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
     replaced = None
     if ref.texts != source.texts:
         replaced = "TEXT_REPLACED"
-    elif source.plan and ref.plan != source.plan:
+    elif (source.plan and ref.plan != source.plan) or whole.widens:
         replaced = "MEANING_CHANGED"
     return OpenRefresh(
         spark,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from streamql.changes import HIDDEN_COLUMNS, change_set, read_commits
 from streamql.changes.plan import ChangePlan, plan_changes
@@ -144,23 +145,36 @@ class OpenTable:
         rows = change_set(self.spark, self.table.path, versions, mode, self.table, self.snapshot, bitwise=True)
         return self.as_at(self.latest, rows, versions.through)
 
-    def as_at(self, position: Position, frame: DataFrame, end: Position) -> DataFrame:
+    def as_at(
+        self, position: Position, frame: DataFrame, end: Position, shown: Sequence[str] | None = None
+    ) -> DataFrame:
         """Returns the change set of an interval that ends at `end`, in the table's columns of a later version, NULL in those that came
-        since. Lazy. Raises INCOMPATIBLE_SCHEMA_CHANGE."""
-        return self.followed(frame, version_of(end), version_of(position), METADATA_COLUMNS, HIDDEN_COLUMNS)
+        since. Lazy. `shown`: the columns that are in it; None: all. Raises INCOMPATIBLE_SCHEMA_CHANGE."""
+        return self.followed(frame, version_of(end), version_of(position), METADATA_COLUMNS, HIDDEN_COLUMNS, shown)
 
     def followed(
-        self, frame: DataFrame, end: int, version: int, before: Sequence[str], behind: Sequence[str]
+        self,
+        frame: DataFrame,
+        end: int,
+        version: int,
+        before: Sequence[str],
+        behind: Sequence[str],
+        shown: Sequence[str] | None = None,
     ) -> DataFrame:
         """Rows in the columns that the table had at version `end`, in those of a later version; `before` and `behind` are columns of
-        others, which stay. Lazy. Raises INCOMPATIBLE_SCHEMA_CHANGE."""
+        others, which stay. `shown`: the columns that are in it; None: all. Lazy. Raises INCOMPATIBLE_SCHEMA_CHANGE."""
         if end == version:
             return frame
         then, now = self.table.at(end).metadata, self.table.at(version)
         if then["schemaString"] == now.metadata["schemaString"]:
             return frame
         check_compatible(Epoch(end, then), now.metadata, version)
-        columns = followed(lambda name: frame[quote(name)], fields(then), fields(now.metadata), self.table.schema(now))
+        types = self.table.schema(now)
+        new = {f["name"]: (f, t) for f, t in zip(fields(now.metadata), types.fields, strict=True)}
+        kept = [new[name] for name in (new if shown is None else shown)]
+        columns = followed(
+            lambda name: frame[quote(name)], fields(then), [f for f, _ in kept], StructType([t for _, t in kept])
+        )
         return frame.select(*(frame[quote(n)] for n in before), *columns, *(frame[quote(n)] for n in behind))
 
     def has_same_columns(self, version: int, later: int) -> bool:

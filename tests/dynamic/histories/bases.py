@@ -1,4 +1,5 @@
-"""Histories of the tables that dynamic tables read: those of the tests of views, and tables that are renamed or replaced."""
+"""Histories of the tables that dynamic tables read: those of the tests of views, tables that are renamed or replaced, and columns that get
+other types."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from tests.views.bases import ROWS_MAX, Base, Writer
 
-RENAMED, REPLACED = "RENAME", "REPLACE"
+RENAMED, REPLACED, WIDENED, ADDED_AGAIN = "RENAME", "REPLACE", "WIDEN", "DROP and ADD COLUMN"
 
 
 class DynamicWriter(Writer):
@@ -19,10 +20,15 @@ class DynamicWriter(Writer):
     def __init__(self, spark: SparkSession, rng: random.Random, schema: str) -> None:
         super().__init__(spark, rng, schema)
         self._settled: set[str] = set()
+        self.is_reshaped = False
+        """Whether columns got other types since this was last set."""
 
     def change(self, base: Base) -> Base:
         """One operation; the table as it is named and versioned afterwards."""
         draw = self.rng.random()
+        if draw >= 0.9:
+            self.reshape(base)
+            return base
         if base.name in self._settled:
             draw = 1.0
         if draw < 0.06:
@@ -50,6 +56,22 @@ class DynamicWriter(Writer):
         made = self.create(base.name)
         assert made.counts[-1] <= ROWS_MAX
         return made
+
+    def reshape(self, base: Base) -> None:
+        """Gives a column another type: a wider one, or any for a column of its name."""
+        self.is_reshaped = True
+        properties = "'delta.enableTypeWidening' = 'true', 'delta.columnMapping.mode' = 'name'"
+        self._run(f"ALTER TABLE {base.name} SET TBLPROPERTIES ({properties})")
+        detail = self.spark.sql(f"DESCRIBE DETAIL {base.name}").first()
+        assert detail is not None
+        if detail["clusteringColumns"] or self.rng.random() < 0.6:  # Delta does not drop such a column
+            column = self.rng.choice(("a", "b", "m.value"))
+            self._change(base, WIDENED, f"ALTER TABLE {base.name} ALTER COLUMN {column} TYPE BIGINT")
+        else:
+            self._run(f"ALTER TABLE {base.name} DROP COLUMN b")
+            added = f"ADD COLUMN b {self.rng.choice(('SMALLINT', 'INT', 'BIGINT'))} AFTER a"
+            self._change(base, ADDED_AGAIN, f"ALTER TABLE {base.name} {added}")
+            self._change(base, "UPDATE", f"UPDATE {base.name} SET b = CAST(id % 10 AS INT) WHERE {self._some()}")
 
     def life_of_a_row(self, base: Base) -> Iterator[None]:
         """Inserts a row, updates it, and deletes it, and yields after each."""

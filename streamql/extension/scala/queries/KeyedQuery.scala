@@ -18,27 +18,29 @@ case class TableLeaf(table: TrackedQuery.Table, columns: Seq[Attribute], id: Opt
 private case class Keyed(plan: LogicalPlan, keys: Seq[Attribute])
 
 /** A query over TableLeaf nodes, with columns beside its own: keys, and the states of its aggregates. `names`: those of its own columns.
- * `stored`: the states that its table has room for. If the query has others by now, they are NULL. None: there is no table yet. */
-class KeyedQuery(query: LogicalPlan, names: Seq[String], stored: Option[StructType]) {
+ * `columns`: of the table that its rows are in. If that has no room for the states that the query has by now, they are NULL. None: there is no table yet. */
+class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructType]) {
+  /** How its columns are stored. */
+  val stored = new StoredTypes(columns)
   private var open: Option[String] = None
   private var isByColumns = false
   private val numbers = mutable.Set[ExprId]()
   private val own = atLeastOne(key(ExactAggregates.in(query)))
   private val (withStates, ownStates) = AggregateStates.added(own.plan)
-  private val (root, stateColumns) = stored.filterNot(_.map(_.dataType) == ownStates.map(_.dataType)) match {
-    case None => (own.copy(plan = withStates), ownStates.zipWithIndex.map { case (a, i) => Alias(a, AggregateStates.STATE + (i + 1))() })
+  private val (root, stateColumns) = stored.otherStates(ownStates.map(_.dataType)) match {
+    case None => (own.copy(plan = withStates), ownStates.zipWithIndex.map { case (a, i) => stored.column(a, AggregateStates.STATE + (i + 1)) })
     case Some(fields) => (own, fields.map(f => Alias(Literal(null, f.dataType), f.name)()))
   }
-  private val columns = query.output.map(a => root.plan.output.find(_.exprId == a.exprId).get)
-  private val hidden = root.keys.filterNot(k => columns.exists(_.exprId == k.exprId))
+  private val shown = query.output.map(a => root.plan.output.find(_.exprId == a.exprId).get)
+  private val hidden = root.keys.filterNot(k => shown.exists(_.exprId == k.exprId))
   val keyNames: Seq[String] = root.keys.map { k =>
-    val i = columns.indexWhere(_.exprId == k.exprId)
+    val i = shown.indexWhere(_.exprId == k.exprId)
     if (i >= 0) names(i) else KeyedQuery.KEY + (hidden.indexWhere(_.exprId == k.exprId) + 1)
   }.distinct
   val states: StructType = StructType(stateColumns.map(a => StructField(a.name, a.dataType)))
   /** The columns of the query, those of the key that are not among them, and the states. */
-  val rows: Project = Project(columns.zip(names).map { case (a, name) => Alias(a, name)(explicitMetadata = Some(KeyedQuery.commented(a))) } ++
-    hidden.zipWithIndex.map { case (a, i) => Alias(KeyedQuery.stored(a), KeyedQuery.KEY + (i + 1))(explicitMetadata = Some(Metadata.empty)) } ++
+  val rows: Project = Project(shown.zip(names).map { case (a, name) => stored.column(a, name, Some(KeyedQuery.commented(a))) } ++
+    hidden.zipWithIndex.map { case (a, i) => stored.column(KeyedQuery.stored(a), KeyedQuery.KEY + (i + 1), Some(Metadata.empty)) } ++
     stateColumns, root.plan)
 
   /** The states of its aggregates, also if its table has no room for them. What a state counts may change while its type does not. None: it has no states. */

@@ -9,10 +9,10 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.internal.config.{ConfigProvider, ConfigReader}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{AliasIdentifier, QueryPlanningTracker, TableIdentifier}
-import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, Analyzer, SchemaCompensation, UnresolvedRelation, ViewResolution}
+import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, Analyzer, GetViewColumnByNameAndOrdinal, SchemaCompensation, UnresolvedRelation, ViewResolution}
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTableType}
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, SubqueryAlias, UnresolvedWith, View}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, EvalMode, Expression, NamedExpression, SubqueryExpression, UpCast}
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, SubqueryAlias, UnresolvedWith, View}
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.command.ViewHelper
 import org.apache.spark.sql.internal.SQLConf
@@ -59,17 +59,37 @@ object StoredQuery {
     prefixes.foldLeft(new ConfigReader(settings)) { case (made, (prefix, provider)) => made.bind(prefix, provider) }
   }
 
-  /** A query that was stored. `schema`: its columns, JSON; `moved`: tables that have other names now, by the names that the text has; `states`: columns
-   * that its table has for states, as a schema, JSON (null: there is no table yet). */
+  /** A query that was stored, with the types that its columns have now. `schema`: the columns that it had, JSON; `moved`: tables that have other names now,
+   * by the names that the text has; `stored`: the columns of the table that its rows are in, as a schema, JSON (null: there is no table yet). */
   def stored(session: SparkSession, name: Array[String], text: String, schema: String, properties: String,
-      moved: JMap[String, Array[String]], states: String): WholeQuery = {
+      moved: JMap[String, Array[String]], stored: String): WholeQuery = {
     val own = session.asInstanceOf[ClassicSession]
     val props = mapper.readTree(properties).properties().asScala.map(e => e.getKey -> e.getValue.asText).toMap
     val description = CatalogTable(TableIdentifier(name(2), Some(name(1)), Some(name(0))), CatalogTableType.VIEW, CatalogStorageFormat.empty,
       DataType.fromJson(schema).asInstanceOf[StructType], viewText = Some(text), viewOriginalText = Some(text), properties = props + (DynamicTables.MARK -> ""))
-    own.withActive { new WholeQuery(own, Dataset.ofRows(own, resolved(own, own.sessionState.catalog.getRelation(description).transformUp {
-      case v: View => v.copy(child = renamed(v.child, description, moved, Set.empty))
-    })).queryExecution.analyzed, Option(states).map(DataType.fromJson(_).asInstanceOf[StructType])) }
+    own.withActive {
+      val analyzed = Dataset.ofRows(own, resolved(own, own.sessionState.catalog.getRelation(description).transformUp {
+        case v: View => v.copy(child = renamed(withoutTypes(v.child), description, moved, Set.empty))
+      })).queryExecution.analyzed.transformUp { case v: View if v.desc == description => v.copy(child = withTypes(v.child)) }
+      new WholeQuery(own, analyzed, Option(stored).map(DataType.fromJson(_).asInstanceOf[StructType]))
+    }
+  }
+
+  /** A view casts the columns of its text to the types that they had: its readers know no others. The table of a query gets other types. */
+  private def withoutTypes(parsed: LogicalPlan): LogicalPlan = columns(parsed) {
+    case Cast(c: GetViewColumnByNameAndOrdinal, _, _, _) => c
+    case UpCast(c: GetViewColumnByNameAndOrdinal, _, _) => c
+  }
+
+  /** With casts to the types that the columns have, as `PlanText` has shown them of any query of a dynamic table. */
+  private def withTypes(analyzed: LogicalPlan): LogicalPlan = columns(analyzed) {
+    case e: Attribute => Cast(e, e.dataType.asNullable, None, EvalMode.ANSI)
+  }
+
+  /** A view's text with what is below the names of its columns replaced. */
+  private def columns(text: LogicalPlan)(replaced: PartialFunction[Expression, Expression]): LogicalPlan = text match {
+    case Project(list, child) => Project(list.map(n => n.mapChildren(e => replaced.applyOrElse(e, identity[Expression])).asInstanceOf[NamedExpression]), child)
+    case other => other
   }
 
   /** A plan with the views in it analysed, each with its own settings and current schema. Spark does so only for views that it looks up. */

@@ -256,14 +256,14 @@ object TrackedQuery {
     case (own, a) => if (own.exprId == a.exprId) own else Alias(own, a.name)(exprId = a.exprId)
   }
 
-  /** The columns of a table that a query was analysed with, from rows of an earlier or the same schema: NULL if they have no such column. */
+  /** The columns of a table that a query was analysed with, from rows of an earlier or the same schema: NULL if they have no such column, or no such field
+   * in it. */
   def bound(columns: Seq[Attribute], rows: Seq[Attribute]): Seq[NamedExpression] = columns.map { a =>
     val value = rows.find(_.name.equalsIgnoreCase(a.name)) match {
       case None => Literal(null, a.dataType)
       case Some(own) if DataType.equalsIgnoreCompatibleNullability(own.dataType, a.dataType) => own
-      case Some(own) if Cast.canUpCast(own.dataType, a.dataType) => Cast(own, a.dataType)
-      case Some(own) =>
-        throw Errors("INCOMPATIBLE_SCHEMA_CHANGE", "COLUMN_OF_VIEW", "column" -> a.name, "was" -> own.dataType.sql, "is" -> a.dataType.sql)
+      case Some(own) => StoredTypes.filled(own, a.dataType).getOrElse(
+        throw Errors("INCOMPATIBLE_SCHEMA_CHANGE", "COLUMN_OF_VIEW", "column" -> a.name, "was" -> own.dataType.sql, "is" -> a.dataType.sql))
     }
     Alias(value, a.name)(exprId = a.exprId)
   }

@@ -16,7 +16,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
 /** The query of a dynamic table, analysed. Its rows are computed at versions of its tables that the caller names. Decides nothing. */
-class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[StructType]) {
+class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Option[StructType]) {
   private val mapper = new ObjectMapper()
   private val plan = InlineCTE(alwaysInline = true)(analyzed).transformUpWithSubqueries {
     case a: SubqueryAlias => a.child
@@ -30,7 +30,8 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
 
   /** {refused: why it cannot be the query of a dynamic table}, or {tables: [{name, path, id}], plan: what Spark makes of it, of its states and of its key, as `PlanText` has
    * it, varies: why its rows differ from run to run over the same tables (null: they do not), clock: as `ClockReads` has it, keys, states: none if a table does
-   * not track its rows, columns: their schema as JSON, texts: those of the views and SQL functions that it reads, each once}. */
+   * not track its rows, columns: their schema as JSON, texts: those of the views and SQL functions that it reads, each once, widens: whether the table that its
+   * rows are in needs other types, misfit: a column of it that no type makes fit: {column, was, now (null: the query has none)}}. */
   def describe: String = {
     val node = mapper.createObjectNode()
     try {
@@ -49,6 +50,8 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
       if (isTracked) {
         keyed.keyNames.foreach(names.add)
         node.set[com.fasterxml.jackson.databind.JsonNode]("states", mapper.readTree(keyed.states.json))
+        node.put("widens", keyed.stored.widens)
+        keyed.stored.misfits.headOption.foreach { m => node.putObject("misfit").put("column", m.column).put("was", m.was).put("now", m.now.orNull) }
       }
     } catch { case e: Untracked => node.put("refused", e.what) }
     node.put("varies", varies.orNull)
@@ -119,7 +122,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
   }))
 
   // Its casts are the same in each session.
-  private lazy val keyed = SQLConf.withExistingConf(Neutral.plain) { new KeyedQuery(overLeaves, analyzed.output.map(_.name), states) }
+  private lazy val keyed = SQLConf.withExistingConf(Neutral.plain) { new KeyedQuery(overLeaves, analyzed.output.map(_.name), stored) }
 
   /** The columns of the query, those of the key that are not among them, and the states. `versions`: JSON {id of a table: version}; of others the newest. */
   def rows(versions: String): DataFrame = Dataset.ofRows(session, images(versions).of(keyed.rows))
@@ -127,11 +130,8 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, states: Option[
   private def images(versions: String) =
     new TableImages(session, mapper.readTree(versions).properties().asScala.map(e => e.getKey -> e.getValue.asLong).toMap)
 
-  /** Whether the keys can be stored in the columns that `stored` has for them. Hidden ones have numbers, which may stand for other columns now. */
-  def fits(stored: DataFrame): Boolean = {
-    val was = stored.queryExecution.analyzed
-    keyed.keyNames.forall(k => WholeQuery.canBeStored(WholeQuery.column(keyed.rows, k).dataType, WholeQuery.column(was, k).dataType))
-  }
+  /** Gives the columns of the table that its rows are in, in a directory, the types that they need. Of the table's data nothing is read or written. */
+  def widen(path: String): Unit = session.withActive { StoredTypes.widen(session, path, keyed.rows.output) }
 
   /** What turns `stored` into the rows at versions, in the columns of a stream. */
   def difference(versions: String, stored: DataFrame): DataFrame =
@@ -221,16 +221,6 @@ object WholeQuery {
   }
 
   private def column(p: LogicalPlan, name: String): Attribute = p.output.find(_.name.equalsIgnoreCase(name)).get
-
-  /** Whether keys of a type can be stored as those that were of another one, without loss. Numbers that are too large are an error. */
-  private def canBeStored(now: DataType, was: DataType): Boolean = (now, was) match {
-    case (_: IntegralType, _: IntegralType) => true
-    case (_: IntegralType, other: DecimalType) => canBeStored(DecimalType.forType(now), other)
-    case (own: DecimalType, other: DecimalType) => // Spark compares them in a type of both, which rounds if it has not enough digits
-      own.scale <= other.scale && (own.precision - own.scale).max(other.precision - other.scale) + other.scale <= DecimalType.MAX_PRECISION
-    case (FloatType, DoubleType) => true
-    case _ => DataType.equalsIgnoreCaseAndNullability(now, was)
-  }
 
   private[streamql] def inStream(changeType: Expression, columns: Seq[NamedExpression]): Seq[NamedExpression] = {
     def none(name: String, t: DataType) = Alias(Literal(null, t), name)()

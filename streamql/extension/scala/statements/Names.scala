@@ -97,6 +97,9 @@ object Names {
   def viewProperty(session: SparkSession, schema: String, view: String, key: String): String =
     viewOf(session, schema, view).flatMap(_.properties.get(key)).orNull
 
+  /** The columns of a view of the session catalog, as a schema, JSON, without a look at its text; null if there is none of the name. */
+  def viewColumns(session: SparkSession, schema: String, view: String): String = viewOf(session, schema, view).map(_.schema.json).orNull
+
   private def viewOf(session: SparkSession, schema: String, view: String): Option[CatalogTable] = {
     val catalog = session.asInstanceOf[ClassicSession].sessionState.catalog
     try Some(catalog.getTableMetadata(TableIdentifier(view, Some(schema)))).filter(_.tableType == CatalogTableType.VIEW)
