@@ -89,9 +89,9 @@ class WholeQuery:
         return found
 
     def changes(self, end: Mapping[str, int], changed: Mapping[str, DataFrame], stored: JavaObject) -> DataFrame:
-        """Returns what turns `stored`, its rows as of the begin of an interval, into those at the versions `end`: INSERT, UPDATE_AFTER, and
-        DELETE (of which the key counts), in a stream's columns. `changed`: change sets of its tables, by their ids; the others have none.
-        `stored`: as `stored_rows` returns them. Lazy; a refresh computes parts of it when its statement runs."""
+        """Returns what turns `stored`, its rows as of the begin of an interval, into those at the versions `end`: INSERT, UPDATE_AFTER,
+        UPDATE_HIDDEN (of a row that is shown as before) and DELETE, in a stream's columns. `changed`: change sets of its tables, by their
+        ids; the others have none. `stored`: as `stored_rows` returns them. Lazy; a refresh computes parts of it when its statement runs."""
         sets = jvm(self.spark).java.util.HashMap()
         for table_id, rows in changed.items():
             sets.put(table_id, java_frame(rows))
@@ -101,10 +101,10 @@ class WholeQuery:
         """Returns whether its keys can be stored in the columns that `stored` has for them, without loss."""
         return bool(self.handle.fits(java_frame(stored)))
 
-    def difference(self, versions: Mapping[str, int], stored: DataFrame) -> DataFrame:
-        """Returns what turns `stored` into `rows`: INSERT, UPDATE_AFTER, and DELETE (of which the key counts), in a stream's columns.
-        Lazy."""
-        return frame(self.spark, self.handle.difference(json.dumps(dict(versions)), java_frame(stored)))
+    def difference(self, versions: Mapping[str, int], stored: DataFrame, *, is_anew: bool) -> DataFrame:
+        """Returns what turns `stored` into `rows`: INSERT, UPDATE_AFTER, UPDATE_HIDDEN (of a row that is shown as before) and DELETE, in a
+        stream's columns. `is_anew`: rows of one key need not be the same row. Lazy."""
+        return frame(self.spark, self.handle.difference(json.dumps(dict(versions)), java_frame(stored), is_anew))
 
 
 def stored_rows(spark: SparkSession, table: DeltaTable, version: Snapshot) -> JavaObject:
