@@ -18,6 +18,7 @@ from streamql.errors import StreamqlError
 from streamql.model import Interval, SourceRef, StreamMode, TableSource, offset_form
 from streamql.shared import constants
 from streamql.sources.protocol import Backlog, OpenSource
+from streamql.sources.queries.dynamic import as_shown
 from streamql.sources.registry import open_source, read_source, source_json
 from streamql.sources.tables.image import check_files_exist, image
 from streamql.sources.tables.table import OpenTable, open_table
@@ -253,7 +254,7 @@ def read_image(
     shown_at = None if shown_as is None else _version_of(source.ref, shown_as, form, table_id)[1]
     found = open_table(spark, table)
     check_files_exist(found, version)
-    frame = image(found, version, shown_at=shown_at)
+    frame = as_shown(spark, table_id, image(found, version, shown_at=shown_at))
     return ImageReading(state, interval, source.seen_at(interval.through), form, table_id, frame)
 
 

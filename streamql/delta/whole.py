@@ -106,9 +106,9 @@ class WholeQuery:
         return found
 
     def changes(self, end: Mapping[str, int], changed: Mapping[str, DataFrame], stored: JavaObject) -> DataFrame:
-        """Returns what turns `stored`, its rows as of the begin of an interval, into those at the versions `end`: INSERT, UPDATE_AFTER, and
-        DELETE (of which the key counts), in a stream's columns. `changed`: change sets of its tables, by their ids; the others have none.
-        `stored`: as `stored_rows` returns them. Lazy; a refresh computes parts of it when its statement runs."""
+        """Returns what turns `stored`, its rows as of the begin of an interval, into those at the versions `end`: INSERT, UPDATE_AFTER,
+        UPDATE_HIDDEN (of a row that is shown as before) and DELETE, in a stream's columns. `changed`: change sets of its tables, by their
+        ids; the others have none. `stored`: as `stored_rows` returns them. Lazy; a refresh computes parts of it when its statement runs."""
         sets = jvm(self.spark).java.util.HashMap()
         for table_id, rows in changed.items():
             sets.put(table_id, java_frame(rows))
@@ -118,10 +118,10 @@ class WholeQuery:
         """Gives the columns of the table that its rows are in, in a directory, the types that they need: a commit without data."""
         self.handle.widen(path)
 
-    def difference(self, versions: Mapping[str, int], stored: DataFrame) -> DataFrame:
-        """Returns what turns `stored` into `rows`: INSERT, UPDATE_AFTER, and DELETE (of which the key counts), in a stream's columns.
-        Lazy."""
-        return frame(self.spark, self.handle.difference(json.dumps(dict(versions)), java_frame(stored)))
+    def difference(self, versions: Mapping[str, int], stored: DataFrame, *, is_anew: bool) -> DataFrame:
+        """Returns what turns `stored` into `rows`: INSERT, UPDATE_AFTER, UPDATE_HIDDEN (of a row that is shown as before) and DELETE, in a
+        stream's columns. `is_anew`: rows of one key need not be the same row. Lazy."""
+        return frame(self.spark, self.handle.difference(json.dumps(dict(versions)), java_frame(stored), is_anew))
 
 
 def stored_rows(spark: SparkSession, table: DeltaTable, version: Snapshot) -> JavaObject:

@@ -17,6 +17,7 @@ from streamql.engine.reads import named_table, need_stream, read_point
 from streamql.errors import StreamqlError
 from streamql.model import Interval, TableSource, version_of
 from streamql.reading import ReadForm
+from streamql.sources.queries.dynamic import as_shown, dynamic_of_backing, find_dynamic
 from streamql.sources.registry import open_source, type_of
 from streamql.sources.tables.image import image
 from streamql.sources.tables.table import open_table
@@ -78,11 +79,12 @@ def _at_home(parts: NameParts, home: Sequence[str]) -> NameParts:
 
 
 def table_at(spark: SparkSession, asked: AsOf) -> DataFrame:
-    """Returns the table at a point in its history. Lazy. Raises INVALID_POINT_IN_TIME, TABLE_NOT_FOUND, NOT_A_DELTA_TABLE,
-    UNSUPPORTED_SOURCE."""
+    """Returns the table at a point in its history; a dynamic table in the columns that it shows. Lazy. Raises INVALID_POINT_IN_TIME,
+    TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE."""
     assert asked.point is not None
     source = open_table(spark, _table(spark, asked))
-    return image(source, version_of(offset_at(spark, source, asked.point).position))
+    rows = image(source, version_of(offset_at(spark, source, asked.point).position))
+    return as_shown(spark, source.ref.table_id, rows)
 
 
 def followed_stream(spark: SparkSession, asked: AsOf) -> tuple[StreamState, TableSource]:
@@ -100,7 +102,9 @@ def followed_stream(spark: SparkSession, asked: AsOf) -> tuple[StreamState, Tabl
         )
     table = _table(spark, asked)
     if table.table_id not in [known.table_id for known, _ in source.holds(now)]:
-        names = ", ".join(str(known.name) for known, _ in open_source(spark, source).ref.holds(now))
+        read = [known for known, _ in open_source(spark, source).ref.holds(now)]
+        shown = [dynamic_of_backing(spark, known.table_id) or known for known in read]
+        names = ", ".join(str(known.name) for known in shown)
         raise StreamqlError(
             "INVALID_POINT_IN_TIME",
             f"stream {state.name} does not read {table.name}: it reads {names}",
@@ -111,5 +115,9 @@ def followed_stream(spark: SparkSession, asked: AsOf) -> tuple[StreamState, Tabl
 
 
 def _table(spark: SparkSession, asked: AsOf) -> TableSource:
-    where = asked.table_place
-    return named_table(spark, qualify(spark, asked.table), where.get("line"), where.get("column"))
+    """Returns the table of a name; of a dynamic table, that of its rows under its own name."""
+    where, name = asked.table_place, qualify(spark, asked.table)
+    dynamic = find_dynamic(spark, name)
+    if dynamic is not None:
+        return replace(dynamic.backing, name=dynamic.name)
+    return named_table(spark, name, where.get("line"), where.get("column"))

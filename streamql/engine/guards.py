@@ -30,6 +30,10 @@ def guard(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
         log.warning("whether a stream has this name could not be looked up: %s", e.message)
 
 
+_WRITES = frozenset(("INSERT INTO", "INSERT OVERWRITE", "UPDATE", "DELETE FROM", "MERGE INTO", "TRUNCATE TABLE"))
+_ALTERS = frozenset(("ALTER TABLE", "ALTER VIEW"))
+
+
 def _guard(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
     catalog = catalog_of(spark)
     if command.startswith("DROP SCHEMA"):
@@ -70,8 +74,18 @@ def _guard_definition(spark: SparkSession, command: str, parts: tuple[str, ...])
             return
         raise
     if table is not None:
+        if command in _WRITES:
+            raise StreamqlError(
+                "UNSUPPORTED_TARGET",
+                f"{command}: {table.name} is a {table.type.value}, which only its refreshes may write",
+                hint=f"write into the tables that its query reads, then REFRESH {table.type.value.upper()} {table.name}",
+                name=str(table.name),
+            )
         drop = f"DROP {table.type.value.upper()} {table.name}"
         hint = drop if command.startswith("DROP") else f"choose another name, or {drop} first"
+        if command in _ALTERS and name.key == table.name.key and table.type in DYNAMIC_TYPES:
+            statement = f"{table.type.value.upper()} {table.name}"
+            hint = f"ALTER {statement} …; or CREATE OR REPLACE {statement}, which takes other columns"
         article = "an" if table.type is DefinitionType.EXTERNAL_TABLE else "a"
         what = f"is {article} {table.type.value}" if name.key == table.name.key else f"holds the rows of {table.name}"
         message = f"{command}: {name} {what}"

@@ -79,5 +79,8 @@ class DynamicPlace(Place):
         dynamic_session(self.spark).sql(text.format(d=self.backing())).collect()
 
     def tables(self) -> set[str]:
-        """The names of the schema's tables and views."""
-        return {row["tableName"] for row in self.run(f"SHOW TABLES IN {self.schema}")}
+        """The names of the schema's tables and views, also of the tables that dynamic tables have their rows in."""
+        patterns = ("*", "__dynamic_*")
+        return {
+            row["tableName"] for like in patterns for row in self.run(f"SHOW TABLES IN {self.schema} LIKE '{like}'")
+        }

@@ -19,6 +19,7 @@ from streamql.delta.table import DeltaTable, Snapshot
 from streamql.dialect import quote_string
 from streamql.model import Parts
 from streamql.names import quote
+from streamql.shared import constants
 from streamql.sources.queries.dynamic import DynamicTable
 
 COMMITS_LOOKED_AT_MAX = 1000
@@ -26,6 +27,7 @@ COMMITS_LOOKED_AT_MAX = 1000
 
 _COMPARED, _THROUGH = "streamql.compared", "streamql.through"
 _OPERATIONS = frozenset(("MERGE", "WRITE"))
+_HIDDEN = constants("dynamicTables")["hiddenUpdate"]
 
 # -- the statement
 
@@ -65,9 +67,13 @@ def _merge(table: DynamicTable, call: str, values: Mapping[str, str]) -> str:
     update = (
         f"WHEN MATCHED AND s.__change_type = 'UPDATE_AFTER' THEN UPDATE SET {', '.join(changed)} " if changed else ""
     )
+    # Rows that are equal to those that are there may have other keys by now.
+    every = ", ".join(f"{quote(c)} = {value}" for c, value in values.items())
+    has_hidden = len(table.stored_columns) > len(table.columns)
+    hidden = f"WHEN MATCHED AND s.__change_type = '{_HIDDEN}' THEN UPDATE SET {every} " if has_hidden else ""
     return (
         f"MERGE INTO {table.backing.name.sql} AS t USING (SELECT * FROM streamql_refresh({call})) AS s ON {same} "
-        f"WHEN MATCHED AND s.__change_type = 'DELETE' THEN DELETE {update}"
+        f"WHEN MATCHED AND s.__change_type = 'DELETE' THEN DELETE {update}{hidden}"
         f"WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT ({', '.join(quote(c) for c in values)}) "
         f"VALUES ({', '.join(values.values())})"
     )

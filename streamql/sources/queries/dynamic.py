@@ -19,6 +19,7 @@ from streamql.delta.whole import NO_STATES
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Position, SourceRef, SourceType, StreamMode, TableSource, Versions
 from streamql.names import Name, quote
+from streamql.shared import constants
 from streamql.sources.definitions import Definition, DefinitionType, find_definition, find_definitions
 from streamql.sources.protocol import Backlog, Expiry, Point
 from streamql.sources.protocol import SourceType as Type
@@ -26,7 +27,7 @@ from streamql.sources.tables.table import OpenTable, open_table
 
 TYPES = (DefinitionType.DYNAMIC_TABLE, DefinitionType.MATERIALIZED_VIEW)
 
-BACKING_PREFIX = "__dynamic_"
+BACKING_PREFIX = constants("dynamicTables")["backingPrefix"]
 """How the names of backing tables begin; 12 hexadecimal digits of the definition's id follow."""
 
 
@@ -272,7 +273,7 @@ def open_dynamic(spark: SparkSession, source: DynamicSource) -> OpenDynamic:
     if (
         found is None or found.backing.table_id != source.table.table_id
     ):  # another table may have the name of a renamed one
-        found = _renamed(spark, source) or found
+        found = dynamic_of_backing(spark, source.table.table_id) or found
     if found is None:
         raise StreamqlError(
             "STREAM_SOURCE_MISSING",
@@ -298,8 +299,15 @@ def all_dynamic(spark: SparkSession) -> list[DynamicTable]:
     return sorted((DynamicTable.of(d) for d in definitions), key=lambda t: t.name.key)
 
 
-def _renamed(spark: SparkSession, source: DynamicSource) -> DynamicTable | None:
-    return next((t for t in all_dynamic(spark) if t.backing.table_id == source.table.table_id), None)
+def dynamic_of_backing(spark: SparkSession, table_id: str) -> DynamicTable | None:
+    """Returns the dynamic table or materialized view whose rows are in the table of an id; None: the rows of neither are."""
+    return next((t for t in all_dynamic(spark) if t.backing.table_id == table_id), None)
+
+
+def as_shown(spark: SparkSession, table_id: str, rows: DataFrame) -> DataFrame:
+    """Returns rows of a table in the columns that the dynamic table shows whose rows they are; of another table the rows themselves."""
+    dynamic = dynamic_of_backing(spark, table_id)
+    return rows if dynamic is None else _Shown(dynamic.columns).rows(rows, ())
 
 
 def _find(definition_type: DefinitionType, spark: SparkSession, name: Name) -> DynamicSource | None:

@@ -182,8 +182,8 @@ class OpenRefresh(OpenTables):
         return self.changes_in_mode(interval, INCREMENTAL)
 
     def changes_in_mode(self, interval: Interval, mode: str) -> DataFrame:
-        """Returns what turns the rows of the table into the query's as of the interval's end: INSERT, UPDATE_AFTER, and DELETE (of which
-        the key counts). Lazy. `mode`: as `choose_mode` has found it."""
+        """Returns what turns the rows of the table into the query's as of the interval's end: INSERT, UPDATE_AFTER, UPDATE_HIDDEN (of rows
+        that are shown as before) and DELETE. Lazy. `mode`: as `choose_mode` has found it."""
         if mode == INCREMENTAL:
             with contextlib.suppress(_NotFollowed), _told():
                 return self._follow(interval, self._to_follow(interval))
@@ -283,7 +283,8 @@ class OpenRefresh(OpenTables):
         latest = backing.latest()
         if backing.is_empty(latest):
             return self.whole.inserts(versions)
-        return self.whole.difference(versions, backing.rows(latest))
+        # Filled anew, it may read another table, whose row ids begin at 0 as well.
+        return self.whole.difference(versions, backing.rows(latest), is_anew=interval.initial)
 
     def as_at(self, position: object, frame: DataFrame, end: object) -> DataFrame:  # noqa: ARG002 - the protocol's
         """Returns the change set itself: the columns of a dynamic table never change."""

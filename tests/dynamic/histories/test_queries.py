@@ -258,7 +258,9 @@ def difference(
 ) -> Counter[str]:
     """What a full refresh would write. `other`: the same query, which stands for what is stored. Spark takes subqueries of one id for one
     subquery."""
-    return written(one, one.whole.difference(one.at(now), other.rows(was)), before, after, f"{was} {now}")
+    return written(
+        one, one.whole.difference(one.at(now), other.rows(was), is_anew=False), before, after, f"{was} {now}"
+    )
 
 
 def written(one: Subject, rows: DataFrame, before: Image, after: Image, story: str) -> Counter[str]:
@@ -276,8 +278,11 @@ def written(one: Subject, rows: DataFrame, before: Image, after: Image, story: s
             assert key not in after, told
             del left[key]
         else:
-            assert (key in left) == (change_type == "UPDATE_AFTER"), told
+            assert (key in left) == (change_type in ("UPDATE_AFTER", "UPDATE_HIDDEN")), told
             assert left.get(key) != values, told
+            count = len(one.whole.columns)
+            is_hidden = key in left and left[key][:count] == values[:count]
+            assert is_hidden == (change_type == "UPDATE_HIDDEN"), told
             left[key] = values
     assert left == after, f"{one.text}\n{story}"
     return types

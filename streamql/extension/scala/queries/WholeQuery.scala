@@ -133,9 +133,15 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Option[
   /** Gives the columns of the table that its rows are in, in a directory, the types that they need. Of the table's data nothing is read or written. */
   def widen(path: String): Unit = session.withActive { StoredTypes.widen(session, path, keyed.rows.output) }
 
-  /** What turns `stored` into the rows at versions, in the columns of a stream. */
-  def difference(versions: String, stored: DataFrame): DataFrame =
-    Dataset.ofRows(session, WholeQuery.difference(rows(versions).queryExecution.analyzed, stored.queryExecution.analyzed, keyed.keyNames))
+  /** What turns `stored` into the rows at versions, in the columns of a stream. `isAnew`: rows of one key need not be the same row. */
+  def difference(versions: String, stored: DataFrame, isAnew: Boolean): DataFrame = {
+    val now = rows(versions).queryExecution.analyzed
+    val plan = Dataset.ofRows(session, WholeQuery.difference(now, stored.queryExecution.analyzed, keyed.keyNames, isAnew)).queryExecution.analyzed
+    val own = if (EqualRows.was(plan.output).isEmpty) plan else RefreshRows(_ => plan, columns(now.output), None)
+    Dataset.ofRows(session, own)
+  }
+
+  private def columns(of: Seq[NamedExpression]) = WholeQuery.inStream(Literal(""), of).map(c => AttributeReference(c.name, c.dataType)())
 
   /** All rows as INSERTs, in the columns of a stream. */
   def inserts(versions: String): DataFrame = {
@@ -193,17 +199,21 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Option[
   def changes(end: String, changed: JMap[String, DataFrame], stored: StoredRows): DataFrame = {
     val sets = changed.asScala.map { case (id, frame) => id -> frame.queryExecution.analyzed }.toMap
     val reads = shaped.collectWithSubqueries { case leaf: TableLeaf => leaf }
-    val columns = WholeQuery.inStream(Literal(""), shaped.output).map(c => AttributeReference(c.name, c.dataType)())
-    Dataset.ofRows(session, RefreshRows(kept => change(new IntervalTables(session, images(end), sets, reads, kept), stored.plan), columns, stored.version))
+    def plan(kept: Kept) = change(new IntervalTables(session, images(end), sets, reads, kept), stored.plan).plan
+    Dataset.ofRows(session, RefreshRows(plan, columns(shaped.output), Some(stored.version)))
   }
 }
 
 object WholeQuery {
+  /** The type of an update of columns that the dynamic table does not show: the others have the values that are stored, bit by bit. */
+  val HIDDEN: String = Shared.constant("dynamicTables", "hiddenUpdate")
+
   /**
-   * What turns rows into those of now: (change type: INSERT, UPDATE_AFTER or DELETE; NULL twice; the columns of `now`; NULL six times), which are the
-   * columns of a stream. Of a DELETE the key counts alone. Behind them are the places of the rows that were there, if `was` has them.
+   * What turns rows into those of now: (change type: INSERT, UPDATE_AFTER, UPDATE_HIDDEN or DELETE; NULL twice; the columns of `now`; NULL six times), which are
+   * the columns of a stream. A DELETE has the values of the row that goes. Behind them are the places of the rows that were there, if `was` has them. `isAnew`:
+   * rows of one key need not be the same row; then the shown values of the rows that were there are behind them as well, as `EqualRows` has them.
    */
-  def difference(now: LogicalPlan, was: LogicalPlan, keys: Seq[String]): LogicalPlan = {
+  def difference(now: LogicalPlan, was: LogicalPlan, keys: Seq[String], isAnew: Boolean = false): LogicalPlan = {
     val (here, there) = (Alias(Literal(true), "here")(), Alias(Literal(true), "there")())
     val (left, right) = (Project(was.output :+ there, was), Project(now.output :+ here, now))
     val on = keys.map(k => EqualNullSafe(column(was, k), column(now, k)): Expression).reduce(And(_, _))
@@ -212,13 +222,28 @@ object WholeQuery {
     val values = now.output.map { a => (joined.output.find(_.exprId == column(was, a.name).exprId).get, joined.output.find(_.exprId == a.exprId).get) }
     val same = Values.same(values.map(_._1), values.map(_._2))
     val changed = Filter(Or(Or(IsNull(wasThere), IsNull(isHere)), Not(same)), joined)
-    val changeType = If(IsNull(wasThere), Literal("INSERT"), If(IsNull(isHere), Literal("DELETE"), Literal("UPDATE_AFTER")))
+    val isKept = keptAsShown(now.output.zip(values).map { case (a, (old, own)) => (a.name, old, own) }, keys)
+    val updateType = isKept.fold(Literal("UPDATE_AFTER"): Expression)(If(_, Literal(HIDDEN), Literal("UPDATE_AFTER")))
+    val changeType = If(IsNull(wasThere), Literal("INSERT"), If(IsNull(isHere), Literal("DELETE"), updateType))
     val shown = now.output.zip(values).map { case (a, (old, own)) =>
-      Alias(if (keys.exists(_.equalsIgnoreCase(a.name))) If(IsNull(isHere), old, own) else own, a.name)()
+      val isOld = IsNull(isHere) +: isKept.filterNot(_ => DynamicTables.isHidden(a.name)).map(And(IsNotNull(wasThere), _)).toSeq
+      Alias(If(isOld.reduce[Expression](Or(_, _)), typed(old, own.dataType), own), a.name)()
     }
     val places = StoredRows.places(was).map(p => joined.output.find(_.exprId == p.exprId).get)
-    Project(inStream(changeType, shown) ++ places, changed)
+    val olds = if (!isAnew || !keys.exists(DynamicTables.isHiddenKey)) Nil else now.output.zip(values).filterNot(n => DynamicTables.isHidden(n._1.name))
+      .map { case (a, (old, own)) => Alias(typed(old, own.dataType), EqualRows.WAS + a.name)() }
+    Project(inStream(changeType, shown) ++ places ++ olds, changed)
   }
+
+  /** Whether all shown columns of a row have the values of the stored one. None: the table has no columns but those and keys. `columns`: (name, stored, own). */
+  def keptAsShown(columns: Seq[(String, Expression, Expression)], keys: Seq[String]): Option[Expression] = {
+    val (hidden, shown) = columns.partition(c => DynamicTables.isHidden(c._1))
+    if (hidden.forall(c => keys.exists(_.equalsIgnoreCase(c._1)))) None else Some(Values.same(shown.map(_._2), shown.map(_._3)))
+  }
+
+  /** A stored value as one of the query's, which may have another type by now. */
+  private[streamql] def typed(e: Expression, t: DataType): Expression =
+    if (DataType.equalsIgnoreNullability(e.dataType, t)) e else if (Cast.canTryCast(e.dataType, t)) Cast(e, t, None, EvalMode.TRY) else Literal(null, t)
 
   private def column(p: LogicalPlan, name: String): Attribute = p.output.find(_.name.equalsIgnoreCase(name)).get
 

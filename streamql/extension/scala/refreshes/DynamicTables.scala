@@ -14,6 +14,13 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 object DynamicTables {
   private val OURS = Shared.constant("dynamicTables", "setting")
   val MARK: String = Shared.constant("properties", "dynamicTable")
+  private val KEY = Shared.constant("dynamicTables", "keyPrefix")
+  private val STATE = Shared.constant("dynamicTables", "statePrefix")
+
+  /** Whether a column of the rows that a dynamic table stores is one that it does not show: a key or a state. */
+  def isHidden(column: String): Boolean = isHiddenKey(column) || startsWith(column, STATE)
+  def isHiddenKey(column: String): Boolean = startsWith(column, KEY)
+  private def startsWith(column: String, prefix: String) = column.regionMatches(true, 0, prefix, 0, prefix.length)
 
   /** Whether the session is one in which streamql makes, fills or drops a dynamic table. */
   def isOurs(session: SparkSession): Boolean = session.conf.getOption(OURS).isDefined

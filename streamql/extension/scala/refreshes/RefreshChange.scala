@@ -68,12 +68,16 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
       Project(GroupChange.unless(groups.isGone, node.projectList) ++ carried, below))
     val own = all.output.dropRight(carried.size).map(a => a.withNullability(a.nullable || groups.isGone.nonEmpty))
     def old(a: Attribute) = groups.stored.find(_.name.equalsIgnoreCase(a.name)).get
-    def isKey(a: Attribute) = keys.exists(_.equalsIgnoreCase(a.name))
     val differ = Or(IsNull(groups.isStored), Not(Values.same(own.map(old), own)))
     val isWritten = groups.isGone.fold(differ: Expression)(is => If(is, IsNotNull(groups.isStored), differ))
-    val changeType = If(IsNull(groups.isStored), Literal("INSERT"), Literal("UPDATE_AFTER"))
+    val isKept = WholeQuery.keptAsShown(own.map(a => (a.name, old(a), a)), keys).map(And(IsNotNull(groups.isStored), _))
+    val updateType = isKept.fold(Literal("UPDATE_AFTER"): Expression)(If(_, Literal(WholeQuery.HIDDEN), Literal("UPDATE_AFTER")))
+    val changeType = If(IsNull(groups.isStored), Literal("INSERT"), updateType)
     val shownType = groups.isGone.fold(changeType: Expression)(is => If(is, Literal("DELETE"), changeType))
-    val shown = own.map(a => groups.isGone.filter(_ => isKey(a)).fold(a: NamedExpression)(is => Alias(If(is, old(a), a), a.name)()))
+    val shown = own.map { a =>
+      val isOld = groups.isGone.toSeq ++ isKept.filterNot(_ => DynamicTables.isHidden(a.name))
+      isOld.reduceOption[Expression](Or(_, _)).fold(a: NamedExpression)(is => Alias(If(is, WholeQuery.typed(old(a), a.dataType), a), a.name)())
+    }
     Project(WholeQuery.inStream(shownType, shown) ++ StoredRows.places(groups.stored), Filter(isWritten, tables.end(all)))
   }
 
@@ -109,8 +113,13 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
     val (was, now) = (pairs.output(0), pairs.output(1))
     val values = own.indices.map(i => (GetStructField(was, i): Expression, GetStructField(now, i): Expression))
     val differ = Or(Or(IsNull(was), IsNull(now)), Not(Values.same(values.map(_._1), values.map(_._2))))
-    val changeType = If(IsNull(was), Literal("INSERT"), If(IsNull(now), Literal("DELETE"), Literal("UPDATE_AFTER")))
-    val shown = own.zip(values).map { case (c, (old, own)) => Alias(If(IsNull(now), old, own), c.name)() }
+    val isKept = WholeQuery.keptAsShown(own.zip(values).map { case (c, (old, own)) => (c.name, old, own) }, keys).map(And(And(IsNotNull(was), IsNotNull(now)), _))
+    val updateType = isKept.fold(Literal("UPDATE_AFTER"): Expression)(If(_, Literal(WholeQuery.HIDDEN), Literal("UPDATE_AFTER")))
+    val changeType = If(IsNull(was), Literal("INSERT"), If(IsNull(now), Literal("DELETE"), updateType))
+    val shown = own.zip(values).map { case (c, (old, own)) =>
+      val isOld = IsNull(now) +: isKept.filterNot(_ => DynamicTables.isHidden(c.name)).toSeq
+      Alias(If(isOld.reduce[Expression](Or(_, _)), old, own), c.name)()
+    }
     Project(WholeQuery.inStream(changeType, shown), Filter(differ, Filter(Or(IsNotNull(was), IsNotNull(now)), pairs)))
   }
 
@@ -162,22 +171,30 @@ class Kept {
     made += rows.rdd
     (rows, count)
   }
+  /** What a refresh writes. `hasPairs`: whether its rows may be pairs of equal ones. */
+  def changes(session: ClassicSession, p: LogicalPlan, hasPairs: Boolean): (org.apache.spark.sql.execution.LogicalRDD, ChangeCounts) = {
+    val rows = RefreshMerge.computed(session, p)
+    made += rows.rdd
+    val counts = ChangeCounts.of(rows, hasPairs)
+    (RefreshMerge.sized(session, rows, counts.rows), counts)
+  }
   def free(session: ClassicSession): Unit = made.foreach(rdd => session.sparkContext.unpersistRDD(rdd.id, blocking = false))
 }
 
 /**
  * Stands for what a refresh writes until its statement runs. Then change sets and touched keys are computed one after the other, and each is read by
- * what comes next. `version`: of the dynamic table's rows that it starts from.
+ * what comes next. `version`: of the dynamic table's rows whose places are beside the rows; None: there are no places.
  */
-case class RefreshRows(change: Kept => RefreshChange, columns: Seq[AttributeReference], version: Long) extends LeafNode with MultiInstanceRelation {
+case class RefreshRows(plan: Kept => LogicalPlan, columns: Seq[AttributeReference], version: Option[Long]) extends LeafNode with MultiInstanceRelation {
   override def output: Seq[Attribute] = columns
   override def newInstance(): LogicalPlan = copy(columns = columns.map(_.newInstance()))
   override def computeStats(): Statistics = Statistics(sizeInBytes = conf.defaultSizeInBytes)
   override def simpleString(maxFields: Int): String = "RefreshRows"
 
   def expand(kept: Kept): LogicalPlan = {
-    val made = change(kept).plan
-    Project(columns.zip(made.output).map { case (own, a) => Alias(a, own.name)(exprId = own.exprId) } ++ StoredRows.places(made), made)
+    val made = plan(kept)
+    val beside = StoredRows.places(made) ++ EqualRows.was(made.output)
+    Project(columns.zip(made.output).map { case (own, a) => Alias(a, own.name)(exprId = own.exprId) } ++ beside, made)
   }
 }
 

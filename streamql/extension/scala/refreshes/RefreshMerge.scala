@@ -32,20 +32,30 @@ object RefreshMerge {
     val plans = bindings.map(_.plan)
     val early = new Kept
     try {
-      val kept = plans.map(p => keep(session, RefreshRows.expanded(p, early)))
-      try {
-        bindings.zip(kept).foreach { case (binding, (rows, _)) => binding.plan = rows }
-        run(kept.zip(plans).headOption.fold(merge: LogicalPlan) { case ((rows, count), plan) => written(session, merge, refreshed(session, rows, count, plan)) })
-      } finally kept.foreach { case (rows, _) => session.sparkContext.unpersistRDD(rows.rdd.id, blocking = false) }
+      val kept = plans.map(p => changes(session, merge, RefreshRows.expanded(p, early), early))
+      bindings.zip(kept).foreach { case (binding, (rows, _)) => binding.plan = rows }
+      run(kept.zip(plans).headOption.fold(merge: LogicalPlan) { case ((rows, count), plan) =>
+        val own = if (EqualRows.was(rows.output).isEmpty) merge else EqualRows.over(merge)
+        written(session, own, refreshed(session, rows, count, plan))
+      })
     } finally {
       early.free(session)
       bindings.zip(plans).foreach { case (binding, plan) => binding.plan = plan }
     }
   }
 
+  /** What a refresh writes, computed, with its number; with the columns of `EqualRows`, if it has pairs of equal rows. */
+  private def changes(session: ClassicSession, merge: MergeIntoCommand, plan: LogicalPlan, early: Kept): (LogicalRDD, Long) = {
+    val keys = EqualRows.keys(merge)
+    val (rows, counts) = early.changes(session, plan, hasPairs = keys.nonEmpty)
+    val paired = keys.flatMap(k => new EqualRows(rows, k).paired(counts, early.keep(session, _)._1))
+    val shown = rows.output.filterNot(EqualRows.was(rows.output).contains)
+    paired.fold(if (shown.size == rows.output.size) (rows, counts.rows) else early.keep(session, Project(shown, rows)))(early.keep(session, _))
+  }
+
   /** `rows`: what a plan's were computed to. */
   private def refreshed(session: ClassicSession, rows: LogicalRDD, count: Long, plan: LogicalPlan): RefreshedRows = {
-    val version = if (StoredRows.places(rows).isEmpty) None else plan.collectFirst { case r: RefreshRows => r.version }
+    val version = if (StoredRows.places(rows).isEmpty) None else plan.collectFirst { case r: RefreshRows => r.version }.flatten
     RefreshedRows(count, isSmall = rows.stats.sizeInBytes <= session.sessionState.conf.autoBroadcastJoinThreshold, version)
   }
 
@@ -86,8 +96,12 @@ object RefreshMerge {
   private[streamql] def keep(session: ClassicSession, plan: LogicalPlan): (LogicalRDD, Long) = {
     val rows = computed(session, plan)
     val count = rows.rdd.count()
+    (sized(session, rows, count), count)
+  }
+
+  private[streamql] def sized(session: ClassicSession, rows: LogicalRDD, count: Long): LogicalRDD = {
     val size = BigInt(count + 1) * EstimationUtils.getSizePerRow(rows.output)
-    (rows.copy()(session, Some(Statistics(size, Some(BigInt(count)))), None), count)
+    rows.copy()(session, Some(Statistics(size, Some(BigInt(count)))), None)
   }
 
   /** The columns of the key in the target, each with the source's that it is compared with. */

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.plans.{Inner, LeftAnti}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.delta._
-import org.apache.spark.sql.delta.actions.{Action, AddFile, FileAction}
+import org.apache.spark.sql.delta.actions.{Action, AddFile, FileAction, RemoveFile}
 import org.apache.spark.sql.delta.commands.{DeletionVectorData, DeletionVectorUtils, DeletionVectorWriter, DeltaCommand, DMLWithDeletionVectorsHelper, MergeIntoCommand, TouchedFileWithDV}
 import org.apache.spark.sql.delta.deletionvectors.{RoaringBitmapArray, RoaringBitmapArrayFormat}
 import org.apache.spark.sql.delta.stats.StatsCollectionUtils
@@ -74,20 +74,26 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
       val added = newFiles(session, txn, matched)
       val removed = if (matched.touched == 0) Nil else deletionVectors(session, txn, files, matched, hasStatistics = known.nonEmpty)
       metrics("numTargetFilesAdded").set(added.size)
-      added ++ removed
+      if (matched.isShown) added ++ removed else (added ++ removed).map(moved)
     } finally matched.free()
+  }
+
+  /** An action of a commit that changes nothing of what a dynamic table shows: rows that streams need not read. They keep their ids and versions. */
+  private def moved(action: FileAction): FileAction = action match {
+    case a: AddFile => a.copy(dataChange = false)
+    case r: RemoveFile => r.copy(dataChange = false)
+    case other => other
   }
 
   /** The files of the new rows. Few rows make one file. */
   private def newFiles(session: ClassicSession, txn: OptimisticTransaction, matched: Matched): Seq[FileAction] = {
-    val inserts = matched.inserts
-    val inserted = matched.inserted.getOrElse(Dataset.ofRows(session, inserts).count())
+    val (inserted, rewritten) = (matched.inserted, matched.updated + matched.hidden)
     Seq("numTargetRowsUpdated" -> matched.updated, "numTargetRowsMatchedUpdated" -> matched.updated, "numTargetRowsInserted" -> inserted,
       "numTargetRowsDeleted" -> matched.deleted, "numTargetRowsMatchedDeleted" -> matched.deleted).foreach { case (n, v) => metrics(n).set(v) }
-    val parts = (if (inserted > 0) Seq(inserts) else Nil) ++ (if (matched.updated > 0) matched.updates else None)
+    val parts = (if (inserted > 0) Seq(matched.inserts) else Nil) ++ (if (rewritten > 0) matched.updates else None)
     if (parts.isEmpty) Nil else {
       val all = if (parts.size == 1) parts.head else Union(parts)
-      val tasks = ((inserted + matched.updated + ROWS_PER_TASK - 1) / ROWS_PER_TASK).toInt
+      val tasks = ((inserted + rewritten + ROWS_PER_TASK - 1) / ROWS_PER_TASK).toInt
       txn.writeFiles(matched.marked(Dataset.ofRows(session, Repartition(tasks, shuffle = false, all))))
     }
   }
@@ -139,17 +145,30 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     }
     private val tracked = Seq(MaterializedRowId, MaterializedRowCommitVersion).flatMap(c => c.getMaterializedColumnName(txn.protocol, txn.metadata))
 
-    /** The columns of one row that an UPDATE writes. None: the statement has no such clause, because all columns are keys. */
-    private val update = merge.matchedClauses.zipWithIndex.collectFirst { case (u: DeltaMergeIntoMatchedUpdateClause, i) => (i, u.resolvedActions.map(_.expr)) }
+    /** By clause, what an UPDATE writes into the columns of a row. Empty: the statement has no such clause, because all columns are keys. */
+    private val updating = merge.matchedClauses.zipWithIndex.collect { case (u: DeltaMergeIntoMatchedUpdateClause, i) => (i, u.resolvedActions.map(_.expr)) }
+    /** The clause for updates of hidden columns. */
+    private val hiding: Option[Int] = merge.matchedClauses.indexWhere(_.condition.exists(_.exists {
+      case l: Literal => l.toString == WholeQuery.HIDDEN
+      case _ => false
+    })) match {
+      case -1 => None
+      case i => Some(i)
+    }
     private val insert = merge.notMatchedClauses.head
     private val placed = rows.placed(merge, txn.snapshot.version)
 
     private val kept: LogicalPlan = {
       val action = CaseWhen(merge.matchedClauses.zipWithIndex.map { case (c, i) => (c.condition.getOrElse(Literal.TrueLiteral), Literal(i)) }, Literal(NONE))
-      val values = update.toSeq.flatMap { case (_, values) => values.zipWithIndex.map { case (v, i) => Alias(v, s"$VALUE$i")() } }
+      val values = updating.map(_._2).transpose.zipWithIndex.map { case (own, i) =>
+        // All clauses set most columns to the same.
+        val value = if (own.forall(_.semanticEquals(own.head))) own.head
+          else CaseWhen(updating.map(_._1).zip(own).map { case (clause, v) => (merge.matchedClauses(clause).condition.get, v) })
+        Alias(value, s"$VALUE$i")()
+      }
       placed.fold(RefreshMerge.computed(session, joined(Alias(action, ACTION)(), values)): LogicalPlan) { source =>
-        val Seq(file, index, id) = StoredRows.places(source.plan)
-        val made = (Alias(action, ACTION)() +: Seq(file, index)) ++ tracked.take(1).map(Alias(id, _)()) ++ values
+        val Seq(file, index, id, version) = StoredRows.places(source.plan)
+        val made = (Alias(action, ACTION)() +: Seq(file, index)) ++ tracked.zip(Seq(id, version)).map { case (name, a) => Alias(a, name)() } ++ values
         Project(made.map(e => source.own(e).asInstanceOf[NamedExpression]), Filter(IsNotNull(file), source.plan))
       }
     }
@@ -160,19 +179,24 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
       val isLarge = rows.count > 0 && TableBytes.of(txn.snapshot) > TableBytes.SMALL
       val condition = if (isLarge) RefreshMerge.narrowed(session, by, rows.count) else by.condition
       val hint = JoinHint(if (rows.isSmall) Some(HintInfo(Some(BROADCAST))) else None, None)
-      val own = (Seq(FILE, INDEX) ++ tracked.take(1)).map(name => table.output.find(_.name == name).get)
+      val own = (Seq(FILE, INDEX) ++ tracked).map(name => table.output.find(_.name == name).get)
       Project((action +: own) ++ values, Join(by.source, table, Inner, Some(condition), hint))
     }
     private def found(name: String): Attribute = kept.output.find(_.name == name).get
 
     private val parts = Dataset.ofRows(session, Project(kept.output.take(3), kept)).queryExecution.toRdd.mapPartitions(RefreshWrite.summary).collect().toSeq
     private val counts = parts.flatMap(_._1).groupMapReduce(_._1)(_._2)(_ + _)
-    val updated: Long = update.flatMap { case (i, _) => counts.get(i) }.getOrElse(0L)
+    /** How many rows of the table have other hidden columns alone. */
+    val hidden: Long = hiding.flatMap(counts.get).getOrElse(0L)
+    val updated: Long = updating.map { case (i, _) => counts.getOrElse(i, 0L) }.sum - hidden
     /** How many rows of the table are updated or deleted. */
     val touched: Long = counts.collect { case (action, n) if action != NONE => n }.sum
-    def deleted: Long = touched - updated
-    /** How many rows of the source are new. None: they must be counted, because no clause may act on others. */
-    def inserted: Option[Long] = if (update.isEmpty) None else placed.map(_ => rows.count - touched)
+    def deleted: Long = touched - updated - hidden
+    /** How many rows of the source are new. They must be counted if no clause may act on others. */
+    lazy val inserted: Long =
+      if (updating.isEmpty || placed.isEmpty) Dataset.ofRows(session, inserts).count() else rows.count - touched
+    /** Whether the statement changes what a dynamic table shows. */
+    def isShown: Boolean = inserted + updated + deleted > 0
 
     /** The positions of these rows in each file. */
     def positions: Map[String, RoaringBitmapArray] =
@@ -181,9 +205,12 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
         all
       }
 
-    def updates: Option[LogicalPlan] = update.map { case (action, values) =>
-      val ids = tracked.zip(Seq(tracked.headOption.map(found)) :+ None).map { case (name, id) => Alias(id.getOrElse(Literal(null, LongType)), name)() }
-      Project(columns.zip(values.indices).map { case (c, i) => Alias(found(s"$VALUE$i"), c)() } ++ ids, Filter(EqualTo(found(ACTION), Literal(action)), kept))
+    def updates: Option[LogicalPlan] = if (updating.isEmpty) None else Some {
+      // To keep its version says that a row has not changed.
+      def version(own: Attribute): Expression = hiding.fold(Literal(null, LongType): Expression)(h => If(EqualTo(found(ACTION), Literal(h)), own, Literal(null, LongType)))
+      val ids = tracked.map(found).zipWithIndex.map { case (a, i) => Alias(if (i == 0) a else version(a), a.name)() }
+      val own = In(found(ACTION), updating.map { case (i, _) => Literal(i) })
+      Project(columns.zipWithIndex.map { case (c, i) => Alias(found(s"$VALUE$i"), c)() } ++ ids, Filter(own, kept))
     }
 
     /** The rows of the source that are new. If another writer has put rows of the same keys into the table, those stay. */

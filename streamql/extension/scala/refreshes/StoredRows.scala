@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
 
-/** The rows that a dynamic table has at a version, each with its place: its file, its position in it, and its id. */
+/** The rows that a dynamic table has at a version, each with its place: its file, its position in it, its id, and the version of its commit. */
 case class StoredRows(plan: LogicalPlan, version: Long)
 
 object StoredRows {
@@ -13,13 +13,14 @@ object StoredRows {
   val INDEX = "__streamql_row_index"
 
   def of(reader: TableReader, s: Snapshot): StoredRows =
-    StoredRows(reader.table(s, Seq("file_path" -> FILE, "row_index" -> INDEX, "row_id" -> RowImages.ID)).queryExecution.analyzed, s.version)
+    StoredRows(reader.table(s, Seq("file_path" -> FILE, "row_index" -> INDEX, "row_id" -> RowImages.ID, "row_commit_version" -> RowImages.VERSION))
+      .queryExecution.analyzed, s.version)
 
   /** The columns of a plan that tell the places of stored rows. Empty: it has no such rows, or not their places. */
   def places(p: LogicalPlan): Seq[Attribute] = places(p.output)
 
-  def places(columns: Seq[Attribute]): Seq[Attribute] = Seq(FILE, INDEX, RowImages.ID).flatMap(name => columns.find(_.name == name)) match {
-    case all if all.size == 3 => all
+  def places(columns: Seq[Attribute]): Seq[Attribute] = Seq(FILE, INDEX, RowImages.ID, RowImages.VERSION).flatMap(name => columns.find(_.name == name)) match {
+    case all if all.size == 4 => all
     case _ => Nil
   }
 }
@@ -34,7 +35,7 @@ case class RefreshedRows(count: Long, isSmall: Boolean, places: Option[Long]) {
     val keys = RefreshMerge.keys(merge)
     val needed = AttributeSet(merge.condition +: merge.matchedClauses.flatMap(c => c.condition.toSeq ++ c.resolvedActions.map(_.expr)))
     val known = AttributeSet(keys.map(_._1)) ++ merge.source.outputSet
-    if (needed.subsetOf(known)) Some(PlacedSource(RefreshedRows.withPlaces(merge.source), AttributeMap(keys))) else None
+    if (needed.subsetOf(known)) Some(PlacedSource(RefreshedRows.withColumns(merge.source, StoredRows.places), AttributeMap(keys))) else None
   }
 }
 
@@ -45,11 +46,12 @@ case class PlacedSource(plan: LogicalPlan, keys: AttributeMap[Attribute]) {
 }
 
 object RefreshedRows {
-  private def withPlaces(source: LogicalPlan): LogicalPlan = source.transformUp {
+  /** The source of a MERGE with columns that are behind those of the rows that it reads. `pick`: chooses them. */
+  def withColumns(source: LogicalPlan, pick: Seq[Attribute] => Seq[Attribute]): LogicalPlan = source.transformUp {
     case r: StreamRead if r.binding.isRefresh => r.expand match {
-      case p: Project => p.copy(projectList = p.projectList ++ StoredRows.places(p.child))
+      case p: Project => p.copy(projectList = p.projectList ++ pick(p.child.output))
       case other => other
     }
-    case p: Project if StoredRows.places(p).isEmpty => p.copy(projectList = p.projectList ++ StoredRows.places(p.child))
+    case p: Project if pick(p.output).isEmpty => p.copy(projectList = p.projectList ++ pick(p.child.output))
   }
 }

@@ -22,10 +22,11 @@ class Parser(session: SparkSession, delegate: ParserInterface) extends ParserInt
   override def parsePlan(sql: String): LogicalPlan = {
     val next: Delegate = text => Immediates.guarded(text, delegate.parsePlan(text), this)
     val ours = if (Parser.mightBeOurs(sql)) Option(Bridge.get.plan(session, next, sql)) else None
-    MergeSource.hold(ours.getOrElse {
+    val parsed = ours.getOrElse {
       try next.parse(sql)
       catch { case e: ParseException => rejected(next, sql).getOrElse(throw e) }
-    })
+    }
+    MergeSource.hold(DynamicNames.hold(sql, parsed))
   }
 
   /** What Spark cannot parse, if it is ours; if no handler can answer, Spark's own error is shown. */
@@ -55,7 +56,7 @@ class Parser(session: SparkSession, delegate: ParserInterface) extends ParserInt
   }
   private val variables = new VariableSubstitution()
 
-  override def parseQuery(sql: String): LogicalPlan = delegate.parseQuery(sql)
+  override def parseQuery(sql: String): LogicalPlan = DynamicNames.hold(sql, delegate.parseQuery(sql)) // of views
   override def parseExpression(sql: String): Expression = delegate.parseExpression(sql)
   override def parseTableIdentifier(sql: String): TableIdentifier = delegate.parseTableIdentifier(sql)
   override def parseFunctionIdentifier(sql: String): FunctionIdentifier = delegate.parseFunctionIdentifier(sql)

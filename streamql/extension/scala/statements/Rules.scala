@@ -40,14 +40,17 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = {
     // By what a transaction knows a statement again that writes, should its streams not let themselves be read.
     lazy val writer = if (Blocks.isOpen(session) && plan.exists(Plans.isWrite)) Some(first(plan)) else None
+    val names = new DynamicNames(session)
     val resolved = plan.resolveOperatorsUp {
+      case held @ (_: PointOf | _: TableOf) => names.released(held)
       case r: UnresolvedRelation => stream(r, if (r.isStreaming) "streaming" else "batch", writer).getOrElse(r)
       case d @ DescribeRelation(u: UnresolvedTableOrView, _, _) => shape(u).map(DescribeQueryCommand("", _)).getOrElse(d)
       case c @ ShowColumns(u: UnresolvedTableOrView, in, output) if in.forall(_ == u.multipartIdentifier.init) =>
         shape(u).map(s => LocalRelation.fromExternalRows(output, s.output.map(a => Row(a.name)))).getOrElse(c)
       case a: AsOf => asOf(a, writer)
+      case i: InsertIntoStatement if i.table.isInstanceOf[TableOf] => i.copy(table = names.released(i.table)) // no child of the node
       case i: InsertIntoStatement =>
-        i.table match { // no child of the node, so it is not visited above; Python refuses a stream that would be written
+        i.table match { // Python refuses a stream that would be written
           case r: UnresolvedRelation => Bridge.get.resolve(session, qualified(r.multipartIdentifier), request(r, "write"), PinnedIntervals.scope)
           case _ =>
         }
@@ -176,6 +179,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     }
     plan match {
       case _: ConsumeCommand => plan
+      case s @ (_: ShowTables | _: ShowTablesCommand) if s.resolved && !DynamicTables.isOurs(session) => DynamicNames.hidden(s)
       case q: ConsumeQuery if q.resolved => wrap(Seq(q.child), isQuery = true, q.asked)
       case c: Command if c.resolved && Plans.reads(c).nonEmpty => consuming(c)
       case WithCTE(Commands(several), _) if several.size > 1 && Plans.reads(plan).nonEmpty => throw Errors("UNSUPPORTED_STATEMENT", "SEVERAL_INSERTS_WITH_RECURSIVE")
