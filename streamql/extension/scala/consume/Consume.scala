@@ -112,7 +112,8 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
       }
     }
     statements(i) match {
-      case merge: MergeIntoCommand => RefreshMerge.prepared(own, merge)(executed)
+      case merge: MergeIntoCommand if bindings.exists(_.isRefresh) => RefreshMerge.prepared(own, merge)(executed)
+      case merge: MergeIntoCommand => Hints.merged(session) { RefreshMerge.prepared(own, merge)(executed) }
       case other => executed(other)
     }
   }
