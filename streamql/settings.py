@@ -63,6 +63,13 @@ VACUUM_GUARD = Setting(
     "Whether VACUUM is refused if it would delete files that a stream still needs. `false` switches the check off.",
     values=("true", "false"),
 )
+CATALOG_GUARD = Setting(
+    constants("settings")["catalogGuard"],
+    "true",
+    "Whether statements that write, alter or drop the table or the views of the catalog are refused. `false` switches the check off, to "
+    "[repair or remove a catalog](troubleshooting.md#catalog_unreadable).",
+    values=("true", "false"),
+)
 MAX_RETENTION_EXTENSION = Setting(
     "spark.streamql.maxRetentionExtension",
     "14 days",
@@ -105,6 +112,7 @@ ALL = (
     NON_DELTA_TARGETS,
     LEDGER_RETENTION,
     VACUUM_GUARD,
+    CATALOG_GUARD,
     MAX_RETENTION_EXTENSION,
     PYTHON,
     CONNECTORS,

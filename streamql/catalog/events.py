@@ -11,8 +11,16 @@ from streamql.model import Interval, version_or_none
 
 
 def stream_event(event: str, state: StreamState, at_ms: int, user: str, statement: str) -> dict[str, Any]:
-    """created, replaced, altered, renamed, set_offset, dropped."""
-    return {**_about(event, state), "statement": statement, "user_name": user, "started_at": at_ms, "ended_at": at_ms}
+    """created, replaced, altered, renamed, set_offset, dropped. The positions of a source of several parts are the offset, twice."""
+    positions = _positions(Interval(state.offset.position, state.offset.position))
+    return {
+        **_about(event, state),
+        "positions": positions,
+        "statement": statement,
+        "user_name": user,
+        "started_at": at_ms,
+        "ended_at": at_ms,
+    }
 
 
 def consumption_event(

@@ -76,7 +76,7 @@ class Claim:
     some statements are done, the others fenced, and no process is at work: the same statements, run again, take the claim over. `revision`
     counts how often the claim was written anew: a process that resolves it for its owner must have read all statements that entered it.
     `details`: what the ledger shall say besides, JSON; None: nothing. `is_for_one_driver`: it touches a table where a commit can be lost if
-    several drivers write.
+    several drivers write. `counted`: the rows of intervals of which a second read may find less, by stream, before its first statement.
     """
 
     consumption_id: str
@@ -93,6 +93,7 @@ class Claim:
     revision: int = 0
     details: str | None = None
     is_for_one_driver: bool = False
+    counted: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def identity(self) -> tuple[str, int, int]:
@@ -266,6 +267,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "revision": claim.revision,
         **({} if claim.details is None else {"details": claim.details}),
         **({"is_for_one_driver": True} if claim.is_for_one_driver else {}),
+        **({"counted": dict(claim.counted)} if claim.counted else {}),
     }
 
 
@@ -292,6 +294,7 @@ def _read_claim(data: Mapping[str, Any]) -> Claim:
         read_count(data.get("revision", 0)),
         data.get("details"),
         data.get("is_for_one_driver", False),
+        {uuid: read_count(n) for uuid, n in data.get("counted", {}).items()},
     )
 
 

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from streamql.names import quote
+from streamql.shared import constants
 
-VERSION_KEY = "streamql.catalogVersion"
+VERSION_KEY = constants("properties")["catalogVersion"]
 VERSION = 1
 
 EVENTS, STREAMS, CONSUMPTIONS = "events", "streams", "consumptions"

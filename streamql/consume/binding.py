@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
-from streamql.catalog.states import StreamState
+from streamql.catalog.states import Claim, StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume.claims.errors import gone
 from streamql.delta.command import Command
@@ -16,7 +16,7 @@ from streamql.model import Interval, Offset, SourceRef, is_ordered
 from streamql.reading import ReadForm, Token, read_image, read_stream, read_token
 from streamql.sources.protocol import HIDDEN_TYPE
 from streamql.sources.queries.query import QuerySource
-from streamql.sources.registry import open_source
+from streamql.sources.registry import open_source, type_of
 
 NO_INTERVALS: Mapping[str, Interval] = {}
 
@@ -122,6 +122,21 @@ def _rebind(
 def changes_of(command: Command, i: int) -> dict[str, dict[str, int]]:
     """Rows by change type that statement `i` took when it ran, by stream id."""
     return {read_token(token).uuid: counts for token, counts in command.changes(i).items()}
+
+
+def counted_before(
+    spark: SparkSession, command: Command, intervals: Mapping[str, Interval], claim: Claim
+) -> dict[str, int]:
+    """Counts the rows of intervals of which a second read may find less, and which a claim does not have yet: several statements will read
+    them. By stream id. Raises what reading raises."""
+    found = {}
+    for uuid, source in sources_of(command).items():
+        count = type_of(source).count_if_shrinking
+        if count is not None and uuid not in claim.intervals:
+            number = count(spark, source, intervals[uuid])
+            if number is not None:
+                found[uuid] = number
+    return found
 
 
 @contextlib.contextmanager

@@ -304,7 +304,12 @@ class Block:
             except ClaimTaken:
                 return
             if outcome == "PARTIALLY_COMMITTED":
-                raise errors.partially_committed(self.claim, "rolled back")
+                raise errors.rolled_back(self.claim, self._stream_names(self.claim))
+
+    def _stream_names(self, claim: Claim) -> list[str]:
+        """Returns the names of a claim's streams, in order."""
+        states = [catalog_of(self._spark).last_read(self._spark, uuid) for uuid in claim.intervals]
+        return sorted(str(s.name) for s in states if s is not None)
 
     def _refuse_rollback_if_done(self, claim: Claim) -> None:
         """Raises what the user must know of a claim that others ended or took over, if statements of it are done."""

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState, lowest
 from streamql.catalog.store import catalog_of
-from streamql.consume.binding import sources_of, tokens_of
+from streamql.consume.binding import counted_before, sources_of, tokens_of
 from streamql.consume.claims import errors
 from streamql.consume.claims.heartbeat import Heartbeat
 from streamql.consume.claims.outcomes import ClaimOutcome
@@ -119,6 +119,8 @@ class Consumption:
         statements stay. Raises `Changed`, CLAIM_LOST, CONSUMPTION_PARTIALLY_COMMITTED, UNSUPPORTED_TARGET.
         """
         base = self._claim or resumed or self._new(command)
+        if self._is_block or len(targets) > 1:
+            base = replace(base, counted={**base.counted, **counted_before(self._spark, command, intervals, base)})
         lead = lead_of(base) if base.statements else lowest(intervals)
         entries = []
         for i, target in targets.items():
@@ -131,7 +133,8 @@ class Consumption:
             self._take(joining, replace(claim, intervals=dict(intervals), statements=statements), sources_of(command))
         else:
             statements = tuple(replace(s, entered=self._claim.number) for s in statements)
-            changed = replace(self._claim, intervals=dict(intervals), statements=(*self._claim.statements, *statements))
+            every = (*self._claim.statements, *statements)
+            changed = replace(self._claim, intervals=dict(intervals), statements=every, counted=base.counted)
             self._update(changed, joining, sources_of(command))
         return [replace(e, statement=s) for e, s in zip(entries, statements, strict=True)]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from dataclasses import replace
 
 from streamql.catalog.states import Claim, ClaimedStatement
-from streamql.consume.binding import changes_of
+from streamql.consume.binding import changes_of, tokens_of
 from streamql.delta.command import ClaimedWrite, Command, Target
 from streamql.delta.jvm import JavaObject
 from streamql.errors import StreamqlError
@@ -27,8 +28,19 @@ def execute(command: Command, i: int, claim: Claim, statement: ClaimedStatement,
             f"{statement.target} was replaced, dropped or written meanwhile",
             hint="run the statement again",
         )
+    # What an earlier statement of the claim has read may have been removed since: this one must not write less.
+    counted = (
+        {t.text: claim.counted[t.uuid] for t in tokens_of(command) if t.uuid in claim.counted} if claim.done else {}
+    )
+    expected = json.dumps(counted) if counted else ""
     claimed = ClaimedWrite(
-        statement.app_id, claim.commit_number, statement.path, statement.table_id, statement.seen, target.is_reserved
+        statement.app_id,
+        claim.commit_number,
+        statement.path,
+        statement.table_id,
+        statement.seen,
+        target.is_reserved,
+        expected,
     )
     return command.execute(i, claimed)
 

@@ -49,7 +49,8 @@ class Target:
 class ClaimedWrite:
     """The write of a claimed statement, as the Scala class of that name has it. Its commit carries `number` for the app id. `path`,
     `table_id`: of the target; `seen`: the target's version when the statement was claimed. `is_reserved`: the statement replaces an
-    empty table that was made for it, unless that has been written since."""
+    empty table that was made for it, unless that has been written since. `expected`: how many rows streams must still have at the commit,
+    by their tokens, JSON; empty: they cannot have fewer."""
 
     app_id: str
     number: int
@@ -57,6 +58,7 @@ class ClaimedWrite:
     table_id: str
     seen: int
     is_reserved: bool
+    expected: str = ""
 
 
 class Command:
@@ -145,7 +147,13 @@ class Command:
         if claimed is None:
             return self._handle.execute(session_of(self._spark), i, None)
         write = scala(self._spark).ClaimedWrite(
-            claimed.app_id, claimed.number, claimed.path, claimed.table_id, claimed.seen, claimed.is_reserved
+            claimed.app_id,
+            claimed.number,
+            claimed.path,
+            claimed.table_id,
+            claimed.seen,
+            claimed.is_reserved,
+            claimed.expected,
         )
         return self._handle.execute(session_of(self._spark), i, write)
 

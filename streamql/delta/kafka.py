@@ -153,6 +153,13 @@ def retentions_ms(spark: SparkSession, brokers: Brokers, topics: Sequence[str]) 
     return {topic: _retention_ms(found.get(topic, {})) for topic in topics}
 
 
+def is_compacted(spark: SparkSession, brokers: Brokers, topic: str) -> bool:
+    """Returns whether compaction removes messages of a topic. False: it does not, or the brokers do not tell."""
+    config = brokers.config
+    found = _ask(spark, brokers, lambda k: k.retention(config, json.dumps([topic])))
+    return "compact" in found.get(topic, {}).get("cleanup.policy", "")
+
+
 def _retention_ms(settings: Mapping[str, str]) -> int | None:
     milliseconds = int(settings.get("retention.ms", -1))
     return milliseconds if milliseconds >= 0 and "delete" in settings.get("cleanup.policy", "") else None

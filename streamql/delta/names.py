@@ -107,6 +107,20 @@ def view_columns(spark: SparkSession, name: Name) -> StructType | None:
     return None if found is None else StructType.fromJson(json.loads(found))
 
 
+def is_temporary_view(spark: SparkSession, name: Name) -> bool:
+    """Returns whether the session has a temporary view of the last part of a name, or a global one of its last two parts."""
+    return bool(scala(spark).Names.isTemporaryView(session_of(spark), name.schema, name.object))
+
+
+SCHEMAS_MAX = 200
+"""In how many schemas a name is looked for that the current one does not have."""
+
+
+def schemas_with(spark: SparkSession, table: str) -> list[str]:
+    """Returns the schemas of the session catalog, among the first SCHEMAS_MAX, that have a table or a view of a name."""
+    return list(scala(spark).Names.schemasWith(session_of(spark), table, SCHEMAS_MAX))
+
+
 def tables_of(spark: SparkSession, catalog: str, schema: str) -> list[str]:
     """Names of the tables in a schema."""
     return list(scala(spark).Names.tables(session_of(spark), catalog, schema))

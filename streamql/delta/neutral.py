@@ -9,15 +9,16 @@ from streamql.shared import constants
 
 
 def neutral_clone(spark: SparkSession) -> SparkSession:
-    """Makes a session for our own statements. It has the user's settings of storage and speed; its changes are its own."""
-    return SparkSession(spark.sparkContext, scala(spark).Neutral.cloned(session_of(spark)))
+    """Makes a session for our own statements. It has the user's settings of storage and speed; its changes are its own. It may write what
+    the extension keeps others from: the catalog, and the tables and views of dynamic tables."""
+    made = SparkSession(spark.sparkContext, scala(spark).Neutral.cloned(session_of(spark)))
+    made.conf.set(constants("dynamicTables")["setting"], "true")
+    return made
 
 
 def dynamic_session(spark: SparkSession) -> SparkSession:
     """Makes a session that may write the tables and views of dynamic tables, which the extension keeps others from."""
-    made = neutral_clone(spark)
-    made.conf.set(constants("dynamicTables")["setting"], "true")
-    return made
+    return neutral_clone(spark)
 
 
 def neutral(spark: SparkSession) -> SparkSession:

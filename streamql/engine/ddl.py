@@ -33,6 +33,7 @@ from streamql.dialect.statements import (
     SetOffset,
 )
 from streamql.dialect.text.tokens import Span
+from streamql.engine.left_behind import left_behind
 from streamql.engine.points import offset_at
 from streamql.engine.reads import find_stream, named_source, need_stream
 from streamql.errors import StreamqlError
@@ -76,7 +77,10 @@ def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> No
         last = force_release(spark, old)
         state, gone = _new_state(spark, statement, name, text), _of(last, old).next()
         events = [stream_event("replaced", state, now, user, text), stream_event("dropped", gone, now, user, text)]
+        lost = left_behind(spark, _of(last, old), state)
         if _commit(spark, last, old, state, events):
+            if lost is not None:
+                log.warning("CREATE OR REPLACE STREAM: %s", lost)
             return
     raise _contended(name)
 
@@ -168,7 +172,10 @@ def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
         transactions.refuse_own(spark, found)
         last = force_release(spark, found)
         gone = _of(last, found).next()
+        lost = left_behind(spark, gone, None)
         if _commit(spark, last, found, None, [stream_event("dropped", gone, now_ms(), user_of(spark), text)]):
+            if lost is not None:
+                log.warning("DROP STREAM: %s", lost)
             return
     raise _contended(found.name)
 

@@ -30,6 +30,7 @@ from streamql.dialect.statements import (
 from streamql.dialect.text.tokens import Span
 from streamql.engine.ddl import check_free, check_free_of_streams, definition_exists, place_of
 from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern, listed_schema, time_text
+from streamql.engine.suggestions import hint_among
 from streamql.errors import StreamqlError, counted
 from streamql.names import Name
 from streamql.sources.definitions import Definition, DefinitionType, connection_name, find_definition, need_connection
@@ -297,11 +298,10 @@ def _need_table(spark: SparkSession, name: Name, span: Span | None) -> Definitio
     found = find_definition(spark, name, DefinitionType.EXTERNAL_TABLE)
     if found is not None:
         return found
-    known = [d.name.object for d in catalog_of(spark).definitions(spark, DefinitionType.EXTERNAL_TABLE)]
-    guess = nearest(name.object, known)
+    known = [d.name for d in catalog_of(spark).definitions(spark, DefinitionType.EXTERNAL_TABLE)]
     raise StreamqlError(
         "EXTERNAL_TABLE_NOT_FOUND",
         f"there is no external table {name}",
-        hint=f"did you mean {guess}?" if guess else "SHOW EXTERNAL TABLES lists those there are",
+        hint=hint_among(name, known) or "SHOW EXTERNAL TABLES lists those there are",
         **place_of(span),
     )

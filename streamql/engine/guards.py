@@ -7,10 +7,12 @@ import logging
 from pyspark.sql import SparkSession
 
 from streamql.catalog.store import catalog_of
-from streamql.delta.names import qualify
+from streamql.catalog.tables import EVENTS, VIEWS
+from streamql.delta.names import SESSION_CATALOG, qualify
 from streamql.engine.reads import find_stream
 from streamql.errors import StreamqlError, counted
 from streamql.names import Name
+from streamql.settings import CATALOG, CATALOG_GUARD, choice, text
 from streamql.sources.definitions import Definition, DefinitionType
 from streamql.sources.queries.dynamic import TYPES as DYNAMIC_TYPES
 from streamql.sources.queries.dynamic import all_dynamic
@@ -19,9 +21,10 @@ log = logging.getLogger("streamql")
 
 
 def guard(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
-    """Refuses a command on a table, view or schema if a stream or an external table has the name, or is in the schema. Raises
-    NAME_ALREADY_IN_USE."""
+    """Refuses a command on a table, view or schema if a stream or an external table has the name, or is in the schema. Refuses those on the
+    catalog, too. Raises NAME_ALREADY_IN_USE, UNSUPPORTED_TARGET."""
     try:
+        _guard_catalog(spark, command, parts)
         _guard(spark, command, parts)
     except StreamqlError as e:
         if e.code != "CATALOG_UNREADABLE":
@@ -32,6 +35,33 @@ def guard(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
 
 _WRITES = frozenset(("INSERT INTO", "INSERT OVERWRITE", "UPDATE", "DELETE FROM", "MERGE INTO", "TRUNCATE TABLE"))
 _ALTERS = frozenset(("ALTER TABLE", "ALTER VIEW"))
+
+
+def _guard_catalog(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
+    """Refuses a command on the catalog's schema, table or views. One that cannot be read may be dropped, to recover."""
+    schema = text(spark, CATALOG).lower()
+    catalog = catalog_of(spark)
+    if command.startswith("DROP SCHEMA"):
+        is_meant, what = parts[-1].lower() == schema, f"schema {parts[-1]}"
+    else:
+        try:
+            name = qualify(spark, parts)
+        except StreamqlError:  # no name at all
+            return
+        of_schema = name.catalog == SESSION_CATALOG and name.schema.lower() == schema
+        is_meant = of_schema and name.object.lower() in (EVENTS, *VIEWS)
+        is_meant = is_meant or (name.schema.lower() == "delta" and name.object == catalog.path)
+        what = str(name)
+    if not is_meant or choice(spark, CATALOG_GUARD) == "false":
+        return
+    catalog.refresh(spark)
+    if catalog.path:
+        raise StreamqlError(
+            "UNSUPPORTED_TARGET",
+            f"{command}: {what} holds the streams, their offsets and the ledger, and only streamql writes it",
+            hint="SELECT reads it; CREATE, ALTER and DROP STREAM change streams. "
+            f"To repair or remove the catalog: SET {CATALOG_GUARD.key} = false",
+        )
 
 
 def _guard(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:

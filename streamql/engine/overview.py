@@ -60,10 +60,12 @@ class StreamFacts:
         """Returns the one word for it: what needs attention comes before what passes."""
         if self.status.stale:
             return "stale"
+        if self.status.is_blocked:
+            return "partial"
         if self.status.invalid_reason is not None:
             return "invalid"
         if self.consumer is not None:
-            return "partial" if self.consumer.is_partially_committed else "busy"
+            return "busy"
         return "data" if self.status.has_data else "empty"
 
     @property

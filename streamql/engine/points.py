@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -14,9 +15,11 @@ from streamql.delta.names import qualify
 from streamql.dialect.statements import PointInTime
 from streamql.engine.suggestions import missing_stream
 from streamql.errors import StreamqlError
-from streamql.model import Offset, Parts
+from streamql.model import Offset, Parts, SourceRef
 from streamql.reading import check_history
 from streamql.sources.protocol import OpenSource, Point
+from streamql.sources.queries.query import QuerySource, in_tables_of
+from streamql.sources.tables.table import COMPARED
 from streamql.times import now_us
 
 _SECONDS_MAX = 100_000 * 365 * 86_400
@@ -49,17 +52,37 @@ def _of_stream(spark: SparkSession, source: OpenSource, point: PointInTime) -> O
     state = catalog_of(spark).find(spark, name)
     if state is None:
         raise missing_stream(spark, point.stream, **_where(point))
-    if state.stream.source.identity != source.ref.identity:
-        raise StreamqlError(
-            "INVALID_POINT_IN_TIME",
-            f"stream {name} is on {state.stream.source.name}, not on {source.ref.name}",
-            hint="STREAM => takes a stream of the same source",
-            **_where(point),
-        )
+    state = _in_source(state, source.ref, point)
     check_history(state, source)
     if not point.before:
         return state.offset
     return Offset(source.one_earlier(state.offset.position, Point(None, None, point.before, point.span)))
+
+
+def _in_source(state: StreamState, source: SourceRef, point: PointInTime) -> StreamState:
+    """Returns a stream as one of a source, at the same offset. Raises INVALID_POINT_IN_TIME if its offset means nothing there."""
+    own = state.stream.source
+    if own.identity == source.identity:
+        return state
+    if isinstance(own, QuerySource) and isinstance(source, QuerySource):
+        found = in_tables_of(state.offset, own, source)
+        if found is not None:  # another query over the same tables
+            return replace(state, offset=found[0], stream=replace(state.stream, source=found[1]))
+    if own.name.key == source.name.key:
+        is_view = isinstance(own, QuerySource)
+        was = "when it read other tables" if is_view else "before it was replaced, or dropped and created again"
+        raise StreamqlError(
+            "INVALID_POINT_IN_TIME",
+            f"stream {state.name} was made on {source.name} {was}: its offset means nothing in {'these' if is_view else 'this one'}",
+            hint=f"leave the point out to start from now. {COMPARED}",
+            **_where(point),
+        )
+    raise StreamqlError(
+        "INVALID_POINT_IN_TIME",
+        f"stream {state.name} is on {own.name}, not on {source.name}",
+        hint="STREAM => takes a stream of the same source, or on a view of the same tables",
+        **_where(point),
+    )
 
 
 def time_of(spark: SparkSession, point: PointInTime) -> int:

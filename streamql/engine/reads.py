@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
-from streamql.delta.names import look_up, qualify
+from streamql.delta.names import is_temporary_view, look_up, qualify
 from streamql.delta.rows import small_frame
 from streamql.dialect import parse_name, quote_string
 from streamql.dialect.statements import PointInTime
@@ -101,6 +101,13 @@ def _no_source(spark: SparkSession, name: Name, line: int | None, column: int | 
             "NOT_A_DELTA_TABLE",
             f"{name} is an external table, and this statement takes a Delta table",
             hint="a stream on an external table needs no change tracking: CREATE STREAM s ON EXTERNAL TABLE …",
+            **where,
+        )
+    if found.type == "missing" and is_temporary_view(spark, name):
+        return StreamqlError(
+            "UNSUPPORTED_SOURCE",
+            f"{name.object} is a temporary view, which only this session has; a stream needs a source that every session finds",
+            hint=f"CREATE VIEW {name.object} AS …, without TEMPORARY",
             **where,
         )
     if found.type == "view":

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
+from streamql.consume.claims.errors import half_way
 from streamql.delta.jvm import activate, sentence
 from streamql.errors import StreamqlError
 from streamql.model import parts_or_none
@@ -28,6 +29,7 @@ LOOKS_AT_ONCE = 8
 class StreamStatus:
     """How a stream stands, looked at now. Times in milliseconds since 1970; None: not known, or nothing to say.
 
+    `is_blocked`: `invalid_reason` says that a transaction stopped half way, so that no other statement may consume the stream.
     `backlog` is not known of a broken stream, nor of one that has still to show its table's initial rows. `stale_soon`: what it has
     still to read may be gone in a day, or a quarter of the source's retention. `latest_position`: the end of a source of several parts,
     as JSON.
@@ -44,6 +46,7 @@ class StreamStatus:
     backlog: Backlog | None = None
     stale_soon: bool = False
     latest_position: str | None = None
+    is_blocked: bool = False
 
 
 def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamStatus]:
@@ -53,7 +56,7 @@ def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamS
     def status(state: StreamState, peeked: Peek | None, opened: Opened | None) -> StreamStatus:
         is_current = peeked is not None and peeked.is_same and peeked.position == state.offset.position
         if is_current and peeked is not None and not catalog_of(spark).was_restored(state):
-            return _current(peeked.time_ms, str(state.stream.source.name), state)
+            return _with_blocked(_current(peeked.time_ms, str(state.stream.source.name), state), state)
         return status_of(spark, state, opened)
 
     peeks = peek(spark, [s.stream.source for s in states])
@@ -65,6 +68,19 @@ def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamS
 def status_of(spark: SparkSession, state: StreamState, opened: Opened | None = None) -> StreamStatus:
     """Lag, backlog, staleness and what is wrong: from the log alone, or as brokers say. Never raises for a broken stream: it says why.
     `opened`: its source, if it was opened already."""
+    return _with_blocked(_status_of(spark, state, opened), state)
+
+
+def _with_blocked(status: StreamStatus, state: StreamState) -> StreamStatus:
+    """Returns the status with the reason why only one transaction may consume the stream: it stopped half way. A stream that cannot be read
+    keeps that reason."""
+    if status.invalid_reason is not None or state.claim is None or not state.claim.is_partially_committed:
+        return status
+    e = half_way(state.name, state.claim)
+    return replace(status, invalid_reason=f"{_reason(e)}. To continue, {e.hint}", is_blocked=True)
+
+
+def _status_of(spark: SparkSession, state: StreamState, opened: Opened | None) -> StreamStatus:
     try:
         source = open_source(spark, state.stream.source, opened)
         offset_time = source.time_ms(state.offset.position)

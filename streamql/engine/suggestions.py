@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
-from streamql.delta.names import Found, look_up, qualify, tables_of
+from streamql.delta.names import SESSION_CATALOG, Found, look_up, qualify, schemas_with, tables_of
 from streamql.dialect import nearest
 from streamql.errors import StreamqlError
 from streamql.model import METADATA_COLUMNS, StreamMode
@@ -17,6 +17,13 @@ from streamql.names import Name, quote_if_needed
 from streamql.sources.definitions import DefinitionType
 from streamql.sources.queries.dynamic import all_dynamic
 from streamql.sources.registry import type_of
+
+SEVERAL_MATCHED = (
+    "an update has two rows in the stream, and a key that was deleted and inserted again has one of each: keep one row for each key by "
+    "QUALIFY row_number() OVER (PARTITION BY key …) = 1, as the first recipe of docs/merge-recipes.md does; or, if keys never change, name "
+    "a __change_type in each clause"
+)
+"""What to do about several rows of a stream that match one row of a target."""
 
 
 def hint_for(spark: SparkSession, error: str, name: Sequence[str], known: Sequence[str]) -> str | None:
@@ -26,8 +33,11 @@ def hint_for(spark: SparkSession, error: str, name: Sequence[str], known: Sequen
     TABLE: a name that nothing has. VERSION: the name behind which time travel stands, and its version, line and column.
     COLUMN: a column of a MERGE, and those there are. STAR: the target's columns, and the source's, of which `*` lacks one.
     INSERT: the target's columns, and those of the query.
+    MATCHED: nothing; several rows of a stream match one row of the target of a MERGE.
     Raises UNSUPPORTED_CLAUSE for VERSION on a stream.
     """
+    if error == "MATCHED":
+        return SEVERAL_MATCHED
     if error == "COLUMN":
         return column_hint(name[0], known)
     if error == "STAR":
@@ -86,13 +96,14 @@ def table_hint(spark: SparkSession, parts: Sequence[str]) -> str | None:
     state = _stream(spark, name)
     if state is not None:
         return f"{state.name} is a stream of the table {state.stream.source.name}, which is what this statement takes"
-    if name.object.lower() in map(str.lower, _external_tables(spark, name)):
+    if name.key in [n.key for n in _external_tables(spark)]:
         return (
             f"{name} is an external table, which this statement does not take: SELECT reads it, DESCRIBE EXTERNAL TABLE describes it, "
             "SHOW CREATE EXTERNAL TABLE shows its statement"
         )
+    other = elsewhere(spark, name, with_tables=True, with_streams=True)
     guess = nearest_name(spark, name, with_tables=True, with_streams=True)
-    return None if guess is None else f"did you mean {_as_written(parts, guess)}?"
+    return _did_you_mean(other, None if guess is None else _as_written(parts, guess)) or None
 
 
 def missing_stream(
@@ -107,7 +118,7 @@ def missing_stream(
     except StreamqlError:
         found = Found("missing")
     else:
-        guess = nearest_name(spark, name, with_streams=True)
+        other, guess = elsewhere(spark, name, with_streams=True), nearest_name(spark, name, with_streams=True)
         if found.type != "missing":
             message += f": {wanted} is a {'view' if found.type == 'view' else 'table'}"
             on_it = [str(s.name) for s in _streams(spark) if s.stream.source.identity == found.table_id]
@@ -115,29 +126,57 @@ def missing_stream(
                 hint = f"its streams: {', '.join(on_it)}"
             elif found.type == "delta":
                 hint = f"CREATE STREAM s ON TABLE {wanted} makes one"
-        elif guess is not None:
-            hint = f"did you mean {_as_written(parts, guess)}?"
+        else:
+            hint = _did_you_mean(other, None if guess is None else _as_written(parts, guess)) or hint
     return StreamqlError("STREAM_NOT_FOUND", message, hint=hint, line=line, column=column, name=wanted)
 
 
 def missing_dynamic(spark: SparkSession, parts: Sequence[str], where: Mapping[str, int]) -> StreamqlError:
-    """DYNAMIC_TABLE_NOT_FOUND, with the nearest one."""
-    guess = nearest(parts[-1], [t.name.object for t in all_dynamic(spark)], _mistakes(parts[-1]))
+    """DYNAMIC_TABLE_NOT_FOUND, with the one of that name in another schema, or the nearest one."""
+    hint = ""
+    with contextlib.suppress(StreamqlError):  # no name at all
+        hint = hint_among(qualify(spark, tuple(parts)), [t.name for t in all_dynamic(spark)], parts)
     return StreamqlError(
         "DYNAMIC_TABLE_NOT_FOUND",
         f"there is no dynamic table or materialized view {'.'.join(parts)}",
-        hint=f"did you mean {guess}?"
-        if guess
-        else "SHOW DYNAMIC TABLES and SHOW MATERIALIZED VIEWS list those there are",
+        hint=hint or "SHOW DYNAMIC TABLES and SHOW MATERIALIZED VIEWS list those there are",
         **where,
     )
 
 
 def missing_table(spark: SparkSession, name: Name, line: int | None = None, column: int | None = None) -> StreamqlError:
     """TABLE_NOT_FOUND, with the nearest table."""
-    guess = nearest_name(spark, name, with_tables=True)
-    hint = "SHOW TABLES lists those there are" if guess is None else f"did you mean {guess}?"
+    other, guess = elsewhere(spark, name, with_tables=True), nearest_name(spark, name, with_tables=True)
+    hint = _did_you_mean(other, guess) or "SHOW TABLES lists those there are"
     return StreamqlError("TABLE_NOT_FOUND", f"there is no table {name}", hint=hint, line=line, column=column)
+
+
+def elsewhere(spark: SparkSession, name: Name, *, with_tables: bool = False, with_streams: bool = False) -> str | None:
+    """Returns the full name of a stream or a table that has the same name in another schema; None: there is none."""
+    known: list[Name] = []
+    if with_streams:
+        known += [s.name for s in _streams(spark)]
+    if with_tables:
+        known += _external_tables(spark)
+        with contextlib.suppress(Exception):  # a metastore that cannot be listed: another error says so
+            known += [Name(SESSION_CATALOG, s, name.object) for s in schemas_with(spark, name.object)]
+    return next((str(n) for n in known if n.object.lower() == name.object.lower() and n.key != name.key), None)
+
+
+def hint_among(name: Name, known: Sequence[Name], parts: Sequence[str] = ()) -> str:
+    """Returns the hint for a name that none of `known` has: the same name in another schema, else the nearest in its own; empty: there is
+    none. `parts`: the name as it was written."""
+    other = next((str(n) for n in known if n.object.lower() == name.object.lower()), None)
+    here = [n.object for n in known if (n.catalog, n.schema.lower()) == (name.catalog, name.schema.lower())]
+    near = nearest(name.object, here, _mistakes(name.object))
+    return _did_you_mean(other, None if near is None else _as_written(parts, near))
+
+
+def _did_you_mean(elsewhere: str | None, near: str | None) -> str:
+    """Returns the hint for a name that nothing has: what has it in another schema, else the nearest one here. Empty: there is neither."""
+    if elsewhere is not None:
+        return f"did you mean {elsewhere}, which is in another schema?"
+    return "" if near is None else f"did you mean {near}?"
 
 
 def nearest_name(
@@ -149,7 +188,8 @@ def nearest_name(
         home = (name.catalog, name.schema.lower())
         known += [s.name.object for s in _streams(spark) if (s.name.catalog, s.name.schema.lower()) == home]
     if with_tables:
-        known += _external_tables(spark, name)
+        home = (name.catalog, name.schema.lower())
+        known += [n.object for n in _external_tables(spark) if (n.catalog, n.schema.lower()) == home]
         with contextlib.suppress(Exception):  # no such schema, or one that cannot be listed: another error says so
             known += tables_of(spark, name.catalog, name.schema)
     return nearest(name.object, known, _mistakes(name.object))
@@ -198,14 +238,12 @@ def _stream(spark: SparkSession, name: Name) -> StreamState | None:
         return None
 
 
-def _external_tables(spark: SparkSession, name: Name) -> list[str]:
-    """Returns the names of the external tables in the schema of a name."""
+def _external_tables(spark: SparkSession) -> list[Name]:
+    """Returns the names of the external tables."""
     try:
-        tables = catalog_of(spark).definitions(spark, DefinitionType.EXTERNAL_TABLE)
+        return [t.name for t in catalog_of(spark).definitions(spark, DefinitionType.EXTERNAL_TABLE)]
     except StreamqlError:
         return []
-    home = (name.catalog, name.schema.lower())
-    return [t.name.object for t in tables if (t.name.catalog, t.name.schema.lower()) == home]
 
 
 def _streams(spark: SparkSession) -> Sequence[StreamState]:

@@ -186,6 +186,8 @@ class SourceType:
     `statement_types`: what CREATE STREAM … ON may call it. `default_mode`: of a stream whose statement names none.
     `start`: where a stream starts, by the offset that its statement names and SHOW_INITIAL_ROWS.
     `relation`: reads a source whose name Spark's catalogs do not have; None: they have it.
+    `count_if_shrinking`: counts the rows of an interval by a job, if a second read of it may find less. None, as function or answer: a
+    second read finds the same.
     `keep_longer`: what keeps its history for longer, as advice; empty: the tables that it holds are to be altered.
     `unit`: what lag and backlog count.
     """
@@ -201,5 +203,6 @@ class SourceType:
     default_mode: StreamMode = StreamMode.STANDARD
     start: Callable[[Any, Offset, bool], Offset] = _start
     relation: Relation | None = None
+    count_if_shrinking: Callable[[SparkSession, Any, Interval], int | None] | None = None
     keep_longer: str = ""
     unit: str = "version"

@@ -200,6 +200,31 @@ def test_compaction_leaves_gaps_that_no_reader_stumbles_over(place: Place) -> No
     place.assert_ledger_tiles()
 
 
+def test_a_compaction_between_two_statements_of_a_transaction_is_not_silent(place: Place) -> None:
+    topic = place.topic(
+        cleanup_policy="compact", segment_ms=50, min_cleanable_dirty_ratio=0.01, min_compaction_lag_ms=600_000
+    )
+    place.stream()
+    place.sink()
+    place.sink("sink_b")
+    for i in range(6):
+        topics.send(place.broker.bootstrap, topic, [Message(str(i), "k", partition=0)])
+        time.sleep(0.06)
+    place.run("BEGIN TRANSACTION")
+    place.fill()
+    set_config(place, topic, min_compaction_lag_ms="0")
+    time.sleep(0.06)
+    topics.send(place.broker.bootstrap, topic, [Message("later", "other", partition=0)])
+    until(lambda: len(topics.read(place.broker.bootstrap, topic)) < 5, "the topic is not compacted")
+    lost = place.refused("INSERT INTO sink_b SELECT partition, offset, CAST(value AS STRING) FROM s")
+    assert lost.code == "CONSUMPTION_FAILED"
+    assert "has read 6 messages" in lost.message
+    assert place.refused("COMMIT").code == "INVALID_TRANSACTION_STATE"
+    place.run("ROLLBACK STATEMENT")
+    place.run("COMMIT")
+    assert (len(place.positions("sink")), len(place.positions("sink_b"))) == (6, 0)
+
+
 NEVER = {"spark.databricks.delta.merge.materializeSource": "none"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from streamql.cli.html.model import PARTS, Report, Window
@@ -28,6 +29,11 @@ def lagging(versions: int, rows: int, stale_in_ms: int, *, soon: bool = False) -
 
 
 CURRENT = StreamStatus(NOW, 0, 0, False, backlog=NO_BACKLOG)
+HALF = replace(
+    lagging(5, 90, 3 * DAY),
+    invalid_reason="CONSUMPTION_PARTIALLY_COMMITTED: a transaction stopped half way",
+    is_blocked=True,
+)
 STALE = StreamStatus(NOW - 40 * DAY, 812, None, None, True, None, "STREAM_STALE: version 4 of sales.orders is gone")
 MISSING = StreamStatus(
     invalid_reason="STREAM_SOURCE_MISSING: sales.gone, the source of the stream, does not exist any more"
@@ -60,7 +66,7 @@ SAMPLES = (
         failure=consumed(HOUR, "FAILED", "[USER_RAISED_EXCEPTION] <script>alert(1)</script> & more"),
     ),
     stream("sales.busy_st", lagging(2, 10, 6 * DAY), consumer=Consumer("etl@node7", 4711, NOW - 9000, False, None)),
-    stream("sales.half_st", lagging(5, 90, 3 * DAY), consumer=Consumer("etl@node7", 12, NOW - HOUR, True, None)),
+    stream("sales.half_st", HALF, consumer=Consumer("etl@node7", 12, NOW - HOUR, True, None)),
     stream("sales.never_st", lagging(2, 30, 2 * DAY), mode="APPEND_ONLY"),
 )
 

@@ -103,8 +103,6 @@ def trouble_of(facts: StreamFacts, now_ms: int) -> str:
     if facts.status.invalid_reason is not None:
         return facts.status.invalid_reason
     consumer = facts.consumer
-    if consumer is not None and consumer.is_partially_committed:
-        return f"CONSUMPTION_PARTIALLY_COMMITTED: a transaction of {consumer.who} stopped half way; run it again"
     if consumer is not None and consumer.abandoned is not None:
         return (
             f"a consumption of {consumer.who} was left behind: {consumer.abandoned}; streamql doctor --fix resolves it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
@@ -10,6 +10,7 @@ from streamql.consume.claims.owner import is_of_this_host, is_suspended
 from streamql.delta.jvm import sentence
 from streamql.errors import StreamqlError, counted
 from streamql.model import offset_clause, offset_form
+from streamql.names import Name
 from streamql.settings import BUSY_TIMEOUT
 from streamql.times import now_ms
 
@@ -157,6 +158,33 @@ def partially_committed(claim: Claim, what: str) -> StreamqlError:
         f"a transaction of {claim.owner.who} did not end, and {len(claim.done)} of its "
         f"statements committed, into {claim.where_done}: {what}",
         hint="run the same transaction again: what is done is skipped. Or RESTORE the targets, then ALTER STREAM … RELEASE",
+        consumption_id=claim.consumption_id,
+        targets=[s.path for s in claim.done],
+    )
+
+
+def half_way(name: Name, claim: Claim) -> StreamqlError:
+    """Returns what is said of a stream whose transaction stopped half way, where its status is shown."""
+    return StreamqlError(
+        "CONSUMPTION_PARTIALLY_COMMITTED",
+        f"a transaction of {claim.owner.who} stopped half way: it has written {claim.where_done}, and no other statement may "
+        "consume the stream",
+        hint=f"run the same transaction again: what is done is skipped. Or RESTORE the targets, then ALTER STREAM {name} RELEASE",
+        consumption_id=claim.consumption_id,
+    )
+
+
+def rolled_back(claim: Claim, names: Sequence[str]) -> StreamqlError:
+    """Returns the error for the ROLLBACK of a transaction of which statements have committed. `names`: of its streams."""
+    done = len(claim.done)
+    stay = "its rows stay" if done == 1 else "their rows stay"
+    streams = f"stream {names[0]} has" if len(names) == 1 else f"streams {', '.join(names)} have"
+    return StreamqlError(
+        "CONSUMPTION_PARTIALLY_COMMITTED",
+        f"ROLLBACK undoes no statement that has committed: {counted(done, 'statement')} wrote {claim.where_done}, and {stay}; "
+        f"{streams} not moved, and no other statement may consume {'it' if len(names) == 1 else 'them'}",
+        hint="run the same transaction again: what is done is skipped. Or RESTORE the targets, then ALTER STREAM "
+        f"{names[0] if names else '…'} RELEASE",
         consumption_id=claim.consumption_id,
         targets=[s.path for s in claim.done],
     )

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, StreamState
 from streamql.catalog.store import catalog_of
+from streamql.consume.claims.errors import half_way
 from streamql.consume.claims.liveness import is_abandoned, watch
 from streamql.consume.claims.owner import is_of_this_host, is_suspended
 from streamql.consume.claims.waiting import check_recovered, recover
@@ -45,7 +46,7 @@ class Claims(Check[StreamState]):
     def _problem(self, spark: SparkSession, state: StreamState, claim: Claim) -> Problem[StreamState] | None:
         name = str(state.name)
         if claim.is_partially_committed:
-            return Problem(_partially_committed(name, claim))
+            return Problem(finding_of(name, half_way(state.name, claim)))
         why = is_abandoned(spark, claim)
         if why is not None:
             remedy = "the next consumer resolves it; streamql doctor --fix does so now"
@@ -72,7 +73,7 @@ class Claims(Check[StreamState]):
             return Finding(name, "error", "STREAM_BUSY", failed, "run streamql doctor --fix again")
         after = _claimed_now(spark, state)
         if after is not None and after.claim is not None and after.claim.is_partially_committed:
-            return _partially_committed(name, after.claim)
+            return finding_of(name, half_way(after.name, after.claim))
         return Finding(name, "warning", "STREAM_BUSY", what, "resolved by its target's log, and ended", is_fixed=True)
 
 
@@ -80,12 +81,6 @@ def _claimed_now(spark: SparkSession, state: StreamState) -> StreamState | None:
     """Returns the stream as it is now; None: it has no claim, or it had none when `state` was read."""
     now = None if state.claim is None else catalog_of(spark).by_uuid(spark, state.stream.uuid)
     return None if now is None or now.claim is None else now
-
-
-def _partially_committed(name: str, claim: Claim) -> Finding:
-    what = f"a transaction of {_owner(claim)} stopped half way: it has written {claim.where_done}"
-    remedy = "run the same transaction again; or RESTORE the targets, then ALTER STREAM … RELEASE"
-    return Finding(name, "error", "CONSUMPTION_PARTIALLY_COMMITTED", what, remedy)
 
 
 def _left_behind(claim: Claim, why: str) -> str:

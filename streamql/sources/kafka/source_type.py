@@ -9,7 +9,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.delta.jvm import activate
-from streamql.delta.kafka import Brokers, describe_topics, first_times_ms, retentions_ms
+from streamql.delta.kafka import Brokers, describe_topics, first_times_ms, is_compacted, retentions_ms
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, SourceType, StreamMode
 from streamql.names import Name
@@ -112,6 +112,14 @@ def relation(spark: SparkSession, source: KafkaSource, *, columns_only: bool) ->
     return open_kafka(spark, source).rows()
 
 
+def count_if_compacted(spark: SparkSession, source: KafkaSource, interval: Interval) -> int | None:
+    """Counts the messages of an interval. None: the topic is not compacted, or its brokers do not tell."""
+    found = open_kafka(spark, source)
+    if not is_compacted(spark, found.brokers, source.topic):
+        return None
+    return found.changes(interval, StreamMode.APPEND_ONLY).count()
+
+
 KAFKA = Type(
     name="kafka",
     label="EXTERNAL TABLE",
@@ -123,6 +131,7 @@ KAFKA = Type(
     default_mode=StreamMode.APPEND_ONLY,
     start=start,
     relation=relation,
+    count_if_shrinking=count_if_compacted,
     keep_longer="raise retention.ms of the topic",
     unit="message",
 )

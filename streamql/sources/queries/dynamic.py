@@ -23,7 +23,7 @@ from streamql.shared import constants
 from streamql.sources.definitions import Definition, DefinitionType, find_definition, find_definitions
 from streamql.sources.protocol import Backlog, Expiry, Point
 from streamql.sources.protocol import SourceType as Type
-from streamql.sources.tables.table import OpenTable, open_table
+from streamql.sources.tables.table import COMPARED, OpenTable, open_table
 
 TYPES = (DefinitionType.DYNAMIC_TABLE, DefinitionType.MATERIALIZED_VIEW)
 
@@ -285,7 +285,7 @@ def open_dynamic(spark: SparkSession, source: DynamicSource) -> OpenDynamic:
         raise StreamqlError(
             "STREAM_SOURCE_REPLACED",
             f"the {source.definition_type.value} {source.name} was replaced, or dropped and created again",
-            hint="CREATE OR REPLACE the stream on it as it is now",
+            hint=f"CREATE OR REPLACE the stream on it as it is now. {COMPARED}",
             source=str(source.name),
         )
     table = open_table(spark, source.table)

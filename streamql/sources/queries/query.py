@@ -98,6 +98,18 @@ def key_of(name: Name) -> str:
     return ".".join(name.parts).lower()
 
 
+def in_tables_of(offset: Offset, old: QuerySource, new: QuerySource) -> tuple[Offset, QuerySource] | None:
+    """Returns an offset in the tables of a query as one in the tables of another query, which may have other names there. With it comes
+    the new query, with the tables as the offset was seen with them. None: the two do not read the same tables."""
+    parts = {table.table_id: part for part, table in new.tables}
+    if old.type_name != new.type_name or set(parts) != {table.table_id for _, table in old.tables}:
+        return None
+    versions = parts_of(offset.position)
+    position = Parts.of({parts[table.table_id]: versions[part] for part, table in old.tables})
+    tables = tuple((parts[table.table_id], table) for _, table in old.tables)
+    return Offset(position, offset.initial), replace(new, tables=tables)
+
+
 def versions_of(interval: Interval, part: str) -> Versions:
     """Returns the part of an interval that concerns one table."""
     return Versions(parts_of(interval.after)[part], parts_of(interval.through)[part], interval.initial)

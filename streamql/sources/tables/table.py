@@ -16,7 +16,7 @@ from streamql.changes.plan import ChangePlan, plan_changes
 from streamql.changes.scan import followed
 from streamql.changes.schema import Epoch, check_compatible, check_reserved, fields, has_same_columns
 from streamql.delta.log import Commit, CommitMissing
-from streamql.delta.names import look_up, moved, tables_of
+from streamql.delta.names import Found, look_up, moved, tables_of
 from streamql.delta.table import DeltaTable, Snapshot, latest_versions
 from streamql.errors import StreamqlError
 from streamql.model import (
@@ -39,6 +39,9 @@ from streamql.sources.tables.retention import history_ms
 
 log = logging.getLogger("streamql")
 
+COMPARED = "Changes that were not consumed are lost: docs/merge-recipes.md#a-source-that-was-replaced compares source and target"
+"""What the hint for a source that was replaced says of the target."""
+
 TRACKING_LINE = "ALTER TABLE {} SET PROPERTIES ('change_tracking' = 'true')"
 
 
@@ -55,6 +58,11 @@ class OpenTable:
     def latest(self) -> int:
         """Returns the newest version."""
         return self.snapshot.version
+
+    @property
+    def tracks_changes(self) -> bool:
+        """Returns whether its newest version tracks changes."""
+        return self.snapshot.configuration.get("delta.enableRowTracking") == "true"
 
     # -- checks
 
@@ -268,7 +276,7 @@ def open_table(spark: SparkSession, source: TableSource, *, by_name: bool = Fals
             source,
             "STREAM_SOURCE_REPLACED",
             " is another table now: it was replaced, or dropped and created again",
-            hint="CREATE OR REPLACE the stream on the new table",
+            hint=_new_stream(spark, source, found),
         )
     raise _not_found(
         source,
@@ -276,6 +284,16 @@ def open_table(spark: SparkSession, source: TableSource, *, by_name: bool = Fals
         ", the source of the stream, no longer exists",
         hint="DROP the stream, or CREATE OR REPLACE it on another table",
     )
+
+
+def _new_stream(spark: SparkSession, source: TableSource, found: Found) -> str:
+    """Returns the way back from a table that was replaced: to a stream on the new one. `found`: what has its name now."""
+    again = "CREATE OR REPLACE the stream on the new table"
+    if found.type != "delta":
+        return again
+    if not _opened(spark, replace(source, path=found.path)).tracks_changes:
+        again = f"{TRACKING_LINE.format(source.name)}; {again}"
+    return f"{again}. {COMPARED}"
 
 
 def _not_found(source: TableSource, code: str, what: str, hint: str) -> StreamqlError:
@@ -334,7 +352,7 @@ def check_all_trackable(tables: Iterable[OpenTable], where: Mapping[str, int]) -
     names = []
     for table in tables:
         check_reserved(table.snapshot.metadata, str(table.ref.name), **where)
-        if table.snapshot.configuration.get("delta.enableRowTracking") != "true":
+        if not table.tracks_changes:
             names.append(str(table.ref.name))
     if not names:
         return

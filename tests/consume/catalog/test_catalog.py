@@ -33,6 +33,7 @@ def own(spark: SparkSession) -> SparkSession:
     session = spark.newSession()
     schema = fresh_schema(session, "hostile")
     session.conf.set("spark.streamql.catalog", f"catalog_of_{schema}")
+    session.conf.set("spark.streamql.catalogGuard", "false")  # these tests damage it
     run(session, "CREATE TABLE t (id BIGINT)")
     run(session, "ALTER TABLE t SET PROPERTIES ('change_tracking' = 'true')")
     run(session, "CREATE STREAM s ON TABLE t")
@@ -151,7 +152,12 @@ def test_a_damaged_catalog_is_an_error_and_never_an_empty_one(own: SparkSession,
 def test_what_is_left_of_a_catalog_can_be_dropped(own: SparkSession) -> None:
     """The recovery that the error names."""
     schema, _ = catalog(own)
+    own.conf.set("spark.streamql.catalogGuard", "true")
+    with pytest.raises(StreamqlError, match="UNSUPPORTED_TARGET"):
+        run(own, f"DROP TABLE {schema}.events")
+    own.conf.set("spark.streamql.catalogGuard", "false")
     own.sql(f"DROP TABLE {schema}.events")
+    own.conf.set("spark.streamql.catalogGuard", "true")  # guards no catalog that cannot be read
     run(own, f"DROP SCHEMA {schema} CASCADE")
     assert run(own, "SHOW STREAMS") == []
     run(own, "CREATE STREAM s ON TABLE t")

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog import upkeep
 from streamql.catalog.store import catalog_of
+from streamql.delta.neutral import neutral_clone
 from streamql.engine.doctor import Finding, examine
 from streamql.errors import StreamqlError
 from tests.consume.support import (
@@ -151,7 +152,12 @@ def test_rows_that_somebody_edited_are_found_and_told_rightly_again(spark: Spark
     run(spark, "INSERT INTO target SELECT id, v FROM s")
     offset = f"SELECT offset_version AS v FROM streamql.streams WHERE name = '{schema}.s'"
     before = run(spark, offset)
-    spark.sql(f"UPDATE streamql.events SET offset_version = 99 WHERE stream = '{schema}.s'").collect()
+    edit = f"UPDATE streamql.events SET offset_version = 99 WHERE stream = '{schema}.s'"
+    with pytest.raises(Exception, match="UNSUPPORTED_TARGET"):
+        run(spark, edit)
+    hands = spark.newSession()
+    hands.conf.set("spark.streamql.catalogGuard", "false")
+    hands.sql(edit).collect()
     assert "they were edited by hand" in found(spark, schema)["CATALOG_UNREADABLE"].what
     assert found(spark, schema, fix=True)["CATALOG_UNREADABLE"].is_fixed
     assert run(spark, offset) == before
@@ -169,7 +175,7 @@ def test_upkeep_forgets_old_entries_and_leaves_streams_alone(spark: SparkSession
     before = [s for s in catalog_of(spark).all(spark) if s.name.schema == schema]
     offset = f"SELECT offset_version FROM streamql.streams WHERE name = '{schema}.s'"
     shown = run(spark, offset)
-    own = spark.newSession()
+    own = neutral_clone(spark)
     own.conf.set("spark.streamql.ledgerRetention", "0 minutes")
     upkeep.maintain(own, "streamql.events")
     left = run(spark, f"SELECT through_version FROM streamql.consumptions WHERE stream = '{schema}.s'")

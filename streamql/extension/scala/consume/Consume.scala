@@ -108,12 +108,22 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
         rows
       } else {
         def name = Targets.of(session, statements(i)).name
-        TransactionExecutionObserver.withObserver(new ClaimedTransactions(session, claimed, name))(run())
+        TransactionExecutionObserver.withObserver(new ClaimedTransactions(session, claimed, name, () => checkRows(own, bindings, claimed.expected)))(run())
       }
     }
     statements(i) match {
-      case merge: MergeIntoCommand => RefreshMerge.prepared(own, merge)(executed)
+      case merge: MergeIntoCommand if bindings.exists(_.isRefresh) => RefreshMerge.prepared(own, merge)(executed)
+      case merge: MergeIntoCommand => Hints.merged(session) { RefreshMerge.prepared(own, merge)(executed) }
       case other => executed(other)
+    }
+  }
+
+  /** Fails if streams have fewer rows than when an earlier statement of the claim read them: compaction has removed messages of a topic. */
+  private def checkRows(own: ClassicSession, bindings: Seq[Binding], expected: String): Unit = if (expected.nonEmpty) {
+    val before = JsonUtils.fromJson[Map[String, Any]](expected)
+    for (binding <- bindings; read <- before.get(binding.token).map(_.toString.toLong)) {
+      val left = own.withActive { Dataset.ofRows(own, binding.plan).count() }
+      if (left < read) throw Errors("CONSUMPTION_FAILED", "MESSAGES_COMPACTED", "read" -> read.toString, "left" -> left.toString)
     }
   }
 

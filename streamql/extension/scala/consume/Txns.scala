@@ -86,9 +86,10 @@ object Properties {
 
 /**
  * What the commit of a claimed statement carries, the number for the app id, and its target as it was when it was claimed: the table's path and
- * id, and the version. `isReserved`: the statement replaces a table that was reserved for it.
+ * id, and the version. `isReserved`: the statement replaces a table that was reserved for it. `expected`: how many rows its streams
+ * must still have when it commits, by their tokens, JSON; empty: they cannot have fewer.
  */
-case class ClaimedWrite(appId: String, number: Long, path: String, tableId: String, seen: Long, isReserved: Boolean)
+case class ClaimedWrite(appId: String, number: Long, path: String, tableId: String, seen: Long, isReserved: Boolean, expected: String)
 
 /**
  * The transactions of a claimed statement. The first one on its target fails if the target is no longer the claimed one: after the claim
@@ -98,7 +99,7 @@ case class ClaimedWrite(appId: String, number: Long, path: String, tableId: Stri
  * reconstructs the table's whole state, by two jobs, however small the write and large the table. Of a claimed statement it is known
  * that a number can only have come since the claim was made, at version `seen`: the commits since then tell, mostly none.
  */
-class ClaimedTransactions(session: SparkSession, claimed: ClaimedWrite, name: => String)
+class ClaimedTransactions(session: SparkSession, claimed: ClaimedWrite, name: => String, checkRows: () => Unit)
   extends DelegatingObserver(TransactionExecutionObserver.getObserver) {
   private var isFirst = true
 
@@ -110,6 +111,12 @@ class ClaimedTransactions(session: SparkSession, claimed: ClaimedWrite, name: =>
       isFirst = false
       if (claimed.seen >= 0 && txn.snapshot.version >= claimed.seen) new ClaimedTransaction(session, txn, claimed.appId, claimed.seen) else txn
     }
+  }
+
+  /** All rows have been read by now, and nothing is in the log yet. */
+  override def beginDoCommit(): Unit = {
+    checkRows()
+    super.beginDoCommit()
   }
 
   private def check(txn: OptimisticTransaction): Unit = {

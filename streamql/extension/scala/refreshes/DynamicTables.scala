@@ -31,7 +31,8 @@ object DynamicTables {
       throw Errors("UNSUPPORTED_TARGET", "DYNAMIC_TABLE", "table" -> log.dataPath.getName)
   }
 
-  private def written(session: SparkSession, plan: LogicalPlan): Option[DeltaLog] = plan match {
+  /** The log of the table whose rows or columns a statement changes. */
+  def written(session: SparkSession, plan: LogicalPlan): Option[DeltaLog] = plan match {
     case w: V2WriteCommand => logOf(w.table)
     case m: MergeIntoCommand => Some(m.targetFileIndex.deltaLog)
     case u: UpdateCommand => Some(u.tahoeFileIndex.deltaLog)
@@ -44,7 +45,7 @@ object DynamicTables {
     case _ => None
   }
 
-  private def logOf(table: LogicalPlan): Option[DeltaLog] = table.collectFirst {
+  def logOf(table: LogicalPlan): Option[DeltaLog] = table.collectFirst {
     case DataSourceV2Relation(t: DeltaTableV2, _, _, _, _, _) => t.deltaLog
     case ResolvedTable(_, _, t: DeltaTableV2, _) => t.deltaLog
   }

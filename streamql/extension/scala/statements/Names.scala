@@ -90,6 +90,18 @@ object Names {
     session.asInstanceOf[ClassicSession].sessionState.catalogManager.catalog(catalog).asTableCatalog
       .listTables(Array(schema)).map(_.name)
 
+  /** Whether the session has a temporary view of a name of one or two parts. */
+  def isTemporaryView(session: SparkSession, schema: String, name: String): Boolean = {
+    val catalog = session.asInstanceOf[ClassicSession].sessionState.catalog
+    catalog.isTempView(Seq(name)) || catalog.isTempView(Seq(schema, name))
+  }
+
+  /** Those of the first `most` schemas of the session catalog that have a table or a view of a name. A schema that does not answer has none. */
+  def schemasWith(session: SparkSession, name: String, most: Int): Array[String] = {
+    val catalog = session.asInstanceOf[ClassicSession].sessionState.catalog
+    catalog.listDatabases().take(most).filter(schema => Try(catalog.tableExists(TableIdentifier(name, Some(schema)))).getOrElse(false)).toArray
+  }
+
   /** The text of a view of the session catalog; null if there is none of the name. */
   def viewText(session: SparkSession, schema: String, view: String): String = viewOf(session, schema, view).flatMap(_.viewText).orNull
 

@@ -176,6 +176,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     if (!DynamicTables.isOurs(session)) {
       guard(plan)
       DynamicTables.guard(session, plan)
+      CatalogTable.guard(session, plan)
     }
     plan match {
       case _: ConsumeCommand => plan
@@ -257,6 +258,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
       case _ => named("RENAME TABLE", c.newName)
     }
     case c: AlterTableRenameCommand =>
+      named("RENAME", c.oldName.nameParts)
       named("RENAME TABLE", c.newName.copy(database = c.newName.database.orElse(c.oldName.database)).nameParts)
     case c: CreateTableLike => named("CREATE TABLE", c.name)
     case _: CreateMaterializedViewAsSelect => throw Errors("UNSUPPORTED_STATEMENT", "MATERIALIZED_VIEW")

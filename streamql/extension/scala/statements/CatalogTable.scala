@@ -1,0 +1,24 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, LogicalPlan, RenameTable}
+import org.apache.spark.sql.delta.DeltaLog
+
+/** The table that holds the streams and the ledger: only streamql writes it. Names in statements that create and drop are checked by Python. */
+object CatalogTable {
+  private val MARK = Shared.constant("properties", "catalogVersion")
+  private val GUARD = Shared.constant("settings", "catalogGuard")
+
+  /** Refuses a statement that writes the table, or changes its columns, properties or name. OPTIMIZE and VACUUM, which upkeep runs too, are not refused. */
+  def guard(session: SparkSession, plan: LogicalPlan): Unit = if (session.conf.get(GUARD, "true").trim.toLowerCase != "false") {
+    changed(session, plan).foreach { log =>
+      if (log.unsafeVolatileSnapshot.metadata.configuration.contains(MARK)) throw Errors("UNSUPPORTED_TARGET", "CATALOG")
+    }
+  }
+
+  private def changed(session: SparkSession, plan: LogicalPlan): Option[DeltaLog] = plan match {
+    case a: AlterTableCommand => DynamicTables.logOf(a.table)
+    case r: RenameTable => DynamicTables.logOf(r.child)
+    case _ => DynamicTables.written(session, plan)
+  }
+}
