@@ -26,10 +26,13 @@ _STATE = re.compile(r"\s*SQLSTATE: (\w{5})\b")
 
 
 _MORE_MEMORY = "give Spark more memory: --conf spark.driver.memory=8g"
+_FULL_METASTORE = "the metastore could not be read or written: free space on the disk of the data directory, and run the statement again"
 _HINTS = {
     "OutOfMemoryError": _MORE_MEMORY,
     "Java heap space": _MORE_MEMORY,
     "No space left on device": "free space on the disk, and run the statement again",
+    "[SQLITE_FULL]": _FULL_METASTORE,
+    "[SQLITE_IOERR": _FULL_METASTORE,
     "Read-only file system": "mount it for writing, or read only",
 }
 """What to do, by what the message of a machine's limit has in it."""

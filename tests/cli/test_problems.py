@@ -145,3 +145,8 @@ def test_a_write_that_failed_names_the_cause_though_only_its_wrapper_has_a_code(
     problem = from_spark(text)
     assert problem.message == "IOException: No space left on device"
     assert problem.hint.startswith("free space on the disk")
+
+
+def test_a_metastore_on_a_full_disk() -> None:
+    text = "HiveException: Unable to fetch table t. [SQLITE_IOERR_SHMSIZE] I/O error within xShmMap (disk I/O error)"
+    assert from_spark(text).hint.endswith("free space on the disk of the data directory, and run the statement again")
