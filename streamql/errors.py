@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -67,3 +68,12 @@ class StreamqlError(Exception):
         where = f" (line {self.line}, column {self.column})" if self.line is not None else ""
         hint = f"\nHint: {self.hint}" if self.hint else ""
         return f"[{self.code}] {self.message}{where}{hint}"
+
+
+def of_catalogue(code: str, message: str, facts: Mapping[str, object]) -> StreamqlError:
+    """Returns an error with one of the messages that the catalogue has for `code`, which the extension raises too. `facts`: what stands in
+    the places of their names."""
+    entry = errors()[code]["messages"][message]
+    error = StreamqlError(code, entry["message"].format_map(facts), hint=entry["hint"].format_map(facts))
+    error.facts = dict(facts)
+    return error

@@ -23,7 +23,7 @@ from streamql.errors import StreamqlError
 from streamql.extension import metastore
 from streamql.extension.host import java
 from streamql.extension.settings import EXTENSIONS, conf_lines, is_one_process, joined, not_installed, small_tables
-from streamql.settings import CONNECTORS
+from streamql.settings import CONNECTORS, check
 from streamql.shared import constants
 
 DATA_DEFAULT = "streamql-data"
@@ -58,10 +58,12 @@ def session(data: str | os.PathLike[str] = DATA_DEFAULT, conf: Mapping[str, str]
     """
     global _embedded
     directory = metastore.data_directory(data).expanduser().resolve()
+    given = {key: str(value) for key, value in (conf or {}).items()}
+    check(given)
     with _lock:
         running = _running()
         if running is None:
-            _embedded = _Embedded(_start(directory, conf or {}), directory)
+            _embedded = _Embedded(_start(directory, given), directory)
             return _embedded.spark
         if running.data != directory:
             raise StreamqlError(
@@ -71,7 +73,7 @@ def session(data: str | os.PathLike[str] = DATA_DEFAULT, conf: Mapping[str, str]
                 running=str(running.data),
                 asked=str(directory),
             )
-        for key, value in (conf or {}).items():
+        for key, value in given.items():
             if running.spark.conf.isModifiable(key):
                 running.spark.conf.set(key, value)
         return running.spark
@@ -99,7 +101,6 @@ def _start(data: Path, overrides: Mapping[str, str]) -> SparkSession:
             "this process started a JVM without the jars of an embedded session, and a process has one JVM",
             hint="start Python again and call streamql.session() first",
         )
-    data.mkdir(parents=True, exist_ok=True)
     settings = embedded_conf(data, overrides)
     from streamql import bridge
 
@@ -115,14 +116,28 @@ def _start(data: Path, overrides: Mapping[str, str]) -> SparkSession:
     for key, value in settings.items():
         spark_conf.set(key, value)
     context = SparkContext(conf=spark_conf, gateway=gateway)
-    spark = SparkSession(context)
-    bridge.install(spark)
+    try:
+        spark = SparkSession(context)
+        spark.conf.get("spark.sql.warehouse.dir")  # makes the session's state, by all settings that were given
+        make_lake(data, settings)
+        bridge.install(spark)
+    except BaseException:
+        context.stop()
+        raise
     return spark
 
 
+def make_lake(data: Path, settings: Mapping[str, str]) -> None:
+    """Makes the data directory and its metastore, if they are not there: at the end of a start, so that a failed one leaves nothing.
+    `settings`: as `embedded_conf` returns them."""
+    metastore.prepare(data, metastore.location(settings["spark.sql.warehouse.dir"]))
+
+
 def embedded_conf(data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
-    """Returns every setting of the embedded session over `data`, an absolute path; `overrides` go before them. Warns if `overrides` name a
-    cluster whose executors cannot see the warehouse."""
+    """Returns every setting of the embedded session over `data`, an absolute path, and makes nothing there; `overrides` go before them.
+    Warns if `overrides` name a cluster whose executors cannot see the warehouse. Raises INVALID_ARGUMENT, OSError, JAVA_NOT_FOUND,
+    JAR_BUILD_FAILED."""
+    metastore.check(data)
     java()
     given = {key: str(value) for key, value in overrides.items()}
     settings = {
@@ -135,12 +150,13 @@ def embedded_conf(data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
     }
     settings |= given
     warehouse = metastore.location(settings["spark.sql.warehouse.dir"])
-    file = metastore.prepare(data, warehouse)
     if is_one_process(settings["spark.master"]):
         settings = {**_one_process(), **settings}
     else:
-        _warn_of_local_warehouse(settings["spark.master"], warehouse, metastore.default_location(file))
-    settings = {**settings, **metastore.conf(file), **given}
+        _warn_of_local_warehouse(
+            settings["spark.master"], warehouse, metastore.default_location(metastore.file_of(data)) or warehouse
+        )
+    settings = {**settings, **metastore.conf(metastore.file_of(data)), **given}
     classpath = os.pathsep.join(map(str, metastore.jars()))
     settings["spark.driver.extraClassPath"] = joined(
         "spark.driver.extraClassPath", settings.get("spark.driver.extraClassPath"), classpath
@@ -243,11 +259,11 @@ def run_sql(
 ) -> DataFrame:
     """`spark.sql(text, args)` in a session that can do what streamql does: `spark`, the active one, or else the embedded one.
 
-    Raises StreamqlError for what streamql refuses, Spark's own exceptions for the rest.
+    Raises StreamqlError for what streamql refuses, INVALID_ARGUMENT if the session was stopped; Spark's own exceptions for the rest.
     """
     from streamql import bridge
 
-    chosen = spark or SparkSession.getActiveSession() or session()
+    chosen = _chosen(spark)
     if not _is_remote(chosen):  # a Connect server sees to it itself
         bridge.install(chosen)
     try:
@@ -266,6 +282,26 @@ def has_data(stream: str, spark: SparkSession | None = None) -> bool:
     return bool(row[0])
 
 
+def _chosen(spark: SparkSession | None) -> SparkSession:
+    """Returns the session for a statement: `spark`, the active one, or else the embedded one. Raises INVALID_ARGUMENT if it was stopped:
+    another one would read other data, or have other settings."""
+    found = spark or SparkSession.getActiveSession()
+    if found is None and SparkContext._active_spark_context is not None:  # it is another thread's
+        return session()
+    if found is None and SparkContext._gateway is None:  # there was none yet
+        is_new = not metastore.file_of(Path(DATA_DEFAULT)).exists()
+        found = session()
+        if is_new:
+            log.warning(
+                "made a new lakehouse in %s; streamql.session(DIRECTORY) takes another", Path(DATA_DEFAULT).absolute()
+            )
+        return found
+    if found is not None and (_is_remote(found) or found.sparkContext._jsc is not None):
+        return found
+    again = "make it again" if _embedded is None else f"make it again by streamql.session({str(_embedded.data)!r})"
+    raise StreamqlError("INVALID_ARGUMENT", "the Spark session of this process was stopped", hint=again)
+
+
 def _is_remote(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
@@ -273,7 +309,7 @@ def _is_remote(spark: SparkSession) -> bool:
 @contextlib.contextmanager
 def transaction(spark: SparkSession | None = None) -> Iterator[SparkSession]:
     """BEGIN TRANSACTION, then COMMIT, or ROLLBACK where the body raises; the session that it is open in."""
-    chosen = spark or SparkSession.getActiveSession() or session()
+    chosen = _chosen(spark)
     run_sql("BEGIN TRANSACTION", chosen)
     try:
         yield chosen

@@ -1,13 +1,18 @@
-"""What can be set by Spark conf: `SET spark.streamql.… = …`, or in the session's configuration."""
+"""What can be set by Spark conf: `SET spark.streamql.… = …`, or in the session's configuration.
+
+The keys, their defaults and what they take are in `streamql/shared/settings.json`, from which the extension makes them settings of Spark.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from streamql.errors import StreamqlError
-from streamql.shared import constants
+from streamql.errors import StreamqlError, of_catalogue
+from streamql.shared import constants, text_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -15,116 +20,82 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setting:
-    """A key, its default (None: unset), and what it is for. `needs_unit`: a bare number is refused rather than taken for seconds. `values`:
-    all that it may be; empty: any text."""
+    """A key, its default (None: unset), and what it is for. `allowed`: what it takes, for messages; empty: any text. `values`: all that it
+    may be; empty: anything. `needs_unit`: a bare number is refused rather than taken for seconds. `is_static`: it is set when Spark starts,
+    and no session changes it."""
 
     key: str
     default: str | None
     meaning: str
-    needs_unit: bool = False
+    allowed: str = ""
     values: tuple[str, ...] = ()
+    is_duration: bool = False
+    needs_unit: bool = False
+    is_static: bool = False
+
+    def takes(self, given: str) -> bool:
+        """Returns whether the setting may have a value."""
+        if self.values:
+            return given.strip().lower() in self.values
+        return not self.is_duration or duration(given, needs_unit=self.needs_unit) is not None
 
 
-CATALOG = Setting("spark.streamql.catalog", "streamql", "The schema of the catalog.")
-CATALOG_LOCATION = Setting(
-    "spark.streamql.catalogLocation", None, "The path of the catalog, for processes that do not share a metastore."
-)
-BUSY_TIMEOUT = Setting(
-    "spark.streamql.busyTimeout",
-    "90s",
-    "How long a statement waits for another consumer of its stream. Then it raises STREAM_BUSY. If it is not longer than the lease, "
-    "statements do not take over claims of other hosts: [crash recovery](operating.md#crash-recovery).",
-)
-LEASE = Setting(
-    "spark.streamql.lease",
-    "60s",
-    "How long another process watches a claim without a heartbeat before it may resolve it. The watching process measures the time. "
-    "The longer lease of both processes counts. The lease does not show whether data was committed.",
-)
-TRANSACTION_TIMEOUT = Setting(
-    "spark.streamql.transactionTimeout",
-    "1h",
-    "How long a transaction may be open without a statement. Then it is given up, and other statements may take its streams.",
-)
-LEDGER_RETENTION = Setting(
-    "spark.streamql.ledgerRetention", "90 days", "How long the ledger keeps entries.", needs_unit=True
-)
-AT_LEAST_ONCE = "at_least_once"
-NON_DELTA_TARGETS = Setting(
-    "spark.streamql.nonDeltaTargets",
-    "refuse",
-    f"`{AT_LEAST_ONCE}`: a statement may consume streams into tables that are not Delta tables. A crash can then deliver changes twice, "
-    "and the ledger's `guarantee` shows it. `refuse`: such a statement raises UNSUPPORTED_TARGET.",
-    values=("refuse", AT_LEAST_ONCE),
-)
-VACUUM_GUARD = Setting(
-    "spark.streamql.vacuumGuard",
-    "true",
-    "Whether VACUUM is refused if it would delete files that a stream still needs. `false` switches the check off.",
-    values=("true", "false"),
-)
-CATALOG_GUARD = Setting(
-    constants("settings")["catalogGuard"],
-    "true",
-    "Whether statements that write, alter or drop the table or the views of the catalog are refused. `false` switches the check off, to "
-    "[repair or remove a catalog](troubleshooting.md#catalog_unreadable).",
-    values=("true", "false"),
-)
-MAX_RETENTION_EXTENSION = Setting(
-    "spark.streamql.maxRetentionExtension",
-    "14 days",
-    "How long `streamql doctor --fix` makes a source keep its history, at most, while a stream lags. `0 days`: never.",
-    needs_unit=True,
-)
+def _setting(entry: Mapping[str, Any]) -> Setting:
+    return Setting(
+        entry["key"],
+        entry["default"],
+        entry["meaning"],
+        entry.get("allowed", ""),
+        tuple(entry.get("values", ())),
+        entry.get("isDuration", False),
+        entry.get("needsUnit", False),
+        entry.get("isStatic", False),
+    )
 
-PYTHON = Setting(
-    constants("settings")["python"],
-    None,
-    "The Python of the sidecar. `streamql conf` prints it, and `configure()` sets it. If it is not set: "
-    "`PYSPARK_DRIVER_PYTHON`, `PYSPARK_PYTHON`, `python3`.",
-)
 
-CONNECTORS = Setting(
-    "spark.streamql.connectors",
-    None,
-    "Names of optional connectors, separated by commas: `kafka`, `s3`. Spark loads their jars when it starts. The option `--with` sets it.",
-)
+_FILE = json.loads(text_of("settings.json"))
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_DURATION = re.compile(_FILE["duration"], re.IGNORECASE)
 
-KAFKA_TIMEOUT = Setting(
-    "spark.streamql.kafkaTimeout",
-    "10s",
-    "How long a statement waits for the brokers of a storage connection. Then it raises KAFKA_UNREACHABLE.",
-)
-
-INTERNAL = "spark.streamql.internal"
-"""What the keys begin with that are not for users: streamql's clients and servers speak by them."""
-
-WANTS_EFFECTS = f"{INTERNAL}.wantsEffects"
-EFFECTS = f"{INTERNAL}.effects"
-"""A client of a server asks by the first one; the server leaves by the second what the client's statements consumed."""
-
-ALL = (
-    CATALOG,
-    CATALOG_LOCATION,
-    BUSY_TIMEOUT,
-    LEASE,
-    TRANSACTION_TIMEOUT,
-    NON_DELTA_TARGETS,
-    LEDGER_RETENTION,
-    VACUUM_GUARD,
-    CATALOG_GUARD,
-    MAX_RETENTION_EXTENSION,
-    PYTHON,
-    CONNECTORS,
-    KAFKA_TIMEOUT,
-)
 """In the order of the documentation."""
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-_DURATION = re.compile(
-    r"\s*(\d+(?:\.\d+)?)\s*(?:(ms|milliseconds?)|(s|sec|seconds?)|(m|min|minutes?)|(h|hours?)|(d|days?)|(w|weeks?))?\s*",
-    re.IGNORECASE,
-)
+_BY_NAME = {setting.key.rpartition(".")[2]: setting for setting in ALL}
+
+CATALOG = _BY_NAME["catalog"]
+CATALOG_LOCATION = _BY_NAME["catalogLocation"]
+BUSY_TIMEOUT = _BY_NAME["busyTimeout"]
+LEASE = _BY_NAME["lease"]
+TRANSACTION_TIMEOUT = _BY_NAME["transactionTimeout"]
+LEDGER_RETENTION = _BY_NAME["ledgerRetention"]
+NON_DELTA_TARGETS = _BY_NAME["nonDeltaTargets"]
+AT_LEAST_ONCE = "at_least_once"
+"""The value of NON_DELTA_TARGETS that allows them."""
+VACUUM_GUARD = _BY_NAME["vacuumGuard"]
+CATALOG_GUARD = _BY_NAME["catalogGuard"]
+MAX_RETENTION_EXTENSION = _BY_NAME["maxRetentionExtension"]
+PYTHON = _BY_NAME["python"]
+CONNECTORS = _BY_NAME["connectors"]
+KAFKA_TIMEOUT = _BY_NAME["kafkaTimeout"]
+
+PREFIX = constants("settings")["prefix"]
+INTERNAL = constants("settings")["internal"]
+"""What the keys begin with that are not for users: streamql's clients and servers speak by them."""
+
+WANTS_EFFECTS = f"{INTERNAL}wantsEffects"
+EFFECTS = f"{INTERNAL}effects"
+"""A client of a server asks by the first one; the server leaves by the second what the client's statements consumed."""
+
+
+def check(conf: Mapping[str, str]) -> None:
+    """Checks what a session is given, before Spark starts, as the extension does in it. Raises INVALID_ARGUMENT for an unknown key
+    that begins with `spark.streamql.`, and for a value that its setting does not take."""
+    by_key = {setting.key: setting for setting in ALL}
+    for key, value in conf.items():
+        setting = by_key.get(key)
+        if setting is not None and not setting.takes(value):
+            raise _invalid(setting, value)
+        if setting is None and key.startswith(PREFIX) and not key.startswith(INTERNAL):
+            raise _unknown(key)
 
 
 def text(spark: SparkSession, setting: Setting) -> str:
@@ -135,10 +106,9 @@ def text(spark: SparkSession, setting: Setting) -> str:
 def choice(spark: SparkSession, setting: Setting) -> str:
     """Returns the value of a setting that has `values`, in lower case. Raises INVALID_ARGUMENT for any other value."""
     given = text(spark, setting)
-    found = given.strip().lower()
-    if found not in setting.values:
-        raise _invalid(setting, f"is {given!r}, and must be {' or '.join(setting.values)}")
-    return found
+    if not setting.takes(given):
+        raise _invalid(setting, given)
+    return given.strip().lower()
 
 
 def seconds(spark: SparkSession, setting: Setting) -> float:
@@ -146,12 +116,26 @@ def seconds(spark: SparkSession, setting: Setting) -> float:
     given = text(spark, setting)
     found = duration(given, needs_unit=setting.needs_unit)
     if found is None:
-        raise _invalid(setting, f"is {given!r}, which is not a duration")
+        raise _invalid(setting, given)
     return found
 
 
-def _invalid(setting: Setting, why: str) -> StreamqlError:
-    return StreamqlError("INVALID_ARGUMENT", f"{setting.key} {why}", hint=f"SET {setting.key} = {setting.default}")
+def _invalid(setting: Setting, given: str) -> StreamqlError:
+    facts = {"setting": setting.key, "value": given, "allowed": setting.allowed, "default": setting.default}
+    return of_catalogue("INVALID_ARGUMENT", "SETTING_VALUE", facts)
+
+
+def _unknown(key: str) -> StreamqlError:
+    from rapidfuzz.distance import OSA  # `streamql --help` imports this module, and is to be quick
+
+    name = key.removeprefix(PREFIX)
+    limit = max(len(name) // 3, 1)
+    near = [(OSA.distance(name.lower(), known.lower(), score_cutoff=limit), known) for known in _BY_NAME]
+    mistakes, nearest = min(near)
+    if mistakes <= limit:
+        return of_catalogue("INVALID_ARGUMENT", "SETTING_MISSPELT", {"setting": key, "nearest": PREFIX + nearest})
+    known = " · ".join(setting.key for setting in ALL)
+    return of_catalogue("INVALID_ARGUMENT", "SETTING_UNKNOWN", {"setting": key, "known": known})
 
 
 def duration(given: str, *, needs_unit: bool) -> float | None:

@@ -153,7 +153,7 @@ def test_all_settings_are_in_one_place() -> None:
     from streamql import settings
 
     keys = {s.key for s in settings.ALL} | {"spark.streamql.server"}  # streamql server's own word to its JVM
-    keys |= {settings.INTERNAL}  # and its clients' to it
+    keys |= {settings.INTERNAL.rstrip(".")}  # and its clients' to it
     found = {
         m for name, text in texts() if name.startswith("streamql/") for m in re.findall(r"spark\.streamql\.\w+", text)
     }

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from streamql.errors import StreamqlError
 from streamql.extension import jvm, metastore
 from streamql.extension.build import extension_jar
 from streamql.extension.settings import joined
-from streamql.sessions import configure, embedded_conf, session
+from streamql.sessions import configure, embedded_conf, make_lake, session
 from tests.small import SHORT_LIVED
 
 CONF = {**SHORT_LIVED, "spark.master": "local[2]"}
@@ -88,6 +89,44 @@ def test_start_is_quiet_and_what_is_made_stays(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["some data"]  # no derby.log, no spark-warehouse
     out, err = run('say(go("some data").sql("SELECT b FROM v").first().b)', tmp_path)
     assert (out, err) == ("2\n", "")
+
+
+@pytest.mark.spark
+def test_a_start_that_fails_and_a_session_that_ends_leave_nothing(tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    out, err = run(
+        f"""
+        import streamql
+        from pathlib import Path
+        from streamql.errors import StreamqlError
+        conf = {{**{CONF!r}}}
+        conf["spark.driver.extraJavaOptions"] += " -Djava.io.tmpdir={temporary}"
+        for key, value in (("spark.streamql.nosuch", "1"), ("spark.sql.shuffle.partitions", "abc")):
+            try:
+                session("data", conf | {{key: value}})
+            except Exception as e:
+                say(getattr(e, "code", type(e).__name__), Path("data").exists())
+        spark = session("data", conf)
+        spark.sql("CREATE TABLE t (a INT)")
+        spark.sql("SET spark.sql.caseSensitive = true")
+        streamql.sql("SHOW STREAMS").collect()
+        spark.stop()
+        for given in (None, spark):
+            try:
+                streamql.sql("SELECT 1", given)
+            except StreamqlError as e:
+                say(e.code, e.hint)
+        """,
+        tmp_path,
+    )
+    again = f"INVALID_ARGUMENT make it again by streamql.session('{tmp_path}/data')\n"
+    assert (out, err) == (f"INVALID_ARGUMENT False\nIllegalArgumentException False\n{again}{again}", "")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["data", "tmp"]  # no streamql-data
+    deadline = time.monotonic() + 60
+    while (left := list(temporary.iterdir())) and time.monotonic() < deadline:  # the JVM ends after its process
+        time.sleep(0.1)
+    assert left == []
 
 
 @pytest.mark.spark
@@ -172,6 +211,7 @@ def test_configure_refuses_a_client_of_a_server() -> None:
 )
 def test_executors_in_other_processes_get_the_jars(tmp_path: Path, master: str, is_one: bool) -> None:
     conf = embedded_conf(tmp_path, {"spark.master": master, "spark.sql.warehouse.dir": "s3a://bucket/lake"})
+    make_lake(tmp_path, conf)
     assert ("spark.jars" in conf) is not is_one
     for key in ("spark.driver.host", "spark.driver.bindAddress", "spark.hadoop.fs.file.impl"):
         assert (key in conf) is is_one, key
@@ -182,7 +222,7 @@ def test_a_warehouse_that_executors_do_not_see_is_warned_of(tmp_path: Path, capl
     def warned(directory: str, **conf: str) -> str:
         caplog.clear()
         (tmp_path / directory).mkdir(exist_ok=True)
-        embedded_conf(tmp_path / directory, conf)
+        make_lake(tmp_path / directory, embedded_conf(tmp_path / directory, conf))
         return "".join(record.getMessage() for record in caplog.records)
 
     cluster, shared = {"spark.master": "spark://m:7077"}, {"spark.sql.warehouse.dir": "s3a://bucket/lake"}

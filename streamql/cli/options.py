@@ -14,7 +14,7 @@ from streamql.cli import command_table
 from streamql.cli.command_table import COMMANDS, Command
 from streamql.cli.usage import Parser, unexpected
 from streamql.errors import StreamqlError
-from streamql.settings import CONNECTORS
+from streamql.settings import CONNECTORS, check
 
 FORMATS = ("table", "csv", "tsv", "json", "markdown")
 MAX_ROWS_DEFAULT = 1000
@@ -332,6 +332,10 @@ def _setting(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise argparse.ArgumentTypeError(f"{text!r} is not of the form key=value")
+    try:
+        check({key.strip(): value.strip()})
+    except StreamqlError as e:
+        raise argparse.ArgumentTypeError(f"{e.message}: {e.hint}") from None
     return key.strip(), value.strip()
 
 

@@ -25,6 +25,19 @@ _TAILS = ("\n== SQL", "\n== DataFrame", "\n== JVM")
 _STATE = re.compile(r"\s*SQLSTATE: (\w{5})\b")
 
 
+_MORE_MEMORY = "give Spark more memory: --conf spark.driver.memory=8g"
+_FULL_METASTORE = "the metastore could not be read or written: free space on the disk of the data directory, and run the statement again"
+_HINTS = {
+    "OutOfMemoryError": _MORE_MEMORY,
+    "Java heap space": _MORE_MEMORY,
+    "No space left on device": "free space on the disk, and run the statement again",
+    "[SQLITE_FULL]": _FULL_METASTORE,
+    "[SQLITE_IOERR": _FULL_METASTORE,
+    "Read-only file system": "mount it for writing, or read only",
+}
+"""What to do, by what the message of a machine's limit has in it."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """An error as it is shown; `line` and `column` count from 1 within the statement, None if not known.
@@ -77,8 +90,7 @@ def from_spark(text: str, sqlstate: str | None = None) -> Problem:
         sqlstate = m.group(1)
         text = text[: m.start()] + text[m.end() :]
     hint = given.strip()
-    if "OutOfMemoryError" in text or "Java heap space" in text:
-        hint = "give Spark more memory: --conf spark.driver.memory=8g"
+    hint = next((given for sign, given in _HINTS.items() if sign in text), hint)
     return Problem(text.strip() or "Spark gave no reason", hint, line, column, sqlstate)
 
 
@@ -106,7 +118,7 @@ def _root(text: str) -> str:
     if _CODE.match(head) and not wrapped:
         return head
     stripped = [_without_class(cause.strip()) for cause in _CAUSE.findall(text)]
-    coded = [cause for cause in (head, *stripped) if _CODE.match(cause)]
+    coded = [cause for cause in (head, *stripped) if _CODE.match(cause) and not cause.startswith(SPARK_WRAPPERS)]
     if coded:
         return coded[-1]
     if stripped and (not head or wrapped):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
 
 
 def version_line() -> str:
-    """Returns one line: streamql, Spark, Delta Lake, Scala, Java and Python."""
+    """Returns one line: streamql, Spark, Delta Lake, Scala, Java and Python. A second one if it does not run on them."""
+    from streamql.extension.supported import unsupported
+
+    refused = unsupported()
+    problem = "" if refused is None else f"\nnot supported: {refused.message}\nhint: {refused.hint}"
     parts = {
         "Spark": _package("pyspark"),
         "Delta Lake": _package("delta-spark"),
@@ -16,14 +19,13 @@ def version_line() -> str:
         "Python": platform.python_version(),
     }
     own = _package("streamql", missing="0.0.0")
-    return f"streamql {own} ({', '.join(f'{name} {found}' for name, found in parts.items())})"
+    return f"streamql {own} ({', '.join(f'{name} {found}' for name, found in parts.items())}){problem}"
 
 
 def _package(name: str, missing: str = "not installed") -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return missing
+    from streamql.extension.supported import package_version
+
+    return package_version(name) or missing
 
 
 def _scala() -> str:

@@ -136,10 +136,11 @@ def substituted(spark: SparkSession, text: str) -> str | None:
     return found
 
 
-def query_properties(spark: SparkSession, text: str) -> tuple[str, dict[str, Any]]:
+def query_properties(spark: SparkSession, text: str, before: str = "") -> tuple[str, dict[str, Any]]:
     """Returns what a query's meaning depends on beside its text (settings, current catalog and schema; JSON), and its columns as Spark's
-    JSON has them. Raises what Spark says of the text, as `SparkError`."""
-    said = json.loads(scala(spark).StoredQuery.properties(session_of(spark), text))
+    JSON has them. `before`: the part of the user's statement before the query. Raises what Spark says of the text, as `SparkError`, with
+    places in that statement."""
+    said = json.loads(scala(spark).StoredQuery.properties(session_of(spark), before, text))
     return json.dumps(said["properties"]), said["schema"]
 
 

@@ -9,6 +9,7 @@ from streamql.errors import StreamqlError
 from streamql.extension.build import extension_jar
 from streamql.extension.connectors import connector_jars, parse_connectors
 from streamql.extension.jars import delta_jars
+from streamql.extension.supported import unsupported
 from streamql.settings import CONNECTORS, PYTHON
 
 EXTENSIONS = ("io.delta.sql.DeltaSparkSessionExtension", "streamql.Extensions")
@@ -24,9 +25,12 @@ def conf_lines(connectors: str = "") -> dict[str, str]:
     `connectors`: the value of `spark.streamql.connectors`.
 
     The jars are on the driver's class path, because the threads of the Thrift and Connect servers do not see those in spark.jars. They are
-    also in spark.jars, which takes them to the executors of a cluster. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, INVALID_ARGUMENT for an
-    unknown connector.
+    also in spark.jars, which takes them to the executors of a cluster. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, SPARK_NOT_SUPPORTED,
+    INVALID_ARGUMENT for an unknown connector.
     """
+    refused = unsupported()
+    if refused is not None:
+        raise refused
     named = parse_connectors(connectors)
     names = ",".join(connector.name for connector in named)
     jars = [str(jar) for jar in (*delta_jars(), extension_jar(), *connector_jars(names))]

@@ -1,7 +1,8 @@
 """What Python and the Spark extension both use, defined once: these files are package data here, and resources of the extension's jar.
 
 `errors.json`: each error code with its SQLSTATE, one line for the documentation, and the messages that the extension raises.
-`constants.json`: names that cross between Python and the JVM. `prefilter.txt`: the regular expression of `streamql.dialect.prefilter`.
+`settings.json`: what users set, and what each setting takes. `constants.json`: names that cross between Python and the JVM.
+`prefilter.txt`: the regular expression of `streamql.dialect.prefilter`.
 """
 
 from __future__ import annotations

@@ -242,6 +242,12 @@ def test_errors(run: Run, tmp_path: Path) -> None:
     assert err.endswith("    4 |   nope\n      |   ^\nSQLSTATE: 42703\n4 statements after it were not run\n")
     assert run("-e", "SELECT nope; SELECT 1")[2].endswith("\n1 statement after it was not run\n")
     assert "not run" not in run("-e", "SELECT 1; SELECT nope")[2]
+    for query, at in (
+        ("SELECT 1 AS a,\n    nope", "5 |     nope\n      |     ^\n"),
+        ("SELECT 1 FORM t WHERE", "WHERE\n      |                  ^\n"),
+    ):
+        _, _, err = run("-e", f"-- a view\nCREATE MATERIALIZED VIEW v\n  COMMENT 'ü'\nAS {query}")
+        assert at in err, err
 
 
 def test_all_errors(run: Run) -> None:

@@ -42,6 +42,8 @@ def test_commands() -> None:
 def test_connectors(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         parse(["--with", "floppy"])
+    with pytest.raises(SystemExit, match="2"):
+        parse(["--conf", "spark.streamql.busyTimout=1s", "-e", "SELECT 1"])
     assert "no such connector: floppy: the connectors are kafka" in capsys.readouterr().err
     monkeypatch.setattr(connectors, "CONNECTORS", {"toy": connectors.Connector("toy", "toys", ())})
     assert parse(["prepare", "--with", " Toy,"]).conf == {"spark.streamql.connectors": "toy"}

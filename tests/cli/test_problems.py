@@ -134,3 +134,19 @@ def test_describe_with_a_line_that_is_not_there() -> None:
         describe(Problem("m", line=9, column=1), "statement 1, line 9", 1, "SELECT 1")
         == "error in statement 1, line 9: m"
     )
+
+
+def test_a_write_that_failed_names_the_cause_though_only_its_wrapper_has_a_code() -> None:
+    text = (
+        "[TASK_WRITE_FAILED] Task failed while writing rows to file:/lake/t. SQLSTATE: 58030\n\nJVM stacktrace:\n"
+        "org.apache.spark.SparkException\n\tat org.apache.spark.sql.X.run(X.scala:1)\n"
+        "Caused by: java.io.IOException: No space left on device\n\tat java.base/java.io.FileOutputStream.write(F.java:1)\n\t... 9 more\n"
+    )
+    problem = from_spark(text)
+    assert problem.message == "IOException: No space left on device"
+    assert problem.hint.startswith("free space on the disk")
+
+
+def test_a_metastore_on_a_full_disk() -> None:
+    text = "HiveException: Unable to fetch table t. [SQLITE_IOERR_SHMSIZE] I/O error within xShmMap (disk I/O error)"
+    assert from_spark(text).hint.endswith("free space on the disk of the data directory, and run the statement again")

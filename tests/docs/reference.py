@@ -21,6 +21,10 @@ TEXT = """\
 Durations have a unit: `500ms`, `90s`, `2min`, `1h`, `14 days`. A number without a unit means seconds, but
 `spark.streamql.ledgerRetention` and `spark.streamql.maxRetentionExtension` refuse it with INVALID_ARGUMENT.
 
+A value that a setting does not take is refused at once with INVALID_ARGUMENT, and so is an unknown key that begins with `spark.streamql.`:
+by SET, `--conf`, `streamql.session()`, and when Spark starts. `spark.conf.set(…)` of Python and of Spark Connect refuses such values, too.
+It accepts an unknown key, which the next statement of streamql then refuses.
+
 {settings}
 
 ```sql
@@ -29,8 +33,7 @@ RESET spark.streamql.busyTimeout;
 ```
 
 `spark.streamql.catalog` and `spark.streamql.catalogLocation` name the catalog. If you change them during a session, the next statement uses
-the other catalog. The JVM reads `spark.streamql.python` when it first starts the sidecar, and Spark reads `spark.streamql.connectors` when
-it starts.
+the other catalog. `spark.streamql.python` and `spark.streamql.connectors` are set when Spark starts, and SET refuses them.
 
 ## Settings that install the extension
 

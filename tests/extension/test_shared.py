@@ -16,9 +16,11 @@ PLACES = re.compile(r"\{(\w+)\}")
 def test_each_message_of_the_extension_is_in_the_catalogue_with_its_facts() -> None:
     raised = {
         (code, name): set(re.findall(r'"(\w+)" ->', facts))
-        for code, name, facts in re.findall(r'Errors\("([A-Z_]+)", "([A-Z_]+)"((?:, "\w+" -> [^,\n]+)*)\)', SCALA)
+        for code, name, facts in re.findall(
+            r'Errors(?:\.text)?\("([A-Z_]+)", "([A-Z_]+)"((?:, "\w+" -> [^,\n]+)*)\)', SCALA
+        )
     }
-    assert len(raised) == len(set(re.findall(r'Errors\("([A-Z_]+)", "([A-Z_]+)"', SCALA)))
+    assert len(raised) == len(set(re.findall(r'Errors(?:\.text)?\("([A-Z_]+)", "([A-Z_]+)"', SCALA)))
     defined = {
         (code, name): set(PLACES.findall(entry["message"] + entry["hint"]))
         for code, of_code in errors().items()

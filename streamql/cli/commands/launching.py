@@ -15,19 +15,19 @@ from streamql.errors import StreamqlError
 def settings(options: Options) -> dict[str, str]:
     """Returns the embedded session's settings over the data directory, which is made if it is not there. Raises JAVA_NOT_FOUND,
     JAR_BUILD_FAILED, INVALID_ARGUMENT."""
-    from streamql.sessions import embedded_conf
+    from streamql.sessions import embedded_conf, make_lake
 
     data = options.data.expanduser().resolve()
     is_made = data_directory.is_new(data)
     try:
-        data.mkdir(parents=True, exist_ok=True)
+        conf = embedded_conf(data, options.conf)
+        make_lake(data, conf)
     except OSError as e:
         raise StreamqlError(
             "INVALID_ARGUMENT",
             f"the data directory {data} cannot be used: {e.strerror}",
             hint="name another with --data",
         ) from e
-    conf = embedded_conf(data, options.conf)
     if is_made and not options.silent:
         print(data_directory.made(data), file=sys.stderr, flush=True)
     return conf

@@ -200,7 +200,8 @@ def _planned(
     """Returns the definition, whose backing table has no id yet, and the hidden stream."""
     where = place_of(statement.name_span)
     query = _substituted(spark, statement)
-    properties, schema = query_properties(spark, query)
+    before = "" if statement.query_span is None else text[: statement.query_span.start]
+    properties, schema = query_properties(spark, query, before)
     names = [c for c, _ in statement.columns] or [f["name"] for f in schema["fields"]]
     _check_count(statement, names, len(schema["fields"]))
     uid = str(uuid.uuid4())

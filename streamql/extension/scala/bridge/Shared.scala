@@ -28,11 +28,14 @@ object Errors {
   private lazy val catalogue = Shared.json("errors.json")
 
   /** One of the messages of `code`, with the facts in the places of their names. */
-  def apply(code: String, message: String, facts: (String, Any)*): StreamqlException = {
+  def apply(code: String, message: String, facts: (String, Any)*): StreamqlException = of(code, text(code, message, facts: _*), null, null)
+
+  /** The same as text, for what cannot be raised as an exception of Spark's. */
+  def text(code: String, message: String, facts: (String, Any)*): String = {
     val entry = Shared.required(Shared.required(Shared.required(catalogue, code), "messages"), message)
     val values = facts.toMap
     def filled(part: String) = NAME.replaceAllIn(Shared.required(entry, part).asText, m => quoteReplacement(values(m.group(1)).toString))
-    of(code, s"[$code] ${filled("message")}\nHint: ${filled("hint")}", null, null)
+    s"[$code] ${filled("message")}\nHint: ${filled("hint")}"
   }
 
   /** An error of Python's, whose text is complete. `line` and `column` count from 1; null: no place in a statement is at fault. */

@@ -12,6 +12,7 @@ import org.apache.spark.sql.catalyst.{AliasIdentifier, QueryPlanningTracker, Tab
 import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, Analyzer, GetViewColumnByNameAndOrdinal, SchemaCompensation, UnresolvedRelation, ViewResolution}
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTableType}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, EvalMode, Expression, NamedExpression, SubqueryExpression, UpCast}
+import org.apache.spark.sql.catalyst.parser.ParseException
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, SubqueryAlias, UnresolvedWith, View}
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.command.ViewHelper
@@ -23,11 +24,14 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap
 object StoredQuery {
   private val mapper = new ObjectMapper()
 
-  /** A query as it is written now, as JSON: {properties: its settings, the current schema and the names of its columns; schema: its columns}. */
-  def properties(session: SparkSession, text: String): String = {
+  /** A query as it is written now, as JSON: {properties: its settings, the current schema and the names of its columns; schema: its columns}.
+   * `before`: the part of the user's statement before it. Places in errors are those in that statement. */
+  def properties(session: SparkSession, before: String, text: String): String = {
     val own = session.asInstanceOf[ClassicSession]
     own.withActive {
-      val plan = Dataset.ofRows(own, own.sessionState.sqlParser.parsePlan(text)).queryExecution.analyzed
+      val space = before.map(c => if (c == '\n' || c == '\r') c else ' ')
+      val parsed = try own.sessionState.sqlParser.parsePlan(space + text) catch { case e: ParseException => throw e.withCommand(before + text) }
+      val plan = Dataset.ofRows(own, parsed).queryExecution.analyzed
       if (plan.collectWithSubqueries { case v: View if v.isTempView => v }.nonEmpty) throw Errors("UNSUPPORTED_SOURCE", "TEMPORARY_VIEW")
       val names = plan.schema.fieldNames
       // CREATE may name columns that have one name in the query: Python looks for names that are there twice.

@@ -1,11 +1,20 @@
 package streamql
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.streamql.{AnswerAtOnce, CountingStrategy, ExpandStreams, FilterBeforeCounting, Functions, GuardAndConsume, GuardMerges, HintTables, Hints, LocalFiles, NewTables, Parser, RecordStrategy, ResolveStreams, ServerSessions, Texts}
+import org.apache.spark.sql.streamql.{AnswerAtOnce, CountingStrategy, ExpandStreams, FilterBeforeCounting, Functions, GuardAndConsume, GuardMerges, HintTables, Hints, LocalFiles, NewTables, Parser, RecordStrategy, ResolveStreams, ServerSessions, Settings, SupportedSpark, TemporaryFiles, Texts}
 
 /** What a session names in spark.sql.extensions, after Delta's: the last named parser is the outermost. */
 class Extensions extends (SparkSessionExtensions => Unit) {
   def apply(e: SparkSessionExtensions): Unit = {
+    SupportedSpark.check() // before classes of ours are loaded: they name classes and methods of this Spark
+    Injections.into(e)
+  }
+}
+
+private object Injections {
+  def into(e: SparkSessionExtensions): Unit = {
+    Settings.use()
+    TemporaryFiles.use()
     ServerSessions.watch()
     LocalFiles.use()
     ConditionalLogStore.use()

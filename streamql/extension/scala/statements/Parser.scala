@@ -21,7 +21,10 @@ import org.apache.spark.sql.types.{DataType, StructType}
 class Parser(session: SparkSession, delegate: ParserInterface) extends ParserInterface {
   override def parsePlan(sql: String): LogicalPlan = {
     val next: Delegate = text => Immediates.guarded(text, delegate.parsePlan(text), this)
-    val ours = if (Parser.mightBeOurs(sql)) Option(Bridge.get.plan(session, next, sql)) else None
+    val ours = if (Parser.mightBeOurs(sql)) {
+      Settings.checkAll(session)
+      Option(Bridge.get.plan(session, next, sql))
+    } else None
     val parsed = ours.getOrElse {
       try next.parse(sql)
       catch { case e: ParseException => rejected(next, sql).getOrElse(throw e) }

@@ -89,6 +89,7 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
   private def stream(r: UnresolvedRelation, access: String, writer: => Option[LogicalPlan] = None): Option[LogicalPlan] = {
     val name = qualified(r.multipartIdentifier)
     val found = Option(Bridge.get.resolve(session, name, request(r, access, writer), PinnedIntervals.scope))
+    if (found.nonEmpty) Settings.checkAll(session)
     if (found.exists(_.isInstanceOf[StreamRead])) PinnedIntervals.followers.foreach { follower =>
       Option(Bridge.get.follow(session, follower.binding.token, PinnedIntervals.scope)).foreach {
         case now: StreamRead => follower.rebind(now.binding.plan, now.binding.token)
@@ -261,12 +262,12 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
       named("RENAME", c.oldName.nameParts)
       named("RENAME TABLE", c.newName.copy(database = c.newName.database.orElse(c.oldName.database)).nameParts)
     case c: CreateTableLike => named("CREATE TABLE", c.name)
-    case _: CreateMaterializedViewAsSelect => throw Errors("UNSUPPORTED_STATEMENT", "MATERIALIZED_VIEW")
     case c: CreateTableLikeCommand => named("CREATE TABLE", c.targetTable.nameParts)
     case c: CreateDeltaTableCommand => named("CREATE TABLE", c.table.identifier.nameParts) // CLONE
     case v: VacuumTableCommand if v.resolved && !v.dryRun =>
       val path = v.getDeltaTable(v.child, "VACUUM").deltaLog.dataPath.toString
       Bridge.get.guardVacuum(session, path, v.horizonHours.map(h => java.lang.Double.valueOf(h.toDouble)).orNull)
+    case c: SetCommand => Settings.checkSet(c)
     case c: UnsetTableProperties => NewTables.ours(c.propertyKeys).foreach(key => throw Errors("UNSUPPORTED_CLAUSE", "UNSET_PROPERTY", "property" -> key))
     case _ =>
   }

@@ -1,0 +1,88 @@
+package org.apache.spark.sql.streamql
+
+import java.util.regex.Pattern
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.JsonNode
+import org.apache.spark.SparkContext
+import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+import org.apache.spark.sql.execution.command.SetCommand
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * streamql's settings as settings of Spark: SET, `spark.conf.set` and Spark Connect refuse a value that a setting does not take. Spark keeps a
+ * key that it does not know, so unknown keys are searched for.
+ */
+object Settings {
+  private case class Setting(key: String, default: Option[String], meaning: String, allowed: String, isStatic: Boolean, fits: String => Boolean)
+
+  private val prefix = Shared.constant("settings", "prefix")
+  private val internal = Shared.constant("settings", "internal")
+  private lazy val all: Seq[Setting] = {
+    val file = Shared.json("settings.json")
+    val duration = Pattern.compile(Shared.required(file, "duration").asText, Pattern.CASE_INSENSITIVE)
+    Shared.required(file, "settings").elements().asScala.map(of(_, duration)).toSeq
+  }
+  private lazy val keys = all.map(_.key).toSet + Shared.constant("settings", "connect")
+
+  private def of(node: JsonNode, duration: Pattern): Setting = {
+    def text(name: String) = Option(node.get(name)).filterNot(_.isNull).map(_.asText)
+    def is(name: String) = node.path(name).asBoolean(false)
+    val values = node.path("values").elements().asScala.map(_.asText).toSet
+    val fits: String => Boolean =
+      if (values.nonEmpty) given => values(given.trim.toLowerCase)
+      else if (is("isDuration")) given => isDuration(duration, given, is("needsUnit"))
+      else _ => true
+    Setting(Shared.required(node, "key").asText, text("default"), Shared.required(node, "meaning").asText, text("allowed").getOrElse(""), is("isStatic"), fits)
+  }
+
+  private def isDuration(pattern: Pattern, given: String, needsUnit: Boolean): Boolean = {
+    val m = pattern.matcher(given)
+    m.matches && (!needsUnit || (2 to m.groupCount).exists(m.group(_) != null))
+  }
+
+  /** Makes them known to Spark, once for each JVM. Raises INVALID_ARGUMENT if the context was started with an unknown one, or with a value that one does
+   * not take. */
+  def use(): Unit = {
+    synchronized { all.filter(s => ConfigEntry.findEntry(s.key) == null).foreach(register) }
+    SparkContext.getActive.foreach(_.getConf.getAllWithPrefix(prefix).foreach { case (name, value) => check(prefix + name, value) })
+  }
+
+  private def register(s: Setting): Unit = {
+    val builder = if (s.isStatic) SQLConf.buildStaticConf(s.key) else SQLConf.buildConf(s.key)
+    val typed = builder.doc(s.meaning).stringConf.transform(checked(s, _))
+    s.default.fold[Any](typed.createOptional)(typed.createWithDefault(_))
+  }
+
+  private def checked(s: Setting, value: String): String =
+    if (s.fits(value)) value
+    else throw Errors("INVALID_ARGUMENT", "SETTING_VALUE", "setting" -> s.key, "value" -> value, "allowed" -> s.allowed, "default" -> s.default.getOrElse(""))
+
+  private def check(key: String, value: String): Unit = {
+    if (isUnknown(key)) throw unknown(key)
+    all.find(_.key == key).foreach(checked(_, value))
+  }
+
+  private def isUnknown(key: String) = key.startsWith(prefix) && !key.startsWith(internal) && !keys(key)
+
+  private def unknown(key: String): StreamqlException = {
+    val name = key.drop(prefix.length)
+    val near = all.map(s => distance(name, s.key.drop(prefix.length), (name.length / 3).max(1)) -> s.key).filter(_._1 >= 0)
+    if (near.isEmpty) Errors("INVALID_ARGUMENT", "SETTING_UNKNOWN", "setting" -> key, "known" -> all.map(_.key).mkString(" · "))
+    else Errors("INVALID_ARGUMENT", "SETTING_MISSPELT", "setting" -> key, "nearest" -> near.min._2)
+  }
+
+  private def distance(one: String, other: String, limit: Int): Int =
+    UTF8String.fromString(one.toLowerCase).levenshteinDistance(UTF8String.fromString(other.toLowerCase), limit)
+
+  /** Refuses to set what is not there. */
+  def checkSet(set: SetCommand): Unit = set.kv.foreach { case (key, _) => if (isUnknown(key)) throw unknown(key) }
+
+  /** Refuses a statement of streamql if the session has an unknown setting, which `spark.conf.set` has put there. */
+  def checkAll(session: SparkSession): Unit =
+    session.asInstanceOf[ClassicSession].sessionState.conf.getAllConfs.keysIterator.find(isUnknown).foreach(key => throw unknown(key))
+}
