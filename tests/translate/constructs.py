@@ -250,6 +250,24 @@ CHANGED = [
         "DECLARE OR REPLACE VARIABLE ts = CURRENT_TIMESTAMP(); SELECT id FROM t AT (TIMESTAMP => session.ts);\n",
     ),
     (SNOWFLAKE, "USE SCHEMA sales;", "USE sales;\n"),
+    (
+        SNOWFLAKE,
+        "CREATE SCHEMA IF NOT EXISTS db.sales; USE SCHEMA db.sales; DESCRIBE SCHEMA db.sales; DROP SCHEMA db.sales;",
+        (
+            "-- note: db is a database of the source system: Spark's schemas are in a catalog, so only the schema was kept\n"
+            "CREATE SCHEMA IF NOT EXISTS sales; USE sales; DESCRIBE SCHEMA sales;\n"
+            "-- note: CASCADE was added: in Snowflake DROP SCHEMA also drops the tables inside\n"
+            "DROP SCHEMA sales CASCADE;\n"
+        ),
+    ),
+    (
+        CLICKZETTA,
+        "CREATE SCHEMA w.sales; USE w.sales; DROP SCHEMA IF EXISTS w.sales;",
+        (
+            "-- note: w is a database of the source system: Spark's schemas are in a catalog, so only the schema was kept\n"
+            "CREATE SCHEMA sales; USE sales; DROP SCHEMA IF EXISTS sales;\n"
+        ),
+    ),
     (SNOWFLAKE, "SHOW TABLES LIKE 'a%' IN SCHEMA s;", "SHOW TABLES IN s LIKE 'a*';\n"),
     (
         SNOWFLAKE,

@@ -8,6 +8,8 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.generators.databricks import DatabricksGenerator
 
+from streamql.translate.dialects.formats import is_auto
+
 
 def _is_safe(node: exp.Expr) -> bool:
     return bool(node.args.get("safe"))
@@ -21,13 +23,8 @@ def _parse_json(generator: DatabricksGenerator, node: exp.ParseJSON) -> str:
     return str(generator.func("TRY_PARSE_JSON" if _is_safe(node) else "PARSE_JSON", node.this))
 
 
-def _is_auto(node: exp.Expr) -> bool:
-    """Returns whether the format is AUTO, Snowflake's word for what a cast reads."""
-    return node.text("format").upper() == "AUTO"
-
-
 def _to_date(generator: DatabricksGenerator, node: exp.TsOrDsToDate) -> str:
-    if _is_auto(node):
+    if is_auto(node):
         return _cast(generator, node, "DATE")
     if not _is_safe(node):
         return str(DatabricksGenerator.TRANSFORMS[exp.TsOrDsToDate](generator, node))
@@ -35,7 +32,7 @@ def _to_date(generator: DatabricksGenerator, node: exp.TsOrDsToDate) -> str:
 
 
 def _to_timestamp(generator: DatabricksGenerator, node: exp.StrToTime) -> str:
-    if _is_auto(node):
+    if is_auto(node):
         return _cast(generator, node, "TIMESTAMP")
     name = "TRY_TO_TIMESTAMP" if _is_safe(node) else "TO_TIMESTAMP"
     return str(generator.func(name, node.this, generator.format_time(node)))

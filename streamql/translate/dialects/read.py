@@ -2,6 +2,8 @@
 
 sqlglot has no dialect for Databend or ClickZetta. The nearest to Databend is Snowflake's: they share casts, semi-structured data and
 metadata columns. The nearest to ClickZetta is Databricks': its SQL is that of Spark with types and properties of its own.
+
+A class of sqlglot's that may be compiled (parsers are, dialects and tokenizers are not) gets its subclass by `compiled.made`.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ from sqlglot.dialects.databricks import Databricks
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.snowflake import Snowflake
 from sqlglot.helper import seq_get
+from sqlglot.parser import Parser
 from sqlglot.parsers.databricks import DatabricksParser
 from sqlglot.parsers.snowflake import SnowflakeParser
 from sqlglot.tokenizer_core import TokenType
 
+from streamql.translate.dialects.compiled import made
 from streamql.translate.model import System
 
 _NAME_QUOTES: list[str | tuple[str, str]] = ['"', "`"]
@@ -118,6 +122,7 @@ _DATABEND_EXPONENT: dict[TokenType, type[exp.Expr]] = {TokenType.CARET: exp.Pow}
 
 
 class _DatabendParser(SnowflakeParser):
+    __slots__ = ()
     FUNCTIONS = _DATABEND_FUNCTIONS
     TABLE_ALIAS_TOKENS = SnowflakeParser.TABLE_ALIAS_TOKENS - {TokenType.WINDOW}
     BITWISE = _DATABEND_BITWISE
@@ -126,12 +131,15 @@ class _DatabendParser(SnowflakeParser):
 
 class _DatabendRead(Snowflake):
     NULL_ORDERING = "nulls_are_last"
-    Parser = _DatabendParser
 
     class Tokenizer(Snowflake.Tokenizer):
         IDENTIFIERS = _NAME_QUOTES
         KEYWORDS = _DATABEND_KEYWORDS
         COMMENTS = _DATABEND_COMMENTS
+
+    def parser(self, **options: Any) -> Parser:
+        """Returns a parser of this dialect."""
+        return made(_DatabendParser, SnowflakeParser(dialect=self, **options))
 
 
 _CLICKZETTA_KEYWORDS = {**Databricks.Tokenizer.KEYWORDS, **_BITMAP, "JSON": TokenType.JSON}
@@ -145,15 +153,19 @@ _CLICKZETTA_FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 class _ClickzettaParser(DatabricksParser):
+    __slots__ = ()
     FUNCTIONS = _CLICKZETTA_FUNCTIONS
 
 
 class _ClickzettaRead(Databricks):
     TABLESAMPLE_SIZE_IS_PERCENT = True
-    Parser = _ClickzettaParser
 
     class Tokenizer(Databricks.Tokenizer):
         KEYWORDS = _CLICKZETTA_KEYWORDS
+
+    def parser(self, **options: Any) -> Parser:
+        """Returns a parser of this dialect."""
+        return made(_ClickzettaParser, DatabricksParser(dialect=self, **options))
 
 
 READ: dict[System, type[Dialect]] = {

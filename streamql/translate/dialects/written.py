@@ -14,11 +14,13 @@ from sqlglot.dialects.databricks import Databricks
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.dialects.snowflake import Snowflake
 from sqlglot.errors import UnsupportedError
+from sqlglot.generator import Generator
 from sqlglot.generators.databricks import DatabricksGenerator
 from sqlglot.time import format_time
 
+from streamql.translate.dialects.compiled import made
 from streamql.translate.dialects.conversions import CONVERSIONS
-from streamql.translate.dialects.formats import spark_format
+from streamql.translate.dialects.formats import SPARK_LETTERS, quote_letters, with_quoted_letters
 from streamql.translate.model import NotTranslatedError
 
 _DATE_PARTS = re.compile("YY|MM|MON|DD|DY|HH|MI|SS|FF|TZH", re.IGNORECASE)
@@ -36,8 +38,8 @@ def _to_char(generator: DatabricksGenerator, node: exp.ToChar) -> str:
         return f"CAST({generator.sql(node.this)} AS STRING)"
     if not pattern.is_string or not _DATE_PARTS.search(pattern.name):
         generator.unsupported("TO_CHAR with a format that is not of dates")
-    general = format_time(pattern.name, Snowflake.TIME_MAPPING)
-    written = spark_format(format_time(general or pattern.name, Databricks.INVERSE_TIME_MAPPING) or pattern.name, "'")
+    general = with_quoted_letters(format_time(pattern.name, Snowflake.TIME_MAPPING) or pattern.name)
+    written = format_time(general, _Written.INVERSE_TIME_MAPPING) or general
     return f"DATE_FORMAT({generator.sql(node.this)}, {generator.sql(exp.Literal.string(written))})"
 
 
@@ -65,22 +67,29 @@ _TRANSFORMS: dict[type[exp.Expr], Callable[..., str]] = {
 
 
 class _WrittenGenerator(DatabricksGenerator):
+    __slots__ = ()
     TYPE_MAPPING = _TYPES
     TRANSFORMS = _TRANSFORMS
 
-    def format_time(
-        self,
-        expression: exp.Expr,
-        inverse_time_mapping: dict[str, str] | None = None,
-        inverse_time_trie: dict[str, Any] | None = None,
-    ) -> str | None:
-        """Returns the SQL of a format."""
-        written = super().format_time(expression, inverse_time_mapping, inverse_time_trie)
-        return spark_format(written, "\\'") if written is not None else None
+
+_LETTERS = {**Databricks.INVERSE_TIME_MAPPING, **SPARK_LETTERS}
 
 
 class _Written(Databricks):
-    Generator = _WrittenGenerator
+    INVERSE_TIME_MAPPING = _LETTERS
+
+    def generate(self, expression: exp.Expr, copy: bool = True, **options: Any) -> str:
+        """Returns the SQL of a tree."""
+        tree = expression.copy() if copy else expression
+        quote_letters(tree)
+        return self.generator(**options).generate(tree, copy=False)
+
+    def generator(self, **options: Any) -> Generator:
+        """Returns a generator of this dialect."""
+        generator = made(_WrittenGenerator, DatabricksGenerator(dialect=self, **options))
+        # Its own is the one of the class that made it.
+        generator._dispatch = {**generator._dispatch, **_TRANSFORMS}
+        return generator
 
 
 WRITTEN: type[Dialect] = _Written

@@ -14,7 +14,7 @@ from streamql.translate.ordinary.create_as import columns_into_query
 from streamql.translate.queries.types import no_type
 from streamql.translate.text.names import lowered
 from streamql.translate.text.properties import COLUMN_DEFAULTS, days_of_hours, retention_days
-from streamql.translate.wording import CLUSTERED, COPY_GRANTS, EXTENSION, NO_KEYS, RETENTION_MIN
+from streamql.translate.wording import CLUSTERED, COPY_GRANTS, EXTENSION, NO_KEYS, ONE_PART, RETENTION_MIN
 
 _NOT_ENFORCED = f"{{}} was left out: {NO_KEYS}"
 _COLUMN_KEYS = (exp.PrimaryKeyColumnConstraint, exp.UniqueColumnConstraint, exp.Reference)
@@ -82,7 +82,7 @@ def adapt_create(create: exp.Create, context: Context) -> Adapted:
             "Spark's own catalog allows only letters, digits and _ in names: rename the table, or use another catalog"
         )
     if type_words in ("SCHEMA", "DATABASE"):
-        _adapt_schema(create, adapted, type_words, context.system)
+        _adapt_schema(create, adapted, type_words, context)
     elif type_words == "VIEW":
         _adapt_view(create, adapted, context)
     elif type_words == "TABLE":
@@ -92,14 +92,26 @@ def adapt_create(create: exp.Create, context: Context) -> Adapted:
     return adapted
 
 
-def _adapt_schema(create: exp.Create, adapted: Adapted, type_words: str, system: System) -> None:
+def without_database(statement: exp.Expr, context: Context) -> tuple[str, ...]:
+    """Leaves the source system's database before the name of a schema out, in place, as USE does. Returns a note, once a script."""
+    name = statement.find(exp.Table)
+    database = name.args.get("catalog") if name is not None else None
+    if name is None or database is None:
+        return ()
+    name.set("catalog", None)
+    return context.once(ONE_PART.format(database.name))
+
+
+def _adapt_schema(create: exp.Create, adapted: Adapted, type_words: str, context: Context) -> None:
+    for note in without_database(create, context):
+        adapted.note(note)
     if create.args.get("replace"):
         create.set("replace", False)
         create.set("exists", True)
         adapted.note(
             "OR REPLACE became IF NOT EXISTS: Spark does not replace schemas, and an existing one keeps its tables"
         )
-    if type_words == "DATABASE" and system is System.SNOWFLAKE:
+    if type_words == "DATABASE" and context.system is System.SNOWFLAKE:
         adapted.note(
             "a database of Snowflake holds schemas; in Spark a database is a schema, and a catalog holds schemas"
         )

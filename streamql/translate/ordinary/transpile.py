@@ -10,7 +10,7 @@ from streamql.translate.dialects.written import sql_of
 from streamql.translate.facts.context import Context
 from streamql.translate.model import NotTranslatedError, Translated
 from streamql.translate.ordinary.changed_rows import changed_rows, check_merge
-from streamql.translate.ordinary.create import Adapted, adapt_create
+from streamql.translate.ordinary.create import Adapted, adapt_create, without_database
 from streamql.translate.ordinary.multi_insert import as_multi_insert, overwrites
 from streamql.translate.ordinary.points import points_to_spark
 from streamql.translate.queries.adapt import adapt_queries
@@ -25,7 +25,8 @@ from streamql.translate.text.spelling import spelled_for_sqlglot
 _GET_TABLE_TIMESTAMP = "SYSTEM$STREAM_GET_TABLE_TIMESTAMP"
 _TABLE_TIMESTAMP = f"{_GET_TABLE_TIMESTAMP} returns a TIMESTAMP here, not nanoseconds"
 _NOT_REPLACED = "OR REPLACE became DROP TABLE: Spark's CREATE TABLE … LIKE has none"
-_DROPPED = ("TABLE", "VIEW", "SCHEMA", "DATABASE")
+_SCHEMAS = ("SCHEMA", "DATABASE")
+_DROPPED = ("TABLE", "VIEW", *_SCHEMAS)
 _PLAIN = (
     exp.Query,
     exp.Values,
@@ -79,7 +80,8 @@ def _adapted(tree: exp.Expr, text: str, context: Context) -> tuple[str, list[str
     if isinstance(tree, exp.Merge):
         check_merge(tree)
     if isinstance(tree, exp.Drop):
-        return sql_of(_dropped(tree), pretty), [], ()
+        notes = without_database(tree, context) if tree.text("kind").upper() in _SCHEMAS else ()
+        return sql_of(_dropped(tree), pretty), [*notes], ()
     if isinstance(tree, exp.TruncateTable) and tree.args.get("exists"):
         tree.set("exists", False)
         return sql_of(tree, pretty), ["IF EXISTS was left out: Spark's TRUNCATE TABLE needs the table"], ()

@@ -17,6 +17,7 @@ from streamql.translate.queries.flatten import adapt_flatten
 from streamql.translate.queries.regexes import adapt_regexes
 from streamql.translate.queries.stream_columns import expand_stars
 from streamql.translate.queries.values import adapt_values
+from streamql.translate.queries.variant_functions import adapt_variant_functions
 from streamql.translate.queries.variants import adapt_elements
 from streamql.translate.text.shield import Shielded
 from streamql.translate.wording import NO_STAGES
@@ -44,6 +45,7 @@ def adapt_expressions(tree: exp.Expr, context: Context, reads: Mapping[str, Name
 
     `reads`: the table or stream behind each placeholder.
     """
+    adapt_variant_functions(tree)
     notes = adapt_values(tree, context)
     if context.system is System.DATABEND:
         _adapt_maps(tree)
