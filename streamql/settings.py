@@ -57,6 +57,7 @@ _FILE = json.loads(text_of("settings.json"))
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _DURATION = re.compile(_FILE["duration"], re.IGNORECASE)
 
+ALL = tuple(_setting(entry) for entry in _FILE["settings"])
 """In the order of the documentation."""
 
 _BY_NAME = {setting.key.rpartition(".")[2]: setting for setting in ALL}

@@ -39,7 +39,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-@pytest.mark.slow
+@pytest.mark.spark
 def test_a_read_only_disk_and_a_full_one(disk: Path) -> None:
     lake = disk / "lake"
 

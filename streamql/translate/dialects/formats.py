@@ -6,7 +6,7 @@ from sqlglot import exp
 
 _SIZES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
-SPARK_LETTERS = {**{f"%f_{size}": "S" * digits for digits, size in enumerate(_SIZES)}, "%:z": "XXX", "%-z": "X"}
+SPARK_LETTERS = {**{f"%f_{size}": "S" * digits for digits, size in enumerate(_SIZES)}, "%:z": "X" * 3, "%-z": "X"}
 """Spark's letters by sqlglot's words for the sizes of a fraction and for zones."""
 _WITH_FORMAT = (
     exp.StrToDate,
