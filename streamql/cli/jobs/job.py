@@ -131,9 +131,7 @@ class Job:
         own = self._spark.newSession()
         bridge.install(own)
         for key, value in self._options.conf.items():
-            if key.startswith("spark.streamql.") or own.conf.isModifiable(
-                key
-            ):  # Spark says no of keys that it does not know
+            if own.conf.isModifiable(key):
                 own.conf.set(key, value)
         use_database(own, self._options.database)
         own.catalog.currentDatabase()  # Spark opens its metastore with the first session that asks
