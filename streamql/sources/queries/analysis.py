@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -55,11 +56,15 @@ def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tup
 
 
 def _stored(spark: SparkSession, dynamic: DynamicTable) -> str | None:
-    """Returns the columns of a backing table, as a schema, JSON. None: it is still to be made."""
+    """Returns the columns of a backing table that refreshes write, as a schema, JSON. None: it is still to be made."""
     if not dynamic.backing.path:
         return None
     latest = DeltaTable(spark, dynamic.backing.path).latest()
-    return str(latest.metadata["schemaString"]) if latest.exists else None
+    if not latest.exists:
+        return None
+    written = {c.lower() for c in dynamic.stored_columns}
+    schema = json.loads(latest.metadata["schemaString"])
+    return json.dumps({**schema, "fields": [f for f in schema["fields"] if f["name"].lower() in written]})
 
 
 def _other_keys(dynamic: DynamicTable) -> str:
