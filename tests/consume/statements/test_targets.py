@@ -326,3 +326,20 @@ def test_rows_of_a_dataframe_made_while_the_columns_were_not_null(spark: SparkSe
         rows.write.mode("append").saveAsTable("target")
     run(spark, "INSERT INTO target SELECT id, n, s FROM of_strict")
     assert run(spark, "SELECT id FROM target WHERE s.i IS NULL") == [(3,)]
+
+
+PREDICATES = ("p.c = 'x'", "'x' < p.c", "p.c IN ('x', 'zz')", "p.c <=> concat('x', '')", "p.c LIKE 'x %'", "length(p.c) = 5", "NOT p.c = 'x'")
+
+
+def test_char_columns_compare_in_a_merge_as_in_a_query(spark: SparkSession, schema: str) -> None:
+    """Files have CHAR unpadded, Spark shows it padded, and Delta analyses a MERGE's expressions apart from its tables."""
+    run(spark, "CREATE TABLE p (id INT, c CHAR(5), n INT)")
+    run(spark, "INSERT INTO p VALUES (1, 'x', 0), (2, 'y', 0), (3, NULL, 0)")
+    merge = "MERGE INTO p USING (SELECT id, c AS d FROM p) s ON p.id = s.id WHEN MATCHED AND {} THEN UPDATE SET n = n + 1, c = s.d"
+    for predicate in PREDICATES:
+        (selected,) = run(spark, f"SELECT count(*) FROM p WHERE {predicate}")
+        (merged,) = run(spark, merge.format(predicate))
+        assert merged["num_updated_rows"] == selected[0] > 0, predicate
+    both = "MERGE INTO p USING p AS s ON p.c = s.c AND p.c = 'x' WHEN MATCHED THEN UPDATE SET n = -1 WHEN NOT MATCHED BY SOURCE AND p.c = 'y' THEN DELETE"
+    assert run(spark, both)[0][:3] == (2, 1, 1)
+    assert {(r["c"], r["n"] < 0) for r in run(spark, "SELECT * FROM p")} == {("x    ", True), (None, False)}

@@ -1,7 +1,7 @@
 package streamql
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.streamql.{AnswerAtOnce, CountingStrategy, ExpandStreams, FilterBeforeCounting, Functions, GuardAndConsume, GuardMerges, HintTables, Hints, LocalFiles, NewTables, Parser, RecordStrategy, ResolveStreams, ServerSessions, Settings, SupportedSpark, TemporaryFiles, Texts}
+import org.apache.spark.sql.streamql.{AnswerAtOnce, CharColumns, CountingStrategy, ExpandStreams, FilterBeforeCounting, Functions, GuardAndConsume, GuardMerges, HintTables, Hints, LocalFiles, NewTables, Parser, RecordStrategy, ResolveStreams, ServerSessions, Settings, SupportedSpark, TemporaryFiles, Texts}
 
 /** What a session names in spark.sql.extensions, after Delta's: the last named parser is the outermost. */
 class Extensions extends (SparkSessionExtensions => Unit) {
@@ -21,6 +21,7 @@ private object Injections {
     Hints.tellConditions()
     e.injectParser((session, delegate) => new Parser(session, delegate))
     e.injectResolutionRule(session => new ResolveStreams(session))
+    e.injectResolutionRule(_ => CharColumns)
     e.injectPostHocResolutionRule(session => new HintTables(session))
     e.injectPostHocResolutionRule(session => new NewTables(session))
     e.injectPostHocResolutionRule(session => new GuardAndConsume(session))

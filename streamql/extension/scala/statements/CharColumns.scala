@@ -1,0 +1,44 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.catalyst.analysis.ApplyCharTypePaddingHelper
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal, StringRPad}
+import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils
+import org.apache.spark.sql.delta.util.AnalysisHelper.FakeLogicalPlan
+import org.apache.spark.sql.types.{BooleanType, CharType, DataType}
+
+/**
+ * Keeps the ids of CHAR columns in the expressions of a MERGE. Delta analyses the expressions alone, over the source and the target, and takes
+ * them back without the plans. Spark pads CHAR columns in each plan that it analyses, below columns with new ids, which the MERGE then
+ * lacks. So the expressions are analysed over the columns alone; Spark pads the plans when it analyses the whole MERGE.
+ */
+object CharColumns extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = plan match {
+    case FakeLogicalPlan(expressions, plans) if plans.exists(hasChar) =>
+      compared(FakeLogicalPlan(expressions, plans.map(p => if (p.isInstanceOf[LocalRelation]) p else LocalRelation(p.output))))
+    case other => other
+  }
+
+  /** Pads the texts that CHAR columns are compared with, and then the columns: files have them unpadded, and Delta would skip files by them. */
+  private def compared(plan: FakeLogicalPlan): LogicalPlan =
+    if (!plan.expressions.forall(_.resolved)) plan
+    else ApplyCharTypePaddingHelper.paddingForStringComparison(plan, padCharCol = false) match {
+      case p: FakeLogicalPlan => p.copy(exprs = p.exprs.map(e => if (e.dataType == BooleanType) padded(e) else e))
+      case other => other
+    }
+
+  private def padded(e: Expression): Expression = e match {
+    case p: StringRPad => p
+    case a: Attribute => rawType(a) match {
+      case Some(c: CharType) => new StringRPad(a, Literal(c.length))
+      case _ => a
+    }
+    case other => other.mapChildren(padded)
+  }
+
+  private def hasChar(plan: LogicalPlan): Boolean =
+    plan.resolved && plan.collectLeaves().exists(_.output.exists(rawType(_).exists(_.existsRecursively((t: DataType) => t.isInstanceOf[CharType]))))
+
+  private def rawType(column: Attribute): Option[DataType] = CharVarcharUtils.getRawType(column.metadata)
+}
