@@ -33,6 +33,7 @@ _HINTS = {
     "No space left on device": "free space on the disk, and run the statement again",
     "[SQLITE_FULL]": _FULL_METASTORE,
     "[SQLITE_IOERR": _FULL_METASTORE,
+    "rolled back due to failure during commit": _FULL_METASTORE,
     "Read-only file system": "mount it for writing, or read only",
 }
 """What to do, by what the message of a machine's limit has in it."""

@@ -25,6 +25,7 @@ SCHEMA_VERSION = 1
 DRIVER = "org.sqlite.JDBC"
 BUSY_TIMEOUT_MS = 60_000
 """How long a statement waits for another process's metadata change; one holds the file for milliseconds."""
+_open: sqlite3.Connection | None = None
 FREE_BYTES_MIN = 1 << 20
 """Below that much free space, a disk is full: SQLite needs room for its log and for the index of that."""
 
@@ -85,7 +86,8 @@ def check(data: Path) -> None:
 
 
 def prepare(data: Path, warehouse: str) -> None:
-    """Makes the data directory `data` and its metastore, if they are not there. `warehouse`: the URI of the schema `default` in a new one.
+    """Makes the data directory `data` and its metastore, if they are not there, and keeps the metastore open. `warehouse`: the URI of the
+    schema `default` in a new one.
 
     Raises INVALID_ARGUMENT if it cannot be made, and OSError if the directory cannot.
     """
@@ -96,6 +98,23 @@ def prepare(data: Path, warehouse: str) -> None:
             with file_locked(data / ".metastore.lock"):  # here, not in the cache, which may be another user's
                 if not path.exists() or _version(path) == 0:
                     _create(path, warehouse)
+        _keep_open(path)
+
+
+def _keep_open(path: Path) -> None:
+    """Keeps a connection to the metastore at `path` open for as long as this process lives, or until it has another metastore.
+
+    The last connection that is closed removes the files beside the database, and the next one needs room for them: on a full disk each
+    query would fail, after seconds.
+    """
+    global _open
+    found = None
+    if not is_read_only(path):
+        found = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, check_same_thread=False)
+        found.execute("SELECT count(*) FROM VERSION").fetchone()
+    if _open is not None:
+        _open.close()
+    _open = found
 
 
 @contextlib.contextmanager
@@ -209,7 +228,7 @@ def conf(path: Path) -> dict[str, str]:
         url = f"jdbc:sqlite:{_uri(path)}&busy_timeout={BUSY_TIMEOUT_MS}"
     else:
         # Every transaction takes the write lock when it begins: one that reads and then writes could else fail, and no timeout helps.
-        url = f"jdbc:sqlite:{path}?transaction_mode=IMMEDIATE&busy_timeout={BUSY_TIMEOUT_MS}&journal_mode=WAL&synchronous=NORMAL"
+        url = f"jdbc:sqlite:{path}?transaction_mode=IMMEDIATE&busy_timeout={BUSY_TIMEOUT_MS}&journal_mode=WAL&synchronous=FULL"
     hive = {
         "javax.jdo.option.ConnectionURL": url,
         "javax.jdo.option.ConnectionDriverName": DRIVER,

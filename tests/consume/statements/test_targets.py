@@ -328,7 +328,15 @@ def test_rows_of_a_dataframe_made_while_the_columns_were_not_null(spark: SparkSe
     assert run(spark, "SELECT id FROM target WHERE s.i IS NULL") == [(3,)]
 
 
-PREDICATES = ("p.c = 'x'", "'x' < p.c", "p.c IN ('x', 'zz')", "p.c <=> concat('x', '')", "p.c LIKE 'x %'", "length(p.c) = 5", "NOT p.c = 'x'")
+PREDICATES = (
+    "p.c = 'x'",
+    "'x' < p.c",
+    "p.c IN ('x', 'zz')",
+    "p.c <=> concat('x', '')",
+    "p.c LIKE 'x %'",
+    "length(p.c) = 5",
+    "NOT p.c = 'x'",
+)
 
 
 def test_char_columns_compare_in_a_merge_as_in_a_query(spark: SparkSession, schema: str) -> None:
