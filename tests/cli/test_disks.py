@@ -75,7 +75,8 @@ def test_a_read_only_disk_and_a_full_one(disk: Path) -> None:
         return done.returncode, done.stdout, done.stderr
 
     made = run(
-        "CREATE TABLE t (id INT) TBLPROPERTIES ('change_tracking' = 'true'); INSERT INTO t VALUES (1); CREATE VIEW v AS SELECT id + 1 AS id FROM t"
+        "CREATE TABLE t (id INT) TBLPROPERTIES ('change_tracking' = 'true'); "
+        "INSERT INTO t VALUES (1); CREATE VIEW v AS SELECT id + 1 AS id FROM t"
     )
     assert made[:2] == (0, ""), made
 

@@ -74,7 +74,8 @@ def check(spark: SparkSession, recording: Recording, after: int, through: int, *
         if error.code != "INCOMPATIBLE_SCHEMA_CHANGE" or not narrows(recording, after, through):
             raise
         version = error.facts["version"]
-        assert isinstance(version, int) and after < version <= through
+        assert isinstance(version, int)
+        assert after < version <= through
         for part in ((after, version - 1), (version, through)):
             if part[0] < part[1]:
                 check(spark, recording, *part, **options)

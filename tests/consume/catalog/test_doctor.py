@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from streamql.catalog import upkeep

@@ -348,6 +348,9 @@ def test_char_columns_compare_in_a_merge_as_in_a_query(spark: SparkSession, sche
         (selected,) = run(spark, f"SELECT count(*) FROM p WHERE {predicate}")
         (merged,) = run(spark, merge.format(predicate))
         assert merged["num_updated_rows"] == selected[0] > 0, predicate
-    both = "MERGE INTO p USING p AS s ON p.c = s.c AND p.c = 'x' WHEN MATCHED THEN UPDATE SET n = -1 WHEN NOT MATCHED BY SOURCE AND p.c = 'y' THEN DELETE"
+    both = (
+        "MERGE INTO p USING p AS s ON p.c = s.c AND p.c = 'x' WHEN MATCHED THEN UPDATE SET n = -1 "
+        "WHEN NOT MATCHED BY SOURCE AND p.c = 'y' THEN DELETE"
+    )
     assert run(spark, both)[0][:3] == (2, 1, 1)
     assert {(r["c"], r["n"] < 0) for r in run(spark, "SELECT * FROM p")} == {("x    ", True), (None, False)}
