@@ -3,7 +3,7 @@
 PYTHON  ?= python3
 VENV    ?= .venv
 DEMO    ?= examples.flights
-WORKERS ?= 2
+WORKERS ?= 3
 TESTS   ?= tests
 BENCH   ?=
 
@@ -55,10 +55,10 @@ $(PICTURES): docs/site/pictures.py $(wildcard streamql/cli/*/*.py) | $(STAMP)
 check: $(STAMP) ## The tests that start neither Spark nor another process: under three minutes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -q -m "not spark" $(TESTS)
 
-test: $(STAMP) ## All quick tests and a part of the slow ones, drawn anew for each commit; one Spark session (3 GB) for each of the WORKERS
+test: $(STAMP) ## Every test, with cases drawn anew for each commit: 45 minutes; one Spark session (3 GB) for each of the WORKERS
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(STREAMQL_LONG),,--timeout 900) --durations 25 --durations-min 5 $(TESTS)
 
-test-all: $(STAMP) ## All tests, with every case of what make test samples: hours
+test-all: $(STAMP) ## Every test, with every case: hours
 	STREAMQL_LONG=$${STREAMQL_LONG:-1} $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)
 
 demo: $(STAMP) ## A real job on real data (DEMO names the module)

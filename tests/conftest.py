@@ -9,41 +9,44 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.kafka.broker import Broker
-from tests.sample import IS_LONG, SEED, is_chosen
+from tests.sample import IS_LONG, SEED, sample
 from tests.small import FEW_TASKS, INTERPRETED, QUICK_JAVA, ROOM
 
 LONGEST_FIRST = (
     "histories/test_histories",
+    "dynamic/histories/",
     "transcripts/test_transcripts",
     "s3/test_cluster",
+    "examples/",
     "frontends/test_dbt",
+    "translate/test_corpus",
     "frontends/test_server",
     "consume/",
     "histories/",
-    "examples/",
-    "translate/",
-    "frontends/",
-    "look/",
-    "shell/",
-    "kafka/",
     "docs/",
+    "dynamic/",
+    "views/",
+    "kafka/",
+    "look/",
+    "frontends/",
+    "tablestore/",
+    "s3/",
+    "shell/",
     "settings/",
+    "cli/",
     "protocol/",
 )
 """A file of tests runs on one worker: the long ones begin, so that no worker is left alone with one at the end."""
 
 
-SLOW_SHARE = 1 / 25
-"""Of the tests that start Spark or another process, `make test` takes so many: with a tenth it took 50 minutes on two slow cores."""
+CASES_MAX = 2
+"""Of a test that starts Spark, `make test` takes so many cases, drawn anew for each commit. The marker `every_case` is of tests whose
+cases have little in common, or are a sample already."""
 
-GUARDING_SHARE = 1 / 2
-"""The same of the files in GUARDING, but at least one test of each."""
+_started: list[SparkSession] = []
 
 STARTING = ("spark", "broker", "s3")
 """The fixtures that start a process. Tests that start one otherwise have the marker `spark` themselves."""
-
-GUARDING = ("histories.py", "kills.py", "races.py", "crashes.py", "test_queries.py", "requests.py")
-"""Ends of the names of files whose tests prove that no row is lost or doubled, and that statements send few requests."""
 
 
 def is_slow(item: pytest.Item) -> bool:
@@ -52,20 +55,13 @@ def is_slow(item: pytest.Item) -> bool:
     return item.get_closest_marker("spark") is not None or any(name in fixtures for name in STARTING)
 
 
-def is_kept(item: pytest.Item) -> bool:
-    """Whether the sample of a run has a slow test."""
-    is_guarding = item.nodeid.partition("::")[0].endswith(GUARDING)
-    return is_chosen(item.nodeid, GUARDING_SHARE if is_guarding else SLOW_SHARE)
-
-
-def guarding(items: list[pytest.Item]) -> dict[str, list[pytest.Item]]:
-    """The tests of files in GUARDING, by file."""
-    found: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        file = item.nodeid.partition("::")[0]
-        if file.endswith(GUARDING):
-            found.setdefault(file, []).append(item)
-    return found
+def left_out(slow: list[pytest.Item]) -> list[pytest.Item]:
+    """The cases that a sample does not have, of tests that start Spark."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in slow:
+        if item.get_closest_marker("every_case") is None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return [item for test, all_ in cases.items() for item in all_ if item not in sample(test, all_, CASES_MAX)]
 
 
 def names_tests(config: pytest.Config) -> bool:
@@ -77,18 +73,15 @@ def names_tests(config: pytest.Config) -> bool:
 @pytest.hookimpl(tryfirst=True)  # before -m selects by the markers
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks the tests that start Spark, and orders the files: within one, and among the short ones, the order stays. If the command line
-    does not say which tests run, leaves slow ones out."""
-    for item in items:
-        if is_slow(item):
-            item.add_marker(pytest.mark.spark)
+    does not say which tests run, leaves cases out."""
+    slow = [item for item in items if is_slow(item)]
+    for item in slow:
+        item.add_marker(pytest.mark.spark)
     if not names_tests(config):
-        slow = [item for item in items if is_slow(item)]
-        kept = {item.nodeid for item in slow if is_kept(item)}
-        kept |= {guards[0].nodeid for guards in guarding(slow).values() if not kept & {g.nodeid for g in guards}}
-        left_out = [item for item in slow if item.nodeid not in kept]
-        config.hook.pytest_deselected(items=left_out)
-        gone = {item.nodeid for item in left_out}
-        items[:] = [item for item in items if item.nodeid not in gone]
+        gone = left_out(slow)
+        config.hook.pytest_deselected(items=gone)
+        ids = {item.nodeid for item in gone}
+        items[:] = [item for item in items if item.nodeid not in ids]
 
     def rank(item: pytest.Item) -> int:
         named = [i for i, part in enumerate(LONGEST_FIRST) if f"tests/{part}" in item.nodeid]
@@ -123,8 +116,22 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM makes as many tasks, thousands else
     }
     made = session(tmp_path_factory.mktemp("streamql") / "data", conf)
+    _started.append(made)
     yield made
     made.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_streams_left() -> Iterator[None]:
+    """Takes the streams that a module has made out of the catalog: doctor and SHOW look at all that there are."""
+    from streamql.catalog.store import catalog_of
+
+    yield
+    for spark in _started:
+        catalog = catalog_of(spark)
+        catalog.refresh(spark)
+        found = catalog.all(spark)
+        assert not found or catalog.commit(spark, found, [None] * len(found), [])
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
-"""Which tests, and which cases of a matrix, a run takes: a sample, drawn with a seed from the commit, or all.
+"""Which cases a run takes of each test: a sample, drawn with a seed from the commit, or all.
 
 make test                      # a sample: another one for each commit, the same one for one commit
-make test TESTS=tests/consume  # all tests of a directory or file, each with a sample of its cases
+make test TESTS=tests/consume  # each case that the tests of a directory or file name; of generated cases a sample
 make test-all                  # everything
 STREAMQL_SEED=7 make test      # the sample of a seed, which the head of each run shows
 """
@@ -49,8 +49,3 @@ def sample(label: str, cases: Sequence[T], count: int) -> list[T]:
         return list(cases)
     chosen = sorted(random.Random(f"{SEED} {label}").sample(range(len(cases)), count))
     return [cases[i] for i in chosen]
-
-
-def is_chosen(name: str, share: float) -> bool:
-    """Whether a run of all directories takes a slow test: so large a share of them, by name and seed. A long run takes each."""
-    return IS_LONG or random.Random(f"{SEED} {name}").random() < share

@@ -14,7 +14,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import streamql
-from streamql.catalog.store import catalog_of
 from streamql.cli.command_table import COMMANDS
 from streamql.cli.main import main
 from streamql.cli.options import parse
@@ -27,15 +26,6 @@ from tests.docs.pages import DATA, ROOT, difference, in_order, invocations, othe
 from tests.docs.reference import reference
 from tests.transcripts.running import SCHEMA, Difference, plain_sql, run
 from tests.transcripts.script import Fence, fences, read
-
-
-@pytest.fixture(scope="module", autouse=True)
-def no_other_streams(spark: SparkSession) -> None:
-    """`streamql doctor` looks at all streams there are: other tests leave some that are to be complained of."""
-    catalog = catalog_of(spark)
-    catalog.refresh(spark)
-    for state in catalog.all(spark):
-        spark.sql(f"DROP STREAM {state.name.sql}")
 
 
 @dataclass
@@ -88,6 +78,7 @@ class Reader:
                 self.wrong.append(f"{where}: {wrong}")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_page(
     page: Path,

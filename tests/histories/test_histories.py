@@ -35,14 +35,14 @@ from .spark_oracles import changelog
 HISTORIES = 6
 ALIKE = ((0, 4), (1, 5), (2,), (3,))
 """Histories that take paths of one type: one of each meets every plan and operation that a run must meet."""
-WINDOWS_MIN = amount(40, 500)
+WINDOWS_MIN = amount(25, 500)
 WINDOWS_PER_HISTORY = 90
-WINDOWS_SAMPLED = 8
+WINDOWS_SAMPLED = 4
 REQUIRED_OPERATIONS = ("INSERT", "UPDATE", "DELETE", "MERGE", "RESTORE", "OPTIMIZE", "REPLACE WHERE", "ADD COLUMN")
 APPENDS_EVERY = 3
 COMPILED_EVERY = 4
 """One window in so many is read by compiled code, as in production; compiling takes longer than these windows take to read."""
-CHANGELOG_EVERY = 12
+CHANGELOG_EVERY = 12 if IS_LONG else 24
 """Spark's own net changes are asked for one window in so many: each costs as much as the subject."""
 
 
@@ -235,6 +235,7 @@ class Checker:
                 fail(self.recording, window, f"wrong initial rows, {mode.value}", report)
 
 
+@pytest.mark.every_case
 def test_every_window_of_a_history(
     spark: SparkSession, recorder: Recorder, run: Run, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,7 @@ def check(path: Path, spark: SparkSession, run_sql: RunSql, bootstrap: Callable[
     assert not differences, "\n" + "\n".join(differences)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("path", transcripts(), ids=lambda path: path.stem)
 def test_transcript(path: Path, spark: SparkSession, bootstrap: Callable[[], str]) -> None:
     check(path, spark, plain_sql, bootstrap)

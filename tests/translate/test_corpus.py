@@ -13,10 +13,12 @@ from pyspark.sql import SparkSession
 from streamql.translate import Refused, System
 from streamql.translate.dialects.functions import FUNCTIONS
 from tests.consume.support import fresh_schema, run
+from tests.sample import IS_LONG, sample
 from tests.translate.corpus import Case, cases, files
 
 pytestmark = pytest.mark.spark
 STREAMS_RUN_MIN = 0.9
+FILES = sample("scripts of the corpus", files(), 10)
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ class Outcome:
 
 @pytest.fixture(scope="module")
 def outcomes(spark: SparkSession) -> dict[Path, list[Outcome]]:
-    """Every statement of the corpus, translated and run in a schema of its script."""
-    return {file: _ran(spark, file) for file in files()}
+    """Every statement of the scripts, translated and run in a schema of its script."""
+    return {file: _ran(spark, file) for file in FILES}
 
 
 def _ran(spark: SparkSession, file: Path) -> list[Outcome]:
@@ -64,12 +66,14 @@ def _did(spark: SparkSession, case: Case) -> Outcome:
     return Outcome(case, "run", None)
 
 
-@pytest.mark.parametrize("file", files(), ids=lambda file: f"{file.parent.name}/{file.name}")
+@pytest.mark.every_case
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_what_is_expected(file: Path, outcomes: dict[Path, list[Outcome]]) -> None:
     wrong = [f"{o.case.place}\n    {o.problem}" for o in outcomes[file] if o.problem]
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("system", System)
 def test_counts(system: System, outcomes: dict[Path, list[Outcome]]) -> None:
     """Of the statements about streams, 9 of 10 run. The counts are shown by `pytest -s`."""
@@ -77,7 +81,7 @@ def test_counts(system: System, outcomes: dict[Path, list[Outcome]]) -> None:
     about = Counter(o.did for o in of_system if o.case.is_about_streams)
     counts = Counter(o.did for o in of_system)
     print(f"\n{system.value}: {dict(counts)}; about streams: {dict(about)}")
-    assert sum(about.values()) >= 20
+    assert sum(about.values()) >= 20 or not IS_LONG
     assert about["run"] >= STREAMS_RUN_MIN * sum(about.values()), about
 
 

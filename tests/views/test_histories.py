@@ -203,6 +203,7 @@ def histories(spark: SparkSession, run: Run) -> Iterator[Histories]:
     made.drop()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("number", "form"), CASES)
 def test_every_window_shows_the_least_changes(
     spark: SparkSession, run: Run, histories: Histories, number: int, form: str, monkeypatch: pytest.MonkeyPatch

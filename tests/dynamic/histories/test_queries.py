@@ -326,6 +326,7 @@ def ways(one: Subject, was: Mapping[str, int], now: Mapping[str, int]) -> Iterat
         yield next((o for o in OPERATORS if operator.startswith(o)), operator), str(found["way"])
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("number", "form"), CASES)
 def test_rows_keys_and_differences(spark: SparkSession, run: Run, histories: Histories, number: int, form: str) -> None:
     schema, bases = histories.take(number)
