@@ -55,13 +55,12 @@ def test_vectors_over_the_inline_limit(one_file: Table) -> None:
     first = one_file.run(f"DELETE FROM {{t}} WHERE {scattered(38, 1)}")
     sizes = one_file.spark.read.json(f"{one_file.path}/_delta_log/{first:020d}.json")
     assert sizes.selectExpr("max(add.deletionVector.sizeInBytes) AS bytes").collect()[0]["bytes"] > INLINE_BYTES_MAX
-    check(one_file, one_file.start)
     second = one_file.run(f"DELETE FROM {{t}} WHERE {scattered(10, 2)}")
     check(one_file, first)
     check(one_file, one_file.start)
     one_file.run(f"UPDATE {{t}} SET n = n + 1 WHERE {scattered(5, 3)}", "UPDATE {t} SET n = n WHERE k % 3 = 0")
-    check(one_file, second)
-    check(one_file, one_file.start)
+    for after in sample("windows of an updated file", (one_file.start, second), 1):
+        check(one_file, after)
     one_file.run(f"RESTORE TABLE {{t}} TO VERSION AS OF {first}")
     for after in sample("windows over a restored file", (one_file.start, first, second), 1):
         check(one_file, after)
@@ -85,7 +84,7 @@ def test_many_files_and_row_groups(spark: SparkSession, table_path: str, vectors
         )
         compacted = table.run("OPTIMIZE {t} WHERE p < 3")
         table.run(f"DELETE FROM {{t}} WHERE {scattered(3, 2)}", "DELETE FROM {t} WHERE p = 4")
-        for after in sample("windows of many files", (start, start + 1, merged, compacted), 2):
+        for after in sample("windows of many files", (start, start + 1, merged, compacted), 1):
             check(table, after)
         check(table, start, StreamMode.APPEND_ONLY)
         table.run(f"RESTORE TABLE {{t}} TO VERSION AS OF {merged}", f"UPDATE {{t}} SET v = 'z' WHERE {scattered(1, 3)}")
