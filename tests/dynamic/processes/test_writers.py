@@ -214,14 +214,15 @@ def test_a_table_filled_by_another_refresher_meanwhile(place: DynamicPlace, monk
     """The first refresh inserts: it must not insert the difference to rows that another one has written before it."""
     place.run("INSERT INTO t VALUES (1, 10), (2, 20)")
     place.create("SELECT id, v FROM t", clauses="INITIALIZE = ON_SCHEDULE")
-    insert = refreshes._insert
+    insert = refreshes.write_statement
     turns = [lambda: (place.refresh(), place.run("UPDATE t SET v = 11 WHERE id = 1", "DELETE FROM t WHERE id = 2"))]
 
     def late(*arguments: Any) -> str:
+        text = insert(*arguments)
         if turns:
             turns.pop()()
-        return insert(*arguments)
+        return text
 
-    monkeypatch.setattr(refreshes, "_insert", late)
+    monkeypatch.setattr(refreshes, "write_statement", late)
     assert place.refresh()["d"][0] == "REFRESHED"
     assert place.verify() == ("EQUAL", 1, 0, 0)

@@ -87,7 +87,9 @@ object StoredQuery {
 
   /** With casts to the types that the columns have, as `PlanText` has shown them of any query of a dynamic table. */
   private def withTypes(analyzed: LogicalPlan): LogicalPlan = columns(analyzed) {
-    case e: Attribute => Cast(e, e.dataType.asNullable, None, EvalMode.ANSI)
+    case e: Attribute =>
+      val zone = Option.when(Cast.needsTimeZone(e.dataType, e.dataType))(SQLConf.get.sessionLocalTimeZone) // of a VARIANT, below
+      Cast(e, e.dataType.asNullable, zone, EvalMode.ANSI)
   }
 
   /** A view's text with what is below the names of its columns replaced. */
