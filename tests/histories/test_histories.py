@@ -42,7 +42,7 @@ REQUIRED_OPERATIONS = ("INSERT", "UPDATE", "DELETE", "MERGE", "RESTORE", "OPTIMI
 APPENDS_EVERY = 3
 COMPILED_EVERY = 4
 """One window in so many is read by compiled code, as in production; compiling takes longer than these windows take to read."""
-CHANGELOG_EVERY = 12 if IS_LONG else 24
+CHANGELOG_EVERY = 12 if IS_LONG else 16
 """Spark's own net changes are asked for one window in so many: each costs as much as the subject."""
 
 
@@ -218,6 +218,8 @@ class Checker:
         try:
             theirs = changelog(self.spark, self.recording.log, *window)
         except Exception as error:
+            if "ArrayIndexOutOfBoundsException" in str(error) and "DeltaParquetFileFormat" in str(error):
+                return  # Delta 4.4's reader of CHANGES fails on the row commit versions of some files: this oracle says nothing
             fail(self.recording, window, "Spark's CHANGES failed", str(error)[:3000])
         if theirs is None:
             return
@@ -245,7 +247,6 @@ def test_every_window_of_a_history(
         monkeypatch.setattr(plan, "ONE_TASK_BYTES_MAX", -1)
     recording = recorder.take(seed)
     checker = Checker(spark, recording, run)
-    # Not sampled: Delta 4.4's reader of CHANGES fails on some other windows (ArrayIndexOutOfBoundsException on the row commit version).
     compared = list(recording.windows())[seed % CHANGELOG_EVERY :: CHANGELOG_EVERY]
     windows = checker.sampled(list(recording.windows()))
     if only := os.environ.get("STREAMQL_WINDOW"):
