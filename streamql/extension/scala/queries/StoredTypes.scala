@@ -35,8 +35,8 @@ class StoredTypes(columns: Option[StructType]) {
           found += misfit(was.name, was.dataType, e.dataType)
           e
         case Some(t) =>
-          isWider = isWider || !isSame(t, was.dataType)
-          if (isSame(t, e.dataType)) e else Cast(e, t.asNullable, Some(SQLConf.get.sessionLocalTimeZone), EvalMode.ANSI)
+          isWider = isWider || !DataType.equalsIgnoreNullability(t, was.dataType)
+          if (DataType.equalsIgnoreNullability(t, e.dataType)) e else Cast(e, t.asNullable, Some(SQLConf.get.sessionLocalTimeZone), EvalMode.ANSI)
       }
     }
     Alias(value, name)(explicitMetadata = metadata)
@@ -55,7 +55,7 @@ object StoredTypes {
 
   /** The type of a column of the table that had `was`, so that it can hold values of `now`. None: there is none. */
   private def common(was: DataType, now: DataType): Option[DataType] = (was, now) match {
-    case _ if isSame(was, now) => Some(was)
+    case _ if DataType.equalsIgnoreNullability(was, now) => Some(was)
     case (w: StructType, n: StructType) if w.forall(f => field(n, f.name).nonEmpty) =>
       val fields = n.map(f => field(w, f.name).fold(Option(added(f)))(old => common(old.dataType, f.dataType).map(t => old.copy(dataType = t))))
       Option.when(fields.forall(_.nonEmpty))(StructType(fields.flatten))
@@ -65,9 +65,6 @@ object StoredTypes {
     case _ if isHeld(now, was) => Some(was)
     case _ => None
   }
-
-  /** Whether values of one type are values of the other, whatever may be NULL and whatever Delta notes of fields. */
-  private def isSame(t: DataType, other: DataType): Boolean = DataType.equalsStructurallyByName(t, other, _ == _)
 
   private def field(s: StructType, name: String): Option[StructField] = s.find(_.name.equalsIgnoreCase(name))
 
