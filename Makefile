@@ -55,7 +55,7 @@ $(PICTURES): docs/site/pictures.py $(wildcard streamql/cli/*/*.py) | $(STAMP)
 check: $(STAMP) ## The tests that start neither Spark nor another process: under three minutes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -q -m "not spark" $(TESTS)
 
-test: $(STAMP) ## Every test, with cases drawn anew for each commit: 45 minutes; one Spark session (3 GB) for each of the WORKERS
+test: $(STAMP) ## Every test, with cases drawn anew for each commit: an hour; one Spark session (3 GB) for each of the WORKERS
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(STREAMQL_LONG),,--timeout 900) --durations 25 --durations-min 5 $(TESTS)
 
 test-all: $(STAMP) ## Every test, with every case: hours

@@ -39,7 +39,7 @@ LONGEST_FIRST = (
 """A file of tests runs on one worker: the long ones begin, so that no worker is left alone with one at the end."""
 
 
-CASES_MAX = 2
+CASES_MAX = 1
 """Of a test that starts Spark, `make test` takes so many cases, drawn anew for each commit. The marker `every_case` is of tests whose
 cases have little in common, or are a sample already."""
 
