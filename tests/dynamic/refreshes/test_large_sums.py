@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.errors import ArithmeticException
 
 from tests.dynamic.support import DynamicPlace
 from tests.histories.recording import conf
@@ -41,8 +40,7 @@ def test_a_sum_that_overflows_fails_as_the_query_does(place: DynamicPlace) -> No
     place.run("INSERT INTO b VALUES (1, 9223372036854775807), (2, 5)")
     place.create(SUMS, clauses=INCREMENTAL)
     place.run("INSERT INTO b VALUES (1, 1)")
-    with pytest.raises(ArithmeticException):
-        place.refresh()
+    assert "cannot be computed: [ARITHMETIC_OVERFLOW]" in place.refused("REFRESH DYNAMIC TABLE d").message
     assert place.bag("SELECT g, n FROM d") == place.bag("VALUES (1, 1L), (2, 1L)")
     place.run("DELETE FROM b WHERE v = 1")
     place.refresh()

@@ -118,10 +118,11 @@ def test_a_failure_holds_up_only_what_depends_on_it(spark: SparkSession, schema:
     assert code == 1
     assert outcomes(rows) == {"d1": "REFRESHED", "d2": "FAILED", "d3": "SKIPPED"}
     said = {str(r["name"]).rpartition(".")[2]: str(r["error"]) for r in rows}
-    assert said["d2"].startswith("[DIVIDE_BY_ZERO]")
+    assert said["d2"].startswith("[DYNAMIC_TABLE_REFRESH_FAILED] ")
+    assert "d2 cannot be computed: [DIVIDE_BY_ZERO]" in said["d2"]
     assert said["d3"] == f"{schema}.d2, which it reads, was not refreshed"
     failed = next(e for e in events if e["event"] == "failed")
-    assert (failed["code"], failed["sqlstate"]) == ("DIVIDE_BY_ZERO", "22012")
+    assert (failed["code"], failed["sqlstate"]) == ("DYNAMIC_TABLE_REFRESH_FAILED", "22000")
     assert (failed["failures"], failed.get("next_seconds")) == (1, None)
     seen = facts(spark, schema)
     assert (seen["d2"].state, seen["d2"].failures) == ("failed", 1)
