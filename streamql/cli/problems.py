@@ -26,14 +26,15 @@ _STATE = re.compile(r"\s*SQLSTATE: (\w{5})\b")
 
 
 _MORE_MEMORY = "give Spark more memory: --conf spark.driver.memory=8g"
-_FULL_METASTORE = "the metastore could not be read or written: free space on the disk of the data directory, and run the statement again"
+_FREE_SPACE = "free space on the disk, and run the statement again"
+_METASTORE_FAILED = "if the disk of the data directory is full, free space on it; then run the statement again"
 _HINTS = {
     "OutOfMemoryError": _MORE_MEMORY,
     "Java heap space": _MORE_MEMORY,
-    "No space left on device": "free space on the disk, and run the statement again",
-    "[SQLITE_FULL]": _FULL_METASTORE,
-    "[SQLITE_IOERR": _FULL_METASTORE,
-    "rolled back due to failure during commit": _FULL_METASTORE,
+    "No space left on device": _FREE_SPACE,
+    "[SQLITE_FULL]": _FREE_SPACE,
+    "[SQLITE_IOERR": _METASTORE_FAILED,
+    "rolled back due to failure during commit": _METASTORE_FAILED,
     "Read-only file system": "mount it for writing, or read only",
 }
 """What to do, by what the message of a machine's limit has in it."""

@@ -25,9 +25,11 @@ SCHEMA_VERSION = 1
 DRIVER = "org.sqlite.JDBC"
 BUSY_TIMEOUT_MS = 60_000
 """How long a statement waits for another process's metadata change; one holds the file for milliseconds."""
-_open: sqlite3.Connection | None = None
 FREE_BYTES_MIN = 1 << 20
 """Below that much free space, a disk is full: SQLite needs room for its log and for the index of that."""
+
+_open: sqlite3.Connection | None = None
+"""What `_keep_open` keeps open."""
 
 
 def file_of(data: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import signal
 
 import pytest
 
@@ -12,7 +13,7 @@ from streamql.cli.render.screen import Screen, WarningHandler
 from streamql.cli.render.waits import waiting_text
 from streamql.cli.sql.progress import line
 from streamql.cli.sql.session import Stages
-from streamql.cli.sql.worker import Worker
+from streamql.cli.sql.worker import Worker, ctrl_c
 from streamql.model import Offset, Stream, StreamMode, TableSource
 from streamql.names import Name
 
@@ -96,6 +97,21 @@ def test_worker() -> None:
     with pytest.raises(ZeroDivisionError):
         task.result()
     worker.close()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_inside_a_finalizer_is_noted() -> None:
+    class Finalized:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    with ctrl_c() as pressed:
+        Finalized()
+        assert pressed.is_pressed
+    with ctrl_c() as pressed, pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert pressed.is_pressed
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_what_a_statement_waits_for() -> None:

@@ -29,7 +29,7 @@ from tests.frontends.support import (
     stop,
     streamql,
 )
-from tests.shell.terminal import CTRL_D, PROMPT, TAB, Terminal
+from tests.shell.terminal import CTRL_C, CTRL_D, PROMPT, TAB, Terminal
 
 pytestmark = pytest.mark.spark
 
@@ -265,7 +265,8 @@ def test_the_shell_on_a_server(server: Server, tmp_path: Path) -> None:
         shell.wait("1 row")
         shell.keys(f"{SLOW};", "\r")
         shell.wait("stage running")
-        shell.cancel()
+        shell.keys(CTRL_C)
+        shell.wait("cancelled")
         shell.do("BEGIN TRANSACTION;", "OK")
         shell.keys(CTRL_D)
         assert shell.end() == 0

@@ -69,15 +69,6 @@ class Terminal:
             except pexpect.EOF:
                 assert re.compile(pattern).search(self._seen, self._from), f"ended after {self._seen[self._from :]!r}"
 
-    def cancel(self) -> None:
-        """Ctrl-C; once more if nothing comes of it: Python loses an interrupt that comes while it calls a finalizer."""
-        self.keys(CTRL_C)
-        try:
-            self.wait("cancelled", 60)
-        except AssertionError:
-            self.keys(CTRL_C)
-            self.wait("cancelled")
-
     def do(self, text: str, pattern: str) -> str:
         """A line, and what comes until the pattern and the next prompt are there."""
         self.keys(text, "\r")

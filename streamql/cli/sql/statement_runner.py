@@ -16,7 +16,7 @@ from streamql.cli.sql.named_objects import use_statement
 from streamql.cli.sql.printing import Printer
 from streamql.cli.sql.progress import Progress
 from streamql.cli.sql.script import Statement, open_end
-from streamql.cli.sql.worker import Worker
+from streamql.cli.sql.worker import CtrlC, Worker, ctrl_c
 from streamql.errors import StreamqlError, counted
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FAILED = 1
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 0.5
+"""How often the main thread looks for a Ctrl-C that did not reach it as an exception."""
 CANCEL_EVERY_SECONDS = 0.25
 CANCEL_SECONDS_MAX = 10.0
 """How long a cancelled statement may take to end; then a script's process ends, and Spark with it."""
@@ -160,18 +161,22 @@ class Runner:
 
     def _await(self, task: Task[T]) -> T:
         try:
-            with self._progress.of_statement():
-                while not self._is_over(task):
+            with ctrl_c() as pressed, self._progress.of_statement():
+                while not self._is_over(task, pressed):
                     pass
         except KeyboardInterrupt:
             self._cancel(task)  # progress must no longer ask: the process may be about to end
             raise
         return task.result()
 
-    def _is_over(self, task: Task[T]) -> bool:
+    def _is_over(self, task: Task[T], pressed: CtrlC) -> bool:
         try:
-            return task.wait(WAIT_SECONDS)
+            is_over = task.wait(WAIT_SECONDS)
+            if pressed.is_pressed and not is_over:
+                raise KeyboardInterrupt
+            return is_over
         except KeyboardInterrupt:
+            pressed.is_pressed = False
             if task.is_done or not self._keeps_ctrl_c():
                 raise
             return False

@@ -7,8 +7,11 @@ connection of the statement it interrupts would wait for that statement's end.
 from __future__ import annotations
 
 import queue
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -71,3 +74,31 @@ class Worker:
     def _loop(self) -> None:
         while (task := self._tasks.get()) is not None:
             task.run()
+
+
+class CtrlC:
+    """Whether Ctrl-C was pressed. The handler that notes it raises KeyboardInterrupt too; Python drops that inside a finalizer."""
+
+    def __init__(self) -> None:
+        self.is_pressed = False
+
+    def hear(self, number: int, frame: FrameType | None) -> None:
+        """Handle SIGINT. Raises KeyboardInterrupt."""
+        self.is_pressed = True
+        signal.default_int_handler(number, frame)
+
+
+@contextmanager
+def ctrl_c() -> Iterator[CtrlC]:
+    """Give what notes Ctrl-C until the end of the block. It notes nothing outside the main thread, or where SIGINT has a handler other
+    than Python's: nohup, or an application around us."""
+    found = CtrlC()
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield found
+        return
+    signal.signal(signal.SIGINT, found.hear)
+    try:
+        yield found
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -11,7 +11,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{AliasIdentifier, QueryPlanningTracker, TableIdentifier}
 import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, Analyzer, GetViewColumnByNameAndOrdinal, SchemaCompensation, UnresolvedRelation, ViewResolution}
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTableType}
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, EvalMode, Expression, NamedExpression, SubqueryExpression, UpCast}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, Expression, NamedExpression, SubqueryExpression, UpCast}
 import org.apache.spark.sql.catalyst.parser.ParseException
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, SubqueryAlias, UnresolvedWith, View}
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
@@ -87,9 +87,7 @@ object StoredQuery {
 
   /** With casts to the types that the columns have, as `PlanText` has shown them of any query of a dynamic table. */
   private def withTypes(analyzed: LogicalPlan): LogicalPlan = columns(analyzed) {
-    case e: Attribute =>
-      val zone = Option.when(Cast.needsTimeZone(e.dataType, e.dataType))(SQLConf.get.sessionLocalTimeZone) // of a VARIANT, below
-      Cast(e, e.dataType.asNullable, zone, EvalMode.ANSI)
+    case e: Attribute => StoredTypes.cast(e, e.dataType)
   }
 
   /** A view's text with what is below the names of its columns replaced. */

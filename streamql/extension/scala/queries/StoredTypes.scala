@@ -36,7 +36,7 @@ class StoredTypes(columns: Option[StructType]) {
           e
         case Some(t) =>
           isWider = isWider || !DataType.equalsIgnoreNullability(t, was.dataType)
-          if (DataType.equalsIgnoreNullability(t, e.dataType)) e else Cast(e, t.asNullable, Some(SQLConf.get.sessionLocalTimeZone), EvalMode.ANSI)
+          if (DataType.equalsIgnoreNullability(t, e.dataType)) e else cast(e, t)
       }
     }
     Alias(value, name)(explicitMetadata = metadata)
@@ -52,6 +52,10 @@ class StoredTypes(columns: Option[StructType]) {
 object StoredTypes {
   /** A column or a field that the table has as `was`, and the query as `now`. None: the query has no such field. */
   case class Misfit(column: String, was: String, now: Option[String])
+
+  /** A value as a type that a table's column has. A cast of a VARIANT needs a time zone, also to VARIANT. */
+  def cast(e: Expression, t: DataType): Cast =
+    Cast(e, t.asNullable, Option.when(Cast.needsTimeZone(e.dataType, t))(SQLConf.get.sessionLocalTimeZone), EvalMode.ANSI)
 
   /** The type of a column of the table that had `was`, so that it can hold values of `now`. None: there is none. */
   private def common(was: DataType, now: DataType): Option[DataType] = (was, now) match {
