@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from tests.kafka.broker import Broker
 from tests.sample import IS_LONG, SEED, sample
-from tests.small import FEW_TASKS, INTERPRETED, QUICK_JAVA, ROOM
+from tests.small import FEW_TASKS, INTERPRETED, LASTING_JAVA
 
 LONGEST_FIRST = (
     "histories/test_histories",
@@ -106,7 +106,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     conf = {
         "spark.master": "local[2]",
         "spark.driver.memory": memory,
-        "spark.driver.extraJavaOptions": f"{QUICK_JAVA} -Xms{memory} {ROOM}",
+        "spark.driver.extraJavaOptions": f"{LASTING_JAVA} -Xms{memory}",
         **FEW_TASKS,
         **dict(INTERPRETED),
         "spark.sql.session.timeZone": "UTC",

@@ -18,7 +18,7 @@ from tests.translate.corpus import Case, cases, files
 
 pytestmark = pytest.mark.spark
 STREAMS_RUN_MIN = 0.9
-FILES = sample("scripts of the corpus", files(), 10)
+FILES = sample("scripts of the corpus", files(), 6)
 
 
 @dataclass(frozen=True)
