@@ -161,6 +161,7 @@ class Story:
         table.first = table.last = image(self.spark, table.name)
         self.tables.append(table)
         self.compare(table)
+        self.verify(table)
 
     def renew_views(self) -> None:
         """A view casts its columns to the types that they had: it must be told of other types."""
@@ -238,6 +239,8 @@ class Story:
         self.run.refreshes += 1
         table.last = now
         self.compare(table)
+        if IS_LONG:
+            self.verify(table)
 
     def is_filled_anew(self, table: Dynamic) -> bool:
         """Whether its last refresh was for another reason than changes of what it reads."""
@@ -249,14 +252,20 @@ class Story:
         want, have = bag(self.spark, text), bag(self.spark, f"SELECT * FROM {table.name}")
         story = f"{self.told}\n{table.name}: {text}"
         assert want == have, f"{story}\nmissing: {want - have}\nunexpected: {have - want}"
+
+    def verify(self, table: Dynamic) -> None:
+        """VERIFY says what `compare` and `look` have found."""
+        assert table.last is not None
         verdict = self.sql(f"VERIFY DYNAMIC TABLE {table.name}")[0]
-        assert verdict[1:5] == ("EQUAL", want.total(), 0, 0), f"{story}\n{verdict}"
+        want = ("EQUAL", table.last.bag.total(), 0, 0)
+        assert verdict[1:5] == want, f"{self.told}\n{table.name}: {verdict}"
 
     def end(self) -> None:
         """The stream that was made at the beginning makes the last image of the first."""
         for table in self.tables:
             assert table.first is not None
             assert table.last is not None
+            self.verify(table)
             want = between(table.first.by_id, table.last.by_id)
             have = shown(self.spark, f"{table.name}_s")
             assert want == have, f"{self.told}\n{table.name}\n{want}\n{have}"
