@@ -110,6 +110,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         **FEW_TASKS,
         **dict(INTERPRETED),
         "spark.sql.session.timeZone": "UTC",
+        "spark.buffer.pageSize": "1m",  # of 64 MB, each aggregation and sort of a few rows fills the heap
         "spark.sql.adaptive.enabled": "false",  # planning anew for each shuffle takes a seventh of the time; tests/histories has it
         "spark.streamql.connectors": "kafka,s3",  # a worker has one JVM: what happens without the jars is tested in processes of their own
         "spark.sql.codegen.cache.maxEntries": "5000",  # of 100, as for one job, Delta's own plans are forgotten all the time

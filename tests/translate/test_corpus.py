@@ -18,7 +18,7 @@ from tests.translate.corpus import Case, cases, files
 
 pytestmark = pytest.mark.spark
 STREAMS_RUN_MIN = 0.9
-FILES = sample("scripts of the corpus", files(), 6)
+FILES = sample("scripts of the corpus", files(), 4)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("quick")
 HISTORIES = amount(1, 1)
 STEPS = 16
 POINTS = 3
-FORMS_SAMPLED = 5
+FORMS_SAMPLED = 4
 TRIES, TRIES_UNCHANGED = 10, 50
 """How many queries of a form are made over a history until the rows of ENOUGH change; in a long run, also until MUST_MEET is met. If the
 rows of none have changed, up to TRIES_UNCHANGED."""

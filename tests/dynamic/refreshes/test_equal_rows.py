@@ -43,12 +43,12 @@ def made_of(rows: Iterable[str]) -> str:
 def refreshed(
     place: DynamicPlace, tables: Iterable[str], rows: tuple[int, int, int], shown: dict[tuple[str, float | None], int]
 ) -> None:
-    """Refreshes: how many rows each table writes, and what the stream on it shows of x."""
+    """Refreshes: how many rows each table writes, and what the stream on it shows of x. If it writes some, it equals its query."""
     for name in tables:
         assert place.refresh(name)[name][2:] in (rows, *([(None, None, None)] if rows == (0, 0, 0) else [])), name
         assert place.bag(f"SELECT __change_type, x FROM {name}_s") == shown, name
         assert place.value(f"SELECT stream_has_data('{name}_s')") is bool(shown), name
-        assert place.verify(name)[0] == "EQUAL", name
+        assert rows == (0, 0, 0) or place.verify(name)[0] == "EQUAL", name
 
 
 def test_equal_rows_of_a_rewritten_source(place: DynamicPlace) -> None:

@@ -29,7 +29,7 @@ FOLLOWED = {
 """Queries, and the operator of EXPLAIN REFRESH that makes their rows."""
 
 
-@pytest.mark.parametrize("queries", sample("generators", [list(FOLLOWED)[i::4] for i in range(4)], 1))
+@pytest.mark.parametrize("queries", sample("generators", [list(FOLLOWED)[i::7] for i in range(7)], 1))
 def test_changed_rows_are_enough(place: DynamicPlace, queries: list[str]) -> None:
     place.run(
         f"CREATE TABLE n (id INT, a ARRAY<INT>, v VARIANT) USING DELTA {TRACKED}",
