@@ -22,7 +22,6 @@ from streamql.delta.jvm import JavaObject, analyzed, has_classes, java_frame, ja
 from streamql.delta.kafka import explained
 from streamql.delta.names import columns_of
 from streamql.engine.as_of import followed_stream, read_arguments, table_at
-from streamql.engine.dynamic.reading import refresh_reading
 from streamql.engine.guards import guard
 from streamql.engine.properties import created_properties
 from streamql.engine.reads import (
@@ -242,9 +241,6 @@ class Handler:
             return scala(spark).Plans.streamRead(analyzed(changes), NO_STREAM, visible_columns(changes))
         if name == _FUNCTIONS["records"]:
             return self._records(spark, values, pin)
-        if name == _FUNCTIONS["refresh"]:
-            reading = refresh_reading(spark, values)
-            return scala(spark).Plans.refresh(analyzed(reading.frame), reading.token, reading.visible)
         if len(values) != 1 or not isinstance(values[0], str):
             raise StreamqlError(
                 "INVALID_ARGUMENT", f"{name} takes one name of a stream", hint=f"{name}('db.s')", function=name

@@ -12,14 +12,18 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from streamql.delta.jvm import JavaObject, frame, java_frame, jvm, scala, session_of
+from streamql.delta.jvm import JavaObject, analyzed, frame, java_frame, jvm, scala, session_of
 from streamql.delta.queries import TrackedQuery, described
 from streamql.delta.table import DeltaTable, Snapshot
 from streamql.model import TableSource
 from streamql.names import Name
+from streamql.shared import constants
 
 NO_STATES: Mapping[str, Any] = {"type": "struct", "fields": []}
 """The schema of a query without states."""
+
+ROWS = constants("dynamicTables")["rows"]
+"""The name of the relation that stands, in the statement of a refresh, for what it writes."""
 
 SparkError = (Py4JJavaError, PySparkException)
 """What Spark raises for a query that it cannot analyse."""
@@ -122,6 +126,12 @@ class WholeQuery:
         """Returns what turns `stored` into `rows`: INSERT, UPDATE_AFTER, UPDATE_HIDDEN (of a row that is shown as before) and DELETE, in a
         stream's columns. `is_anew`: rows of one key need not be the same row. Lazy."""
         return frame(self.spark, self.handle.difference(json.dumps(dict(versions)), java_frame(stored), is_anew))
+
+
+def run_refresh(spark: SparkSession, text: str, rows: DataFrame, token: str, visible: int) -> None:
+    """Runs the statement of a refresh: an INSERT or a MERGE in which the relation ROWS stands for `rows`, a read of the hidden stream
+    (`token`), which shows `visible` columns. Raises `SparkError`."""
+    scala(spark).RefreshStatement.run(session_of(spark), text, analyzed(rows), token, visible)
 
 
 def stored_rows(spark: SparkSession, table: DeltaTable, version: Snapshot) -> JavaObject:

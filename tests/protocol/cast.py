@@ -108,11 +108,11 @@ def streams(*names: str, targets: tuple[str, ...] = ("x",), initial: bool = Fals
     return made
 
 
-def pair(*targets: str) -> Callable[[World], None]:
+def pair(*targets: str, type_name: str = "pair") -> Callable[[World], None]:
     """A source of two parts with two changes in each, a stream `s` on it, and targets."""
 
     def made(world: World) -> None:
-        world.pair("s", 2)
+        world.pair("s", 2, type_name)
         for target in (*targets, "rest"):
             world.table(target)
 

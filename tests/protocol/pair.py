@@ -11,10 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from streamql.delta.table import DeltaTable
 from streamql.model import Interval, Offset, Parts, Position, StreamMode, TableSource, Versions
 from streamql.names import Name
-from streamql.sources.protocol import Backlog, Expiry, Point, SourceType
+from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry, Point, SourceType
 from tests.protocol.statements import ChangeSet
 
-PREFIX = "pair_"
+PREFIXES = {"pair": "pair_", HIDDEN_TYPE: "refreshed_"}
+"""How the name of a pair begins, by its type: the pair of a hidden stream is one that only refreshes consume."""
 PARTS = ("left", "right")
 
 
@@ -33,16 +34,11 @@ class PairSource:
     @property
     def path(self) -> str:
         """Where both tables are."""
-        return "+".join(f"/data/{self.name.object.removeprefix(PREFIX)}_{part}" for part in PARTS)
+        return "+".join(f"/data/{self.name.object.removeprefix(PREFIXES[self.type_name])}_{part}" for part in PARTS)
 
     def to_json(self) -> dict[str, Any]:
         """What `read` takes."""
         return {"name": list(self.name.parts)}
-
-    @classmethod
-    def read(cls, data: Mapping[str, Any]) -> PairSource:
-        """What `to_json` gave."""
-        return cls(Name.of(data["name"]))
 
     def holds(self, interval: Interval) -> list[tuple[TableSource, Versions]]:
         """Nothing: no scenario vacuums."""
@@ -122,9 +118,16 @@ def open_pair(spark: SparkSession, source: PairSource) -> OpenPair:
     return OpenPair(spark, source, Parts.of(dict(zip(PARTS, versions, strict=True))))
 
 
-def find_pair(_: SparkSession, name: Name) -> PairSource | None:
-    """The pair of a name."""
-    return PairSource(name) if name.object.startswith(PREFIX) else None
+def pair_type(type_name: str) -> SourceType:
+    """Pairs whose type has the name."""
+
+    def read(data: Mapping[str, Any]) -> PairSource:
+        return PairSource(Name.of(data["name"]), type_name)
+
+    def find(_: SparkSession, name: Name) -> PairSource | None:
+        return PairSource(name, type_name) if name.object.startswith(PREFIXES[type_name]) else None
+
+    return SourceType(name=type_name, label="PAIR", read=read, open=open_pair, find=find)
 
 
-PAIR = SourceType(name="pair", label="PAIR", read=PairSource.read, open=open_pair, find=find_pair)
+PAIRS = {type_name: pair_type(type_name) for type_name in PREFIXES}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streamql.sources.protocol import HIDDEN_TYPE
 from tests.protocol.cast import ALL, DEATHS, Who, block, ddl, insert, pair, refresh, residual, scene, writes, written
 from tests.protocol.scheduler import LOST
 from tests.protocol.together import together
@@ -45,7 +46,7 @@ PARTS = (
     ),
     scene(
         "two refreshes",
-        pair("x"),
+        pair("x", type_name=HIDDEN_TYPE),
         Who("A", refresh("x", "s")),
         Who("B", refresh("x", "s"), "far"),
         then=refresh("x", "s"),
@@ -55,7 +56,7 @@ PARTS = (
     ),
     scene(
         "two refreshes of a source that is written",
-        pair("x"),
+        pair("x", type_name=HIDDEN_TYPE),
         Who("A", refresh("x", "s")),
         Who("W", writes("s_left")),
         Who("B", refresh("x", "s")),

@@ -30,7 +30,7 @@ import streamql.sources.tables.table as sources
 import streamql.times as times
 from streamql.model import Interval, Versions
 from tests.protocol.jvm import Node
-from tests.protocol.pair import PAIR
+from tests.protocol.pair import PAIRS
 from tests.protocol.scheduler import Actor, Process
 from tests.protocol.statements import ChangeSet
 from tests.protocol.world import World
@@ -200,8 +200,7 @@ def stage() -> Iterator[Stage]:
         patch.setattr(store, "_catalogs", {})
         patch.setattr(jvm, "_packages", WeakKeyDictionary())
         patch.setattr(sources, "change_set", _change_set)
-        patch.setattr(registry, "TYPES", {**registry.TYPES, PAIR.name: PAIR})
-        patch.setattr(reading, "HIDDEN_TYPE", PAIR.name)  # refreshes read a pair
+        patch.setattr(registry, "TYPES", {**registry.TYPES, **PAIRS})
         patch.setattr(reading, "changes_in_mode", lambda source, interval, mode: source.changes(interval, mode))
         gc.freeze()
         gc.set_threshold(GARBAGE_MAX)

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from streamql import engine
 from streamql.catalog import tables
+from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume import consume, transactions, wait_until_free
 from streamql.delta.command import Command
@@ -20,9 +21,10 @@ from streamql.errors import StreamqlError
 from streamql.model import Interval, Parts, Position
 from streamql.names import Name
 from streamql.reading import StreamReading, read_stream
+from streamql.sources.registry import open_source
 from tests.protocol.jvm import BEFORE, Package, Session
 from tests.protocol.logs import Commit, DeltaError, Log, Storage, metadata
-from tests.protocol.pair import PARTS, PREFIX
+from tests.protocol.pair import PARTS, PREFIXES
 from tests.protocol.scheduler import LOST, Chooser, Process, Scheduler, Step
 from tests.protocol.statements import ConsumeCommand, Read, Write
 
@@ -163,12 +165,12 @@ class World:
         for _ in range(versions):
             self.append(name, "change")
 
-    def pair(self, stream: str, versions: int) -> None:
-        """A source of two tables, a stream on it, and versions written into both since."""
+    def pair(self, stream: str, versions: int, type_name: str) -> None:
+        """A source of two tables of a type, a stream on it, and versions written into both since."""
         names = [f"{stream}_{part}" for part in PARTS]
         self.still.update(self.table(name, tracked=True) for name in names)
         session = session_of(self.process(f"maker of {stream}"))
-        ddl = f"CREATE STREAM {stream} ON TABLE {PREFIX}{stream}"
+        ddl = f"CREATE STREAM {stream} ON TABLE {PREFIXES[type_name]}{stream}"
         self.scheduler.alone("maker", self.processes[-1], lambda: engine.run(session, ddl))
         for name in names * versions:
             self.append(name, "change")
@@ -247,19 +249,17 @@ class World:
             assert state is not None
             state = wait_until_free(spark, state)
             through = self.look("looks at the sources", lambda: self.latest(state.stream.source.path))
-            if through != state.offset.position:
-                call = (state.stream.uuid, str(through), '{"mode": "INCREMENTAL"}', str(state.sequence))
-                self._run(
-                    spark, outcome, outcome.text, lambda: [self._refreshed(spark, call)], lambda: [self.appends(target)]
-                )
+            if isinstance(through, Parts) and through != state.offset.position:
+                read = self._refreshed(spark, state, through)
+                self._run(spark, outcome, outcome.text, lambda: [read], lambda: [self.appends(target)])
         except Exception as e:
             outcome.error = e
         outcome.ended = True
         self._tell(outcome)
 
-    def _refreshed(self, spark: SparkSession, call: Sequence[str]) -> Read:
+    def _refreshed(self, spark: SparkSession, state: StreamState, through: Parts) -> Read:
         with self.scheduler.undisturbed():
-            reading = refresh_reading(spark, call)
+            reading = refresh_reading(state, open_source(spark, state.stream.source), through, {"mode": "INCREMENTAL"})
         return Read(reading.token, reading.frame)  # type: ignore[arg-type]  # a ChangeSet stands for the frame
 
     def inserts(self, process: Process, targets: Sequence[str], *streams: str) -> None:

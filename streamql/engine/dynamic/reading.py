@@ -1,68 +1,36 @@
-"""What a refresh writes, when Spark asks for it: the statement of a refresh reads `streamql_refresh(…)`."""
+"""What the statement of a refresh reads."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from streamql.catalog.states import StreamState
-from streamql.catalog.store import catalog_of
-from streamql.errors import StreamqlError
-from streamql.model import Interval, Parts, is_ordered
+from streamql.model import Interval, Parts
 from streamql.reading import StreamReading, check_history
-from streamql.sources.protocol import HIDDEN_TYPE, OpenSource
+from streamql.sources.protocol import OpenSource
 from streamql.sources.queries.refresh import OpenRefresh
-from streamql.sources.registry import open_source
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """What a refresh found before its statement, which need not look for it again. `frame`: the rows that it writes; None: they were not
-    planned yet."""
+def refresh_reading(
+    state: StreamState,
+    source: OpenSource,
+    through: Parts,
+    details: Mapping[str, str | int],
+    frame: DataFrame | None = None,
+) -> StreamReading:
+    """Returns the rows that turn a dynamic table into its query at the versions `through`, as a read of its hidden stream.
 
-    source: OpenRefresh
-    frame: DataFrame | None
-
-
-_prepared: dict[tuple[str, int], Prepared] = {}
-"""By the id of the hidden stream and its sequence. Spark asks from another thread, and perhaps from another process, which has none."""
-
-
-@contextlib.contextmanager
-def prepared(state: StreamState, what: Prepared) -> Iterator[None]:
-    """Hands over what a refresh has found to the statement that runs in the block, for the first time that Spark asks."""
-    key = (state.stream.uuid, state.sequence)
-    _prepared[key] = what
-    try:
-        yield
-    finally:
-        _prepared.pop(key, None)
-
-
-def refresh_reading(spark: SparkSession, arguments: Sequence[object]) -> StreamReading:
-    """streamql_refresh('stream id', '{"table": version, …}', 'details', 'sequence'): what a refresh writes, if the hidden stream has the
-    sequence. Only refreshes write such a call. Raises STREAM_NOT_FOUND, STREAM_MOVED, and what reading the query raises."""
-    stream_id, through, details, sequence = (str(a) for a in arguments)
-    state = catalog_of(spark).by_uuid(spark, stream_id)
-    if state is None or state.stream.source.type_name != HIDDEN_TYPE:
-        raise StreamqlError(
-            "STREAM_NOT_FOUND", f"no dynamic table is refreshed by {stream_id}", hint="REFRESH DYNAMIC TABLE d"
-        )
-    end = Parts.of({str(part): int(version) for part, version in json.loads(through).items()})
-    if str(state.sequence) != sequence or not is_ordered(state.offset.position, end):
-        raise StreamqlError("STREAM_MOVED", "another refresh was first", hint="run the refresh again")
-    interval = Interval(state.offset.position, end, state.offset.initial)
-    found = _prepared.pop((stream_id, state.sequence), None)
-    source: OpenSource = open_source(spark, state.stream.source) if found is None else found.source
+    `state`: of that stream, when the refresh began. If another refresh has begun since, the claim of the statement is refused. `details`:
+    what the ledger says of the refresh, with its `mode`. `frame`: the rows, if they were planned already. Raises what `check_history`
+    raises, and what reading the query raises.
+    """
+    interval = Interval(state.offset.position, through, state.offset.initial)
     check_history(state, source)
-    frame = None if found is None else found.frame
-    if frame is None:
-        frame = changes_in_mode(source, interval, str(json.loads(details)["mode"]))
-    return StreamReading(state, interval, source.seen_at(interval.through), frame, details=details)
+    rows = changes_in_mode(source, interval, str(details["mode"])) if frame is None else frame
+    return StreamReading(state, interval, source.seen_at(through), rows, details=json.dumps(dict(details)))
 
 
 def changes_in_mode(source: OpenSource, interval: Interval, mode: str) -> DataFrame:

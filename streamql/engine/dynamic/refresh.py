@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import time
@@ -22,11 +21,10 @@ from streamql.delta.jvm import Cause, cause_of, sentence
 from streamql.delta.names import moved
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, latest_versions
-from streamql.delta.whole import SparkError
-from streamql.dialect import quote_string
+from streamql.delta.whole import SparkError, run_refresh
 from streamql.engine.dynamic.clock import has_failed, outdated_since
 from streamql.engine.dynamic.graph import upstream
-from streamql.engine.dynamic.reading import Prepared, prepared
+from streamql.engine.dynamic.reading import refresh_reading
 from streamql.engine.dynamic.status import NOT_COMPUTED
 from streamql.engine.dynamic.tables import check_acyclic, hidden_stream, query_of, show_rows, take_types
 from streamql.engine.dynamic.timings import remember, timings_of
@@ -216,7 +214,6 @@ def due(
     is_settled = is_settled and outdated_since(spark, state, source.clock or "") is None
     if is_settled and _is_current(spark, source, state, pinned):
         return None, None, state.offset.position
-    # The statement runs in the same session, and uses the opened query again.
     opened = open_refresh(dynamic_session(spark), source)
     opened.check_trackable(StreamMode.STANDARD, {})
     through = Parts.of({part: pinned.get((t.ref.table_id, t.ref.path), t.latest) for part, t in opened.tables.items()})
@@ -334,11 +331,10 @@ def _write(
     # Only a full refresh compares the rows that others wrote meanwhile.
     compared = seen if choice.mode == INCREMENTAL else before.version
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", note(compared, through))
-    arguments = (table.stream_id, str(through), json.dumps(_details(choice, reason)), str(state.sequence))
-    call = ", ".join(quote_string(a) for a in arguments)
+    text = write_statement(table, backing, before)
     try:
-        with prepared(state, Prepared(opened, choice.frame)):
-            spark.sql(write_statement(table, call, backing, before)).collect()
+        reading = refresh_reading(state, opened, through, _details(choice, reason), choice.frame)
+        run_refresh(spark, text, reading.frame, reading.token, reading.visible)
     except SparkError as e:
         if choice.mode == INCREMENTAL and _is_of_rows(cause_of(e)):
             raise _NotComputed(sentence(e)) from e

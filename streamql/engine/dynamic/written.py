@@ -16,6 +16,7 @@ from streamql.changes.schema import has_same_columns
 from streamql.delta.log import Commit, CommitMissing
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable, Snapshot
+from streamql.delta.whole import ROWS
 from streamql.dialect import quote_string
 from streamql.model import Parts
 from streamql.names import quote
@@ -32,13 +33,12 @@ _HIDDEN = constants("dynamicTables")["hiddenUpdate"]
 # -- the statement
 
 
-def write_statement(table: DynamicTable, call: str, backing: DeltaTable, before: Snapshot) -> str:
-    """Returns the statement that writes what a refresh has found. `call`: the arguments of streamql_refresh(); `before`: the backing
-    table as it is now."""
+def write_statement(table: DynamicTable, backing: DeltaTable, before: Snapshot) -> str:
+    """Returns the statement that writes what a refresh has found, the relation ROWS. `before`: the backing table as it is now."""
     partitioned = set(before.metadata.get("partitionColumns") or ())
     strings = {f.name for f in backing.schema(before).fields if isinstance(f.dataType, StringType)} & partitioned
     values = {c: _partition_value(table, c) if c in strings else f"s.{quote(c)}" for c in table.stored_columns}
-    return _insert(table, call, values) if backing.is_empty(before) else _merge(table, call, values)
+    return _insert(table, values) if backing.is_empty(before) else _merge(table, values)
 
 
 def _partition_value(table: DynamicTable, column: str) -> str:
@@ -51,16 +51,16 @@ def _partition_value(table: DynamicTable, column: str) -> str:
     return f"CASE WHEN {value} = '' THEN raise_error({quote_string(why)}) ELSE {value} END"
 
 
-def _insert(table: DynamicTable, call: str, values: Mapping[str, str]) -> str:
+def _insert(table: DynamicTable, values: Mapping[str, str]) -> str:
     # If others have filled the table meanwhile, the rows of other types are left to the next refresh, which finds what they wrote.
     columns = ", ".join(quote(c) for c in table.stored_columns)
     return (
-        f"INSERT INTO {table.backing.name.sql} ({columns}) SELECT {', '.join(values.values())} FROM streamql_refresh({call}) AS s "
+        f"INSERT INTO {table.backing.name.sql} ({columns}) SELECT {', '.join(values.values())} FROM {ROWS} AS s "
         "WHERE __change_type = 'INSERT'"
     )
 
 
-def _merge(table: DynamicTable, call: str, values: Mapping[str, str]) -> str:
+def _merge(table: DynamicTable, values: Mapping[str, str]) -> str:
     keys = {k.lower() for k in table.keys}
     same = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in table.keys)
     changed = [f"{quote(c)} = {value}" for c, value in values.items() if c.lower() not in keys]
@@ -72,7 +72,7 @@ def _merge(table: DynamicTable, call: str, values: Mapping[str, str]) -> str:
     has_hidden = len(table.stored_columns) > len(table.columns)
     hidden = f"WHEN MATCHED AND s.__change_type = '{_HIDDEN}' THEN UPDATE SET {every} " if has_hidden else ""
     return (
-        f"MERGE INTO {table.backing.name.sql} AS t USING (SELECT * FROM streamql_refresh({call})) AS s ON {same} "
+        f"MERGE INTO {table.backing.name.sql} AS t USING (SELECT * FROM {ROWS}) AS s ON {same} "
         f"WHEN MATCHED AND s.__change_type = 'DELETE' THEN DELETE {update}{hidden}"
         f"WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT ({', '.join(quote(c) for c in values)}) "
         f"VALUES ({', '.join(values.values())})"

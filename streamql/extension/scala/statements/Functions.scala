@@ -60,7 +60,7 @@ object Functions {
   private def asOf(name: String): Table =
     (FunctionIdentifier(name), info(name), arguments => AsOf(values(SparkSession.active, name, arguments)))
 
-  val table: Seq[Table] = Seq("changes", "backlog", "status", "refresh", "records").map(named).map(tableFunction) :+ asOf(named("asOf"))
+  val table: Seq[Table] = Seq("changes", "backlog", "status", "records").map(named).map(tableFunction) :+ asOf(named("asOf"))
 }
 
 /** A table at a point, until ResolveStreams asks Python for it: that rule knows the statement and the view that it stands in. */

@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.parser.{HybridParameterContext, NamedParame
   PositionalParameterContext}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
+import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.internal.VariableSubstitution
 import org.apache.spark.sql.types.{DataType, StructType}
@@ -18,7 +19,7 @@ import org.apache.spark.sql.types.{DataType, StructType}
  * The outermost parser. A cheap test says whether a statement crosses to Python at all. A statement that the delegate rejects is offered to
  * Python once before the error is raised.
  */
-class Parser(session: SparkSession, delegate: ParserInterface) extends ParserInterface {
+class Parser(session: SparkSession, private val delegate: ParserInterface) extends ParserInterface {
   override def parsePlan(sql: String): LogicalPlan = {
     val next: Delegate = text => Immediates.guarded(text, delegate.parsePlan(text), this)
     val ours = if (Parser.mightBeOurs(sql)) {
@@ -88,6 +89,12 @@ object Parser {
   /** The same file that Python's dialect reads: one definition of what may be ours. */
   private val prefilter = Pattern.compile(Shared.text("prefilter.txt"), Pattern.CASE_INSENSITIVE | Pattern.DOTALL)
   def mightBeOurs(sql: String): Boolean = prefilter.matcher(sql).find()
+
+  /** A statement that is Spark's or Delta's, parsed without asking Python. */
+  def plain(session: ClassicSession, sql: String): LogicalPlan = session.sessionState.sqlParser match {
+    case p: Parser => p.delegate.parsePlan(sql)
+    case other => other.parsePlan(sql)
+  }
 }
 
 /** One of our own statements: Spark runs it once, eagerly, in every front end; nothing happens when it is parsed. */

@@ -155,9 +155,6 @@ object Plans {
   /** Python's way to make the node that stands for a stream. */
   def streamRead(plan: LogicalPlan, token: String, visible: Int): LogicalPlan = StreamRead.of(new Binding(plan, token), visible)
 
-  /** Python's way to make the node that stands for what a refresh writes. */
-  def refresh(plan: LogicalPlan, token: String, visible: Int): LogicalPlan = StreamRead.of(new Binding(plan, token, isRefresh = true), visible)
-
   /** Python's way to make the node that stands for a table as of the begin or the end of a stream's interval. */
   def follower(plan: LogicalPlan, token: String): LogicalPlan = StreamRead.of(new Binding(plan, token, follows = true), plan.output.size)
 

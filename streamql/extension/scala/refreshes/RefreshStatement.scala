@@ -1,0 +1,22 @@
+package org.apache.spark.sql.streamql
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+
+/** The statement of a refresh: it writes rows that are a plan already, and reads them as it would read a stream. */
+object RefreshStatement {
+  private val ROWS = Shared.constant("dynamicTables", "rows")
+
+  /** Runs `text`, an INSERT or a MERGE in which the relation ROWS stands for `rows`. `token`: the hidden stream and its interval, JSON; `visible`: how
+   * many columns of `rows` it shows. */
+  def run(session: SparkSession, text: String, rows: LogicalPlan, token: String, visible: Int): Unit = {
+    val read = StreamRead.of(new Binding(rows, token, isRefresh = true), visible)
+    val own = session.asInstanceOf[ClassicSession]
+    own.withActive {
+      val plan = Parser.plain(own, text).transformDown { case UnresolvedRelation(Seq(ROWS), _, _) => read }
+      Dataset.ofRows(own, plan)
+    }
+  }
+}
