@@ -16,7 +16,7 @@ from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, Stream, StreamMode, TableSource, is_ordered
 from streamql.names import Name
 from streamql.sources import registry
-from tests.protocol.pair import PAIR, PairSource
+from tests.protocol.pair import PAIRS, PairSource
 
 STORED: dict[str, Any] = {
     "format": 1,
@@ -71,7 +71,7 @@ STORED: dict[str, Any] = {
 @pytest.fixture
 def pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The type of sources that have two parts is known."""
-    monkeypatch.setattr(registry, "TYPES", {**registry.TYPES, PAIR.name: PAIR})
+    monkeypatch.setattr(registry, "TYPES", {**registry.TYPES, **PAIRS})
 
 
 def test_a_stream_on_a_table_is_stored_as_ever() -> None:
