@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -99,7 +100,16 @@ def test_worker() -> None:
     worker.close()
 
 
+@pytest.fixture
+def python_handles_ctrl_c() -> Iterator[None]:
+    """PySpark handles it in a worker that has started Spark."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("python_handles_ctrl_c")
 def test_ctrl_c_inside_a_finalizer_is_noted() -> None:
     class Finalized:
         def __del__(self) -> None:

@@ -20,6 +20,7 @@ from streamql.cli.jobs.script_streams import databases_used, names_read
 from streamql.cli.main import main
 from streamql.cli.sql.embedded import EmbeddedSession
 from tests.consume.support import ROOT, assert_ledger_tiles, data_of, fresh_schema, run, tracked_table
+from tests.histories.recording import conf
 from tests.small import SHORT_LIVED_ARGUMENTS
 
 SECONDS_MAX = 300
@@ -163,14 +164,8 @@ def test_another_consumer_is_no_failure(spark: SparkSession, schema: str, tmp_pa
     looking = threading.Thread(target=look, daemon=True)
     looking.start()
     try:
-        code, events = call(
-            spark,
-            schema,
-            tmp_path,
-            "INSERT INTO target SELECT id, v FROM s",
-            "--conf",
-            "spark.streamql.busyTimeout=500ms",
-        )
+        with conf(spark, (("spark.streamql.busyTimeout", "500ms"),)):
+            code, events = call(spark, schema, tmp_path, "INSERT INTO target SELECT id, v FROM s")
     finally:
         over.set()
         looking.join()

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 import pytest
 from pyspark.sql import SparkSession
 
+from streamql.catalog.store import catalog_of
 from streamql.delta.jvm import jvm
 from streamql.delta.storage import SAFE_STORE
-from streamql.engine.doctor import examine
+from streamql.engine.doctor.storage import Storage
 from tests.consume.support import TRACKED, fresh_schema, run, tracked_table
 from tests.s3.support import S3, Store
 
@@ -103,7 +104,8 @@ def test_the_doctor_names_tables_that_lose_commits(s3: S3, store: Store, spark: 
     run(spark, "INSERT INTO sink SELECT id FROM s")
 
     def found() -> list[tuple[str, str]]:
-        return [(f.what, f.remedy) for f in examine(spark) if f.code == "UNSAFE_STORAGE" and schema in f.subject]
+        findings = [p.finding for p in Storage().examine(spark, catalog_of(spark).all(spark))]
+        return [(f.what, f.remedy) for f in findings if f.code == "UNSAFE_STORAGE" and schema in f.subject]
 
     assert found() == []
     with naming(spark, **{S3A: SINGLE}):
