@@ -37,7 +37,7 @@ OF_SCRIPT = ""
 class Result:
     """What became of a run. `facts`: those of its event; `is_fatal`: there can be no other in this process.
 
-    `seconds`: how long it took, without the start of its session, in which a process's first run waits for Spark.
+    `seconds`: how long it took since its `started`; of a run that did not start, how long the look for data took.
     """
 
     ending: Ending
@@ -95,6 +95,7 @@ class Job:
         self._journal = journal
         self._stop = stop
         self._has_warned = False
+        self._began = 0.0
 
     def once(self, number_of_run: int, idle: Idle) -> Result:
         """Does one run: waits for nothing but consumers of its streams. `idle`: the runs without data before it. Never raises but for a
@@ -105,9 +106,9 @@ class Job:
             return Result("cancelled", {"signal": self._stop.signal})
         except Exception as e:
             return _failed(e)
-        began = time.monotonic()
+        self._began = time.monotonic()
         result = self._once(own, number_of_run, idle)
-        return replace(result, seconds=time.monotonic() - began)
+        return replace(result, seconds=time.monotonic() - self._began)
 
     def _once(self, own: SparkSession, number_of_run: int, idle: Idle) -> Result:
         from streamql.cli.render.output import OutputClosedError
@@ -117,6 +118,7 @@ class Job:
                 return Result("skipped", {"reason": NO_DATA})
             idle.end()
             self._journal.tell("started", now_ms(), run=number_of_run)
+            self._began = time.monotonic()  # in a new process, the first look for data takes seconds
             return self._run(own)
         except KeyboardInterrupt:
             return Result("cancelled", {"signal": self._stop.signal})
