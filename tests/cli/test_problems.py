@@ -149,4 +149,6 @@ def test_a_write_that_failed_names_the_cause_though_only_its_wrapper_has_a_code(
 
 def test_a_metastore_on_a_full_disk() -> None:
     text = "HiveException: Unable to fetch table t. [SQLITE_IOERR_SHMSIZE] I/O error within xShmMap (disk I/O error)"
-    assert from_spark(text).hint.startswith("if the disk of the data directory is full, free space on it")
+    assert from_spark(text).hint == (
+        "if the disk of the data directory is full, free space on it; then run the statement again"
+    )

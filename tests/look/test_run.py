@@ -164,8 +164,17 @@ def test_another_consumer_is_no_failure(spark: SparkSession, schema: str, tmp_pa
     looking = threading.Thread(target=look, daemon=True)
     looking.start()
     try:
-        with conf(spark, (("spark.streamql.busyTimeout", "500ms"),)):
-            code, events = call(spark, schema, tmp_path, "INSERT INTO target SELECT id, v FROM s")
+        with conf(
+            spark, (("spark.streamql.busyTimeout", "90s"),)
+        ):  # put back afterwards: --conf sets it in the shared session
+            code, events = call(
+                spark,
+                schema,
+                tmp_path,
+                "INSERT INTO target SELECT id, v FROM s",
+                "--conf",
+                "spark.streamql.busyTimeout=500ms",
+            )
     finally:
         over.set()
         looking.join()

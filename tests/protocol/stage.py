@@ -24,7 +24,6 @@ import streamql.consume.targets as targets
 import streamql.consume.transactions as transactions
 import streamql.delta.jvm as jvm
 import streamql.engine.ddl as ddl
-import streamql.engine.dynamic.reading as reading
 import streamql.sources.registry as registry
 import streamql.sources.tables.table as sources
 import streamql.times as times
@@ -201,7 +200,6 @@ def stage() -> Iterator[Stage]:
         patch.setattr(jvm, "_packages", WeakKeyDictionary())
         patch.setattr(sources, "change_set", _change_set)
         patch.setattr(registry, "TYPES", {**registry.TYPES, **PAIRS})
-        patch.setattr(reading, "changes_in_mode", lambda source, interval, mode: source.changes(interval, mode))
         gc.freeze()
         gc.set_threshold(GARBAGE_MAX)
         level = logging.getLogger("streamql").level

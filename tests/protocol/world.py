@@ -16,7 +16,6 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume import consume, transactions, wait_until_free
 from streamql.delta.command import Command
-from streamql.engine.dynamic.reading import refresh_reading
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Parts, Position
 from streamql.names import Name
@@ -259,8 +258,10 @@ class World:
 
     def _refreshed(self, spark: SparkSession, state: StreamState, through: Parts) -> Read:
         with self.scheduler.undisturbed():
-            reading = refresh_reading(state, open_source(spark, state.stream.source), through, {"mode": "INCREMENTAL"})
-        return Read(reading.token, reading.frame)  # type: ignore[arg-type]  # a ChangeSet stands for the frame
+            source = open_source(spark, state.stream.source)
+            interval = Interval(state.offset.position, through, state.offset.initial)
+            rows = source.changes(interval, state.stream.mode)
+        return Read(StreamReading(state, interval, source.seen_at(through), rows).token, rows)  # type: ignore[arg-type]  # a ChangeSet stands for the frame
 
     def inserts(self, process: Process, targets: Sequence[str], *streams: str) -> None:
         """FROM the streams INSERT INTO each of the targets."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import time
@@ -24,7 +25,6 @@ from streamql.delta.table import DeltaTable, latest_versions
 from streamql.delta.whole import SparkError, run_refresh
 from streamql.engine.dynamic.clock import has_failed, outdated_since
 from streamql.engine.dynamic.graph import upstream
-from streamql.engine.dynamic.reading import refresh_reading
 from streamql.engine.dynamic.status import NOT_COMPUTED
 from streamql.engine.dynamic.tables import check_acyclic, hidden_stream, query_of, show_rows, take_types
 from streamql.engine.dynamic.timings import remember, timings_of
@@ -38,6 +38,7 @@ from streamql.engine.dynamic.written import (
 )
 from streamql.errors import ERROR_CLASSES, StreamqlError
 from streamql.model import Interval, Offset, Parts, StreamMode, TableSource, is_ordered
+from streamql.reading import StreamReading
 from streamql.sources.queries.analysis import not_computed
 from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
 from streamql.sources.queries.query import QuerySource, parts_of
@@ -307,11 +308,11 @@ def choose_mode(opened: OpenRefresh, state: StreamState, through: Parts, reason:
     return opened.choose_mode(Interval(state.offset.position, through, state.offset.initial), timings)
 
 
-def _details(choice: ModeChoice, reason: str) -> dict[str, str | int]:
-    """Returns what the ledger says of a refresh."""
+def _details(choice: ModeChoice, reason: str) -> str:
+    """Returns what the ledger says of a refresh, JSON."""
     said: dict[str, str | int] = {} if choice.bytes is None else {"bytes": choice.bytes}
     why = {} if choice.why_full is None else {"why_full": choice.why_full}
-    return {"mode": choice.mode, "reason": reason, **why, **said}
+    return json.dumps({"mode": choice.mode, "reason": reason, **why, **said})
 
 
 def _write(
@@ -332,8 +333,10 @@ def _write(
     compared = seen if choice.mode == INCREMENTAL else before.version
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", note(compared, through))
     text = write_statement(table, backing, before)
+    interval = Interval(state.offset.position, through, state.offset.initial)
     try:
-        reading = refresh_reading(state, opened, through, _details(choice, reason), choice.frame)
+        rows = opened.changes_in_mode(interval, choice.mode) if choice.frame is None else choice.frame
+        reading = StreamReading(state, interval, opened.seen_at(through), rows, details=_details(choice, reason))
         run_refresh(spark, text, reading.frame, reading.token, reading.visible)
     except SparkError as e:
         if choice.mode == INCREMENTAL and _is_of_rows(cause_of(e)):
