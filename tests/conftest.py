@@ -123,8 +123,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_streams_left() -> Iterator[None]:
-    """Takes the streams that a module has made out of the catalog: doctor and SHOW look at all that there are."""
+def nothing_left() -> Iterator[None]:
+    """Take what a module has made out of the shared session: doctor and SHOW look at all streams and temporary views that there are."""
     from streamql.catalog.store import catalog_of
 
     yield
@@ -133,6 +133,7 @@ def no_streams_left() -> Iterator[None]:
         catalog.refresh(spark)
         found = catalog.all(spark)
         assert not found or catalog.commit(spark, found, [None] * len(found), [])
+        spark._jsparkSession.sessionState().catalog().clearTempTables()
 
 
 @pytest.fixture(scope="session")

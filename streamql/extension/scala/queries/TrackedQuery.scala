@@ -193,10 +193,11 @@ object TrackedQuery {
 
   /** The string such as 'now' or 'today' that becomes a time, in lower case. None: there is none. */
   def currentIn(c: Cast): Option[String] =
-    if (!isTime(c.dataType) || !c.child.foldable || !c.child.dataType.isInstanceOf[StringType]) None
+    if (!isTime(c.dataType) || !c.child.dataType.isInstanceOf[StringType]) None
     else {
-      val text = Try(c.child.transformUp { case r: RuntimeReplaceable => r.replacement }.eval()) // Spark says later what it cannot compute
-      text.toOption.flatMap(Option(_)).flatMap(t => CURRENT.findFirstIn(t.toString)).map(_.toLowerCase)
+      val text = c.child.transformUp { case r: RuntimeReplaceable => r.replacement } // before it is replaced, none is foldable
+      if (!text.foldable) None
+      else Try(text.eval()).toOption.flatMap(Option(_)).flatMap(t => CURRENT.findFirstIn(t.toString)).map(_.toLowerCase) // Spark says later what it cannot compute
     }
 
   /** Whether a time was written as such a string: Spark's parser has replaced it. */
