@@ -41,6 +41,11 @@ def look_up(spark: SparkSession, name: Name) -> Found:
     )
 
 
+def tables_like(spark: SparkSession, pattern: str) -> list[Name]:
+    """Returns the tables and views of all schemas of the session catalog whose names match a pattern, in which `*` stands for any letters."""
+    return [Name(SESSION_CATALOG, *found) for found in scala(spark).Names.tablesLike(session_of(spark), pattern)]
+
+
 def moved(spark: SparkSession, tables: Iterable[TableSource]) -> set[TableSource]:
     """Returns those tables whose names stand for no table now, or for one in another place. A catalog that does not answer moves none. Logs
     are not read."""

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.delta.jvm import sentence
-from streamql.delta.names import SESSION_CATALOG, look_up
+from streamql.delta.names import look_up, tables_like
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable
 from streamql.engine.doctor.check import Check, Finding, Problem, Severity, finding_of
@@ -180,17 +180,13 @@ def _left_over(spark: SparkSession) -> Iterator[Problem[Repair]]:
 def _backing_tables(spark: SparkSession) -> Iterator[tuple[Name, DeltaTable, str]]:
     """Yields all tables that hold rows of dynamic tables, with the ids of their definitions."""
     own = dynamic_session(spark)
-    for (database,) in own.sql("SHOW DATABASES").collect():
-        for row in own.sql(f"SHOW TABLES IN {quote(database)} LIKE '{BACKING_PREFIX}*'").collect():
-            if row["isTemporary"] or not BACKING_NAME.match(row["tableName"]):
-                continue
-            name = Name(SESSION_CATALOG, database, row["tableName"])
-            found = look_up(own, name)
-            if found.type == "delta":
-                table = DeltaTable(spark, found.path)
-                uid = table.latest().configuration.get(MARK)
-                if uid is not None:
-                    yield name, table, uid
+    for name in tables_like(own, f"{BACKING_PREFIX}*"):
+        found = look_up(own, name) if BACKING_NAME.match(name.object) else None
+        if found is not None and found.type == "delta":
+            table = DeltaTable(spark, found.path)
+            uid = table.latest().configuration.get(MARK)
+            if uid is not None:
+                yield name, table, uid
 
 
 def _is_empty(table: DeltaTable) -> bool:
