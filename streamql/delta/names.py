@@ -42,8 +42,9 @@ def look_up(spark: SparkSession, name: Name) -> Found:
 
 
 def tables_like(spark: SparkSession, pattern: str) -> list[Name]:
-    """Returns the tables and views of all schemas of the session catalog whose names match a pattern, in which `*` stands for any letters."""
-    return [Name(SESSION_CATALOG, *found) for found in scala(spark).Names.tablesLike(session_of(spark), pattern)]
+    """Returns the tables and views of all schemas of the session catalog whose names match a pattern; `*` in it stands for any letters."""
+    found = scala(spark).Names.tablesLike(session_of(spark), pattern)
+    return [Name(SESSION_CATALOG, schema, table) for schema, table in found]
 
 
 def moved(spark: SparkSession, tables: Iterable[TableSource]) -> set[TableSource]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from .columns import canonical
 from .oracles import Bag, Change
@@ -72,19 +74,13 @@ def _same(name: str, log_type: object) -> str:
 
 
 def snapshot_appends(spark: SparkSession, path: str, after: int, through: int) -> DataFrame:
-    """APPEND_ONLY, commit by commit: anti joins against the ids of all earlier versions."""
+    """APPEND_ONLY: the rows of each version of the window whose ids no earlier version has."""
     log = read_log(path)
     names = [quoted(c.name) for c in log.columns[through]]
-    seen = snapshot(spark, log, 0, through).select("__row_id")
-    for version in range(1, after + 1):
-        seen = seen.union(snapshot(spark, log, version, through).select("__row_id"))
-    appended: DataFrame | None = None
-    for version in range(after + 1, through + 1):
-        now = snapshot(spark, log, version, through)
-        fresh = now.join(seen.distinct(), "__row_id", "left_anti")
-        appended = fresh if appended is None else appended.unionByName(fresh)
-        seen = seen.union(now.select("__row_id"))
-    assert appended is not None
+    images = [snapshot(spark, log, v, through).withColumn("__at", F.lit(v)) for v in range(through + 1)]
+    ids = reduce(DataFrame.union, [image.select("__row_id", "__at") for image in images])
+    first = ids.groupBy("__row_id").agg(F.min("__at").alias("__at"))
+    appended = reduce(DataFrame.unionByName, images[after + 1 :]).join(first, ["__row_id", "__at"])
     times = commit_times(spark, log)
     timed = appended.join(times, appended["__version"] == times["__v"])
     return timed.selectExpr("'INSERT' AS __change_type", "__version AS __commit_version", "__commit_timestamp", *names)

@@ -56,8 +56,8 @@ def test_vectors_over_the_inline_limit(one_file: Table) -> None:
     sizes = one_file.spark.read.json(f"{one_file.path}/_delta_log/{first:020d}.json")
     assert sizes.selectExpr("max(add.deletionVector.sizeInBytes) AS bytes").collect()[0]["bytes"] > INLINE_BYTES_MAX
     second = one_file.run(f"DELETE FROM {{t}} WHERE {scattered(10, 2)}")
-    check(one_file, first)
-    check(one_file, one_file.start)
+    for after in sample("windows of a file with less rows", (one_file.start, first), 1):
+        check(one_file, after)
     one_file.run(f"UPDATE {{t}} SET n = n + 1 WHERE {scattered(5, 3)}", "UPDATE {t} SET n = n WHERE k % 3 = 0")
     for after in sample("windows of an updated file", (one_file.start, second), 1):
         check(one_file, after)

@@ -30,7 +30,7 @@ from tests.views.bases import Base
 pytestmark = pytest.mark.usefixtures("quick")
 
 TABLES_PER_HISTORY = 4 if IS_LONG else 1
-STEPS = 5 if IS_LONG else 3
+STEPS = 5 if IS_LONG else 2
 OPERATIONS_PER_STEP = 4
 HISTORIES = amount(1, 1)
 STEPS_UNCHANGED_MAX = 3
