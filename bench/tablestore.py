@@ -8,12 +8,12 @@ import shutil
 from bench.context import Context
 from bench.measuring import Benchmark, Case, Target
 from bench.tables import NARROW, Built
-from streamql.changes.record_rows import records_of_commits, tuples
-from streamql.engine.tablestore.export import export
-from streamql.engine.tablestore.streams import open_stream
-from streamql.sources.tables.tablestore_stream import slices
-from streamql.tablestore.job import parse_job
-from streamql.tablestore.windows import TIME_MAX_MS
+from streamql.features.tablestore.export import export
+from streamql.features.tablestore.formats.job import parse_job
+from streamql.features.tablestore.formats.windows import TIME_MAX_MS
+from streamql.features.tablestore.record_rows import records_of_commits, tuples
+from streamql.features.tablestore.streams import open_stream
+from streamql.features.tablestore.tuples import slices
 
 SCHEMA = "bench_tablestore"
 COMMITS, ROWS_PER_COMMIT = 1000, 100

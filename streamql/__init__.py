@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from streamql.engine.tablestore.reader import StreamReader as StreamReader
+    from streamql.features.tablestore.reader import StreamReader as StreamReader
 
 try:
     __version__ = _version("streamql")
@@ -39,7 +39,7 @@ if not TYPE_CHECKING:  # with it, a type checker would take every name for an at
     def __getattr__(name: str) -> object:
         """Imports `StreamReader` when it is asked for: it needs PySpark."""
         if name == "StreamReader":
-            from streamql.engine.tablestore.reader import StreamReader
+            from streamql.features.tablestore.reader import StreamReader
 
             return StreamReader
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
-from enum import Enum
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from streamql.catalog.states import StreamState, interval_json, read_interval
 from streamql.catalog.store import catalog_of
 from streamql.changes import HIDDEN_COLUMNS
 from streamql.errors import StreamqlError
-from streamql.model import Interval, SourceRef, StreamMode, TableSource, offset_form
-from streamql.shared import constants
+from streamql.feature import read_form
+from streamql.model import Interval, SourceRef, TableSource, offset_form
 from streamql.sources.protocol import Backlog, OpenSource
-from streamql.sources.queries.dynamic import as_shown
 from streamql.sources.registry import open_source, read_source, source_json
+from streamql.sources.stored import as_shown
 from streamql.sources.tables.image import check_files_exist, image
-from streamql.sources.tables.table import OpenTable, open_table
-from streamql.sources.tables.tablestore_stream import stream_at, tuples_between
+from streamql.sources.tables.table import open_table
 
-PINNED_MAX = 4096
+CHANGES, BEGIN, END = "changes", "begin", "end"
+"""The forms of a read of a stream: its changes, or a table of its source as of the begin or the end of the interval. Features add other
+forms of its changes (`Feature.forms`)."""
 
 
 def visible_columns(changes: DataFrame) -> int:
     """Returns how many of a change set's columns SELECT * shows: the hidden ones are its last."""
     return len(changes.columns) - len(HIDDEN_COLUMNS)
-
-
-class ReadForm(Enum):
-    """What a read of a stream shows: its changes, the 6-tuples of its commits, or a table of its source as of the begin or the end of the
-    interval."""
-
-    CHANGES = "changes"
-    RECORDS = "records"
-    BEGIN = "begin"
-    END = "end"
 
 
 @dataclass(frozen=True)
@@ -52,20 +39,20 @@ class StreamReading:
     frame: DataFrame
     rows_max: int | None = None
     details: str | None = None
-    form: ReadForm = ReadForm.CHANGES
+    form: str = CHANGES
 
     @property
     def token(self) -> str:
         """Returns what the node in the plan says of itself: JSON of the stream, its interval, and where its source is now."""
         more = {} if self.details is None else {"details": self.details}
-        if self.form is not ReadForm.CHANGES:
-            more["form"] = self.form.value
+        if self.form != CHANGES:
+            more["form"] = self.form
         return json.dumps({**_token_of(self.state, self.interval, self.source, self.rows_max), **more})
 
     @property
     def visible(self) -> int:
         """Returns how many of the frame's columns SELECT * shows."""
-        return visible_columns(self.frame) if self.form is ReadForm.CHANGES else len(self.frame.columns) - 1
+        return visible_columns(self.frame) if self.form == CHANGES else len(self.frame.columns) - 1
 
 
 def _token_of(state: StreamState, interval: Interval, source: SourceRef, rows_max: int | None) -> dict[str, object]:
@@ -88,7 +75,7 @@ class ImageReading:
     state: StreamState
     interval: Interval
     source: SourceRef
-    form: ReadForm
+    form: str
     table_id: str
     frame: DataFrame
 
@@ -96,7 +83,7 @@ class ImageReading:
     def token(self) -> str:
         """Returns what the node in the plan says of itself: as that of a read of the stream, with the form and the table."""
         common = _token_of(self.state, self.interval, self.source, None)
-        return json.dumps({**common, "form": self.form.value, "table": self.table_id})
+        return json.dumps({**common, "form": self.form, "table": self.table_id})
 
 
 @dataclass(frozen=True)
@@ -110,7 +97,7 @@ class Token:
     rows_max: int | None
     text: str
     details: str | None = None
-    form: ReadForm = ReadForm.CHANGES
+    form: str = CHANGES
     table_id: str = ""
 
 
@@ -126,46 +113,9 @@ def read_token(text: str) -> Token:
         t["rows_max"],
         text,
         t.get("details"),
-        ReadForm(t.get("form", "changes")),
+        t.get("form", CHANGES),
         t.get("table", ""),
     )
-
-
-@dataclass(frozen=True)
-class Pin:
-    """The pinned interval of a stream, and the statement that read it first. `follows`: the statement reads tables AT it or at its END,
-    and has not read the stream yet."""
-
-    interval: Interval
-    statement: str
-    follows: bool = False
-
-
-class PinnedIntervals:
-    """The intervals that have been read, by scope and stream: all references in a scope see the interval of the first one. A scope is a
-    statement or a transaction. Safe for threads. Beyond `PINNED_MAX`, the oldest are forgotten."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._pinned: OrderedDict[tuple[str, str], Pin] = OrderedDict()
-
-    def get(self, scope: str, uuid: str, batch_of: str | None = None) -> Pin | None:
-        """Returns what the scope has read of a stream; None: nothing. `batch_of`: the statement that reads a batch of the stream, which may
-        be smaller than what its own AT and END (STREAM => …) have pinned; None: the read takes what is pinned."""
-        with self._lock:
-            pin = self._pinned.get((scope, uuid))
-        return None if pin is not None and pin.follows and pin.statement == batch_of else pin
-
-    def put(self, scope: str, uuid: str, pin: Pin) -> Interval:
-        """Pins, unless another reference of the scope was first. Returns the interval that is pinned. A read of the stream takes the place
-        of what followed it in the same statement."""
-        with self._lock:
-            pinned = self._pinned.setdefault((scope, uuid), pin)
-            if pinned.follows and not pin.follows and pinned.statement == pin.statement:
-                pinned = self._pinned[scope, uuid] = pin
-            while len(self._pinned) > PINNED_MAX:
-                self._pinned.popitem(last=False)
-            return pinned.interval
 
 
 def interval_now(spark: SparkSession, state: StreamState, source: OpenSource) -> Interval:
@@ -202,44 +152,25 @@ def read_stream(
     state: StreamState,
     pinned: Interval | None = None,
     rows_max: int | None = None,
-    form: ReadForm = ReadForm.CHANGES,
+    form: str = CHANGES,
 ) -> StreamReading:
     """Returns a stream's change set, for an interval or for what there is now. Raises what reading it raises, before any job.
 
-    `form` RECORDS: the 6-tuples of its commits instead, and a hidden change type by which consumed rows are counted.
+    `form`: another form of the changes, which has a hidden change type as its last column, by which consumed rows are counted.
     """
     source, interval = open_interval(spark, state, pinned)
     if pinned is None and rows_max is not None:
         end = source.batch_end(interval, state.stream.mode, rows_max)
         interval = Interval(interval.after, end, interval.initial)
     seen = source.seen_at(interval.through)
-    if form is ReadForm.RECORDS:
-        return StreamReading(state, interval, seen, _tuples(spark, state, source, interval), rows_max, form=form)
-    return StreamReading(state, interval, seen, source.changes(interval, state.stream.mode), rows_max)
-
-
-_CHANGE_TYPE = constants("columns")["changeType"]
-
-
-def _tuples(spark: SparkSession, state: StreamState, source: OpenSource, interval: Interval) -> DataFrame:
-    """Returns the 6-tuples of a stream's interval. Raises UNSUPPORTED_SOURCE if the stream shows something else than the commits of a
-    table."""
-    if not isinstance(source, OpenTable) or state.stream.mode is not StreamMode.STANDARD or interval.initial:
-        shown = "its table's rows first" if interval.initial else "other changes"
-        raise StreamqlError(
-            "UNSUPPORTED_SOURCE",
-            f"the records of stream {state.name} cannot be read: they are of all commits of a Delta table, and the stream shows {shown}",
-            hint="consume it once if it shows initial rows; else CREATE STREAM … ON TABLE …, in the mode STANDARD",
-        )
-    versions = interval.versions
-    stream = stream_at(spark, source.ref.name, source.table, source.snapshot)
-    return tuples_between(stream, versions.after, versions.through).withColumn(_CHANGE_TYPE, F.lit("INSERT"))
+    frame = source.changes(interval, state.stream.mode) if form == CHANGES else read_form(form)(state, source, interval)
+    return StreamReading(state, interval, seen, frame, rows_max, form=form)
 
 
 def read_image(
     spark: SparkSession,
     state: StreamState,
-    form: ReadForm,
+    form: str,
     table_id: str,
     pinned: Interval | None = None,
     shown_as: Interval | None = None,
@@ -258,9 +189,9 @@ def read_image(
     return ImageReading(state, interval, source.seen_at(interval.through), form, table_id, frame)
 
 
-def _version_of(source: SourceRef, interval: Interval, form: ReadForm, table_id: str) -> tuple[TableSource, int]:
+def _version_of(source: SourceRef, interval: Interval, form: str, table_id: str) -> tuple[TableSource, int]:
     table, versions = next(held for held in source.holds(interval) if held[0].table_id == table_id)
-    return table, versions.after if form is ReadForm.BEGIN else versions.through
+    return table, versions.after if form == BEGIN else versions.through
 
 
 def has_data(spark: SparkSession, state: StreamState) -> bool:

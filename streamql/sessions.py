@@ -24,10 +24,9 @@ from streamql.extension import metastore
 from streamql.extension.host import java
 from streamql.extension.settings import EXTENSIONS, conf_lines, is_one_process, joined, not_installed, small_tables
 from streamql.settings import CONNECTORS, check
-from streamql.shared import constants
 
 DATA_DEFAULT = "streamql-data"
-_HAS_DATA = constants("functions")["hasData"]
+_HAS_DATA = "stream_has_data"
 DRIVER_MEMORY_SHARE = 0.5
 DRIVER_MEMORY_MB_MIN = 1024
 DRIVER_MEMORY_MB_MAX = 8192

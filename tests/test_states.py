@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamql import features
 from streamql.catalog.events import consumption_event
 from streamql.catalog.states import Claim, ClaimedStatement, Owner, StreamState, decode, encode
 from streamql.catalog.tables import EVENT_COLUMNS, JSON_TYPES, OPTIONAL_COLUMNS, misfit
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, Parts, Stream, StreamMode, TableSource, is_ordered
 from streamql.names import Name
-from streamql.sources import registry
-from tests.protocol.pair import PAIRS, PairSource
+from tests.protocol.pair import FEATURE, PairSource
 
 STORED: dict[str, Any] = {
     "format": 1,
@@ -71,7 +71,7 @@ STORED: dict[str, Any] = {
 @pytest.fixture
 def pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The type of sources that have two parts is known."""
-    monkeypatch.setattr(registry, "TYPES", {**registry.TYPES, **PAIRS})
+    monkeypatch.setattr(features, "FEATURES", (*features.FEATURES, FEATURE))
 
 
 def test_a_stream_on_a_table_is_stored_as_ever() -> None:

@@ -13,55 +13,27 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streamql import dialect, engine
-from streamql.catalog.states import StreamState
-from streamql.catalog.store import catalog_of
 from streamql.consume import consume, transactions
 from streamql.consume.effects import reported_to_client
+from streamql.consume.pins import PinnedIntervals
+from streamql.consume.statement import Reads
 from streamql.delta.command import Command
-from streamql.delta.jvm import JavaObject, analyzed, has_classes, java_frame, java_list, jvm, scala, session_of
-from streamql.delta.kafka import explained
+from streamql.delta.jvm import JavaObject, has_classes, java_frame, java_list, jvm, scala, session_of
 from streamql.delta.names import columns_of
-from streamql.engine.as_of import followed_stream, read_arguments, table_at
 from streamql.engine.guards import guard
 from streamql.engine.properties import created_properties
-from streamql.engine.reads import (
-    backlog_frame,
-    batch_size,
-    changes_of,
-    find_stream,
-    named_relation,
-    need_stream,
-    table_time_micros,
-)
+from streamql.engine.reads import find_stream, need_stream
+from streamql.engine.relations import followed, relation, relation_as_of
 from streamql.engine.retention import check_vacuum
 from streamql.engine.suggestions import hint_for
-from streamql.engine.tablestore.relation import records_relation, stream_named
 from streamql.errors import StreamqlError
 from streamql.extension.settings import EXTENSIONS, not_installed
-from streamql.model import Interval
-from streamql.reading import (
-    Pin,
-    PinnedIntervals,
-    ReadForm,
-    has_data,
-    read_image,
-    read_stream,
-    read_token,
-    visible_columns,
-)
-from streamql.shared import constants
-from streamql.sources.registry import open_source
+from streamql.feature import explained, sql_functions, statement_types
 
 log = logging.getLogger("streamql")
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-NO_STREAM = ""
-"""The token of what reads no stream and moves none: a change query, or a stream that is asked for its columns."""
-
-_ACCESS = constants("access")
-_FUNCTIONS = constants("functions")
 
 
 def guarded(method: Callable[Concatenate[Handler, P], R]) -> Callable[Concatenate[Handler, P], R]:
@@ -96,7 +68,7 @@ class Handler:
         statement = dialect.parse(sql)
         plans = scala(self._spark).Plans
         if statement is not None:
-            return plans.command(sql, engine.columns_of(statement))
+            return plans.command(sql, statement_types()[type(statement)].columns_of(statement))
         spark = self._session(jsession)
         rewrite = dialect.rewrite(
             sql, lambda parts: find_stream(spark, parts) is not None, lambda parts: columns_of(spark, parts)
@@ -149,121 +121,28 @@ class Handler:
     @guarded
     def resolve(self, jsession: JavaObject, name: Sequence[str], request: str, pin: str) -> JavaObject:
         """Returns the node that stands for a stream's change set; None: no stream has the name."""
-        spark = self._session(jsession)
-        asked = json.loads(request)
-        with transactions.pending_on_failure(spark, asked.get("writer")):
-            return self._resolved(spark, name, asked["access"], asked["options"], pin)
-
-    def _resolved(
-        self, spark: SparkSession, name: Sequence[str], access: str, options: dict[str, str], pin: str
-    ) -> JavaObject:
-        state = find_stream(spark, tuple(name))
-        if state is None:
-            frame = named_relation(spark, tuple(name), access, options)
-            return None if frame is None else analyzed(frame)
-        if access == _ACCESS["streaming"]:
-            raise StreamqlError(
-                "UNSUPPORTED_STATEMENT",
-                f"readStream on the stream {state.name}: it is read and consumed by SQL statements",
-                hint="INSERT INTO target SELECT … FROM the stream, on a schedule",
-            )
-        if access == _ACCESS["write"]:
-            raise StreamqlError(
-                "UNSUPPORTED_TARGET",
-                f"{state.name} is a stream, which shows the changes of {state.stream.source.name} and cannot be written",
-                hint=f"write into {state.stream.source.name}",
-            )
-        if access == _ACCESS["columns"]:
-            latest = open_source(spark, state.stream.source).latest
-            reading = read_stream(spark, state, Interval(latest, latest))
-            return scala(spark).Plans.streamRead(analyzed(reading.frame), NO_STREAM, reading.visible)
-        rows_max = batch_size(options)
-        reading = read_stream(spark, state, self._seen(spark, state, pin, None if rows_max is None else pin), rows_max)
-        pinned = self._pin(spark, state, Pin(reading.interval, pin))
-        if pinned != reading.interval:
-            reading = read_stream(spark, state, pinned)
-        return scala(spark).Plans.streamRead(analyzed(reading.frame), reading.token, reading.visible)
-
-    def _seen(self, spark: SparkSession, state: StreamState, pin: str, batch_of: str | None = None) -> Interval | None:
-        """Returns the interval of a stream that the statement, or its transaction, has read; None: none. `batch_of`: as
-        `PinnedIntervals.get` has it."""
-        block = transactions.current(spark)
-        in_block = None if block is None else block.interval(state, batch_of)
-        if in_block is not None:
-            return in_block
-        earlier = self._pinned.get(pin, state.stream.uuid, batch_of)
-        return None if earlier is None else earlier.interval
-
-    def _pin(self, spark: SparkSession, state: StreamState, pin: Pin) -> Interval:
-        """Pins what a statement has read; the interval that it is to see."""
-        interval = self._pinned.put(pin.statement, state.stream.uuid, pin)
-        block = transactions.current(spark)
-        if block is not None:
-            block.pin(state.stream.uuid, interval, pin.statement, pin.follows)
-        return interval
+        reads, asked = self._reads(jsession, pin), json.loads(request)
+        with transactions.pending_on_failure(reads.spark, asked.get("writer")):
+            return relation(reads, name, asked["access"], asked["options"])
 
     @guarded
     def asOf(self, jsession: JavaObject, arguments: Sequence[Any], request: str, pin: str) -> JavaObject:  # noqa: N802 (the trait's name)
         """Returns the node that stands for a table at a point, or at the begin or end of what the statement sees of a stream."""
-        spark = self._session(jsession)
-        context = json.loads(request)
-        with transactions.pending_on_failure(spark, context.get("writer")):
-            asked = read_arguments(list(arguments), context["home"])
-            if asked.form is None:
-                return analyzed(table_at(spark, asked))
-            state, table = followed_stream(spark, asked)
-            reading = read_image(spark, state, asked.form, table.table_id, self._seen(spark, state, pin))
-            pinned = self._pin(spark, state, Pin(reading.interval, pin, follows=True))
-            if pinned != reading.interval:
-                reading = read_image(spark, state, asked.form, table.table_id, pinned)
-            return scala(spark).Plans.follower(analyzed(reading.frame), reading.token)
+        reads, context = self._reads(jsession, pin), json.loads(request)
+        with transactions.pending_on_failure(reads.spark, context.get("writer")):
+            return relation_as_of(reads, arguments, context["home"])
 
     @guarded
     def follow(self, jsession: JavaObject, token: str, pin: str) -> JavaObject:
         """Returns the node for a table that is read at a stream of which the statement sees another interval by now; None: it sees the
         same."""
-        spark = self._session(jsession)
-        old = read_token(token)
-        state = catalog_of(spark).by_uuid(spark, old.uuid)
-        seen = None if state is None else self._seen(spark, state, pin)
-        if state is None or seen in (None, old.interval):
-            return None
-        reading = read_image(spark, state, old.form, old.table_id, seen, old.interval)
-        return scala(spark).Plans.follower(analyzed(reading.frame), reading.token)
+        return followed(self._reads(jsession, pin), token)
 
     @guarded
     def function(self, jsession: JavaObject, name: str, arguments: Sequence[Any], pin: str) -> JavaObject:
-        """stream_has_data, stream_table_timestamp: a value; the others are relations."""
-        spark = self._session(jsession)
-        values = list(arguments)
-        if name == _FUNCTIONS["changes"]:
-            changes = changes_of(spark, values)
-            return scala(spark).Plans.streamRead(analyzed(changes), NO_STREAM, visible_columns(changes))
-        if name == _FUNCTIONS["records"]:
-            return self._records(spark, values, pin)
-        if len(values) != 1 or not isinstance(values[0], str):
-            raise StreamqlError(
-                "INVALID_ARGUMENT", f"{name} takes one name of a stream", hint=f"{name}('db.s')", function=name
-            )
-        state = need_stream(spark, dialect.parse_name(values[0]))
-        if name == _FUNCTIONS["hasData"]:
-            return has_data(spark, state)
-        if name == _FUNCTIONS["tableTimestamp"]:
-            return table_time_micros(spark, state)
-        frame = backlog_frame(spark, state)
-        return analyzed(frame if name == _FUNCTIONS["backlog"] else frame.select("has_data"))
-
-    def _records(self, spark: SparkSession, arguments: Sequence[Any], pin: str) -> JavaObject:
-        """Returns the node for the 6-tuples of a stream, which moves it, or of a table."""
-        state = stream_named(spark, arguments)
-        if state is None:
-            records = records_relation(spark, arguments)
-            return scala(spark).Plans.streamRead(analyzed(records), NO_STREAM, len(records.columns))
-        reading = read_stream(spark, state, self._seen(spark, state, pin), form=ReadForm.RECORDS)
-        pinned = self._pin(spark, state, Pin(reading.interval, pin))
-        if pinned != reading.interval:
-            reading = read_stream(spark, state, pinned, form=ReadForm.RECORDS)
-        return scala(spark).Plans.streamRead(analyzed(reading.frame), reading.token, reading.visible)
+        """Returns what a function of ours in SQL returns: a value, or the node of a relation."""
+        reads = self._reads(jsession, pin)
+        return sql_functions()[name](reads.spark, list(arguments), reads)
 
     @guarded
     def run(self, jsession: JavaObject, sql: str) -> JavaObject:
@@ -327,6 +206,10 @@ class Handler:
     def _session(self, jsession: JavaObject) -> SparkSession:
         """Returns a Python session over the JVM session that the statement runs in."""
         return SparkSession(self._context, jsession)
+
+    def _reads(self, jsession: JavaObject, pin: str) -> Reads:
+        """Returns what a statement sees of streams. `pin`: what the JVM calls the statement."""
+        return Reads(self._session(jsession), pin, self._pinned)
 
     def java_exception(self, e: Exception) -> JavaObject:
         """Returns the exception that the JVM shall throw: Spark's own as it came, ours under its code."""

@@ -31,7 +31,6 @@ from streamql.delta.table import DeltaTable
 from streamql.delta.txns import EventLog, EventState
 from streamql.errors import StreamqlError
 from streamql.names import Name, quote
-from streamql.sources import definitions
 from streamql.sources.definitions import Definition, DefinitionType
 
 REPLAY_COMMITS_MAX = 1000
@@ -137,11 +136,13 @@ class Catalog:
         with self._lock:
             return self._contents.get(uuid) or self.by_uuid(spark, uuid)
 
-    def definition(self, spark: SparkSession, name: Name) -> Definition | None:
-        """Returns the connection or external table of a name, as of now. Raises CATALOG_UNREADABLE, where its entry is damaged for one."""
+    def definition(self, spark: SparkSession, name: Name, type_: DefinitionType | None = None) -> Definition | None:
+        """Returns the definition of a name, as of now: of any type, or of one. Raises CATALOG_UNREADABLE, where its entry is damaged for
+        one."""
         with self._lock:
             self.refresh(spark)
-            return self._contents.find_definition(name)
+            found = self._contents.find_definition(name)
+            return found if found is not None and type_ in (None, found.type) else None
 
     def definitions(self, spark: SparkSession, type_: DefinitionType) -> list[Definition]:
         """Returns every definition of a type whose entry can be read, by name."""
@@ -395,6 +396,3 @@ def catalog_of(spark: SparkSession) -> Catalog:
         if key not in _catalogs:
             _catalogs[key] = Catalog(schema, None if path is None else path.rstrip("/") + "/" + tables.EVENTS)
         return _catalogs[key]
-
-
-definitions.provide(catalog_of)

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from streamql.cli import data_directory
-from streamql.cli.command_table import Command
-from streamql.cli.options import Input, Options, parse, short_help
+from streamql.console import data_directory
+from streamql.console.options import Input, Options, parse, short_help
+from streamql.feature import Command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from streamql.cli.render.screen import Screen
-    from streamql.cli.sql.inputs import Text
-    from streamql.cli.sql.script import Statement
-    from streamql.cli.sql.session import Session
+    from streamql.console.render.screen import Screen
+    from streamql.console.sql.inputs import Text
+    from streamql.console.sql.script import Statement
+    from streamql.console.sql.session import Session
 
 OK, FAILED, USAGE, CANCELLED, OUTPUT_CLOSED = 0, 1, 2, 130, 141
 """Exit codes; the last two are 128 and the number of the signal that a Unix command would have died of."""
@@ -55,7 +55,7 @@ def _main(options: Options) -> int:
         return USAGE
     if not options.inputs and not is_shell:
         options = _with_stdin(options)
-    from streamql.cli.sql.inputs import UsageError, read
+    from streamql.console.sql.inputs import UsageError, read
 
     try:
         texts = read((*options.init, *options.inputs))
@@ -64,7 +64,7 @@ def _main(options: Options) -> int:
         return USAGE
     if is_shell:
         return _shell(options, texts)
-    from streamql.cli.sql.script import open_end, statements
+    from streamql.console.sql.script import open_end, statements
 
     found = statements(texts)
     if not found:
@@ -76,7 +76,7 @@ def _main(options: Options) -> int:
         for statement in found:
             problem = open_end(statement)
             if problem is not None:
-                from streamql.cli.problems import describe
+                from streamql.console.problems import describe
 
                 _say(describe(problem, statement.place(problem.line), statement.line, statement.text))
                 return FAILED
@@ -85,9 +85,9 @@ def _main(options: Options) -> int:
 
 def _shell(options: Options, init: Sequence[Text]) -> int:
     """Returns the prompt; Spark starts behind it."""
-    from streamql.cli.render.screen import Screen
     from streamql.cli.shell.app import App
-    from streamql.cli.sql.server_url import server_of
+    from streamql.console.render.screen import Screen
+    from streamql.console.sql.server_url import server_of
 
     screen = Screen(silent=options.silent)
     _set_encoding()
@@ -108,11 +108,11 @@ def _command(options: Options, command: Command) -> int:
         return USAGE
     _set_encoding()
     if command.in_session:
-        return _run(options, lambda _session, _screen: int(command.module.run(_spark(options), options)))
+        return _run(options, lambda _session, _screen: int(command.code.run(_spark(options), options)))
     from streamql.errors import StreamqlError
 
     try:
-        return int(command.module.run(options))
+        return int(command.code.run(options))
     except StreamqlError as e:
         _say(f"error: {e}")
         return FAILED
@@ -125,7 +125,7 @@ def _refusal(options: Options, command: Command) -> str | None:
     """Returns why the command is not even tried: said at once, before Spark starts."""
     if command.reads_only and (missing := data_directory.no_data(options.data)) is not None:
         return missing
-    check: Callable[[Options], str | None] | None = getattr(command.module, "check", None)
+    check: Callable[[Options], str | None] | None = getattr(command.code, "check", None)
     wrong = None if check is None else check(options)
     return None if wrong is None else f"error: {wrong}"
 
@@ -136,7 +136,7 @@ def _with_stdin(options: Options) -> Options:
 
 def _run(options: Options, work: Callable[[Session, Screen], int]) -> int:
     """Work in the session."""
-    from streamql.cli.render.screen import Screen
+    from streamql.console.render.screen import Screen
 
     screen = Screen(silent=options.silent)
     with _logging(options, screen), _interruptible() as listen:
@@ -158,8 +158,8 @@ def _run(options: Options, work: Callable[[Session, Screen], int]) -> int:
 
 
 def _statements(session: Session, options: Options, screen: Screen, found: Sequence[Statement]) -> int:
-    from streamql.cli.render.output import Display, OutputClosedError
-    from streamql.cli.sql.statement_runner import Runner
+    from streamql.console.render.output import Display, OutputClosedError
+    from streamql.console.sql.statement_runner import Runner
 
     display = Display(options.output, options.max_rows)
     runner = Runner(session, display, screen, verbose=options.verbose)
@@ -177,10 +177,10 @@ def _statements(session: Session, options: Options, screen: Screen, found: Seque
 def _open(options: Options, screen: Screen) -> Session:
     """Returns the session that runs statements: over the data directory, or on a server."""
     if options.connect:
-        from streamql.cli.sql.remote import RemoteSession
+        from streamql.console.sql.remote import RemoteSession
 
         return RemoteSession(options.connect)
-    from streamql.cli.sql.embedded import EmbeddedSession
+    from streamql.console.sql.embedded import EmbeddedSession
 
     session = EmbeddedSession(_spark(options))
     if options.is_new and not (
@@ -202,7 +202,7 @@ def _spark(options: Options) -> SparkSession:
 def _start_failed(e: Exception, options: Options) -> int:
     """Says why there is no session, or no such database."""
     from streamql.bridge import as_streamql_error
-    from streamql.cli.problems import from_exception
+    from streamql.console.problems import from_exception
 
     if options.verbose:
         import traceback
@@ -222,7 +222,7 @@ def _start_failed(e: Exception, options: Options) -> int:
 def _logging(options: Options, screen: Screen) -> Iterator[None]:
     """streamql's warnings on the screen; Python's own, which are for developers, only with -v. So with what Py4J says to the root logger:
     with the trace of a call that Ctrl-C has cut short."""
-    from streamql.cli.render.screen import WarningHandler
+    from streamql.console.render.screen import WarningHandler
 
     logger = logging.getLogger("streamql")
     handler = WarningHandler(screen)

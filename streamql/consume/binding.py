@@ -13,10 +13,10 @@ from streamql.consume.claims.errors import gone
 from streamql.delta.command import Command
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, SourceRef, is_ordered
-from streamql.reading import ReadForm, Token, read_image, read_stream, read_token
+from streamql.reading import CHANGES, Token, read_image, read_stream, read_token
 from streamql.sources.protocol import HIDDEN_TYPE
-from streamql.sources.queries.query import QuerySource
 from streamql.sources.registry import open_source, type_of
+from streamql.sources.views.query import QuerySource
 
 NO_INTERVALS: Mapping[str, Interval] = {}
 
@@ -109,7 +109,7 @@ def _rebind(
         reading = read_stream(spark, state, now, rows_max, old.form)
         now, frame = reading.interval, reading.frame
         if (
-            old.form is ReadForm.CHANGES
+            old.form == CHANGES
             and now.through != old.interval.through
             and is_ordered(now.through, old.interval.through)
         ):

@@ -28,12 +28,12 @@ from streamql.consume.consumption import Consumption, Entry
 from streamql.consume.execute import warn_of_reservation
 from streamql.consume.matching import DoneStatements
 from streamql.consume.pending import Pending, left_out_of, without
+from streamql.consume.pins import Pin, PinnedIntervals
 from streamql.consume.targets import find_target, runs_plain
 from streamql.delta.command import Command
 from streamql.delta.jvm import JavaObject
 from streamql.errors import StreamqlError
 from streamql.model import Interval
-from streamql.reading import Pin, PinnedIntervals
 from streamql.settings import TRANSACTION_TIMEOUT, seconds
 
 log = logging.getLogger("streamql")

@@ -21,7 +21,7 @@ from streamql.names import Name
 class TrackedQuery:
     """A query that is a UNION ALL of branches, each of filters, projections, and inner and cross joins of Delta tables.
 
-    `refused`: why it is not one, as a key of `sources/queries/texts.py`; None: it is one. `tables`: each once. `branches`: for each the
+    `refused`: why it is not one, as a key of `sources/views/texts.py`; None: it is one. `tables`: each once. `branches`: for each the
     indices of the tables that it reads, in its own order. `paths`: for each its number in every UNION ALL above it. `columns`: its own.
     `texts`: those of the views in it, outermost first.
     """

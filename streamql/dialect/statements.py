@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from streamql.dialect.actions import RenameTo, SetComment
-from streamql.dialect.dynamic.statements import (
-    AlterDynamicTable,
-    CreateDynamicTable,
-    DescribeDynamicTable,
-    DropDynamicTable,
-    ExplainRefresh,
-    RefreshDynamicTable,
-    ShowCreateDynamicTable,
-    ShowDynamicTables,
-    ShowRefreshHistory,
-    VerifyDynamicTable,
-)
 from streamql.dialect.text.tokens import NameParts, Span
 from streamql.model import SourceType, StreamMode
+
+
+class Statement:
+    """A statement that `parse` returns. Each feature has its own types of them."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +32,7 @@ class PointInTime:
 
 
 @dataclass(frozen=True)
-class CreateStream:
+class CreateStream(Statement):
     """CREATE [OR REPLACE] [TABLE] STREAM [IF NOT EXISTS] name ON type source …; `mode` None: not named."""
 
     name: NameParts
@@ -58,7 +49,7 @@ class CreateStream:
 
 
 @dataclass(frozen=True)
-class DropStream:
+class DropStream(Statement):
     """DROP [TABLE] STREAM [IF EXISTS] name."""
 
     name: NameParts
@@ -79,7 +70,7 @@ class Release:
 
 
 @dataclass(frozen=True)
-class AlterStream:
+class AlterStream(Statement):
     """ALTER [TABLE] STREAM [IF EXISTS] name action."""
 
     name: NameParts
@@ -89,7 +80,7 @@ class AlterStream:
 
 
 @dataclass(frozen=True)
-class ShowStreams:
+class ShowStreams(Statement):
     """SHOW [FULL|TERSE] [TABLE] STREAMS [{IN|FROM} schema] [LIKE 'pattern' | WHERE expression] [LIMIT n]."""
 
     schema: NameParts | None = None
@@ -100,7 +91,7 @@ class ShowStreams:
 
 
 @dataclass(frozen=True)
-class DescribeStream:
+class DescribeStream(Statement):
     """{DESC|DESCRIBE} [TABLE] STREAM name."""
 
     name: NameParts
@@ -108,7 +99,7 @@ class DescribeStream:
 
 
 @dataclass(frozen=True)
-class ShowCreateStream:
+class ShowCreateStream(Statement):
     """SHOW CREATE [TABLE] STREAM name."""
 
     name: NameParts
@@ -116,7 +107,7 @@ class ShowCreateStream:
 
 
 @dataclass(frozen=True)
-class SetTableProperties:
+class SetTableProperties(Statement):
     """ALTER TABLE name SET [TBL]PROPERTIES (…) with a key of ours, or ALTER TABLE name SET CHANGE_TRACKING = TRUE.
 
     `change_tracking` and `data_retention_days` are ours (None = not named); `others` go to Delta as they are.
@@ -130,150 +121,39 @@ class SetTableProperties:
 
 
 @dataclass(frozen=True)
-class CreateConnection:
-    """CREATE [OR REPLACE] STORAGE CONNECTION [IF NOT EXISTS] name TYPE type key = value …
-
-    `options` are by Kafka's own property names: bootstrap.servers, security.protocol. No value is a secret: `parse`
-    accepts only references such as ${env:NAME} in their place.
-    """
-
-    name: str
-    type: str
-    options: Mapping[str, str]
-    or_replace: bool = False
-    if_not_exists: bool = False
-    comment: str | None = None
-    name_span: Span | None = None
-
-
-@dataclass(frozen=True)
-class DropConnection:
-    """DROP [STORAGE] CONNECTION [IF EXISTS] name."""
-
-    name: str
-    if_exists: bool = False
-    name_span: Span | None = None
-
-
-@dataclass(frozen=True)
-class ShowConnections:
-    """SHOW [STORAGE] CONNECTIONS [LIKE 'pattern']."""
-
-    like: str | None = None
-
-
-@dataclass(frozen=True)
-class DescribeConnection:
-    """{DESC|DESCRIBE} STORAGE CONNECTION name."""
-
-    name: str
-    name_span: Span | None = None
-
-
-@dataclass(frozen=True)
-class CreateExternalTable:
-    """CREATE [OR REPLACE] EXTERNAL TABLE [IF NOT EXISTS] name [(columns)] USING KAFKA OPTIONS (…) CONNECTION connection.
-
-    `columns` are (name as written, type in upper case); empty if the statement lists none. `options` are by name:
-    group_id, topics, starting_offset and ending_offset in lower case, others (kafka.…) as written.
-    """
+class CreateByQuery(Statement):
+    """A statement that makes a table of the rows of a query. `query` is its text as written, `query_span` its place.
+    `is_materialized_view`: the statement calls it that."""
 
     name: NameParts
-    columns: tuple[tuple[str, str], ...]
-    options: Mapping[str, str]
-    connection: str
-    or_replace: bool = False
-    if_not_exists: bool = False
-    comment: str | None = None
-    name_span: Span | None = None
-    connection_span: Span | None = None
+    query: str
+    is_materialized_view: bool = False
+    query_span: Span | None = field(default=None, kw_only=True)
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Returns whether a schedule refreshes the table."""
+        return False
 
 
 @dataclass(frozen=True)
-class DropExternalTable:
-    """DROP EXTERNAL TABLE [IF EXISTS] name."""
-
-    name: NameParts
-    if_exists: bool = False
-    name_span: Span | None = None
-
-
-@dataclass(frozen=True)
-class ShowExternalTables:
-    """SHOW EXTERNAL TABLES [{IN|FROM} schema] [LIKE 'pattern']."""
-
-    schema: NameParts | None = None
-    like: str | None = None
-
-
-@dataclass(frozen=True)
-class DescribeExternalTable:
-    """{DESC|DESCRIBE} EXTERNAL TABLE name."""
-
-    name: NameParts
-    name_span: Span | None = None
-
-
-@dataclass(frozen=True)
-class ShowCreateExternalTable:
-    """SHOW CREATE EXTERNAL TABLE name."""
-
-    name: NameParts
-    name_span: Span | None = None
-
-
-@dataclass(frozen=True)
-class BeginTransaction:
+class BeginTransaction(Statement):
     """BEGIN [TRANSACTION | TRAN | WORK], START TRANSACTION."""
 
 
 @dataclass(frozen=True)
-class CommitTransaction:
+class CommitTransaction(Statement):
     """COMMIT [TRANSACTION | TRAN | WORK]."""
 
 
 @dataclass(frozen=True)
-class RollbackTransaction:
+class RollbackTransaction(Statement):
     """ROLLBACK [TRANSACTION | TRAN | WORK]."""
 
 
 @dataclass(frozen=True)
-class RollbackStatement:
+class RollbackStatement(Statement):
     """ROLLBACK STATEMENT."""
-
-
-Statement = (
-    CreateStream
-    | DropStream
-    | AlterStream
-    | ShowStreams
-    | DescribeStream
-    | ShowCreateStream
-    | SetTableProperties
-    | CreateConnection
-    | DropConnection
-    | ShowConnections
-    | DescribeConnection
-    | CreateExternalTable
-    | DropExternalTable
-    | ShowExternalTables
-    | DescribeExternalTable
-    | ShowCreateExternalTable
-    | CreateDynamicTable
-    | DropDynamicTable
-    | AlterDynamicTable
-    | RefreshDynamicTable
-    | VerifyDynamicTable
-    | ExplainRefresh
-    | ShowDynamicTables
-    | ShowRefreshHistory
-    | DescribeDynamicTable
-    | ShowCreateDynamicTable
-    | BeginTransaction
-    | CommitTransaction
-    | RollbackTransaction
-    | RollbackStatement
-)
 
 
 @dataclass(frozen=True)

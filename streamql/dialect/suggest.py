@@ -2,67 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
-from streamql.dialect.dynamic.words import LISTS, TYPES
-from streamql.dialect.external.tables import clauses, uses_kafka
-from streamql.dialect.parser import AFTER_TABLE_NAME, parse
+from streamql.dialect.parser import parse
 from streamql.dialect.rewrites.rewriter import COLUMNS, FUNCTIONS
+from streamql.dialect.streams import AFTER_TABLE_NAME
 from streamql.dialect.tasks import task_refused
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import EXPLAIN_OPTIONS, key_at
 from streamql.dialect.text.spelling import distance, nearest
-from streamql.dialect.text.tokens import Token, TokenType, name_part
+from streamql.dialect.text.tokens import TokenType, name_part
 from streamql.errors import StreamqlError
+from streamql.feature import grammars
 
 _VERBS = ("CREATE", "DROP", "ALTER", "SHOW", "DESC", "DESCRIBE")
 _MISTAKES_MAX = 2
 _WORDS_MAX = 7  # CREATE OR REPLACE TABLE STREAM, CREATE TABLE IF NOT EXISTS STREAM
 # Words between the verb and STREAM that leave no doubt about the statement.
 _BETWEEN = frozenset(("OR", "REPLACE", "TABLE", "FULL", "TERSE", "CREATE", "IF", "NOT", "EXISTS", "TEMPORARY", "TEMP"))
-
-_NOT_HERE: tuple[tuple[frozenset[str], tuple[str, ...], str, str], ...] = (
-    (
-        frozenset(("ALTER",)),
-        ("STORAGE", "CONNECTION"),
-        "ALTER STORAGE CONNECTION",
-        "CREATE OR REPLACE STORAGE CONNECTION replaces a connection",
-    ),
-    (
-        frozenset(("ALTER",)),
-        ("EXTERNAL", "TABLE"),
-        "ALTER EXTERNAL TABLE",
-        "CREATE OR REPLACE EXTERNAL TABLE replaces a table",
-    ),
-)
-
-_EXTERNAL = ("EXTERNAL", "TABLE")
-_CONNECTION = ("STORAGE", "CONNECTION")
-_DYNAMIC = (
-    ("CREATE",),
-    ("CREATE", "OR", "REPLACE"),
-    ("SHOW", "CREATE"),
-    ("EXPLAIN", "REFRESH"),
-    *((verb,) for verb in ("DROP", "ALTER", "DESC", "DESCRIBE", "REFRESH", "VERIFY")),
-)
-_PHRASES: tuple[tuple[str, ...], ...] = (
-    *(
-        (*verb, *_CONNECTION)
-        for verb in (("CREATE",), ("CREATE", "OR", "REPLACE"), ("DROP",), ("DESC",), ("DESCRIBE",))
-    ),
-    ("DROP", "CONNECTION"),
-    ("SHOW", "STORAGE", "CONNECTIONS"),
-    ("SHOW", "CONNECTIONS"),
-    *((*verb, *_EXTERNAL) for verb in (("DROP",), ("DESC",), ("DESCRIBE",), ("SHOW", "CREATE"))),
-    ("SHOW", "EXTERNAL", "TABLES"),
-    *(("SHOW", *words, "REFRESH", "HISTORY") for words in TYPES),
-    *(("SHOW", *words) for words in LISTS),
-    *((*verb, *words) for verb in _DYNAMIC for words in TYPES),
-)
-_MIXED = {("DYNAMIC", "VIEW"): TYPES[0], ("MATERIALIZED", "TABLE"): TYPES[1]}
-"""Words of one type with the other's, and the type that they are nearest to."""
-_KAFKA_PHRASES = (("CREATE", *_EXTERNAL), ("CREATE", "OR", "REPLACE", *_EXTERNAL))
-"""Ours only if USING KAFKA follows."""
 
 
 def explain_rejected(text: str) -> StreamqlError | None:
@@ -78,12 +35,9 @@ def explain_rejected(text: str) -> StreamqlError | None:
     return (
         task_refused(text)
         or _explained(cursor)
-        or _not_here(cursor)
         or _misspelt(cursor)
         or _misspelt_phrase(cursor)
-        or _mixed_type(cursor)
-        or _without_type(cursor)
-        or _kafka_table(cursor)
+        or _explained_by_a_part(cursor)
         or _dollar_name(cursor)
     )
 
@@ -109,12 +63,9 @@ def _explained(cursor: Cursor) -> StreamqlError | None:
     return cursor.refused("EXPLAIN", "a statement of streamql's own has no plan", hint)
 
 
-def _without_type(cursor: Cursor) -> StreamqlError | None:
-    """Returns the error for SHOW REFRESH HISTORY, which lacks the type of the table."""
-    if not cursor.at("SHOW", "REFRESH", "HISTORY"):
-        return None
-    hint = "write SHOW DYNAMIC TABLE REFRESH HISTORY FOR name"
-    return cursor.error("REFRESH HISTORY needs the type of the table", hint=hint, token=cursor.tokens[1])
+def _explained_by_a_part(cursor: Cursor) -> StreamqlError | None:
+    explains = (explain for grammar in grammars() for explain in grammar.explains)
+    return next((error for explain in explains if (error := explain(cursor)) is not None), None)
 
 
 def _dollar_name(cursor: Cursor) -> StreamqlError | None:
@@ -127,16 +78,6 @@ def _dollar_name(cursor: Cursor) -> StreamqlError | None:
         if guess is not None:
             meant = COLUMNS.get(guess, guess)
             return cursor.error(f"there is no {token.text}", hint=f"did you mean {meant}?", token=token)
-    return None
-
-
-def _not_here(cursor: Cursor) -> StreamqlError | None:
-    verb, after = cursor.key(), 1
-    if verb == "CREATE" and cursor.key(1) == "OR" and cursor.key(2) == "REPLACE":
-        after = 3
-    for verbs, keywords, what, instead in _NOT_HERE:
-        if verb in verbs and all(cursor.key(after + ahead) == word for ahead, word in enumerate(keywords)):
-            return cursor.error(f"streamql has no {what}", hint=instead, code="UNSUPPORTED_CLAUSE")
     return None
 
 
@@ -183,60 +124,21 @@ def _did_you_mean(cursor: Cursor, keywords: list[str]) -> StreamqlError | None:
     if [token.key for token in written] == meant:
         return None
     wrong = next(token for token, word in zip(written, meant + [""] * len(written), strict=False) if token.key != word)
-    return _not_a_statement(cursor, written, meant, wrong)
+    return cursor.not_a_statement(len(written), meant, wrong)
 
 
 def _misspelt_phrase(cursor: Cursor) -> StreamqlError | None:
     """Returns the error for a statement whose first keywords are nearly one of the phrases."""
-    for phrase in (*_PHRASES, *_KAFKA_PHRASES):
-        written = cursor.tokens[: len(phrase)]
-        if not all(_is_nearly(token.key, word) for token, word in zip(written, phrase, strict=False)):
+    for phrase in (phrase for grammar in grammars() for phrase in grammar.phrases):
+        written, size = cursor.tokens[: len(phrase.words)], len(phrase.words)
+        if not all(_is_nearly(token.key, word) for token, word in zip(written, phrase.words, strict=False)):
             continue
-        wrong = next((token for token, word in zip(written, phrase, strict=False) if token.key != word), None)
-        if len(written) == len(phrase) and wrong is not None:
-            if phrase in _KAFKA_PHRASES and not uses_kafka(cursor.tokens, len(phrase)):
-                return None
-            return _not_a_statement(cursor, written, phrase, wrong)
-    return None
-
-
-def _mixed_type(cursor: Cursor) -> StreamqlError | None:
-    """Returns the error for DYNAMIC VIEW and MATERIALIZED TABLE."""
-    for phrase in _DYNAMIC:
-        size = len(phrase)
-        meant = _MIXED.get((cursor.key(size), cursor.key(size + 1)))
-        if meant is not None and cursor.at(*phrase):
-            return _not_a_statement(cursor, cursor.tokens[: size + 2], (*phrase, *meant), cursor.tokens[size])
+        wrong = next((token for token, word in zip(written, phrase.words, strict=False) if token.key != word), None)
+        if len(written) == size and wrong is not None:
+            return cursor.not_a_statement(size, phrase.words, wrong) if phrase.is_meant(cursor, size) else None
     return None
 
 
 def _is_nearly(key: str, word: str) -> bool:
     limit = 0 if len(word) < 4 else 1 if len(word) == 4 else _MISTAKES_MAX
     return bool(key) and distance(key, word, limit) <= limit
-
-
-def _not_a_statement(cursor: Cursor, written: list[Token], meant: Sequence[str], wrong: Token) -> StreamqlError:
-    found = " ".join(token.text for token in written)
-    return cursor.error(f"{found} is not a statement", hint=f"did you mean {' '.join(meant)}?", token=wrong)
-
-
-def _kafka_table(cursor: Cursor) -> StreamqlError | None:
-    """Returns the error for an external table on Kafka, or a connection, with a keyword left out or out of its place."""
-    after = 3 if cursor.at("CREATE", "OR", "REPLACE") else 1
-    if cursor.key() != "CREATE":
-        return None
-    verb = " ".join(token.key for token in cursor.tokens[:after])
-    words = [cursor.key(after), cursor.key(after + 1)]
-    if words[0] == "CONNECTION":
-        return cursor.error(f"{verb} CONNECTION is not a statement", hint=f"did you mean {verb} STORAGE CONNECTION?")
-    is_external = words == ["EXTERNAL", "TABLE"]
-    name = after + (2 if is_external else 1)
-    named = (index for index in clauses(cursor.tokens, name) if index > name)
-    connection = next((cursor.tokens[index] for index in named if cursor.key(index) == "CONNECTION"), None)
-    if connection is not None and is_external and not uses_kafka(cursor.tokens, name):
-        hint = "write USING KAFKA OPTIONS (…) CONNECTION c"
-        return cursor.error("an external table with a CONNECTION is USING KAFKA", hint=hint, token=connection)
-    if connection is not None and words[0] == "TABLE" and uses_kafka(cursor.tokens, name):
-        hint = f"did you mean {verb} EXTERNAL TABLE?"
-        return cursor.error("a table with a CONNECTION is an external table", hint=hint, token=cursor.tokens[after])
-    return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.catalog.states import StreamState
+from streamql.catalog.store import catalog_of
 from streamql.delta.names import qualify
 from streamql.dialect import parse_name
 from streamql.dialect.statements import PointInTime
@@ -16,13 +17,13 @@ from streamql.engine.points import offset_at
 from streamql.engine.reads import named_table, need_stream, read_point
 from streamql.errors import StreamqlError
 from streamql.model import Interval, TableSource, version_of
-from streamql.reading import ReadForm
-from streamql.sources.queries.dynamic import as_shown, dynamic_of_backing, find_dynamic
+from streamql.reading import BEGIN, END
 from streamql.sources.registry import open_source, type_of
+from streamql.sources.stored import as_shown, stored_in, stored_table
 from streamql.sources.tables.image import image
 from streamql.sources.tables.table import open_table
 
-_FORMS = {"BEGIN": ReadForm.BEGIN, "END": ReadForm.END}
+_FORMS = {"BEGIN": BEGIN, "END": END}
 _BEFORE = "BEFORE "
 
 
@@ -36,7 +37,7 @@ class AsOf:
     table: NameParts
     table_place: Mapping[str, int]
     place: Mapping[str, int]
-    form: ReadForm | None = None
+    form: str | None = None
     stream: NameParts = ()
     point: PointInTime | None = None
 
@@ -103,7 +104,7 @@ def followed_stream(spark: SparkSession, asked: AsOf) -> tuple[StreamState, Tabl
     table = _table(spark, asked)
     if table.table_id not in [known.table_id for known, _ in source.holds(now)]:
         read = [known for known, _ in open_source(spark, source).ref.holds(now)]
-        shown = [dynamic_of_backing(spark, known.table_id) or known for known in read]
+        shown = [stored_in(spark, known.table_id) or known for known in read]
         names = ", ".join(str(known.name) for known in shown)
         raise StreamqlError(
             "INVALID_POINT_IN_TIME",
@@ -117,7 +118,8 @@ def followed_stream(spark: SparkSession, asked: AsOf) -> tuple[StreamState, Tabl
 def _table(spark: SparkSession, asked: AsOf) -> TableSource:
     """Returns the table of a name; of a dynamic table, that of its rows under its own name."""
     where, name = asked.table_place, qualify(spark, asked.table)
-    dynamic = find_dynamic(spark, name)
-    if dynamic is not None:
-        return replace(dynamic.backing, name=dynamic.name)
+    is_defined = catalog_of(spark).definition(spark, name) is not None  # raises for an entry that cannot be read
+    stored = stored_table(spark, name) if is_defined else None
+    if stored is not None:
+        return replace(stored.rows, name=stored.name)
     return named_table(spark, name, where.get("line"), where.get("column"))

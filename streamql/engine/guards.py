@@ -14,8 +14,7 @@ from streamql.errors import StreamqlError, counted
 from streamql.names import Name
 from streamql.settings import CATALOG, CATALOG_GUARD, choice, text
 from streamql.sources.definitions import Definition, DefinitionType
-from streamql.sources.queries.dynamic import TYPES as DYNAMIC_TYPES
-from streamql.sources.queries.dynamic import all_dynamic
+from streamql.sources.stored import stored_tables
 
 log = logging.getLogger("streamql")
 
@@ -69,7 +68,7 @@ def _guard(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
     if command.startswith("DROP SCHEMA"):
         schema = parts[-1].lower()
         inside = [str(s.name) for s in catalog.all(spark) if s.name.schema.lower() == schema]
-        types = (DefinitionType.EXTERNAL_TABLE, *DYNAMIC_TYPES)
+        types = [type_ for type_ in DefinitionType if type_ is not DefinitionType.CONNECTION]
         tables = [t for type_ in types for t in catalog.definitions(spark, type_) if t.name.schema.lower() == schema]
         external = [str(t.name) for t in tables]
         if inside or external:
@@ -113,7 +112,7 @@ def _guard_definition(spark: SparkSession, command: str, parts: tuple[str, ...])
             )
         drop = f"DROP {table.type.value.upper()} {table.name}"
         hint = drop if command.startswith("DROP") else f"choose another name, or {drop} first"
-        if command in _ALTERS and name.key == table.name.key and table.type in DYNAMIC_TYPES:
+        if command in _ALTERS and name.key == table.name.key and table.type is not DefinitionType.EXTERNAL_TABLE:
             statement = f"{table.type.value.upper()} {table.name}"
             hint = f"ALTER {statement} …; or CREATE OR REPLACE {statement}, which takes other columns"
         article = "an" if table.type is DefinitionType.EXTERNAL_TABLE else "a"
@@ -124,4 +123,4 @@ def _guard_definition(spark: SparkSession, command: str, parts: tuple[str, ...])
 
 def _stored_in(spark: SparkSession, name: Name) -> Definition | None:
     """Returns the dynamic table whose rows are in the table of a name. None: no dynamic table's are."""
-    return next((t.definition for t in all_dynamic(spark) if t.backing.name.key == name.key), None)
+    return next((t.definition for t in stored_tables(spark) if t.rows.name.key == name.key), None)

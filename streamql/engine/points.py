@@ -18,8 +18,8 @@ from streamql.errors import StreamqlError
 from streamql.model import Offset, Parts, SourceRef
 from streamql.reading import check_history
 from streamql.sources.protocol import OpenSource, Point
-from streamql.sources.queries.query import QuerySource, in_tables_of
 from streamql.sources.tables.table import COMPARED
+from streamql.sources.views.query import QuerySource, in_tables_of
 from streamql.times import now_us
 
 _SECONDS_MAX = 100_000 * 365 * 86_400

@@ -28,7 +28,7 @@ from streamql.names import Name
 from streamql.reading import interval_now, is_due
 from streamql.shared import constants
 from streamql.sources.protocol import HIDDEN_TYPE
-from streamql.sources.registry import TYPES, find_source, open_source
+from streamql.sources.registry import find_source, open_source, source_types
 from streamql.sources.tables.table import find_table
 
 
@@ -185,7 +185,7 @@ def named_relation(
         name = qualify(spark, tuple(parts))
     except StreamqlError:
         return None
-    for type_ in TYPES.values():
+    for type_ in source_types().values():
         if type_.relation is None or (source := type_.find(spark, name)) is None:
             continue
         if access == _ACCESS["streaming"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
@@ -15,7 +15,6 @@ from streamql.errors import StreamqlError
 from streamql.model import METADATA_COLUMNS, StreamMode
 from streamql.names import Name, quote_if_needed
 from streamql.sources.definitions import DefinitionType
-from streamql.sources.queries.dynamic import all_dynamic
 from streamql.sources.registry import type_of
 
 SEVERAL_MATCHED = (
@@ -129,19 +128,6 @@ def missing_stream(
         else:
             hint = _did_you_mean(other, None if guess is None else _as_written(parts, guess)) or hint
     return StreamqlError("STREAM_NOT_FOUND", message, hint=hint, line=line, column=column, name=wanted)
-
-
-def missing_dynamic(spark: SparkSession, parts: Sequence[str], where: Mapping[str, int]) -> StreamqlError:
-    """DYNAMIC_TABLE_NOT_FOUND, with the one of that name in another schema, or the nearest one."""
-    hint = ""
-    with contextlib.suppress(StreamqlError):  # no name at all
-        hint = hint_among(qualify(spark, tuple(parts)), [t.name for t in all_dynamic(spark)], parts)
-    return StreamqlError(
-        "DYNAMIC_TABLE_NOT_FOUND",
-        f"there is no dynamic table or materialized view {'.'.join(parts)}",
-        hint=hint or "SHOW DYNAMIC TABLES and SHOW MATERIALIZED VIEWS list those there are",
-        **where,
-    )
 
 
 def missing_table(spark: SparkSession, name: Name, line: int | None = None, column: int | None = None) -> StreamqlError:

@@ -22,6 +22,7 @@ from pathlib import Path
 from streamql.errors import StreamqlError
 from streamql.extension.host import QUICK_JVM, cache_dir, java, locked, spark_home
 from streamql.extension.jars import compile_jars
+from streamql.shared import text_of
 
 JAR_NAME = "streamql-extension.jar"
 SHARED_DIR = Path(__file__).parent.with_name("shared")
@@ -40,17 +41,18 @@ def scala_sources(directory: Path = SOURCES_DIR) -> list[Path]:
     return sorted(directory.rglob("*.scala"), key=lambda path: (path.name, path))
 
 
-def resources(directory: Path = SHARED_DIR) -> list[Path]:
-    """Returns the files that go into the jar beside its classes, as /streamql/<name>."""
-    return sorted([*directory.glob("*.json"), *directory.glob("*.txt")])
+def resources(directory: Path = SHARED_DIR) -> dict[str, bytes]:
+    """Returns the files that go into the jar beside its classes, as /streamql/<name>, by name."""
+    names = sorted(path.name for path in (*directory.glob("*.json"), *directory.glob("*.txt")))
+    return {name: text_of(name, directory).encode() for name in names}
 
 
 def sources_digest(directory: Path = SOURCES_DIR, shared: Path = SHARED_DIR) -> str:
     """Digest the sources and resources of the jar: names and contents."""
     digest = hashlib.sha256()
-    for path in [*scala_sources(directory), *resources(shared)]:
-        content = path.read_bytes()
-        digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    sources = [(path.name, path.read_bytes()) for path in scala_sources(directory)]
+    for name, content in [*sources, *resources(shared).items()]:
+        digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 
@@ -112,7 +114,7 @@ def build_jar(jar: Path, classpath: Sequence[Path], directory: Path = SOURCES_DI
             said = (done.stdout + done.stderr).strip()
             raise _build_failed(f"the Scala sources do not compile (exit code {done.returncode}):\n{said}", directory)
         entries = {path.relative_to(classes).as_posix(): path.read_bytes() for path in classes.rglob("*.class")}
-        entries |= {f"streamql/{resource.name}": resource.read_bytes() for resource in resources(shared)}
+        entries |= {f"streamql/{name}": content for name, content in resources(shared).items()}
         entries[DIGEST_ENTRY] = sources_digest(directory, shared).encode()
         _write_jar(built, entries)
         os.replace(built, jar)

@@ -2,7 +2,10 @@
 
 `errors.json`: each error code with its SQLSTATE, one line for the documentation, and the messages that the extension raises.
 `settings.json`: what users set, and what each setting takes. `constants.json`: names that cross between Python and the JVM.
-`prefilter.txt`: the regular expression of `streamql.dialect.prefilter`.
+`functions.json`: the functions in SQL, with what each returns: boolean, timestamp or relation. `prefilter.txt`: the regular expression of
+`streamql.dialect.prefilter`, one alternative in each file.
+
+Features have files `errors.json`, `functions.json` and `prefilter.txt` of their own, with what they add.
 """
 
 from __future__ import annotations
@@ -16,16 +19,26 @@ from typing import Any
 
 SHARED_DIR = Path(__file__).parent
 
+ERRORS, FUNCTIONS, PREFILTER = "errors.json", "functions.json", "prefilter.txt"
+"""The files to which the folders of features add theirs."""
 
-def text_of(name: str) -> str:
-    """Returns the content of one of the files."""
-    return (SHARED_DIR / name).read_text("utf-8")
+
+def text_of(name: str, directory: Path = SHARED_DIR) -> str:
+    """Returns the content of one of the files, with what the folders of features add to it. `directory`: where the files are, beside the
+    folder of features."""
+    parts = [directory / name, *sorted(directory.parent.glob(f"features/*/{name}"))]
+    texts = [part.read_text("utf-8") for part in parts]
+    if name in (ERRORS, FUNCTIONS):
+        return json.dumps({key: value for text in texts for key, value in json.loads(text).items()}, ensure_ascii=False)
+    if name == PREFILTER:
+        return rf"\A(?:{'|'.join(text.strip() for text in texts)})"
+    return texts[0]
 
 
 @cache
 def errors() -> Mapping[str, Any]:
     """Returns the catalogue of errors: {code: {sqlstate, summary, messages: {name: {message, hint}}}}. `messages` may be missing."""
-    return MappingProxyType(json.loads(text_of("errors.json")))
+    return MappingProxyType(json.loads(text_of(ERRORS)))
 
 
 @cache

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from streamql.cli.command_table import COMMANDS
 from streamql.cli.commands.completion import script, specs
 from streamql.cli.main import main
+from streamql.console.commands import commands
 
 LINES = [
     (["streamql", "st"], {"streams"}),
@@ -97,7 +97,7 @@ def test_every_command_and_option_is_in_both() -> None:
         for name, spec in specs().items():
             assert f"\n    {name or chr(39) * 2})\n" in text
             assert all(option in text for o in spec.options for option in o.names)
-    assert {name for name, command in COMMANDS.items() if not command.takes_all} | {"", "help"} == set(specs())
+    assert {name for name, command in commands().items() if not command.takes_all} | {"", "help"} == set(specs())
 
 
 def test_what_a_shell_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import Row
 
-from streamql.cli.render.formats import WRITERS, double_text, json_text, text_of, unique
+from streamql.console.render.formats import WRITERS, double_text, json_text, text_of, unique
 
 Point = Row("x", "y")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamql.cli.render.grid import cell_width, clean, fit, render, wrap
+from streamql.console.render.grid import cell_width, clean, fit, render, wrap
 
 
 def table(names: list[str], rows: list[tuple[object, ...]], width: int | None = None) -> list[str]:

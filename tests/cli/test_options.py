@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from streamql.cli.command_table import COMMANDS
 from streamql.cli.main import main
-from streamql.cli.options import Input, parse
-from streamql.cli.sql.inputs import Text, UsageError, read
-from streamql.cli.sql.script import open_end, statements
+from streamql.console.commands import commands
+from streamql.console.options import Input, parse
+from streamql.console.sql.inputs import Text, UsageError, read
+from streamql.console.sql.script import open_end, statements
 from streamql.errors import StreamqlError
 from streamql.extension import connectors
 from streamql.sessions import session
@@ -30,7 +30,7 @@ def test_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_commands() -> None:
     doctor = parse(["doctor"])
-    assert (doctor.command, doctor.arguments.fix) == (COMMANDS["doctor"], False)
+    assert (doctor.command, doctor.arguments.fix) == (commands()["doctor"], False)
     for argv in (
         ["--data", "d", "--conf", "a=b", "doctor", "--fix", "--conf", "c=d"],
         ["doctor", "--conf=a=b", "--fix", "--data=d", "--conf", "c=d"],
@@ -60,8 +60,8 @@ def test_the_environment_s_defaults(monkeypatch: pytest.MonkeyPatch, capsys: pyt
         assert (parse(argv).data, parse(argv).database) == (Path("d"), "o")
     # They are no options given: what takes no --data and no --database leaves them alone.
     assert parse(["--connect", "sc://localhost:1"]).database == "db"
-    assert parse(["conf"]).command == COMMANDS["conf"]
-    assert parse(["doctor"]).command == COMMANDS["doctor"]
+    assert parse(["conf"]).command == commands()["conf"]
+    assert parse(["doctor"]).command == commands()["doctor"]
     with pytest.raises(SystemExit):
         parse(["--connect", "sc://localhost:1", "--data", "d"])
     monkeypatch.setenv("STREAMQL_DATA", "~nosuchuser/x")
@@ -149,7 +149,7 @@ def test_a_data_directory_that_is_no_directory(data: str, capsys: pytest.Capture
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
-    assert all(word in out for word in ("examples:", "exit codes:", "--max-rows", "markdown", *COMMANDS))
+    assert all(word in out for word in ("examples:", "exit codes:", "--max-rows", "markdown", *commands()))
     assert (main(["help"]), capsys.readouterr().out) == (0, out)
     assert main(["help", "streams"]) == 0
     assert capsys.readouterr().out.startswith("usage: streamql streams")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamql.cli.problems import Problem, describe, from_exception, from_spark
+from streamql.console.problems import Problem, describe, from_exception, from_spark
 from streamql.errors import StreamqlError
 
 TRACE = "\n\tat org.apache.spark.sql.errors.X$.y(X.scala:1615)\n\tat z.Z.z(Z.java:1)\n"

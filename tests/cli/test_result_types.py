@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamql.cli.sql.result_types import (
+from streamql.console.sql.result_types import (
     ResultType,
     Shape,
     is_plain_text,

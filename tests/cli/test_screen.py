@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import pytest
 
 from streamql.catalog.states import Claim, Owner, StreamState
-from streamql.cli.render.screen import Screen, WarningHandler
-from streamql.cli.render.waits import waiting_text
-from streamql.cli.sql.progress import line
-from streamql.cli.sql.session import Stages
-from streamql.cli.sql.worker import Worker, ctrl_c
+from streamql.console.render.screen import Screen, WarningHandler
+from streamql.console.render.waits import waiting_text
+from streamql.console.sql.progress import line
+from streamql.console.sql.session import Stages
+from streamql.console.sql.worker import Worker, ctrl_c
 from streamql.model import Offset, Stream, StreamMode, TableSource
 from streamql.names import Name
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from streamql.dialect import quote_string
 from streamql.dialect.actions import RenameTo, SetComment
-from streamql.dialect.dynamic.statements import (
+from streamql.dialect.statements import Statement
+from streamql.features.dynamic.language.statements import (
     AlterDynamicTable,
     CreateDynamicTable,
     DescribeDynamicTable,
@@ -25,7 +26,6 @@ from streamql.dialect.dynamic.statements import (
     Suspend,
     VerifyDynamicTable,
 )
-from streamql.dialect.statements import Statement
 from streamql.names import quote
 
 if TYPE_CHECKING:

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from streamql.dialect import quote_string
-from streamql.dialect.external.kafka import KAFKA_COLUMNS
 from streamql.dialect.statements import (
+    Statement,
+)
+from streamql.dialect.text.tokens import NameParts
+from streamql.features.kafka.language.kafka import KAFKA_COLUMNS
+from streamql.features.kafka.language.statements import (
     CreateConnection,
     CreateExternalTable,
     DescribeConnection,
@@ -19,9 +23,7 @@ from streamql.dialect.statements import (
     ShowConnections,
     ShowCreateExternalTable,
     ShowExternalTables,
-    Statement,
 )
-from streamql.dialect.text.tokens import NameParts
 from streamql.names import quote
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import pytest
 
 from streamql.dialect import might_be_ours, parse, split
 from streamql.dialect.actions import RenameTo, SetComment
-from streamql.dialect.dynamic.statements import (
+from streamql.dialect.statements import CreateStream
+from streamql.features.dynamic.language.statements import (
     AlterDynamicTable,
     CreateDynamicTable,
     DescribeDynamicTable,
@@ -26,7 +27,6 @@ from streamql.dialect.dynamic.statements import (
     Suspend,
     VerifyDynamicTable,
 )
-from streamql.dialect.statements import CreateStream
 from streamql.model import SourceType
 
 from .test_parse import test_carets, test_rejected, without_spans  # noqa: F401 - the tests run here over another file

@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from streamql.dialect import might_be_ours, parse, quote_string, split
-from streamql.dialect.external.kafka import KAFKA_COLUMNS, column_fault, option_value
 from streamql.dialect.points import parse_positions
 from streamql.dialect.statements import (
+    CreateStream,
+)
+from streamql.features.kafka.language.kafka import KAFKA_COLUMNS, column_fault, option_value
+from streamql.features.kafka.language.statements import (
     CreateConnection,
     CreateExternalTable,
-    CreateStream,
     DescribeConnection,
     DescribeExternalTable,
     DropConnection,

@@ -7,9 +7,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamql.dialect import concealed, explain_rejected, parse, quote_string
-from streamql.dialect.external.secrets import literal_secret
-from streamql.dialect.statements import CreateConnection
+from streamql.dialect.secrets import literal_secret
 from streamql.errors import StreamqlError
+from streamql.features.kafka.language.statements import (
+    CreateConnection,
+)
 
 # fmt: off
 SECRETS = [

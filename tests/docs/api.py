@@ -25,7 +25,7 @@ PARTS: Sequence[tuple[str, str, Sequence[str]]] = (
     ("streamql.StreamqlError", "streamql/errors.py", ("StreamqlError",)),
     (
         "streamql.StreamReader",
-        "streamql/engine/tablestore/reader.py",
+        "streamql/features/tablestore/reader.py",
         ("StreamReader", "StreamSummary", "StreamDescription", "Page"),
     ),
 )

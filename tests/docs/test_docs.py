@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import streamql
-from streamql.cli.command_table import COMMANDS
 from streamql.cli.main import main
-from streamql.cli.options import parse
+from streamql.console.commands import commands
+from streamql.console.options import parse
 from streamql.errors import ERROR_CLASSES
 from streamql.extension.host import JAVA_NEEDED
 from tests.consume.support import data_of
@@ -72,7 +72,7 @@ class Reader:
             if "--data" in argv:
                 del argv[argv.index("--data") : argv.index("--data") + 2]
             self.capture.readouterr()
-            data = [] if "data" in COMMANDS[invocation.command].refuses else ["--data", data_of(self.spark)]
+            data = [] if "data" in commands()[invocation.command].refuses else ["--data", data_of(self.spark)]
             code = main([*data, *argv])
             if wrong := difference(invocation, code, "".join(self.capture.readouterr())):
                 self.wrong.append(f"{where}: {wrong}")

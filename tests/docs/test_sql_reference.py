@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import get_args
 
 import pytest
 
 from streamql.catalog.tables import CONSUMPTIONS, STREAMS, columns_ddl, views
 from streamql.changes.build import HIDDEN_COLUMNS
-from streamql.cli.shell.topics import TOPICS
+from streamql.cli.shell.topics import all_topics
 from streamql.dialect.create import CREATE_GRAMMAR
 from streamql.dialect.properties import PROPERTIES_GRAMMAR
-from streamql.dialect.statements import Statement
-from streamql.engine import external, show
-from streamql.engine.dynamic import show as dynamic
+from streamql.engine import show
 from streamql.engine.reads import BACKLOG_COLUMNS
 from streamql.errors import ERROR_CLASSES
+from streamql.feature import statement_types
+from streamql.features.dynamic.statements import show as dynamic
+from streamql.features.kafka import statements as kafka
+from streamql.features.kafka.source.messages import COLUMNS as KAFKA_COLUMNS
 from streamql.model import METADATA_DDL
-from streamql.sources.kafka.messages import COLUMNS as KAFKA_COLUMNS
-from streamql.sources.queries.texts import WAYS
+from streamql.sources.views.texts import WAYS
 from tests.docs.pages import ROOT
 
 SQL = ROOT / "docs" / "sql"
@@ -65,7 +65,7 @@ COLUMNS = {
     "describe-dynamic-table.md": [show.DESCRIBE_COLUMNS],
     "describe-stream.md": [show.DESCRIBE_COLUMNS],
     "explain-refresh.md": [dynamic.EXPLAIN_COLUMNS],
-    "external-tables.md": [external.TABLES_COLUMNS],
+    "external-tables.md": [kafka.TABLES_COLUMNS],
     "functions.md": [BACKLOG_COLUMNS],
     "refresh-dynamic-table.md": [dynamic.REFRESH_COLUMNS],
     "select.md": [METADATA_DDL],
@@ -73,7 +73,7 @@ COLUMNS = {
     "show-dynamic-tables.md": [dynamic.TABLES_COLUMNS],
     "show-refresh-history.md": [dynamic.HISTORY_COLUMNS],
     "show-streams.md": [show.SHOW_COLUMNS, show.TERSE_COLUMNS],
-    "storage-connections.md": [external.CONNECTIONS_COLUMNS],
+    "storage-connections.md": [kafka.CONNECTIONS_COLUMNS],
     "verify-dynamic-table.md": [dynamic.VERIFY_COLUMNS],
 }
 """The columns of results, by page, as the code declares them."""
@@ -100,7 +100,7 @@ def declared(ddl: str) -> list[tuple[str, str]]:
 
 
 def test_each_statement_has_a_page() -> None:
-    assert {statement.__name__ for statement in get_args(Statement)} == set(PAGE_OF)
+    assert {statement.__name__ for statement in statement_types()} == set(PAGE_OF)
     assert set(PAGE_OF.values()) <= set(PAGES)
 
 
@@ -111,7 +111,7 @@ def test_the_list_has_each_page() -> None:
 def test_each_grammar_is_on_a_page() -> None:
     """As \\help and errors show it, whatever the line breaks."""
     pages = [" ".join(text_of(page).split()) for page in PAGES]
-    grammars = {grammar for topic in TOPICS for grammar in topic.grammars} - _WIDER
+    grammars = {grammar for topic in all_topics() for grammar in topic.grammars} - _WIDER
     retention = {"ALTER TABLE name SET PROPERTIES ('data_retention_days' = 'n')"}
     points = {g for g in grammars if g.startswith("{AT | BEFORE}")}  # a part of others
     missing = [g for g in grammars - retention - points if not any(" ".join(g.split()) in page for page in pages)]

@@ -9,7 +9,7 @@ from itertools import count
 from pyspark.sql import Row
 
 from streamql.delta.neutral import dynamic_session
-from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
+from streamql.features.dynamic.source.table import DynamicTable, all_dynamic
 from tests.views.support import Place
 
 _numbers = count(1)

@@ -35,6 +35,10 @@ NEEDED = (
     "streamql/shared/constants.json",
     "streamql/shared/errors.json",
     "streamql/shared/prefilter.txt",
+    "streamql/features/dynamic/errors.json",
+    "streamql/features/dynamic/prefilter.txt",
+    "streamql/features/kafka/prefilter.txt",
+    "streamql/features/tablestore/functions.json",
 )
 STATEMENTS = """
 CREATE TABLE t (id INT); ALTER TABLE t SET PROPERTIES ('change_tracking' = 'true'); CREATE STREAM s ON TABLE t;

@@ -7,18 +7,18 @@ import shlex
 
 import pytest
 
-from streamql.cli.command_table import COMMANDS
 from streamql.cli.commands.launching import joined_settings
 from streamql.cli.commands.spark_sql import split_settings
 from streamql.cli.main import main
-from streamql.cli.options import parse
+from streamql.console.commands import commands
+from streamql.console.options import parse
 from streamql.extension.settings import not_installed
 
 
 def test_all_behind_spark_sql_is_its_own() -> None:
     rest = ["-e", "SELECT 1", "--help", "--data", "x", "-S", "--conf", "a=b", "--", "-f"]
     options = parse(["--data", "d", "--conf", "k=v", "spark-sql", *rest])
-    assert (options.command, options.arguments.rest) == (COMMANDS["spark-sql"], rest)
+    assert (options.command, options.arguments.rest) == (commands()["spark-sql"], rest)
     assert (str(options.data), options.conf) == ("d", {"k": "v"})
 
 

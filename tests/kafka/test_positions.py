@@ -13,16 +13,16 @@ from streamql.catalog.contents import NAME_DOMAIN, STREAM_DOMAIN, Contents
 from streamql.catalog.definitions import decode, encode
 from streamql.catalog.states import StreamState
 from streamql.catalog.states import decode as decode_stream
-from streamql.delta.kafka import PROVIDERS, Brokers, Topic, with_providers
 from streamql.dialect.text.tokens import Span
 from streamql.errors import StreamqlError
+from streamql.features.kafka.brokers import PROVIDERS, Brokers, Topic, with_providers
+from streamql.features.kafka.source import history
+from streamql.features.kafka.source.topic import KafkaSource
 from streamql.model import Interval, Offset, Parts, Stream, StreamMode, is_ordered
 from streamql.names import Name
 from streamql.reading import Token, read_token
 from streamql.sources.batches import spread
 from streamql.sources.definitions import Definition, DefinitionType, connection_name
-from streamql.sources.kafka import history
-from streamql.sources.kafka.topic import KafkaSource
 from streamql.sources.protocol import Point
 from streamql.sources.registry import read_source, source_json
 

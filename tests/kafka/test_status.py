@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamql.delta import kafka
+from streamql.features.kafka import brokers as kafka
 from tests.kafka import topics
 from tests.kafka.support import Place, setting
 from tests.kafka.topics import Message
@@ -134,7 +134,7 @@ def test_dead_connections_are_waited_for_together(place: Place, monkeypatch: pyt
         finally:
             waiting[0] -= 1
 
-    monkeypatch.setattr("streamql.sources.kafka.source_type.describe_topics", counted)
+    monkeypatch.setattr("streamql.features.kafka.source.source_type.describe_topics", counted)
     with setting(place.spark, "spark.streamql.kafkaTimeout", "2s"):
         rows = {r["name"]: r for r in place.run("SHOW STREAMS")}
     assert rows["s"]["invalid_reason"] is None

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.cli.command_table import COMMANDS
 from streamql.cli.main import main
+from streamql.cli.status.overview import Overview, overview
+from streamql.console.commands import commands
 from streamql.delta.jvm import jvm
 from streamql.engine import doctor
 from streamql.engine.ledger import by_consumption, first_ms, history, newest, rows_written_by, summed
-from streamql.engine.overview import Overview, StreamFacts, overview
+from streamql.engine.stream_facts import StreamFacts
 from streamql.errors import StreamqlError
 from tests.consume.support import ROOT, data_of, fresh_schema, run
 from tests.look.test_page import read
@@ -86,7 +87,7 @@ def call(spark: SparkSession, schema: str, capsys: pytest.CaptureFixture[str]) -
 
     def called(*argv: str) -> tuple[int, str, str]:
         capsys.readouterr()
-        database = [] if "database" in COMMANDS[argv[0]].refuses else ["--database", schema]
+        database = [] if "database" in commands()[argv[0]].refuses else ["--database", schema]
         code = main(["--data", data_of(spark), *database, *argv])
         out, err = capsys.readouterr()
         return code, out, err

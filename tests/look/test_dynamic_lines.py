@@ -11,9 +11,10 @@ from rich.console import Console
 from streamql.cli.html.dag import BEND, dag, levels, rows_of
 from streamql.cli.html.model import Report, Window
 from streamql.cli.html.page import render
-from streamql.cli.render import dynamic_lines
-from streamql.cli.render.status_screen import screen
-from streamql.engine.overview import Overview
+from streamql.cli.status import lines as status_lines
+from streamql.cli.status.overview import Overview
+from streamql.cli.status.screen import screen
+from streamql.features.dynamic import lines as dynamic_lines
 from tests.look.samples import DAY, DYNAMIC, HOSTILE, NOW, SAMPLES, dynamic, refreshed
 from tests.look.test_page import read
 
@@ -22,12 +23,12 @@ ALL = Overview(NOW, (), DYNAMIC)
 
 def cells(name: str) -> dict[str, str]:
     """The cells of a sample, by their column."""
-    (line,) = [line for line in dynamic_lines.lines(ALL) if line.cells[0] == f"dwh.{name}"]
+    (line,) = [line for line in dynamic_lines.lines(ALL.dynamic, ALL.at_ms) if line.cells[0] == f"dwh.{name}"]
     return dict(zip(dynamic_lines.HEADER, line.cells, strict=True))
 
 
 def trouble(name: str) -> str:
-    (line,) = [line for line in dynamic_lines.lines(ALL) if line.cells[0] == f"dwh.{name}"]
+    (line,) = [line for line in dynamic_lines.lines(ALL.dynamic, ALL.at_ms) if line.cells[0] == f"dwh.{name}"]
     return line.trouble
 
 
@@ -64,14 +65,14 @@ def test_troubles() -> None:
 
 
 def test_what_needs_attention_comes_first() -> None:
-    states = [line.state for line in dynamic_lines.lines(ALL, worst_first=True)]
+    states = [line.state for line in dynamic_lines.lines(ALL.dynamic, ALL.at_ms, worst_first=True)]
     assert states[:3] == ["failed", "late", "held"]
     assert states[-1] == "current"
-    assert dynamic_lines.summary(ALL) == (
+    assert dynamic_lines.summary(ALL.dynamic) == (
         "9 dynamic tables: 1 failed, 1 late, 1 held, 1 empty, 1 refreshing, 1 behind, 1 suspended, 2 current"
     )
-    assert dynamic_lines.summary_of_all(Overview(NOW, ())) == "0 streams"
-    assert dynamic_lines.summary_of_all(Overview(NOW, (), (dynamic("d"),))) == "1 dynamic table: 1 current"
+    assert status_lines.summary_of_all(Overview(NOW, ())) == "0 streams"
+    assert status_lines.summary_of_all(Overview(NOW, (), (dynamic("d"),))) == "1 dynamic table: 1 current"
 
 
 def test_a_record() -> None:

@@ -13,8 +13,8 @@ from streamql.cli.html.lineage import lineage
 from streamql.cli.html.markup import Markup, element, text, title
 from streamql.cli.html.model import PARTS, Report, Window, window_of
 from streamql.cli.html.page import render
+from streamql.cli.status.overview import Overview
 from streamql.engine.ledger import Bucket, Flow
-from streamql.engine.overview import Overview
 from tests.look.samples import DAY, HOSTILE, NOW, SAMPLES, buckets, report, stream
 
 VOID = {"meta"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from streamql.cli.commands.doctor import _lines
-from streamql.cli.jobs.schedule import Plan, code_of, ending_of
-from streamql.cli.render import quantities
+from streamql.console.jobs.schedule import Plan, code_of, ending_of
+from streamql.console.render import quantities
 from streamql.consume.claims.errors import not_whole
 from streamql.engine.doctor import Finding
 from streamql.errors import counted

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.cli.jobs.script_streams import databases_used, names_read
 from streamql.cli.main import main
-from streamql.cli.sql.embedded import EmbeddedSession
+from streamql.console.jobs.script_streams import databases_used, names_read
+from streamql.console.sql.embedded import EmbeddedSession
 from tests.consume.support import ROOT, assert_ledger_tiles, data_of, fresh_schema, run, tracked_table
 from tests.histories.recording import conf
 from tests.small import SHORT_LIVED_ARGUMENTS
@@ -323,7 +323,7 @@ def test_seconds_are_those_of_the_statements(
     spark: SparkSession, schema: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first session of a process opens Spark's metastore: that is Spark's start, and no run's own time."""
-    from streamql.cli.jobs.job import Job
+    from streamql.console.jobs.job import Job
 
     start = Job._session
 

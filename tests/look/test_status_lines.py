@@ -9,11 +9,12 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from streamql.cli.render import status_lines
-from streamql.cli.render.formats import write_json
-from streamql.cli.render.grid import cell_width
-from streamql.cli.render.status_screen import screen
-from streamql.engine.overview import Consumer, Overview
+from streamql.cli.status import lines as status_lines
+from streamql.cli.status.overview import Overview
+from streamql.cli.status.screen import screen
+from streamql.console.render.formats import write_json
+from streamql.console.render.grid import cell_width
+from streamql.engine.stream_facts import Consumer
 from streamql.sources.protocol import Backlog
 from tests.look.samples import CURRENT, DAY, HOSTILE, NOW, SAMPLES, lagging, report, stream
 

@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.delta.table import DeltaTable
+from streamql.feature import Feature
 from streamql.model import Interval, Offset, Parts, Position, StreamMode, TableSource, Versions
 from streamql.names import Name
 from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry, Point, SourceType
@@ -130,4 +131,4 @@ def pair_type(type_name: str) -> SourceType:
     return SourceType(name=type_name, label="PAIR", read=read, open=open_pair, find=find)
 
 
-PAIRS = {type_name: pair_type(type_name) for type_name in PREFIXES}
+FEATURE = Feature("pairs", source_types=lambda: [pair_type(type_name) for type_name in PREFIXES])

@@ -24,12 +24,12 @@ import streamql.consume.targets as targets
 import streamql.consume.transactions as transactions
 import streamql.delta.jvm as jvm
 import streamql.engine.ddl as ddl
-import streamql.sources.registry as registry
+import streamql.features as features
 import streamql.sources.tables.table as sources
 import streamql.times as times
 from streamql.model import Interval, Versions
 from tests.protocol.jvm import Node
-from tests.protocol.pair import PAIRS
+from tests.protocol.pair import FEATURE
 from tests.protocol.scheduler import Actor, Process
 from tests.protocol.statements import ChangeSet
 from tests.protocol.world import World
@@ -199,7 +199,7 @@ def stage() -> Iterator[Stage]:
         patch.setattr(store, "_catalogs", {})
         patch.setattr(jvm, "_packages", WeakKeyDictionary())
         patch.setattr(sources, "change_set", _change_set)
-        patch.setattr(registry, "TYPES", {**registry.TYPES, **PAIRS})
+        patch.setattr(features, "FEATURES", (*features.FEATURES, FEATURE))
         gc.freeze()
         gc.set_threshold(GARBAGE_MAX)
         level = logging.getLogger("streamql").level

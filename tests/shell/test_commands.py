@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from streamql.cli.render.output import Display
 from streamql.cli.shell import actions, commands, topics
 from streamql.cli.shell.commands import COMMANDS, Call, CommandError, parse
 from streamql.cli.shell.completion import shell_commands
 from streamql.cli.shell.snapshot import Relation, Snapshot
+from streamql.console.render.output import Display
 
 
 class Recorder:

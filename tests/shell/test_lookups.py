@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from streamql.cli.shell import lookups
 from streamql.cli.shell.completion.statements import complete
 from streamql.cli.shell.snapshot import Relation, Snapshot, Want
-from streamql.cli.sql.embedded import EmbeddedSession
-from streamql.cli.sql.named_objects import use_statement
+from streamql.console.sql.embedded import EmbeddedSession
+from streamql.console.sql.named_objects import use_statement
 from streamql.times import now_ms
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from contextlib import nullcontext
-from typing import get_args
 
 import pytest
 from pyspark.sql import SparkSession
 
-import streamql.dialect
+import streamql
 from streamql.cli.shell import topics
 from streamql.cli.shell.commands import CommandError
-from streamql.cli.sql.result_types import ResultType, result_type_of
-from streamql.cli.sql.script import typed
+from streamql.console.sql.result_types import ResultType, result_type_of
+from streamql.console.sql.script import typed
 from streamql.dialect import parse
-from streamql.dialect.statements import Statement
+from streamql.feature import statement_types
 from streamql.sessions import run_sql
 
 FAILS = " -- fails"
@@ -29,24 +28,27 @@ def examples() -> list[str]:
 
 def written(*, needs_kafka: bool | None = None) -> list[str]:
     """The examples as the topics show them. `needs_kafka`: only those that do, or do not; None: all."""
-    return [text for topic in topics.TOPICS if needs_kafka in (None, topic.needs_kafka) for text in topic.examples]
+    return [
+        text for topic in topics.all_topics() if needs_kafka in (None, topic.needs_kafka) for text in topic.examples
+    ]
 
 
 def test_every_statement_has_an_example() -> None:
     parsed = {type(statement) for text in examples() if (statement := parse(text)) is not None}
-    assert parsed == set(get_args(Statement))
+    assert parsed == set(statement_types())
 
 
 def test_every_grammar_has_an_entry() -> None:
-    shown = {grammar for topic in topics.TOPICS for grammar in topic.grammars}
-    for module in pkgutil.walk_packages(streamql.dialect.__path__, "streamql.dialect."):
+    shown = {grammar for topic in topics.all_topics() for grammar in topic.grammars}
+    modules = pkgutil.walk_packages(streamql.__path__, "streamql.")
+    for module in (m for m in modules if m.name.startswith("streamql.dialect.") or ".language." in m.name):
         names = vars(importlib.import_module(module.name))
         lacking = [name for name, value in names.items() if name.endswith("_GRAMMAR") and value not in shown]
         assert lacking == [], module.name
 
 
 def test_every_topic_is_whole() -> None:
-    for topic in topics.TOPICS:
+    for topic in topics.all_topics():
         assert topic.summary
         assert topic.grammars
         assert topic.text.endswith(".")
@@ -54,12 +56,12 @@ def test_every_topic_is_whole() -> None:
         assert all(text.removesuffix(FAILS).endswith(";") for text in topic.examples)
         for name in (topic.name, *topic.also):
             assert topics.find(name).startswith(f"{topic.name}: ")
-    names = [name.upper() for topic in topics.TOPICS for name in (topic.name, *topic.also)]
+    names = [name.upper() for topic in topics.all_topics() for name in (topic.name, *topic.also)]
     assert len(names) == len(set(names))
 
 
 def test_it_fits_a_terminal() -> None:
-    for topic in topics.TOPICS:
+    for topic in topics.all_topics():
         assert max(map(len, topics.find(topic.name).split("\n"))) <= 80 + 20  # examples are not wrapped
     assert max(map(len, topics.overview().split("\n"))) <= 80
 

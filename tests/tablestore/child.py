@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from streamql.engine.tablestore import export as export_module
-from streamql.engine.tablestore import write
-from streamql.engine.tablestore.status_table import StatusTable
-from streamql.tablestore import outputs
-from streamql.tablestore.job import parse_job
+from streamql.features.tablestore import export as export_module
+from streamql.features.tablestore import write
+from streamql.features.tablestore.formats import outputs
+from streamql.features.tablestore.formats.job import parse_job
+from streamql.features.tablestore.status_table import StatusTable
 from tests.consume.child import dying
 from tests.small import INTERPRETED, SHORT_LIVED
 

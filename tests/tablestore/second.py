@@ -11,10 +11,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from streamql.engine.tablestore.export import export
-from streamql.engine.tablestore.reader import StreamReader
 from streamql.errors import StreamqlError
-from streamql.tablestore.job import parse_job
+from streamql.features.tablestore.export import export
+from streamql.features.tablestore.formats.job import parse_job
+from streamql.features.tablestore.reader import StreamReader
 from tests.small import INTERPRETED, SHORT_LIVED
 
 ANSWER = "answer: "

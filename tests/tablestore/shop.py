@@ -8,10 +8,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from streamql.engine.tablestore.export import Exported, export
-from streamql.engine.tablestore.streams import open_stream
-from streamql.tablestore.job import parse_job
-from streamql.tablestore.windows import TIME_MAX_MS
+from streamql.features.tablestore.export import Exported, export
+from streamql.features.tablestore.formats.job import parse_job
+from streamql.features.tablestore.formats.windows import TIME_MAX_MS
+from streamql.features.tablestore.streams import open_stream
 
 Tuple = dict[str, Any]
 

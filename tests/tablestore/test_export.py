@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from streamql.cli.main import main
 from streamql.delta.jvm import jvm
-from streamql.engine.tablestore.streams import open_stream
 from streamql.errors import StreamqlError
-from streamql.tablestore.windows import TIME_MAX_MS
+from streamql.features.tablestore.formats.windows import TIME_MAX_MS
+from streamql.features.tablestore.streams import open_stream
 from tests.tablestore.shop import Shop, Tuple
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from streamql.engine.tablestore import export as export_module
 from streamql.errors import StreamqlError
-from streamql.tablestore.windows import TIME_MAX_MS
+from streamql.features.tablestore import export as export_module
+from streamql.features.tablestore.formats.windows import TIME_MAX_MS
 from tests.consume.support import ROOT, TIMEOUT_SECONDS, data_of
 from tests.sample import sample
 from tests.tablestore.shop import Shop

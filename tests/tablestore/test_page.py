@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from streamql.errors import ERROR_CLASSES, StreamqlError
-from streamql.tablestore.job import REFUSED, UNUSED, USED, parse_job
-from streamql.tablestore.writers import Format
+from streamql.features.tablestore.formats.job import REFUSED, UNUSED, USED, parse_job
+from streamql.features.tablestore.formats.writers import Format
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "tablestore.md").read_text(encoding="utf-8")
@@ -42,7 +42,9 @@ def test_each_error_of_the_catalogue_is_explained() -> None:
 
 
 def test_each_error_of_tablestore_streams_is_raised() -> None:
-    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "streamql" / "tablestore").glob("*.py"))
+    code = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "streamql" / "features" / "tablestore").rglob("*.py")
+    )
     raised = set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', code)) & ERROR_CLASSES.keys()
     assert raised >= {
         "INVALID_ITERATOR",

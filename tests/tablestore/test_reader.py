@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 import streamql
 from streamql.delta.jvm import jvm
-from streamql.engine.tablestore import reader as reader_module
-from streamql.engine.tablestore.reader import StreamReader
 from streamql.errors import StreamqlError
-from streamql.tablestore.records import Record
+from streamql.features.tablestore import reader as reader_module
+from streamql.features.tablestore.formats.records import Record
+from streamql.features.tablestore.reader import StreamReader
 
 
 @pytest.fixture

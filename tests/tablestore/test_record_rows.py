@@ -1,4 +1,4 @@
-"""Records that Spark computes, against those that `streamql.tablestore.records` defines, on real tables."""
+"""Records that Spark computes, against those that `streamql.features.tablestore.formats.records` defines, on real tables."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from streamql.changes import key_ranges, read_commits, record_entries, record_rows
+from streamql.changes import key_ranges, read_commits
 from streamql.changes.commit_rows import AFTER, BEFORE, History, changes_by_commit
-from streamql.changes.record_entries import ROW, SHARD
-from streamql.changes.record_rows import records_of_commits
 from streamql.delta.table import DeltaTable
 from streamql.delta.uses import SLICE, TIME, VERSION
 from streamql.errors import StreamqlError
+from streamql.features.tablestore import record_entries, record_rows
+from streamql.features.tablestore.formats import records as definition
+from streamql.features.tablestore.formats.expressions import padded_sql
+from streamql.features.tablestore.formats.shards import ShardTree, follow
+from streamql.features.tablestore.formats.values import float_text, text_sql
+from streamql.features.tablestore.record_entries import ROW, SHARD
+from streamql.features.tablestore.record_rows import records_of_commits
 from streamql.model import Versions
-from streamql.tablestore import records as definition
-from streamql.tablestore.expressions import padded_sql
-from streamql.tablestore.shards import ShardTree, follow
-from streamql.tablestore.values import float_text, text_sql
 from tests.histories.tables import Table
 
 TYPES = {

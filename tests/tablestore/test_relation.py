@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from streamql.bridge import handler
+from streamql.engine import relations
+from streamql.features.tablestore import relation
 from tests.tablestore.shop import Shop
 
 
@@ -65,7 +66,7 @@ def test_a_query_sees_one_interval_of_a_stream_and_of_its_records(
 ) -> None:
     shop.orders()
     shop.run("CREATE STREAM {s}.changes ON TABLE {s}.orders", "INSERT INTO {s}.orders VALUES (1, 'a', 1)")
-    read, reads = handler.read_stream, []
+    read, reads = relations.read_stream, []
 
     def reading(*arguments: Any, **more: Any) -> Any:
         reads.append(read(*arguments, **more))
@@ -73,7 +74,8 @@ def test_a_query_sees_one_interval_of_a_stream_and_of_its_records(
             shop.run("INSERT INTO {s}.orders VALUES (2, 'b', 2)")
         return reads[-1]
 
-    monkeypatch.setattr(handler, "read_stream", reading)
+    for module in (relations, relation):
+        monkeypatch.setattr(module, "read_stream", reading)
     source = order.replace("{s}", shop.schema).replace("{r}", f"tablestore_records('{shop.schema}.changes')")
     found = shop.spark.sql(f"SELECT c.id AS net, r.id AS told FROM {source} ON c.id = c.id").collect()
     assert {tuple(row) for row in found} == {(1, 1)}

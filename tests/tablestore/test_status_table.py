@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from streamql.engine.tablestore import status_table as module
-from streamql.engine.tablestore.export import _Run
-from streamql.engine.tablestore.status_table import find_status_table
 from streamql.errors import StreamqlError
-from streamql.tablestore.job import parse_job
-from streamql.tablestore.status import TTL_MS, StatusRow
-from streamql.tablestore.windows import TIME_MAX_MS
+from streamql.features.tablestore import status_table as module
+from streamql.features.tablestore.export import _Run
+from streamql.features.tablestore.formats.job import parse_job
+from streamql.features.tablestore.formats.status import TTL_MS, StatusRow
+from streamql.features.tablestore.formats.windows import TIME_MAX_MS
+from streamql.features.tablestore.status_table import find_status_table
 from streamql.times import now_ms
 from tests.tablestore.shop import Shop
 

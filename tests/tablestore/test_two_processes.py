@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.engine.tablestore import export as export_module
-from streamql.engine.tablestore.reader import StreamReader
 from streamql.errors import StreamqlError
+from streamql.features.tablestore import export as export_module
+from streamql.features.tablestore.reader import StreamReader
 from tests.consume.support import ROOT, data_of
 from tests.sample import amount
 from tests.tablestore.second import ANSWER, records_of

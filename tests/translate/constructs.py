@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamql.translate import System
+from streamql.features.translate.model import System
 
 SNOWFLAKE, DATABEND, CLICKZETTA = System
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streamql.dialect import split
-from streamql.translate import Piece, System, Translation, translate
+from streamql.features.translate.model import Piece, System, Translation
+from streamql.features.translate.script import translate
 
 DIRECTORY = Path(__file__).parent / "corpus"
 _DIRECTIVE = re.compile(r"^-- @(rows|translated|refused|wait) ?(.*)$", re.MULTILINE)

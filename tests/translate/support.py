@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from streamql.translate import Refused, System, translate
+from streamql.features.translate.model import Refused, System
+from streamql.features.translate.script import translate
 
 
 def becomes(system: System, script: str) -> list[str]:

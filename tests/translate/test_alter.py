@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamql.translate import System
+from streamql.features.translate.model import System
 from tests.translate.support import becomes, refusal
 
 SNOWFLAKE, DATABEND, CLICKZETTA = System

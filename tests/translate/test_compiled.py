@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from streamql.extension.host import cache_dir
-from streamql.translate import System, translate
+from streamql.features.translate.model import System
+from streamql.features.translate.script import translate
 from tests.translate.constructs import CHANGED, KEPT, REFUSED
 from tests.translate.corpus import files, translated
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.translate import Refused, System
-from streamql.translate.dialects.functions import FUNCTIONS
+from streamql.features.translate.dialects.functions import FUNCTIONS
+from streamql.features.translate.model import Refused, System
 from tests.consume.support import fresh_schema, run
 from tests.sample import sample
 from tests.translate.corpus import Case, cases, files

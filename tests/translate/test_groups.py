@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamql.translate import System, Translated, translate
+from streamql.features.translate.model import System, Translated
+from streamql.features.translate.script import translate
 
 SNOWFLAKE, DATABEND, CLICKZETTA = System
 TABLES = """

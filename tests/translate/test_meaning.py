@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamql.translate import Refused, System, translate
+from streamql.features.translate.model import Refused, System
+from streamql.features.translate.script import translate
 from tests.translate.support import refusal
 
 SNOWFLAKE, DATABEND, CLICKZETTA = System

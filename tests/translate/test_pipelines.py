@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from streamql.dialect import split
-from streamql.translate import System, translate
+from streamql.features.translate.model import System
+from streamql.features.translate.script import translate
 from tests.translate.support import becomes, refusal
 
 SNOWFLAKE, DATABEND, CLICKZETTA = System

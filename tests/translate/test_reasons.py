@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamql.translate import Refused, System, Translated, translate
+from streamql.features.translate.model import Refused, System, Translated
+from streamql.features.translate.script import translate
 
 SNOWFLAKE, DATABEND, CLICKZETTA = System
 DYNAMIC = "CREATE DYNAMIC TABLE d TARGET_LAG = '1 hour' WAREHOUSE = w"

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamql.dialect import parse, split
-from streamql.translate import Outcome, Refused, System, translate
-from streamql.translate.text.comments import comments
+from streamql.features.translate.model import Outcome, Refused, System
+from streamql.features.translate.script import translate
+from streamql.features.translate.text.comments import comments
 from tests.translate.constructs import CHANGED, CLICKZETTA, DATABEND, KEPT, REFUSED, SNOWFLAKE
 from tests.translate.corpus import files, translated
 
@@ -156,7 +157,7 @@ def test_statements_of_ours_can_be_parsed() -> None:
 
 def test_a_session_does_not_import_sqlglot() -> None:
     program = (
-        "import sys, streamql, streamql.cli.main, streamql.cli.commands.translate; print('sqlglot' in sys.modules)"
+        "import sys, streamql, streamql.cli.main, streamql.features.translate.command; print('sqlglot' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from streamql.model import Interval, Parts, StreamMode
 from streamql.model import Position as StoredPosition
 from streamql.names import Name
-from streamql.sources.queries.query import OpenQuery, parts_of
-from streamql.sources.queries.view import find_view, open_view
+from streamql.sources.views.positions import parts_of
+from streamql.sources.views.query import OpenQuery
+from streamql.sources.views.view import find_view, open_view
 from tests.histories.columns import canonical
 from tests.views.oracle import Changes, Position, Values
 

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from streamql.changes import plan
 from streamql.model import StreamMode
-from streamql.sources.queries.query import OpenQuery
+from streamql.sources.views.query import OpenQuery
 from tests.consume.support import fresh_schema
 from tests.histories.recording import READERS, SEVERAL_TASKS, conf
 from tests.sample import IS_LONG, SEED, amount, sample

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.sources.queries.texts import REFUSED
+from streamql.sources.views.texts import REFUSED
 from tests.consume.support import path_of
 from tests.sample import sample
 from tests.views.support import Place

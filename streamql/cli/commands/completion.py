@@ -20,8 +20,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamql.cli.command_table import COMMANDS
-from streamql.cli.options import Options, command_parser, main_parser
+from streamql.console.commands import commands
+from streamql.console.options import Options, command_parser, main_parser
 
 SHELLS = ("bash", "zsh")
 FILE, DIRECTORY = "FILE", "DIR"
@@ -67,10 +67,11 @@ def script(shell: str) -> str:
 
 def specs() -> dict[str, Spec]:
     """Read all parsers: a spec for each command, for `help`, and under the empty name for what stands before a command."""
-    commands = tuple((c.name, c.summary) for c in COMMANDS.values())
-    found = {"": Spec(_spec(main_parser()).options, (*commands, ("help", "show the options of a command")))}
-    found |= {c.name: _spec(command_parser(c)) for c in COMMANDS.values() if not c.takes_all}
-    return found | {"help": Spec((), commands)}
+    known = commands().values()
+    listed = tuple((c.name, c.summary) for c in known)
+    found = {"": Spec(_spec(main_parser()).options, (*listed, ("help", "show the options of a command")))}
+    found |= {c.name: _spec(command_parser(c)) for c in known if not c.takes_all}
+    return found | {"help": Spec((), listed)}
 
 
 def _spec(parser: argparse.ArgumentParser) -> Spec:

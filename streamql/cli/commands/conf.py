@@ -18,7 +18,7 @@ import os
 import shlex
 import sys
 
-from streamql.cli.options import Options
+from streamql.console.options import Options
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import astuple, fields
 from typing import TYPE_CHECKING
 
-from streamql.cli.options import Options
-from streamql.cli.render import records
+from streamql.console.options import Options
+from streamql.console.render import records
 from streamql.errors import counted
 
 if TYPE_CHECKING:

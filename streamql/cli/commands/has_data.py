@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from streamql.cli.options import Options
+from streamql.console.options import Options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,8 +43,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(spark: SparkSession, options: Options) -> int:
     """Prints yes or no a stream, HAS_DATA or HAS_NONE. Raises STREAM_NOT_FOUND, and what reading the stream raises."""
-    from streamql.cli.render import records
-    from streamql.cli.sql.named_objects import streams_named, use_database
+    from streamql.console.render import records
+    from streamql.console.sql.named_objects import streams_named, use_database
     from streamql.reading import has_data
 
     use_database(spark, options.database)

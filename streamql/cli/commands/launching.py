@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from streamql.cli import data_directory
-from streamql.cli.options import Options
+from streamql.console import data_directory
+from streamql.console.options import Options
 from streamql.errors import StreamqlError
 
 

@@ -30,8 +30,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from streamql.cli.options import Options
-from streamql.cli.render.quantities import size
+from streamql.console.options import Options
+from streamql.console.render.quantities import size
 from streamql.extension.host import cache_dir
 
 END_SECONDS_MAX = 120

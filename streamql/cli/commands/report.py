@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamql.cli.commands.argument_types import seconds
-from streamql.cli.options import Options, path_text
+from streamql.console.argument_types import seconds
+from streamql.console.options import Options, path_text
 from streamql.errors import counted
 
 if TYPE_CHECKING:

@@ -49,19 +49,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamql.cli import data_directory
-from streamql.cli.commands.argument_types import number, seconds
-from streamql.cli.jobs.events import Journal, warnings_as_events
-from streamql.cli.jobs.job import OF_SCRIPT, Job, is_for_people, run_series
-from streamql.cli.jobs.schedule import Plan
-from streamql.cli.jobs.stop_signals import Stop
-from streamql.cli.options import Input, Options, path_text
-from streamql.cli.usage import Parser
+from streamql.console import data_directory
+from streamql.console.argument_types import number, seconds
+from streamql.console.jobs.events import Journal, warnings_as_events
+from streamql.console.jobs.job import OF_SCRIPT, Job, is_for_people, run_series
+from streamql.console.jobs.schedule import Plan
+from streamql.console.jobs.stop_signals import Stop
+from streamql.console.options import Input, Options, path_text
+from streamql.console.usage import Parser
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from streamql.cli.sql.script import Statement
+    from streamql.console.sql.script import Statement
 
 log = logging.getLogger("streamql")
 
@@ -148,9 +148,9 @@ def check(options: Options) -> str | None:
 
 def _read(script: str) -> tuple[list[Statement], str | None]:
     """Returns the script's statements, or what is wrong with it."""
-    from streamql.cli.problems import describe
-    from streamql.cli.sql.inputs import UsageError, read
-    from streamql.cli.sql.script import open_end, statements
+    from streamql.console.problems import describe
+    from streamql.console.sql.inputs import UsageError, read
+    from streamql.console.sql.script import open_end, statements
 
     try:
         found = statements(read([Input("stdin") if script == "-" else Input("file", script)]))

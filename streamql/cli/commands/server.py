@@ -19,7 +19,7 @@ import socket
 import sys
 
 from streamql.cli.commands.launching import environment, settings
-from streamql.cli.options import Options
+from streamql.console.options import Options
 from streamql.errors import StreamqlError
 from streamql.shared import constants
 

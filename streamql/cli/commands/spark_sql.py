@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from streamql.cli.commands.launching import environment, joined_settings, settings
-from streamql.cli.options import Options
+from streamql.console.options import Options
 
 _LIST_OPTIONS = {"--jars": "spark.jars", "--driver-class-path": "spark.driver.extraClassPath"}
 """Options of spark-submit that set what ours set too: the last one would win."""

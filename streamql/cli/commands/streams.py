@@ -38,7 +38,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from streamql.cli.commands.selection import names_arguments
-from streamql.cli.options import Options
+from streamql.console.options import Options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,7 +68,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(spark: SparkSession, options: Options) -> int:
     """Prints the streams and dynamic tables to stdout. Raises STREAM_NOT_FOUND, CATALOG_UNREADABLE."""
     from streamql.cli.commands.selection import rows_of, selected
-    from streamql.cli.render import dynamic_lines, grid, records, status_lines
+    from streamql.cli.status import lines as status_lines
+    from streamql.console.render import grid, records
+    from streamql.features.dynamic import lines as dynamic_lines
 
     seen = selected(spark, options)
     if options.output != "table" or options.arguments.dynamic:
@@ -84,9 +86,9 @@ def run(spark: SparkSession, options: Options) -> int:
         records.write("table", status_lines.HEADER, [False] * len(status_lines.HEADER), [line.cells for line in lines])
         troubled += [f"{line.cells[0]}: {line.trouble}" for line in lines if line.trouble]
     if seen.dynamic:
-        tables = dynamic_lines.lines(seen)
+        tables = dynamic_lines.lines(seen.dynamic, seen.at_ms)
         header = dynamic_lines.HEADER
         records.write("table", header, [False] * len(header), [line.cells for line in tables])
         troubled += [f"{line.cells[0]}: {line.trouble}" for line in tables if line.trouble]
-    records.say([dynamic_lines.summary_of_all(seen), *map(grid.clean, troubled)])
+    records.say([status_lines.summary_of_all(seen), *map(grid.clean, troubled)])
     return 0

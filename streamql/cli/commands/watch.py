@@ -19,14 +19,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from streamql.cli.commands.argument_types import number, seconds
 from streamql.cli.commands.selection import names_arguments
-from streamql.cli.options import Options
+from streamql.console.argument_types import number, seconds
+from streamql.console.options import Options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from streamql.engine.overview import Overview
+    from streamql.cli.status.overview import Overview
 
 EVERY_DEFAULT = "5s"
 
@@ -64,7 +64,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(spark: SparkSession, options: Options) -> int:
     """Looks and shows until Ctrl-C or --times. Raises STREAM_NOT_FOUND, CATALOG_UNREADABLE."""
     from streamql.cli.commands.selection import selected
-    from streamql.cli.sql.worker import Worker
+    from streamql.console.sql.worker import Worker
 
     given = options.arguments
     shown = 0
@@ -104,7 +104,7 @@ def _screen(options: Options) -> tuple[AbstractContextManager[object], Callable[
     from rich.console import Console
     from rich.live import Live
 
-    from streamql.cli.render.status_screen import screen
+    from streamql.cli.status.screen import screen
 
     console = Console(highlight=False)
     live = Live(console=console, auto_refresh=False, screen=True, redirect_stdout=False, redirect_stderr=False)
@@ -117,15 +117,17 @@ def _screen(options: Options) -> tuple[AbstractContextManager[object], Callable[
 
 
 def _print_lines(seen: Overview) -> None:
-    from streamql.cli.render import dynamic_lines, quantities, records, status_lines
-    from streamql.cli.render.grid import clean
+    from streamql.cli.status import lines as status_lines
+    from streamql.console.render import quantities, records
+    from streamql.console.render.grid import clean
+    from streamql.features.dynamic import lines as dynamic_lines
 
-    texts = [f"{quantities.clock(seen.at_ms)}  {dynamic_lines.summary_of_all(seen)}"]
+    texts = [f"{quantities.clock(seen.at_ms)}  {status_lines.summary_of_all(seen)}"]
     for line in status_lines.lines(seen):
         stream, _, lag, backlog, state, stale, last = map(clean, line.cells)
         facts = [f"lag {lag}", f"backlog {backlog}", *([f"stale {stale}"] if stale else []), f"last {last}"]
         texts.append(f"  {stream}  {state}  {'; '.join(facts)}" + (f"; {clean(line.trouble)}" if line.trouble else ""))
-    for table in dynamic_lines.lines(seen):
+    for table in dynamic_lines.lines(seen.dynamic, seen.at_ms):
         name, _, lag, target, state, following, last = map(clean, table.cells)
         facts = [f"lag {lag}", *([f"target {target}"] if target else []), *([f"next {following}"] if following else [])]
         facts += [f"last {last}", *([clean(table.trouble)] if table.trouble else [])]
@@ -136,7 +138,7 @@ def _print_lines(seen: Overview) -> None:
 def _records(options: Options) -> Callable[[Overview], None]:
     """Shows records; the header of csv, tsv and markdown once."""
     from streamql.cli.commands.selection import rows_of
-    from streamql.cli.render import quantities, records
+    from streamql.console.render import quantities, records
 
     header_lines = {"json": 0, "markdown": 2}.get(options.output, 1)
     is_first = True

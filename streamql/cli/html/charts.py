@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from streamql.cli.html.markup import Content, Markup, element, joined, title
 from streamql.cli.html.model import PARTS, Window
-from streamql.cli.render import quantities
+from streamql.console.render import quantities
 from streamql.engine.ledger import Bucket
 from streamql.errors import counted
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from streamql.cli.html.markup import Content, Markup, element, joined, title
-from streamql.cli.render import dynamic_lines, quantities
-from streamql.engine.dynamic.facts import DynamicFacts
+from streamql.console.render import quantities
+from streamql.features.dynamic import lines as dynamic_lines
+from streamql.features.dynamic.refreshes.facts import DynamicFacts
 
 ROW, BOX_WIDTH, BOX_HEIGHT, GAP = 54, 220, 42, 70
 BEND = 0.4

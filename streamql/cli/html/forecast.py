@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from streamql.cli.html.markup import Markup, element, joined
-from streamql.cli.render import quantities
-from streamql.engine.overview import Overview, StreamFacts
+from streamql.cli.status.overview import Overview
+from streamql.console.render import quantities
+from streamql.engine.stream_facts import StreamFacts
 
 SHOWN_MAX = 40
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from streamql.cli.html.markup import Content, Markup, element, joined, title
 from streamql.cli.html.model import Report
-from streamql.cli.render import quantities
-from streamql.engine.overview import StreamFacts
+from streamql.console.render import quantities
+from streamql.engine.stream_facts import StreamFacts
 from streamql.errors import counted
 
 ROW, BOX_WIDTH, BOX_HEIGHT, GAP = 34, 240, 26, 110

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from streamql.cli.render.grid import clean
+from streamql.console.render.grid import clean
 
 
 class Markup(str):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from streamql.cli.status.overview import Overview
 from streamql.engine.ledger import Bucket, Flow
-from streamql.engine.overview import Overview, StreamFacts
+from streamql.engine.stream_facts import StreamFacts
 
 PARTS = 60
 """Into how many parts the time window is cut: a bar each."""

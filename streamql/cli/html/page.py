@@ -9,11 +9,13 @@ from streamql.cli.html.lineage import lineage
 from streamql.cli.html.markup import Markup, element, joined
 from streamql.cli.html.model import Report
 from streamql.cli.html.style import STYLE
-from streamql.cli.render import dynamic_lines, quantities, status_lines
-from streamql.engine.dynamic.facts import DynamicFacts
+from streamql.cli.status import lines as status_lines
+from streamql.console.render import quantities
 from streamql.engine.ledger import Bucket
-from streamql.engine.overview import StreamFacts
+from streamql.engine.stream_facts import StreamFacts
 from streamql.errors import counted
+from streamql.features.dynamic import lines as dynamic_lines
+from streamql.features.dynamic.refreshes.facts import DynamicFacts
 
 OPEN_MAX = 12
 """How many streams show their charts at once; the others open by a click."""
@@ -76,7 +78,7 @@ def _tiles(report: Report) -> Markup:
     buckets = [b for s in streams for b in report.buckets(s)]
     seen = report.overview
     troubles = [line.trouble for line in status_lines.lines(seen)] + [
-        line.trouble for line in dynamic_lines.lines(seen)
+        line.trouble for line in dynamic_lines.lines(seen.dynamic, seen.at_ms)
     ]
     needing = sum(1 for trouble in troubles if trouble)
     rows = sum(b.rows_other + sum(b.changes.values()) for b in buckets)
@@ -110,7 +112,7 @@ def _troubles(report: Report) -> Markup:
     ]
     found += [
         (line.cells[0], line.trouble, line.state in ("failed", "late"))
-        for line in dynamic_lines.lines(seen, worst_first=True)
+        for line in dynamic_lines.lines(seen.dynamic, seen.at_ms, worst_first=True)
         if line.trouble
     ]
     if not found:

@@ -9,12 +9,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from streamql.cli.options import FORMATS
-from streamql.cli.render.output import Display
 from streamql.cli.shell import topics
 from streamql.cli.shell.commands import Call, CommandError, find
 from streamql.cli.shell.snapshot import Snapshot
 from streamql.cli.shell.terminal import echo
+from streamql.console.options import FORMATS
+from streamql.console.render.output import Display
 from streamql.dialect.text.tokens import TokenType, name_part, quote_string, tokenize
 from streamql.errors import counted
 from streamql.names import quote

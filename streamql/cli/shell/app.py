@@ -11,9 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamql.cli.options import Input, Options, is_utf8
-from streamql.cli.render.output import Display, OutputClosedError
-from streamql.cli.render.screen import Screen, Stopwatch
 from streamql.cli.shell import actions, commands, lookups
 from streamql.cli.shell.commands import CommandError
 from streamql.cli.shell.editor import Editor
@@ -22,17 +19,20 @@ from streamql.cli.shell.prompt import State, prompt
 from streamql.cli.shell.snapshot import Snapshot, Want
 from streamql.cli.shell.staleness import mentions
 from streamql.cli.shell.terminal import echo
-from streamql.cli.sql.inputs import Text, UsageError, read
-from streamql.cli.sql.named_objects import use_statement
-from streamql.cli.sql.result_types import ResultType, result_type_of
-from streamql.cli.sql.script import Statement, statements, typed
-from streamql.cli.sql.worker import Task, Worker
-from streamql.cli.versions import version_line
+from streamql.console.options import Input, Options, is_utf8
+from streamql.console.render.output import Display, OutputClosedError
+from streamql.console.render.screen import Screen, Stopwatch
+from streamql.console.sql.inputs import Text, UsageError, read
+from streamql.console.sql.named_objects import use_statement
+from streamql.console.sql.result_types import ResultType, result_type_of
+from streamql.console.sql.script import Statement, statements, typed
+from streamql.console.sql.worker import Task, Worker
+from streamql.console.versions import version_line
 from streamql.times import now_ms
 
 if TYPE_CHECKING:
-    from streamql.cli.sql.session import Session
-    from streamql.cli.sql.statement_runner import Runner
+    from streamql.console.sql.session import Session
+    from streamql.console.sql.statement_runner import Runner
 
 OK, FAILED = 0, 1
 IDLE_SECONDS = 0.3
@@ -245,7 +245,7 @@ class App:
     def _ready(self) -> Runner:
         session = self._ready_session()
         if self._runner is None:
-            from streamql.cli.sql.statement_runner import Runner
+            from streamql.console.sql.statement_runner import Runner
 
             self._runner = Runner(
                 session,

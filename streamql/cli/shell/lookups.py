@@ -10,7 +10,7 @@ from streamql.cli.shell.staleness import Age
 from streamql.names import quote
 
 if TYPE_CHECKING:
-    from streamql.cli.sql.session import Session
+    from streamql.console.sql.session import Session
 
 
 _VIEW: RelationType = "view"

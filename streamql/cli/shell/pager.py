@@ -9,7 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from streamql.cli.render.output import Output, OutputClosedError, Stdout
+from streamql.console.render.output import Output, OutputClosedError, Stdout
 
 LINES_KEPT = 6
 """Of the screen, for the statement and the prompt."""

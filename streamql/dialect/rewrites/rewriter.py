@@ -16,7 +16,6 @@ from streamql.dialect.text.shape import Relation, StatementType, key_at, outermo
 from streamql.dialect.text.splices import Splice, apply
 from streamql.dialect.text.tokens import NameParts, Token, TokenType, name_part, unterminated
 from streamql.names import quote
-from streamql.shared import constants
 
 IsStream = Callable[[NameParts], bool]
 
@@ -24,8 +23,8 @@ _MAY_CHANGE = re.compile(
     r"CHANGES|CONSUME|MERGE|MAX_BATCH_SIZE|SYSTEM\$STREAM_|METADATA\$|CHANGE\$|=>", re.IGNORECASE | re.ASCII
 )
 FUNCTIONS = {
-    "SYSTEM$STREAM_HAS_DATA": constants("functions")["hasData"],
-    "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": constants("functions")["tableTimestamp"],
+    "SYSTEM$STREAM_HAS_DATA": "stream_has_data",
+    "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": "stream_table_timestamp",
 }
 # fmt: off
 COLUMNS = {name.upper(): name for name in (

@@ -5,7 +5,7 @@ All errors of the dialect about the text are raised here, so that each has a lin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 
 from streamql.dialect.text.tokens import (
@@ -129,6 +129,11 @@ class Cursor:
     def refused(self, clause: str, why: str, hint: str = "", token: Token | None = None) -> StreamqlError:
         """Returns the error for a clause that parses and cannot be honoured."""
         return self.error(f"{clause} is not supported: {why}", hint=hint, token=token, code="UNSUPPORTED_CLAUSE")
+
+    def not_a_statement(self, written: int, meant: Sequence[str], wrong: Token) -> StreamqlError:
+        """Returns the error for a text whose first words, of a number, should be `meant`. `wrong`: the first that is not."""
+        found = " ".join(token.text for token in self.tokens[:written])
+        return self.error(f"{found} is not a statement", hint=f"did you mean {' '.join(meant)}?", token=wrong)
 
     def found(self) -> str:
         """Returns the next token as an error shows it: its text, or its type if errors may not quote it."""

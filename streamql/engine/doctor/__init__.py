@@ -10,35 +10,27 @@ from streamql.catalog.store import catalog_of
 from streamql.engine.doctor.catalog import Entries, Rows, Views, maintain
 from streamql.engine.doctor.check import CATALOG, Check, Finding, finding_of
 from streamql.engine.doctor.claims import Claims
-from streamql.engine.doctor.dynamic import DynamicTables
 from streamql.engine.doctor.extensions import Extensions
-from streamql.engine.doctor.external import ExternalTables
 from streamql.engine.doctor.sources import Files, Sources, Staleness
 from streamql.engine.doctor.storage import Storage
 from streamql.errors import StreamqlError
+from streamql.feature import features
 
 __all__ = ["Finding", "examine"]
 
-CHECKS: tuple[Check[Any], ...] = (
-    Entries(),
-    Views(),
-    Rows(),
-    Claims(),
-    ExternalTables(),
-    DynamicTables(),
-    Sources(),
-    Staleness(),
-    Files(),
-    Extensions(),
-    Storage(),
-)
-"""In this order: a check sees what the fixes before it have done."""
+OF_CATALOG: tuple[Check[Any], ...] = (Entries(), Views(), Rows(), Claims())
+OF_STREAMS: tuple[Check[Any], ...] = (Sources(), Staleness(), Files(), Extensions(), Storage())
+
+
+def checks() -> list[Check[Any]]:
+    """Returns all checks, in this order: a check sees what the fixes before it have done."""
+    return [*OF_CATALOG, *(check for feature in features() for check in feature.checks()), *OF_STREAMS]
 
 
 def examine(spark: SparkSession, *, fix: bool = False) -> list[Finding]:
     """Returns all findings. `fix`: what can be fixed is fixed, and the ledger is made small."""
     findings: list[Finding] = []
-    for check in CHECKS:
+    for check in checks():
         try:
             states = catalog_of(spark).all(spark)
         except StreamqlError as e:

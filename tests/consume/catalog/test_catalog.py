@@ -15,10 +15,10 @@ from streamql import StreamqlError
 from streamql.catalog import store
 from streamql.catalog.contents import NAME_DOMAIN, STREAM_DOMAIN
 from streamql.catalog.store import catalog_of
+from streamql.cli.status.overview import overview
 from streamql.delta.jvm import jvm
 from streamql.delta.txns import EventLog
 from streamql.engine.doctor import examine
-from streamql.engine.overview import overview
 from streamql.names import Name
 from streamql.reading import read_stream
 from tests.consume.support import data_of, fresh_schema, run, start_child, tracked_table

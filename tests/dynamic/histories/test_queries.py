@@ -21,8 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql.delta.jvm import java_frame, scala
 from streamql.delta.neutral import dynamic_session
-from streamql.delta.whole import WholeQuery, query_properties, stored_query
 from streamql.errors import StreamqlError
+from streamql.features.dynamic.source.queries import WholeQuery, query_properties, stored_query
 from streamql.model import StreamMode, Versions
 from streamql.names import Name
 from streamql.sources.tables.table import open_table

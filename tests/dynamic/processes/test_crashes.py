@@ -9,11 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql import dialect
-from streamql.dialect.dynamic.statements import AlterDynamicTable, CreateDynamicTable, DropDynamicTable
-from streamql.engine.doctor import dynamic as doctor
-from streamql.engine.dynamic import create, ddl
-from streamql.engine.dynamic import refresh as refreshes
-from streamql.engine.dynamic import run as runs
+from streamql.features.dynamic import checks as doctor
+from streamql.features.dynamic.language.statements import AlterDynamicTable, CreateDynamicTable, DropDynamicTable
+from streamql.features.dynamic.refreshes import refresh as refreshes
+from streamql.features.dynamic.refreshes import run as runs
+from streamql.features.dynamic.statements import create, ddl
 from tests.consume.support import findings
 from tests.dynamic.support import DynamicPlace
 from tests.sample import sample

@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.engine.dynamic import create, ddl, tables
 from streamql.errors import StreamqlError
-from streamql.sources.queries.dynamic import DynamicTable
+from streamql.features.dynamic.source import backing
+from streamql.features.dynamic.source.table import DynamicTable
+from streamql.features.dynamic.statements import create, ddl
 from tests.consume.support import findings, in_threads, killed_within, start_child
 from tests.dynamic.images import Image, between, image, shown
 from tests.dynamic.processes.test_crashes import run
@@ -126,7 +127,7 @@ def test_two_creates_of_one_name(
 ) -> None:
     """The second CREATE takes the view of the first one, which is not registered yet, for one that was left over. The first one sees that
     when the second one is about to take its own view back."""
-    make_view, register, mark_of = create.make_view, create._register, tables.mark_of
+    make_view, register, mark_of = create.make_view, create._register, backing.mark_of
     has_view, is_taken, is_registered, is_found, is_done = (Event() for _ in range(5))
     first = "first"
 
@@ -156,7 +157,7 @@ def test_two_creates_of_one_name(
         (create, "make_view", made),
         (create, "_register", registered),
         (create, "mark_of", marked),
-        (tables, "mark_of", marked),
+        (backing, "mark_of", marked),
     ):
         monkeypatch.setattr(module, name, made_by)
     place.run("INSERT INTO t VALUES (1, 10)")

@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 
 from streamql.delta.jvm import jvm
 from streamql.delta.table import DeltaTable
-from streamql.engine.dynamic import refresh as refreshes
-from streamql.engine.dynamic import written
 from streamql.errors import StreamqlError
+from streamql.features.dynamic.refreshes import refresh as refreshes
+from streamql.features.dynamic.refreshes import written
+from streamql.features.dynamic.source.refresh import ModeChoice
 from streamql.model import Parts
-from streamql.sources.queries.refresh import ModeChoice
 from tests.consume.support import findings, path_of
 from tests.dynamic.support import DynamicPlace
 

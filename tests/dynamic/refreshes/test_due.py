@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamql.engine.dynamic.due import (
+from streamql.features.dynamic.refreshes.due import (
     BACKOFF_MAX_MS,
     BACKOFF_MS,
     Timing,
@@ -14,7 +14,7 @@ from streamql.engine.dynamic.due import (
     is_due,
     next_due,
 )
-from streamql.sources.queries.dynamic import Schedule
+from streamql.features.dynamic.source.table import Schedule
 
 NOW = 1_790_000_000_000
 MINUTE = 60_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamql.sources.queries import refresh_costs
+from streamql.features.dynamic.source import costs as refresh_costs
 from tests.dynamic.support import DynamicPlace
 
 pytestmark = pytest.mark.usefixtures("quick")

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-import streamql.engine.dynamic.explain as dynamic_explain
-import streamql.engine.dynamic.refresh as dynamic_refresh
-from streamql.engine.dynamic import timings
-from streamql.engine.dynamic.tables import hidden_stream
-from streamql.sources.queries import refresh_costs
-from streamql.sources.queries.refresh_costs import Timing
+import streamql.features.dynamic.refreshes.refresh as dynamic_refresh
+import streamql.features.dynamic.statements.explain as dynamic_explain
+from streamql.features.dynamic.refreshes import timings
+from streamql.features.dynamic.source import costs as refresh_costs
+from streamql.features.dynamic.source.backing import hidden_stream
+from streamql.features.dynamic.source.costs import Timing
 from tests.consume.support import path_of
 from tests.dynamic.support import DynamicPlace
 from tests.sample import sample

@@ -16,11 +16,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.cli.main import main
-from streamql.engine.dynamic import run as runs
-from streamql.engine.dynamic.facts import DynamicFacts, Tried, dynamic_facts
-from streamql.engine.dynamic.refresh import Overtaken, Result, pinned_versions, refresh_table
 from streamql.errors import StreamqlError
-from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
+from streamql.features.dynamic.refreshes import run as runs
+from streamql.features.dynamic.refreshes.facts import DynamicFacts, Tried, dynamic_facts
+from streamql.features.dynamic.refreshes.refresh import Overtaken, Result, pinned_versions, refresh_table
+from streamql.features.dynamic.source.table import DynamicTable, all_dynamic
 from tests.consume.support import TRACKED, data_of, fresh_schema, in_threads, run
 
 Call = Callable[..., tuple[int, list[dict[str, object]], list[dict[str, object]]]]

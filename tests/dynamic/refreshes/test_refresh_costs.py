@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamql.sources.queries.refresh_costs import (
+from streamql.features.dynamic.source.costs import (
     FULL,
     INCREMENTAL,
     SMALL_BYTES,

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from streamql.catalog.store import catalog_of
-from streamql.delta.whole import NO_STATES
+from streamql.features.dynamic.source.queries import NO_STATES
+from streamql.features.dynamic.source.table import DynamicTable, find_dynamic
 from streamql.names import Name
-from streamql.sources.queries.dynamic import DynamicTable, find_dynamic
 from tests.consume.support import path_of
 from tests.dynamic.support import DynamicPlace
 from tests.sample import sample

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from streamql.sources.queries.refresh_costs import Chosen
+from streamql.features.dynamic.source.costs import Chosen
 from tests.dynamic.support import DynamicPlace
 from tests.sample import sample
 
 pytestmark = pytest.mark.usefixtures("quick")
 
 INCREMENTAL = "REFRESH_MODE = INCREMENTAL"
-CHOICE = "streamql.sources.queries.refresh.choose"
+CHOICE = "streamql.features.dynamic.source.refresh.choose"
 """By which AUTO refreshes small tables fully."""
 WRITES = (
     "INSERT INTO t VALUES (3, 10), (4, NULL), (5, 30)",

@@ -9,9 +9,9 @@ from functools import partial
 
 import pytest
 
-from streamql.delta.whole import next_day, query_properties, stored_query
-from streamql.engine.dynamic import clock
-from streamql.engine.dynamic.facts import dynamic_facts
+from streamql.features.dynamic.refreshes import clock
+from streamql.features.dynamic.refreshes.facts import dynamic_facts
+from streamql.features.dynamic.source.queries import next_day, query_properties, stored_query
 from streamql.names import Name
 from streamql.times import DAY_MS, now_ms
 from tests.consume.support import in_threads, run

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from streamql.cli.main import main
 from streamql.delta.neutral import dynamic_session
 from streamql.engine.doctor import Finding, examine
-from streamql.engine.doctor import dynamic as checks
-from streamql.engine.dynamic import ddl
-from streamql.sources.queries.dynamic import DynamicTable, all_dynamic
+from streamql.features.dynamic import checks
+from streamql.features.dynamic.source.table import DynamicTable, all_dynamic
+from streamql.features.dynamic.statements import ddl
 from tests.consume.support import TRACKED, data_of, fresh_schema, run
 from tests.look.test_page import read
 

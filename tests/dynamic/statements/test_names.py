@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from streamql.engine.dynamic.refresh import pinned_versions, refresh_table
+from streamql.features.dynamic.refreshes.refresh import pinned_versions, refresh_table
 from tests.consume.support import TRACKED
 from tests.dynamic.support import DynamicPlace
 

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamql.delta.jvm import jvm
-from streamql.engine.dynamic import run as runs
-from streamql.engine.dynamic.refresh import REASONS, Result, refresh_table
-from streamql.sources.queries.dynamic import DynamicTable
+from streamql.features.dynamic.refreshes import run as runs
+from streamql.features.dynamic.refreshes.refresh import REASONS, Result, refresh_table
+from streamql.features.dynamic.source.table import DynamicTable
 from tests.consume.support import TRACKED, path_of
 from tests.dynamic.support import DynamicPlace
 from tests.histories.recording import conf

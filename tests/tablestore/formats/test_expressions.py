@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from streamql.tablestore.expressions import sequence_sql
-from streamql.tablestore.keys import KeyColumn, PrimaryKey
-from streamql.tablestore.shards import ShardTree
+from streamql.features.tablestore.formats.expressions import sequence_sql
+from streamql.features.tablestore.formats.keys import KeyColumn, PrimaryKey
+from streamql.features.tablestore.formats.shards import ShardTree
 
 ID = PrimaryKey((KeyColumn("order id", "integer"),))
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamql.errors import StreamqlError
-from streamql.tablestore.jsonc import DEPTH_MAX, Node, parse
+from streamql.features.tablestore.formats.jsonc import DEPTH_MAX, Node, parse
 
 SCALARS = st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.recursive(

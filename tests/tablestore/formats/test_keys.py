@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamql.errors import StreamqlError
-from streamql.tablestore.hashing import hash_bytes, xxhash64
-from streamql.tablestore.keys import HASHED_TYPES, bucket, bucket_sql, declared, parse_names
+from streamql.features.tablestore.formats.hashing import hash_bytes, xxhash64
+from streamql.features.tablestore.formats.keys import HASHED_TYPES, bucket, bucket_sql, declared, parse_names
 
 
 def fields(**types: Any) -> list[dict[str, Any]]:

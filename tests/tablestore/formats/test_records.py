@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamql.errors import StreamqlError
-from streamql.tablestore.keys import KeyColumn, PrimaryKey
-from streamql.tablestore.records import (
+from streamql.features.tablestore.formats.keys import KeyColumn, PrimaryKey
+from streamql.features.tablestore.formats.records import (
     Commit,
     Image,
     Key,
@@ -24,8 +24,8 @@ from streamql.tablestore.records import (
     tuple_columns,
     tuples_of,
 )
-from streamql.tablestore.sequence import Position, parse_sequence
-from streamql.tablestore.shards import ShardTree
+from streamql.features.tablestore.formats.sequence import Position, parse_sequence
+from streamql.features.tablestore.formats.shards import ShardTree
 
 TWO = ("pkName1", "pkName2")
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamql.errors import StreamqlError
-from streamql.tablestore.sequence import NUMBER_MAX, Position, SequenceInfo, parse_sequence
+from streamql.features.tablestore.formats.sequence import NUMBER_MAX, Position, SequenceInfo, parse_sequence
 
 NUMBERS = st.integers(0, 12) | st.integers(0, NUMBER_MAX)
 INFOS = st.builds(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamql.tablestore.values import Value, float_text, text_of, text_sql
+from streamql.features.tablestore.formats.values import Value, float_text, text_of, text_sql
 
 
 @pytest.mark.parametrize(

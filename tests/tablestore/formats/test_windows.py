@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamql.errors import StreamqlError
-from streamql.tablestore.windows import History, Slice, Window, check_retained, of_day, parse_date, select
+from streamql.features.tablestore.formats.windows import (
+    History,
+    Slice,
+    Window,
+    check_retained,
+    of_day,
+    parse_date,
+    select,
+)
 
 HOUR = 3_600_000
 

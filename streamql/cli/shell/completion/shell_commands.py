@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from streamql.cli.options import FORMATS
 from streamql.cli.shell import commands
 from streamql.cli.shell.commands import CommandError
+from streamql.console.options import FORMATS
 
 _LETTERS_MIN = 2
 _WORD_END = re.compile(r"[\w$`]*\Z")

@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.trees.Origin
 /** The parser behind ours, with the parameters of the statement at hand. */
 trait Delegate { def parse(sql: String): LogicalPlan }
 
-/** The Python side of this JVM: every decision is taken there. Implemented by a Py4J callback. */
+/** The Python side of this JVM, which has the log, the protocol and the state. Plans are made here. Implemented by a Py4J callback. */
 trait Handler {
   /** A plan for a statement that may be ours; null: it is not, the delegate parses it. */
   @throws[Throwable] def plan(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan

@@ -16,6 +16,9 @@ object Shared {
   def constant(group: String, name: String): String = required(required(constants, group), name).asText
   val changeTypes: Seq[String] = required(constants, "changeTypes").elements().asScala.map(_.asText).toSeq
 
+  /** The functions in SQL, with what each returns. */
+  lazy val functions: Seq[(String, String)] = json("functions.json").properties().asScala.map(f => (f.getKey, f.getValue.asText)).toSeq
+
   private[streamql] def json(name: String): JsonNode = new ObjectMapper().readTree(text(name))
   private[streamql] def required(node: JsonNode, name: String): JsonNode =
     Option(node.get(name)).getOrElse(throw new NoSuchElementException(s"$name is not in the resources of streamql's jar"))

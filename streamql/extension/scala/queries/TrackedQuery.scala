@@ -20,7 +20,7 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.types.{DataType, DateType, StringType, TimestampNTZType, TimestampType}
 
-/** Something in a query whose changes do not follow from those of its tables row by row. `what`: a key of the texts in sources/queries/texts.py; behind a
+/** Something in a query whose changes do not follow from those of its tables row by row. `what`: a key of the texts in sources/views/texts.py; behind a
  * space the name of the function that is meant, if it is one. */
 class Untracked(val what: String) extends RuntimeException(what) {
   def this(key: String, function: Expression) = this(s"$key ${Untracked.nameOf(function)}")

@@ -51,16 +51,16 @@ object Functions {
   private def time(micros: Object): Literal =
     if (micros == null) Literal(null, TimestampType) else Literal(micros.asInstanceOf[Number].longValue, TimestampType)
 
-  private def named(function: String): String = Shared.constant("functions", function)
-
-  val scalar: Seq[Scalar] = Seq(
-    scalarFunction(named("hasData"), v => Literal(v.asInstanceOf[Boolean])),
-    scalarFunction(named("tableTimestamp"), time))
+  val scalar: Seq[Scalar] = Shared.functions.collect {
+    case (name, "boolean") => scalarFunction(name, v => Literal(v.asInstanceOf[Boolean]))
+    case (name, "timestamp") => scalarFunction(name, time)
+  }
 
   private def asOf(name: String): Table =
     (FunctionIdentifier(name), info(name), arguments => AsOf(values(SparkSession.active, name, arguments)))
 
-  val table: Seq[Table] = Seq("changes", "backlog", "status", "records").map(named).map(tableFunction) :+ asOf(named("asOf"))
+  val table: Seq[Table] =
+    Shared.functions.collect { case (name, "relation") => tableFunction(name) } :+ asOf(Shared.constant("functions", "asOf"))
 }
 
 /** A table at a point, until ResolveStreams asks Python for it: that rule knows the statement and the view that it stands in. */

@@ -1,0 +1,1 @@
+"""What the command line and the features' commands share: options, output, statements of scripts, and jobs."""

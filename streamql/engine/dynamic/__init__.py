@@ -1,1 +1,0 @@
-"""Dynamic tables and materialized views: DDL, refreshes, their history, and the proof that a table equals its query."""

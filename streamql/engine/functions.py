@@ -1,0 +1,48 @@
+"""The functions in SQL that are about streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from streamql import dialect
+from streamql.catalog.states import StreamState
+from streamql.consume.statement import Reads
+from streamql.delta.jvm import analyzed
+from streamql.engine.reads import backlog_frame, changes_of, need_stream, table_time_micros
+from streamql.engine.relations import NO_STREAM, node
+from streamql.errors import StreamqlError
+from streamql.feature import SqlFunction
+from streamql.reading import has_data, visible_columns
+
+
+def _changes(spark: SparkSession, arguments: list[Any], _: Reads) -> Any:
+    changes = changes_of(spark, arguments)
+    return node(spark, changes, NO_STREAM, visible_columns(changes))
+
+
+def _of_stream(name: str, ask: Callable[[SparkSession, StreamState], Any]) -> SqlFunction:
+    """Returns a function that takes the name of a stream."""
+
+    def function(spark: SparkSession, arguments: list[Any], _: Reads) -> Any:
+        if len(arguments) != 1 or not isinstance(arguments[0], str):
+            raise StreamqlError(
+                "INVALID_ARGUMENT", f"{name} takes one name of a stream", hint=f"{name}('db.s')", function=name
+            )
+        return ask(spark, need_stream(spark, dialect.parse_name(arguments[0])))
+
+    return function
+
+
+FUNCTIONS: Mapping[str, SqlFunction] = {
+    "streamql_changes": _changes,
+    "stream_has_data": _of_stream("stream_has_data", has_data),
+    "stream_table_timestamp": _of_stream("stream_table_timestamp", table_time_micros),
+    "stream_backlog": _of_stream("stream_backlog", lambda spark, state: analyzed(backlog_frame(spark, state))),
+    "stream_status": _of_stream(
+        "stream_status", lambda spark, state: analyzed(backlog_frame(spark, state).select("has_data"))
+    ),
+}
+"""By name. `streamql/shared/functions.json` says what each returns."""

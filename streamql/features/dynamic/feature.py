@@ -1,0 +1,73 @@
+"""What dynamic tables and materialized views register."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from streamql.feature import Command, Feature, StatementType, Topic
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from streamql.dialect.grammar import Grammar
+    from streamql.engine.doctor.check import Check
+    from streamql.sources.protocol import SourceType
+    from streamql.sources.stored import StoredTable
+
+
+def _grammar() -> Grammar:
+    from streamql.features.dynamic.language.recognize import GRAMMAR
+
+    return GRAMMAR
+
+
+def _statements() -> Sequence[StatementType]:
+    from streamql.features.dynamic.statements.table import STATEMENTS
+
+    return STATEMENTS
+
+
+def _source_types() -> Sequence[SourceType]:
+    from streamql.features.dynamic.source.refresh import REFRESH
+    from streamql.features.dynamic.source.table import DYNAMIC_TABLE, MATERIALIZED_VIEW
+
+    return (DYNAMIC_TABLE, MATERIALIZED_VIEW, REFRESH)
+
+
+def _stored_tables(spark: SparkSession) -> Sequence[StoredTable]:
+    from streamql.features.dynamic.source.table import all_dynamic
+
+    return [table.stored for table in all_dynamic(spark)]
+
+
+def _checks() -> Sequence[Check[Any]]:
+    from streamql.features.dynamic.checks import DynamicTables
+
+    return (DynamicTables(),)
+
+
+def _topics() -> Sequence[Topic]:
+    from streamql.features.dynamic.topics import TOPICS
+
+    return TOPICS
+
+
+DYNAMIC_TABLES = Feature(
+    "dynamic tables",
+    grammar=_grammar,
+    statements=_statements,
+    source_types=_source_types,
+    stored_tables=_stored_tables,
+    checks=_checks,
+    topics=_topics,
+    commands=(
+        Command(
+            "refresh",
+            "refresh dynamic tables: all, some, or those that are due; --loop is a scheduler",
+            "streamql.features.dynamic.command",
+            in_session=True,
+            reads_only=True,
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""How statements about dynamic tables are run."""

@@ -1,0 +1,69 @@
+"""How each statement about dynamic tables is run."""
+
+from __future__ import annotations
+
+from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS
+from streamql.feature import StatementType, without_text
+from streamql.features.dynamic.language.statements import (
+    AlterDynamicTable,
+    CreateDynamicTable,
+    DescribeDynamicTable,
+    DropDynamicTable,
+    ExplainRefresh,
+    RefreshDynamicTable,
+    Schedule,
+    SetSchedule,
+    ShowCreateDynamicTable,
+    ShowDynamicTables,
+    ShowRefreshHistory,
+    VerifyDynamicTable,
+)
+from streamql.features.dynamic.statements.create import create_dynamic
+from streamql.features.dynamic.statements.ddl import alter_dynamic, drop_dynamic
+from streamql.features.dynamic.statements.show import (
+    EXPLAIN_COLUMNS,
+    HISTORY_COLUMNS,
+    REFRESH_COLUMNS,
+    TABLES_COLUMNS,
+    VERIFY_COLUMNS,
+    describe_dynamic_table,
+    explain_refresh,
+    refresh_dynamic_table,
+    show_create_dynamic_table,
+    show_dynamic_tables,
+    show_refresh_history,
+    verify_dynamic_table,
+)
+from streamql.names import quote_if_needed
+
+
+def _created(statement: CreateDynamicTable) -> str:
+    return _refreshed_by(statement.name, statement.schedule)
+
+
+def _altered(statement: AlterDynamicTable) -> str:
+    return _refreshed_by(statement.name, statement.action.schedule) if isinstance(statement.action, SetSchedule) else ""
+
+
+def _refreshed_by(name: tuple[str, ...], schedule: Schedule | None) -> str:
+    """Returns what refreshes a table by a schedule; empty: it has none of its own."""
+    if schedule is None or schedule.is_downstream:
+        return ""
+    table = ".".join(map(quote_if_needed, name))
+    return (
+        f"{table} is refreshed by a process that runs streamql refresh --loop, or by streamql refresh --due from cron"
+    )
+
+
+STATEMENTS = (
+    StatementType(CreateDynamicTable, create_dynamic, note=_created),
+    StatementType(AlterDynamicTable, alter_dynamic, note=_altered),
+    StatementType(DropDynamicTable, drop_dynamic),
+    StatementType(ShowDynamicTables, without_text(show_dynamic_tables), TABLES_COLUMNS),
+    StatementType(DescribeDynamicTable, without_text(describe_dynamic_table), DESCRIBE_COLUMNS),
+    StatementType(ShowCreateDynamicTable, without_text(show_create_dynamic_table), CREATE_COLUMNS),
+    StatementType(ShowRefreshHistory, without_text(show_refresh_history), HISTORY_COLUMNS),
+    StatementType(RefreshDynamicTable, without_text(refresh_dynamic_table), REFRESH_COLUMNS),
+    StatementType(VerifyDynamicTable, without_text(verify_dynamic_table), VERIFY_COLUMNS),
+    StatementType(ExplainRefresh, without_text(explain_refresh), EXPLAIN_COLUMNS),
+)

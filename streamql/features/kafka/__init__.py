@@ -1,0 +1,1 @@
+"""External tables on Kafka topics, and streams on them."""

@@ -1,0 +1,23 @@
+"""The storage connections of external tables."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from streamql.catalog.store import catalog_of
+from streamql.errors import StreamqlError
+from streamql.sources.definitions import Definition, DefinitionType, connection_name
+
+
+def need_connection(spark: SparkSession, name: str, used_by: str = "") -> Definition:
+    """Returns the connection of a name. `used_by`: what needs it, for the error; empty: a statement names it. Raises
+    CONNECTION_NOT_FOUND."""
+    found = catalog_of(spark).definition(spark, connection_name(name), DefinitionType.CONNECTION)
+    if found is None:
+        raise StreamqlError(
+            "CONNECTION_NOT_FOUND",
+            f"there is no storage connection {name}" + (f", which {used_by} uses" if used_by else ""),
+            hint=f"CREATE STORAGE CONNECTION {name} TYPE KAFKA BOOTSTRAP_SERVERS = ['host:9092']; SHOW CONNECTIONS lists those there are",
+            connection=name,
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Streams on tables, change tracking and transactions: what the kernel does, as a feature."""

@@ -1,0 +1,52 @@
+"""What streams register: the kernel's own statements, source types, functions and topics of help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from streamql.feature import Feature, SqlFunction, StatementType, Topic
+
+if TYPE_CHECKING:
+    from streamql.dialect.grammar import Grammar
+    from streamql.sources.protocol import SourceType
+
+
+def _grammar() -> Grammar:
+    from streamql.dialect.streams import GRAMMAR
+
+    return GRAMMAR
+
+
+def _statements() -> Sequence[StatementType]:
+    from streamql.features.streams.statements import STATEMENTS
+
+    return STATEMENTS
+
+
+def _source_types() -> Sequence[SourceType]:
+    from streamql.sources.tables.table import TABLE
+
+    return (TABLE,)
+
+
+def _functions() -> Mapping[str, SqlFunction]:
+    from streamql.engine.functions import FUNCTIONS
+
+    return FUNCTIONS
+
+
+def _topics() -> Sequence[Topic]:
+    from streamql.features.streams.topics import TOPICS
+
+    return TOPICS
+
+
+STREAMS = Feature(
+    "streams",
+    grammar=_grammar,
+    statements=_statements,
+    source_types=_source_types,
+    functions=_functions,
+    topics=_topics,
+)

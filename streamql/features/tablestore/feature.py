@@ -1,0 +1,42 @@
+"""What TableStore's records register."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from streamql.feature import Command, Feature, ReadForm, SqlFunction, Topic
+
+
+def _forms() -> Mapping[str, ReadForm]:
+    from streamql.features.tablestore.relation import RECORDS, changed_records
+
+    return {RECORDS: changed_records}
+
+
+def _functions() -> Mapping[str, SqlFunction]:
+    from streamql.features.tablestore.relation import NAME, records
+
+    return {NAME: records}
+
+
+def _topics() -> Sequence[Topic]:
+    from streamql.features.tablestore.topics import TOPICS
+
+    return TOPICS
+
+
+TABLESTORE = Feature(
+    "TableStore",
+    forms=_forms,
+    functions=_functions,
+    topics=_topics,
+    commands=(
+        Command(
+            "export",
+            "export every change of a table as 6-tuples: job files of DataX's otsstreamreader",
+            "streamql.features.tablestore.command",
+            in_session=True,
+            reads_only=True,
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Views as sources of streams. Their change sets are in `streamql.sources.views`."""

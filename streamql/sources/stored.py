@@ -1,0 +1,53 @@
+"""Objects of the catalog whose rows are in a Delta table of another name, such as dynamic tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from streamql.delta.images import select
+from streamql.feature import features
+from streamql.model import TableSource
+from streamql.names import Name, quote
+from streamql.sources.definitions import Definition
+
+
+@dataclass(frozen=True)
+class StoredTable:
+    """An object that shows the rows of a Delta table. `rows`: that table. `columns`: those that it shows of it."""
+
+    definition: Definition
+    rows: TableSource
+    columns: Sequence[str]
+
+    @property
+    def name(self) -> Name:
+        """Returns the name of the object."""
+        return self.definition.name
+
+    def shown(self, rows: DataFrame, carried: Sequence[str] = ()) -> DataFrame:
+        """Returns rows of the Delta table in the columns `carried`, and then those that the object shows."""
+        return select(rows, [quote(c) for c in (*carried, *self.columns)])
+
+
+def stored_tables(spark: SparkSession) -> list[StoredTable]:
+    """Returns all such objects. Raises CATALOG_UNREADABLE."""
+    return [table for feature in features() for table in feature.stored_tables(spark)]
+
+
+def stored_table(spark: SparkSession, name: Name) -> StoredTable | None:
+    """Returns the object of a name; None: no such object has the name."""
+    return next((table for table in stored_tables(spark) if table.name.key == name.key), None)
+
+
+def stored_in(spark: SparkSession, table_id: str) -> StoredTable | None:
+    """Returns the object whose rows are in the Delta table of an id; None: the rows of none are."""
+    return next((table for table in stored_tables(spark) if table.rows.table_id == table_id), None)
+
+
+def as_shown(spark: SparkSession, table_id: str, rows: DataFrame) -> DataFrame:
+    """Returns rows of a Delta table in the columns that the object shows whose rows they are; of another table the rows themselves."""
+    stored = stored_in(spark, table_id)
+    return rows if stored is None else stored.shown(rows)

@@ -1,0 +1,119 @@
+"""Positions of a query in the histories of its tables: points in time, commits in the order of their times, batches."""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from streamql.delta.log import Commit
+from streamql.errors import StreamqlError
+from streamql.model import Interval, Parts, StreamMode, version_of
+from streamql.sources.batches import longest_prefix, rows_touched_max
+from streamql.sources.protocol import Point
+from streamql.sources.views import reading
+from streamql.sources.views.positions import versions_of
+
+if TYPE_CHECKING:
+    from streamql.sources.views.query import OpenQuery, OpenTables
+
+log = logging.getLogger("streamql")
+
+
+def versions_at(source: OpenTables, point: Point) -> dict[str, int]:
+    """Returns the version of each table that a point names, by part. Raises INVALID_POINT_IN_TIME."""
+    if point.positions is not None:
+        return _named(source, point)
+    if point.version is not None and source.only_table is None:
+        raise no_versions(source, point)
+    return {part: version_of(table.offset_at(point).position) for part, table in source.tables.items()}
+
+
+def _named(source: OpenTables, point: Point) -> dict[str, int]:
+    """Versions that a statement names by table. Tables that it leaves out stay where the stream is."""
+    assert point.positions is not None
+    found = dict(point.base.numbers) if isinstance(point.base, Parts) else {}
+    for name, version in point.positions.numbers:
+        parts = _parts_named(source, name)
+        if len(parts) != 1:
+            what = "no table" if not parts else "several tables"
+            raise StreamqlError(
+                "INVALID_POINT_IN_TIME",
+                f"{source.ref.name} reads {what} named {name}",
+                hint=f"write the full names: '{source.latest}'",
+                **point.where,
+            )
+        at = source.tables[parts[0]].offset_at(Point(version, None, False, point.span))
+        found[parts[0]] = version_of(at.position)
+    missing = [part for part in source.tables if part not in found]
+    if missing:
+        raise StreamqlError(
+            "INVALID_POINT_IN_TIME",
+            f"the version of the table {missing[0]} is missing",
+            hint=f"name all tables: '{source.latest}' are their latest versions",
+            **point.where,
+        )
+    return found
+
+
+def _parts_named(source: OpenTables, name: str) -> list[str]:
+    """Returns the parts that a name stands for: the whole name, or the last part of it if that is enough."""
+    wanted = name.lower()
+    whole = [part for part in source.tables if part.lower() == wanted]
+    return whole or [part for part, t in source.tables.items() if t.ref.name.object.lower() == wanted]
+
+
+def no_versions(source: OpenTables, point: Point) -> StreamqlError:
+    """Returns the error for a version, or what is before an offset, of several tables."""
+    return StreamqlError(
+        "INVALID_POINT_IN_TIME",
+        f"the {source.label} {source.ref.name} reads several tables, so one version number does not name an offset",
+        hint=f"name a time (TIMESTAMP => …), or the version of each table: '{source.latest}'",
+        **point.where,
+    )
+
+
+def _commits(source: OpenTables, interval: Interval) -> list[tuple[str, Commit]]:
+    """Returns the commits of an interval, each with its part, in the order of their times; those of one table in their own order."""
+    timed: list[tuple[int, str, int, Commit]] = []
+    for part, table in source.tables.items():
+        commits = table.commits(versions_of(interval, part))
+        times = accumulate((c.time_ms for c in commits), max)  # clocks may go back from one commit to the next
+        timed += [(time, part, c.version, c) for time, c in zip(times, commits, strict=True)]
+    return [(part, commit) for _, part, _, commit in sorted(timed, key=lambda t: t[:3])]
+
+
+def steps(source: OpenTables, interval: Interval) -> list[Parts]:
+    """Returns the positions of an interval after each of its commits, in the order of their times."""
+    return _positions(interval, _commits(source, interval))
+
+
+def _positions(interval: Interval, commits: Sequence[tuple[str, Commit]]) -> list[Parts]:
+    assert isinstance(interval.after, Parts)
+    reached, positions = dict(interval.after.numbers), []
+    for part, commit in commits:
+        reached[part] = commit.version
+        positions.append(Parts.of(reached))
+    return positions
+
+
+def batch_end(source: OpenQuery, interval: Interval, mode: StreamMode, rows_max: int) -> Parts:
+    """Returns the end of the longest part of an interval with at most `rows_max` changes: whole commits, at least one."""
+    commits = _commits(source, interval)
+    positions = _positions(interval, commits)
+    certain = 0
+    if source.query.reads_one_table_once:  # each branch makes no more rows than the table has changes
+        times = len(source.query.branches)
+        touched = list(accumulate(times * rows_touched_max(commit) for _, commit in commits))
+        certain = bisect_right(touched, rows_max)
+
+    def at_most(count: int) -> bool:
+        try:
+            return reading.fits(source, interval.after, positions[count - 1], mode, rows_max)
+        except StreamqlError as e:  # these commits cannot be read together: perhaps fewer can
+            log.info("the batch ends before %s: %s", positions[count - 1], e)
+            return False
+
+    return positions[max(1, longest_prefix(len(commits), certain, at_most)) - 1]

@@ -1,9 +1,0 @@
-"""Scripts of other systems as Spark SQL with streamql's statements. Pure functions: text in, text out. No Spark.
-
-sqlglot translates ordinary SQL; streamql's own dialect recognizes streams, change queries and dynamic tables, which stay as written.
-"""
-
-from streamql.translate.model import Outcome, Piece, Refused, System, Translated, Translation
-from streamql.translate.script import translate
-
-__all__ = ["Outcome", "Piece", "Refused", "System", "Translated", "Translation", "translate"]

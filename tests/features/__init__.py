@@ -1,0 +1,1 @@
+"""Features: what they register, and that a new one is one folder and one line."""
