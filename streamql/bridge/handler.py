@@ -90,14 +90,18 @@ class Handler:
     def _parsed(self, spark: SparkSession, delegate: JavaObject, sql: str, text: str) -> JavaObject:
         """Spark's plan of a spliced statement, which may need another rewrite if Spark rejects it."""
         try:
-            if "`" in sql:  # the user's own may be patterns of names
-                return delegate.parse(text)
-            return scala(spark).Neutral.parseNames(session_of(spark), delegate, text)
+            return self._spliced(spark, delegate, sql, text)
         except Exception:
             rewritten = dialect.rewrite_rejected(text, lambda parts: columns_of(spark, parts))
             if rewritten is None:
                 raise
-            return delegate.parse(rewritten)
+            return self._spliced(spark, delegate, sql, rewritten)
+
+    def _spliced(self, spark: SparkSession, delegate: JavaObject, sql: str, text: str) -> JavaObject:
+        """Spark's plan of a text in which names were put into the user's own."""
+        if "`" in sql:  # the user's own may be patterns of names
+            return delegate.parse(text)
+        return scala(spark).Neutral.parseNames(session_of(spark), delegate, text)
 
     @guarded
     def bind(self, sql: str, names: JavaObject, literals: JavaObject) -> str:
@@ -112,7 +116,7 @@ class Handler:
         spark = self._session(jsession)
         rewritten = dialect.rewrite_rejected(sql, lambda parts: columns_of(spark, parts))
         if rewritten is not None:
-            return delegate.parse(rewritten)
+            return self._spliced(spark, delegate, sql, rewritten)
         command = dialect.explain_rejected(sql)
         if command is not None:
             raise command

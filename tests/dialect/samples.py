@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from streamql.dialect import might_be_ours
 from streamql.dialect.text.tokens import NameParts
 
 FOLDER = Path(__file__).parent / "fixtures"
@@ -28,3 +29,8 @@ def is_stream(parts: NameParts) -> bool:
 def columns_of(_: NameParts) -> list[str]:
     """The columns of every table: seed 002's."""
     return ["id", "name", "age"]
+
+
+def is_asked_for(text: str) -> bool:
+    """Whether the extension may ask Python about a text: by the prefilter, or of a MERGE by its plan (`Merges.scala`)."""
+    return might_be_ours(text) or "MERGE" in text.upper()

@@ -30,7 +30,7 @@ from streamql.dialect.text.tokens import Span, TokenType
 from streamql.errors import StreamqlError
 from streamql.model import SourceType, StreamMode
 
-from .samples import columns_of, is_stream
+from .samples import columns_of, is_asked_for, is_stream
 
 FIXTURES = {"test_carets": "rejected.sql", "test_stays_sparks": "sparks.sql", "test_rejected": "rejected.sql"}
 
@@ -234,4 +234,4 @@ def test_rejected(before: str, after: str) -> None:
     assert (error.code, f"{error.line}:{error.column}") == (code, where), str(error)
     assert words in str(error)
     assert error.hint
-    assert might_be_ours(before)
+    assert is_asked_for(before)

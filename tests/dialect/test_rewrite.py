@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from streamql.dialect import explain_rejected, might_be_ours, parse, rewrite, rewrite_rejected
+from streamql.dialect import explain_rejected, parse, rewrite, rewrite_rejected
 from streamql.dialect.statements import CreateStream, SetTableProperties
 from streamql.dialect.text.tokens import NameParts, scan
 
-from .samples import columns_of, is_stream
+from .samples import columns_of, is_asked_for, is_stream
 
 FIXTURES = {
     "test_rewrites": "rewrites.sql",
@@ -42,7 +42,7 @@ def test_rewrites(before: str, after: str) -> None:
     assert result is not None
     assert result.text == after
     assert not result.consume
-    assert might_be_ours(before)
+    assert is_asked_for(before)
     assert rewrite(after, is_stream, columns_of) is None
 
 
@@ -51,7 +51,7 @@ def test_consumes(before: str, after: str) -> None:
     assert result is not None
     assert (result.text, result.consume) == (after, True)
     assert [name[-1] for name in result.consumed] == ["s"]
-    assert might_be_ours(before)
+    assert is_asked_for(before)
 
 
 def test_consumed_names_are_those_that_asked() -> None:

@@ -22,15 +22,18 @@ import org.apache.spark.sql.types.{DataType, StructType}
 class Parser(session: SparkSession, private val delegate: ParserInterface) extends ParserInterface {
   override def parsePlan(sql: String): LogicalPlan = {
     val next: Delegate = text => Immediates.guarded(text, delegate.parsePlan(text), this)
-    val ours = if (Parser.mightBeOurs(sql)) {
-      Settings.checkAll(session)
-      Option(Bridge.get.plan(session, next, sql))
-    } else None
-    val parsed = ours.getOrElse {
-      try next.parse(sql)
-      catch { case e: ParseException => rejected(next, sql).getOrElse(throw e) }
+    val mightBeOurs = Parser.mightBeOurs(sql)
+    val parsed = (if (mightBeOurs) planned(next, sql) else None).getOrElse {
+      val plain = try next.parse(sql) catch { case e: ParseException => rejected(next, sql).getOrElse(throw e) }
+      (if (!mightBeOurs && Merges.nameTarget(plain)) planned(next, sql) else None).getOrElse(plain)
     }
     MergeSource.hold(DynamicNames.hold(sql, parsed))
+  }
+
+  /** What Python makes of a statement; None: it is Spark's as it is. */
+  private def planned(next: Delegate, sql: String): Option[LogicalPlan] = {
+    Settings.checkAll(session)
+    Option(Bridge.get.plan(session, next, sql))
   }
 
   /** What Spark cannot parse, if it is ours; if no handler can answer, Spark's own error is shown. */
