@@ -17,22 +17,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from streamql.catalog.states import StreamState
+    from streamql.catalog.stored import StoredTable
     from streamql.consume.statement import Reads
     from streamql.dialect.grammar import Grammar
     from streamql.engine.doctor.check import Check
     from streamql.model import Interval
+    from streamql.sources.definitions import Definition
     from streamql.sources.protocol import OpenSource, SourceType
-    from streamql.sources.stored import StoredTable
 
 R = TypeVar("R")
 
 LIST = "streamql.features"
 """The module that lists the features."""
-
-
-def nothing(*_: Any) -> tuple[Any, ...]:
-    """Returns nothing: what a feature has that does not register anything of a type."""
-    return ()
 
 
 @dataclass(frozen=True)
@@ -105,24 +101,23 @@ SqlFunction = Callable[["SparkSession", "list[Any]", "Reads"], Any]
 
 @dataclass(frozen=True, eq=False)  # compared and hashed as itself, which costs nothing
 class Feature:
-    """What a feature registers. Each field but `commands` is a function without arguments, called at the first use: what it returns may
-    need PySpark.
+    """What a feature registers. Each field but `commands` is a function, called when it is asked: what it returns may need PySpark.
 
     `grammar`: how its statements are recognized and parsed. `statements`: their types, and how they are run. `source_types`: what streams
-    can be made on. `forms`: in which a stream's changes can be read beside rows, by name. `functions`: in SQL, by name. `stored_tables`:
-    the tables in which its objects have their rows. `checks`: of the doctor, in their order. `topics`: entries of \\help. `explains`: what
-    stands in the place of an exception of the JVM; None: the exception itself.
+    can be made on. `forms`: in which a stream's changes can be read beside rows, by name. `functions`: in SQL, by name. `stored`: what
+    a definition shows of another table's rows; None: it shows none. `checks`: of the doctor, in their order. `topics`: entries of
+    \\help. `explains`: what stands in the place of an exception of the JVM; None: the exception itself.
     """
 
     name: str
     grammar: Callable[[], Grammar | None] = lambda: None
-    statements: Callable[[], Sequence[StatementType]] = nothing
-    source_types: Callable[[], Sequence[SourceType]] = nothing
+    statements: Callable[[], Sequence[StatementType]] = tuple
+    source_types: Callable[[], Sequence[SourceType]] = tuple
     forms: Callable[[], Mapping[str, ReadForm]] = dict
     functions: Callable[[], Mapping[str, SqlFunction]] = dict
-    stored_tables: Callable[[SparkSession], Sequence[StoredTable]] = nothing
-    checks: Callable[[], Sequence[Check[Any]]] = nothing
-    topics: Callable[[], Sequence[Topic]] = nothing
+    stored: Callable[[Definition], StoredTable | None] = lambda _: None
+    checks: Callable[[], Sequence[Check[Any]]] = tuple
+    topics: Callable[[], Sequence[Topic]] = tuple
     commands: Sequence[Command] = ()
     explains: Callable[[Exception], Exception | None] = lambda _: None
 

@@ -9,13 +9,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql.catalog.states import StreamState, interval_json, read_interval
 from streamql.catalog.store import catalog_of
+from streamql.catalog.stored import as_shown
 from streamql.changes import HIDDEN_COLUMNS
 from streamql.errors import StreamqlError
 from streamql.feature import read_form
 from streamql.model import Interval, SourceRef, TableSource, offset_form
 from streamql.sources.protocol import Backlog, OpenSource
 from streamql.sources.registry import open_source, read_source, source_json
-from streamql.sources.stored import as_shown
 from streamql.sources.tables.image import check_files_exist, image
 from streamql.sources.tables.table import open_table
 

@@ -144,12 +144,13 @@ class Catalog:
             found = self._contents.find_definition(name)
             return found if found is not None and type_ in (None, found.type) else None
 
-    def definitions(self, spark: SparkSession, type_: DefinitionType) -> list[Definition]:
-        """Returns every definition of a type whose entry can be read, by name."""
+    def definitions(self, spark: SparkSession, type_: DefinitionType | None = None) -> list[Definition]:
+        """Returns every definition, or those of a type, whose entry can be read, by name."""
         with self._lock:
             self.refresh(spark)
             return sorted(
-                (d for d in self._contents.definitions.values() if d.type is type_), key=lambda d: (d.name.key, d.uuid)
+                (d for d in self._contents.definitions.values() if type_ in (None, d.type)),
+                key=lambda d: (d.name.key, d.uuid),
             )
 
     def all(self, spark: SparkSession) -> list[StreamState]:

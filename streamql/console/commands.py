@@ -9,9 +9,6 @@ from typing import Any
 from streamql.console.usage import Parser
 from streamql.feature import Command, features
 
-_OTHERS_OWN = ("data", "database", "output", "conf", "with")
-"""The options of all commands that mean nothing without a session."""
-
 
 def _own(name: str, summary: str, **more: Any) -> Command:
     return Command(name, summary, f"streamql.cli.commands.{name.replace('-', '_')}", **more)
@@ -69,7 +66,10 @@ _LAST = (
         refuses=("database", "output"),
     ),
     _own(
-        "completion", "print a script that completes this command in bash or zsh", in_session=False, refuses=_OTHERS_OWN
+        "completion",
+        "print a script that completes this command in bash or zsh",
+        in_session=False,
+        refuses=("data", "database", "output", "conf", "with"),
     ),
 )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.catalog.states import StreamState
-from streamql.catalog.store import catalog_of
+from streamql.catalog.stored import as_shown, stored_in, stored_table
 from streamql.delta.names import qualify
 from streamql.dialect import parse_name
 from streamql.dialect.statements import PointInTime
@@ -19,7 +19,6 @@ from streamql.errors import StreamqlError
 from streamql.model import Interval, TableSource, version_of
 from streamql.reading import BEGIN, END
 from streamql.sources.registry import open_source, type_of
-from streamql.sources.stored import as_shown, stored_in, stored_table
 from streamql.sources.tables.image import image
 from streamql.sources.tables.table import open_table
 
@@ -118,8 +117,7 @@ def followed_stream(spark: SparkSession, asked: AsOf) -> tuple[StreamState, Tabl
 def _table(spark: SparkSession, asked: AsOf) -> TableSource:
     """Returns the table of a name; of a dynamic table, that of its rows under its own name."""
     where, name = asked.table_place, qualify(spark, asked.table)
-    is_defined = catalog_of(spark).definition(spark, name) is not None  # raises for an entry that cannot be read
-    stored = stored_table(spark, name) if is_defined else None
+    stored = stored_table(spark, name)
     if stored is not None:
-        return replace(stored.rows, name=stored.name)
+        return replace(stored.table, name=stored.name)
     return named_table(spark, name, where.get("line"), where.get("column"))

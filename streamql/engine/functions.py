@@ -36,13 +36,14 @@ def _of_stream(name: str, ask: Callable[[SparkSession, StreamState], Any]) -> Sq
     return function
 
 
+_OF_STREAMS: Mapping[str, Callable[[SparkSession, StreamState], Any]] = {
+    "stream_has_data": has_data,
+    "stream_table_timestamp": table_time_micros,
+    "stream_backlog": lambda spark, state: analyzed(backlog_frame(spark, state)),
+    "stream_status": lambda spark, state: analyzed(backlog_frame(spark, state).select("has_data")),
+}
 FUNCTIONS: Mapping[str, SqlFunction] = {
     "streamql_changes": _changes,
-    "stream_has_data": _of_stream("stream_has_data", has_data),
-    "stream_table_timestamp": _of_stream("stream_table_timestamp", table_time_micros),
-    "stream_backlog": _of_stream("stream_backlog", lambda spark, state: analyzed(backlog_frame(spark, state))),
-    "stream_status": _of_stream(
-        "stream_status", lambda spark, state: analyzed(backlog_frame(spark, state).select("has_data"))
-    ),
+    **{name: _of_stream(name, ask) for name, ask in _OF_STREAMS.items()},
 }
 """By name. `streamql/shared/functions.json` says what each returns."""

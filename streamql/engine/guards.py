@@ -7,6 +7,7 @@ import logging
 from pyspark.sql import SparkSession
 
 from streamql.catalog.store import catalog_of
+from streamql.catalog.stored import stored_tables
 from streamql.catalog.tables import EVENTS, VIEWS
 from streamql.delta.names import SESSION_CATALOG, qualify
 from streamql.engine.reads import find_stream
@@ -14,7 +15,6 @@ from streamql.errors import StreamqlError, counted
 from streamql.names import Name
 from streamql.settings import CATALOG, CATALOG_GUARD, choice, text
 from streamql.sources.definitions import Definition, DefinitionType
-from streamql.sources.stored import stored_tables
 
 log = logging.getLogger("streamql")
 
@@ -123,4 +123,4 @@ def _guard_definition(spark: SparkSession, command: str, parts: tuple[str, ...])
 
 def _stored_in(spark: SparkSession, name: Name) -> Definition | None:
     """Returns the dynamic table whose rows are in the table of a name. None: no dynamic table's are."""
-    return next((t.definition for t in stored_tables(spark) if t.rows.name.key == name.key), None)
+    return next((t.definition for t in stored_tables(spark) if t.table.name.key == name.key), None)

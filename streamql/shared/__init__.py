@@ -26,13 +26,13 @@ ERRORS, FUNCTIONS, PREFILTER = "errors.json", "functions.json", "prefilter.txt"
 def text_of(name: str, directory: Path = SHARED_DIR) -> str:
     """Returns the content of one of the files, with what the folders of features add to it. `directory`: where the files are, beside the
     folder of features."""
-    parts = [directory / name, *sorted(directory.parent.glob(f"features/*/{name}"))]
-    texts = [part.read_text("utf-8") for part in parts]
-    if name in (ERRORS, FUNCTIONS):
-        return json.dumps({key: value for text in texts for key, value in json.loads(text).items()}, ensure_ascii=False)
+    own = (directory / name).read_text("utf-8")
+    if name not in (ERRORS, FUNCTIONS, PREFILTER):
+        return own
+    texts = [own, *(path.read_text("utf-8") for path in sorted(directory.parent.glob(f"features/*/{name}")))]
     if name == PREFILTER:
         return rf"\A(?:{'|'.join(text.strip() for text in texts)})"
-    return texts[0]
+    return json.dumps({key: value for text in texts for key, value in json.loads(text).items()}, ensure_ascii=False)
 
 
 @cache

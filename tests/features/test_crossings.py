@@ -12,22 +12,26 @@ from streamql.bridge.handler import Handler
 from tests.consume.support import TRACKED, fresh_schema, run
 
 CALLS = (
-    *("plan", "bind", "rejected", "resolve", "asOf", "follow", "function", "run", "consume", "guard", "created"),
-    *("guardVacuum", "hint"),
-)
+    "plan", "bind", "rejected", "resolve", "asOf", "follow", "function", "run", "consume", "guard", "created", "guardVacuum", "hint",
+)  # fmt: skip
 MERGE = "MERGE INTO copy USING {source} s ON copy.id = s.id"
 STATEMENTS = {
     f"{MERGE.format(source='t')} WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)": [],
     "SELECT id FROM s": ["resolve"],
     f"{MERGE.format(source='s')} WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, s.v)": [
-        *("consume", "resolve")
+        "consume",
+        "resolve",
     ],
     # Spark refuses columns of the target there, so that Python is asked.
     f"{MERGE.format(source='s')} WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, copy.v)": [
-        *("consume", "plan", "resolve")
+        "consume",
+        "plan",
+        "resolve",
     ],
     f"{MERGE.format(source='s')} WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, transform(array(1), x -> x + copy.v)[0])": [
-        *("consume", "plan", "resolve")
+        "consume",
+        "plan",
+        "resolve",
     ],
     "INSERT INTO copy SELECT id, v FROM s": ["consume", "resolve"],
     "REFRESH DYNAMIC TABLE d": ["consume", "plan", "run"],

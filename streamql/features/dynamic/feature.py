@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 from streamql.feature import Command, Feature, StatementType, Topic
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
+    from streamql.catalog.stored import StoredTable
     from streamql.dialect.grammar import Grammar
     from streamql.engine.doctor.check import Check
+    from streamql.sources.definitions import Definition
     from streamql.sources.protocol import SourceType
-    from streamql.sources.stored import StoredTable
 
 
 def _grammar() -> Grammar:
@@ -35,10 +34,10 @@ def _source_types() -> Sequence[SourceType]:
     return (DYNAMIC_TABLE, MATERIALIZED_VIEW, REFRESH)
 
 
-def _stored_tables(spark: SparkSession) -> Sequence[StoredTable]:
-    from streamql.features.dynamic.source.table import all_dynamic
+def _stored(definition: Definition) -> StoredTable | None:
+    from streamql.features.dynamic.source.table import TYPES, DynamicTable
 
-    return [table.stored for table in all_dynamic(spark)]
+    return DynamicTable.of(definition).stored if definition.type in TYPES else None
 
 
 def _checks() -> Sequence[Check[Any]]:
@@ -58,7 +57,7 @@ DYNAMIC_TABLES = Feature(
     grammar=_grammar,
     statements=_statements,
     source_types=_source_types,
-    stored_tables=_stored_tables,
+    stored=_stored,
     checks=_checks,
     topics=_topics,
     commands=(

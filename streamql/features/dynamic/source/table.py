@@ -7,13 +7,14 @@ shows that table's columns without the key columns.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from streamql.catalog.store import catalog_of
+from streamql.catalog.stored import StoredTable
 from streamql.changes import change_set
 from streamql.errors import StreamqlError
 from streamql.features.dynamic.source.queries import NO_STATES
@@ -23,7 +24,6 @@ from streamql.shared import constants
 from streamql.sources.definitions import Definition, DefinitionType
 from streamql.sources.protocol import Backlog, Expiry, Point
 from streamql.sources.protocol import SourceType as Type
-from streamql.sources.stored import StoredTable
 from streamql.sources.tables.table import COMPARED, OpenTable, open_table
 
 TYPES = (DefinitionType.DYNAMIC_TABLE, DefinitionType.MATERIALIZED_VIEW)
@@ -186,22 +186,6 @@ class DynamicSource:
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """The columns that a dynamic table shows, of the rows of its backing table."""
-
-    table: StoredTable
-
-    @property
-    def columns(self) -> Sequence[str]:
-        """Returns their names."""
-        return self.table.columns
-
-    def rows(self, rows: DataFrame, carried: Sequence[str]) -> DataFrame:
-        """Returns the columns `carried`, then those that are shown."""
-        return self.table.shown(rows, carried)
-
-
-@dataclass(frozen=True)
 class OpenDynamic:
     """A dynamic table that was found. It is an `OpenSource`: what it is asked, its backing table answers, in the columns that it shows."""
 
@@ -266,8 +250,7 @@ class OpenDynamic:
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:
         """Returns the change set of an interval, in the columns that the dynamic table shows. Lazy."""
         t = self.table
-        query = _Shown(self.shown.stored)
-        return change_set(self.spark, t.table.path, interval.versions, mode, t.table, t.snapshot, query)
+        return change_set(self.spark, t.table.path, interval.versions, mode, t.table, t.snapshot, self.shown.stored)
 
     def as_at(self, position: Position, frame: DataFrame, end: Position) -> DataFrame:
         """Returns the change set of an interval that ends at `end`, in the types that the columns have at a later version. Lazy."""

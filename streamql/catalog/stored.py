@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
+from streamql.catalog.store import catalog_of
 from streamql.delta.images import select
 from streamql.feature import features
 from streamql.model import TableSource
@@ -16,10 +17,10 @@ from streamql.sources.definitions import Definition
 
 @dataclass(frozen=True)
 class StoredTable:
-    """An object that shows the rows of a Delta table. `rows`: that table. `columns`: those that it shows of it."""
+    """An object that shows the rows of a Delta table: a `RowQuery` over it. `columns`: those that it shows."""
 
     definition: Definition
-    rows: TableSource
+    table: TableSource
     columns: Sequence[str]
 
     @property
@@ -27,27 +28,33 @@ class StoredTable:
         """Returns the name of the object."""
         return self.definition.name
 
-    def shown(self, rows: DataFrame, carried: Sequence[str] = ()) -> DataFrame:
-        """Returns rows of the Delta table in the columns `carried`, and then those that the object shows."""
+    def rows(self, rows: DataFrame, carried: Sequence[str] = ()) -> DataFrame:
+        """Returns rows of the Delta table in the columns `carried`, and then those that the object shows. Lazy."""
         return select(rows, [quote(c) for c in (*carried, *self.columns)])
 
 
 def stored_tables(spark: SparkSession) -> list[StoredTable]:
     """Returns all such objects. Raises CATALOG_UNREADABLE."""
-    return [table for feature in features() for table in feature.stored_tables(spark)]
+    found = map(_stored, catalog_of(spark).definitions(spark))
+    return [stored for stored in found if stored is not None]
 
 
 def stored_table(spark: SparkSession, name: Name) -> StoredTable | None:
-    """Returns the object of a name; None: no such object has the name."""
-    return next((table for table in stored_tables(spark) if table.name.key == name.key), None)
+    """Returns the object of a name; None: no such object has the name. Raises CATALOG_UNREADABLE."""
+    definition = catalog_of(spark).definition(spark, name)
+    return None if definition is None else _stored(definition)
 
 
 def stored_in(spark: SparkSession, table_id: str) -> StoredTable | None:
-    """Returns the object whose rows are in the Delta table of an id; None: the rows of none are."""
-    return next((table for table in stored_tables(spark) if table.rows.table_id == table_id), None)
+    """Returns the object whose rows are in the Delta table of an id; None: the rows of none are. Raises CATALOG_UNREADABLE."""
+    return next((stored for stored in stored_tables(spark) if stored.table.table_id == table_id), None)
 
 
 def as_shown(spark: SparkSession, table_id: str, rows: DataFrame) -> DataFrame:
     """Returns rows of a Delta table in the columns that the object shows whose rows they are; of another table the rows themselves."""
     stored = stored_in(spark, table_id)
-    return rows if stored is None else stored.shown(rows)
+    return rows if stored is None else stored.rows(rows)
+
+
+def _stored(definition: Definition) -> StoredTable | None:
+    return next((stored for feature in features() if (stored := feature.stored(definition)) is not None), None)
