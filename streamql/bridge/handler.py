@@ -53,7 +53,7 @@ class Handler:
     """Implements the Scala trait `Handler`. Stateless but for the intervals that running statements have pinned."""
 
     class Java:
-        implements = ("org.apache.spark.sql.streamql.Handler",)
+        implements = ("org.apache.spark.sql.streamql.bridge.Handler",)
 
     def __init__(self, spark: SparkSession) -> None:
         self._context = spark.sparkContext
@@ -66,7 +66,7 @@ class Handler:
     def plan(self, jsession: JavaObject, delegate: JavaObject, sql: str) -> JavaObject:
         """Plans one of our statements as a command, or one with pieces of its text spliced; None: it is Spark's as it is."""
         statement = dialect.parse(sql)
-        plans = scala(self._spark).Plans
+        plans = scala(self._spark).plans.Plans
         if statement is not None:
             return plans.command(sql, statement_types()[type(statement)].columns_of(statement))
         spark = self._session(jsession)
@@ -101,7 +101,7 @@ class Handler:
         """Spark's plan of a text in which names were put into the user's own."""
         if "`" in sql:  # the user's own may be patterns of names
             return delegate.parse(text)
-        return scala(spark).Neutral.parseNames(session_of(spark), delegate, text)
+        return scala(spark).session.Neutral.parseNames(session_of(spark), delegate, text)
 
     @guarded
     def bind(self, sql: str, names: JavaObject, literals: JavaObject) -> str:
@@ -229,7 +229,7 @@ class Handler:
                 f"{type(e).__name__}: {e}",
                 hint="a fault of streamql: please report it, with what logging level DEBUG of 'streamql' shows",
             )
-        return scala(self._spark).Errors.of(e.code, str(e), e.line, e.column)
+        return scala(self._spark).bridge.Errors.of(e.code, str(e), e.line, e.column)
 
 
 _installed: set[str] = set()
@@ -249,8 +249,8 @@ def install(spark: SparkSession) -> None:
             return
         _check_extension(spark)
         # A sidecar that was there first stays: it may hold open transactions.
-        if not scala(spark).Sidecar.isServing():
-            scala(spark).Bridge.register(answering(spark))
+        if not scala(spark).bridge.Sidecar.isServing():
+            scala(spark).bridge.Bridge.register(answering(spark))
         _installed.add(application)
 
 
@@ -265,7 +265,7 @@ def answering(spark: SparkSession) -> Handler:
     ensure_callback_server_started(gateway)
     # Py4J binds the port here and listens in a thread of its own: on a busy machine the JVM's first call could be refused.
     gateway._callback_server.server_socket.listen()
-    scala(spark).Wire.prompt(gateway.java_gateway_server)
+    scala(spark).bridge.Wire.prompt(gateway.java_gateway_server)
     return Handler(spark)
 
 

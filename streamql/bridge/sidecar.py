@@ -51,7 +51,7 @@ def _serve() -> None:
     from streamql.consume import transactions
 
     gateway = launch_gateway()  # attaches to the JVM that the environment names
-    sidecar = gateway.jvm.org.apache.spark.sql.streamql.Sidecar
+    sidecar = gateway.jvm.org.apache.spark.sql.streamql.bridge.Sidecar
     session = sidecar.session()
     version = session.version()
     if version != __version__:

@@ -146,7 +146,7 @@ class Command:
         """
         if claimed is None:
             return self._handle.execute(session_of(self._spark), i, None)
-        write = scala(self._spark).ClaimedWrite(
+        write = scala(self._spark).bridge.ClaimedWrite(
             claimed.app_id,
             claimed.number,
             claimed.path,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from py4j.java_gateway import JavaClass
+from py4j.java_gateway import JavaClass, JavaPackage
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
@@ -26,7 +26,7 @@ class _Known:
 
     def __getattr__(self, name: str) -> JavaObject:
         member = getattr(self._target, name)
-        if isinstance(member, JavaClass):
+        if isinstance(member, JavaClass | JavaPackage):
             member = _Known(member)
         setattr(self, name, member)
         return member
@@ -39,7 +39,7 @@ _packages: WeakKeyDictionary[JavaObject, _Known] = WeakKeyDictionary()
 
 
 def scala(spark: SparkSession) -> JavaObject:
-    """Returns the package of streamql's own Scala classes."""
+    """Returns the package of streamql's own Scala classes. It has a package for each folder of the sources."""
     view = jvm(spark)
     package = _packages.get(view)
     if package is None:
@@ -76,12 +76,12 @@ def session_id(spark: SparkSession) -> str:
 
 def set_in_block(spark: SparkSession, is_open: bool) -> None:
     """Tells the JVM whether a transaction is open in a session: it refuses writes then that read no stream."""
-    scala(spark).Blocks.set(session_of(spark), is_open)
+    scala(spark).session.Blocks.set(session_of(spark), is_open)
 
 
 def sessions_in_block(spark: SparkSession) -> list[str]:
     """Returns the ids of the sessions in which the JVM holds a transaction to be open."""
-    return str(scala(spark).Blocks.ids()).split()
+    return str(scala(spark).session.Blocks.ids()).split()
 
 
 _cancellations = 0

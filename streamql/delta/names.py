@@ -31,7 +31,9 @@ class Found:
 
 def look_up(spark: SparkSession, name: Name) -> Found:
     """Returns what type of table or view a name is, if any."""
-    answer = json.loads(scala(spark).Names.identify(session_of(spark), name.catalog, name.schema, name.object))
+    answer = json.loads(
+        scala(spark).statements.Names.identify(session_of(spark), name.catalog, name.schema, name.object)
+    )
     return Found(
         answer["type"],
         answer.get("path", ""),
@@ -43,7 +45,7 @@ def look_up(spark: SparkSession, name: Name) -> Found:
 
 def tables_like(spark: SparkSession, pattern: str) -> list[Name]:
     """Returns the tables and views of all schemas of the session catalog whose names match a pattern; `*` in it stands for any letters."""
-    found = scala(spark).Names.tablesLike(session_of(spark), pattern)
+    found = scala(spark).statements.Names.tablesLike(session_of(spark), pattern)
     return [Name(SESSION_CATALOG, schema, table) for schema, table in found]
 
 
@@ -52,18 +54,18 @@ def moved(spark: SparkSession, tables: Iterable[TableSource]) -> set[TableSource
     are not read."""
     asked = list(tables)
     names = json.dumps([[*t.name.parts, t.path] for t in asked])
-    answer = scala(spark).Names.haveMoved(session_of(spark), names)
+    answer = scala(spark).statements.Names.haveMoved(session_of(spark), names)
     return {table for table, has_moved in zip(asked, answer, strict=True) if has_moved}
 
 
 def qualify(spark: SparkSession, parts: tuple[str, ...]) -> Name:
     """Returns the full name that 1 to 3 parts stand for in this session. Raises SCHEMA_NOT_FOUND for more parts or an unknown catalog."""
-    current = list(scala(spark).Names.current(session_of(spark)))
+    current = list(scala(spark).statements.Names.current(session_of(spark)))
     if len(parts) == 1:
         return Name(current[0], current[1] if len(current) > 1 else "default", parts[0])
     if len(parts) == 2:
         return Name(current[0], parts[0], parts[1])
-    if len(parts) == 3 and scala(spark).Names.isCatalog(session_of(spark), parts[0]):
+    if len(parts) == 3 and scala(spark).statements.Names.isCatalog(session_of(spark), parts[0]):
         # Spark finds its own catalog in any case; others it tells apart.
         is_session_catalog = parts[0].lower() == SESSION_CATALOG
         return Name(SESSION_CATALOG if is_session_catalog else parts[0], parts[1], parts[2])
@@ -82,18 +84,18 @@ def columns_of(spark: SparkSession, parts: tuple[str, ...]) -> Sequence[str]:
 
 def schema_exists(spark: SparkSession, catalog: str, schema: str) -> bool:
     """Returns whether a catalog has a schema of that name."""
-    return bool(scala(spark).Names.schemaExists(session_of(spark), catalog, schema))
+    return bool(scala(spark).statements.Names.schemaExists(session_of(spark), catalog, schema))
 
 
 def schema_location(spark: SparkSession, schema: str) -> str | None:
     """Returns where the tables of a schema of the session catalog lie; None: there is no such schema."""
-    location = scala(spark).Names.schemaLocation(session_of(spark), schema)
+    location = scala(spark).statements.Names.schemaLocation(session_of(spark), schema)
     return None if location is None else str(location)
 
 
 def view_text(spark: SparkSession, schema: str, view: str) -> str | None:
     """Returns the text of a view of the session catalog; None: there is none of the name."""
-    text = scala(spark).Names.viewText(session_of(spark), schema, view)
+    text = scala(spark).statements.Names.viewText(session_of(spark), schema, view)
     return None if text is None else str(text)
 
 
@@ -101,7 +103,7 @@ def view_property(spark: SparkSession, name: Name, key: str) -> str | None:
     """Returns a property of a view of the session catalog; None: there is no view of the name, or it has no such property."""
     if name.catalog != SESSION_CATALOG:
         return None
-    value = scala(spark).Names.viewProperty(session_of(spark), name.schema, name.object, key)
+    value = scala(spark).statements.Names.viewProperty(session_of(spark), name.schema, name.object, key)
     return None if value is None else str(value)
 
 
@@ -109,13 +111,13 @@ def view_columns(spark: SparkSession, name: Name) -> StructType | None:
     """Returns the columns of a view of the session catalog, without a look at its text. None: there is no view of the name."""
     if name.catalog != SESSION_CATALOG:
         return None
-    found = scala(spark).Names.viewColumns(session_of(spark), name.schema, name.object)
+    found = scala(spark).statements.Names.viewColumns(session_of(spark), name.schema, name.object)
     return None if found is None else StructType.fromJson(json.loads(found))
 
 
 def is_temporary_view(spark: SparkSession, name: Name) -> bool:
     """Returns whether the session has a temporary view of the last part of a name, or a global one of its last two parts."""
-    return bool(scala(spark).Names.isTemporaryView(session_of(spark), name.schema, name.object))
+    return bool(scala(spark).statements.Names.isTemporaryView(session_of(spark), name.schema, name.object))
 
 
 SCHEMAS_MAX = 200
@@ -124,9 +126,9 @@ SCHEMAS_MAX = 200
 
 def schemas_with(spark: SparkSession, table: str) -> list[str]:
     """Returns the schemas of the session catalog, among the first SCHEMAS_MAX, that have a table or a view of a name."""
-    return list(scala(spark).Names.schemasWith(session_of(spark), table, SCHEMAS_MAX))
+    return list(scala(spark).statements.Names.schemasWith(session_of(spark), table, SCHEMAS_MAX))
 
 
 def tables_of(spark: SparkSession, catalog: str, schema: str) -> list[str]:
     """Names of the tables in a schema."""
-    return list(scala(spark).Names.tables(session_of(spark), catalog, schema))
+    return list(scala(spark).statements.Names.tables(session_of(spark), catalog, schema))

@@ -11,7 +11,7 @@ from streamql.shared import constants
 def neutral_clone(spark: SparkSession) -> SparkSession:
     """Makes a session for our own statements. It has the user's settings of storage and speed; its changes are its own. It may write what
     the extension keeps others from: the catalog, and the tables and views of dynamic tables."""
-    made = SparkSession(spark.sparkContext, scala(spark).Neutral.cloned(session_of(spark)))
+    made = SparkSession(spark.sparkContext, scala(spark).session.Neutral.cloned(session_of(spark)))
     made.conf.set(constants("dynamicTables")["setting"], "true")
     return made
 
@@ -23,10 +23,10 @@ def dynamic_session(spark: SparkSession) -> SparkSession:
 
 def neutral(spark: SparkSession) -> SparkSession:
     """Returns a session for our own reads: `spark` itself if its settings leave our text alone, else a shared clone. Do not alter it."""
-    other = scala(spark).Neutral.other(session_of(spark))
+    other = scala(spark).session.Neutral.other(session_of(spark))
     return spark if other is None else SparkSession(spark.sparkContext, other)
 
 
 def run(spark: SparkSession, statement: str) -> None:
     """Runs a statement of our own, without rows, on a user's table: in the user's session, whose settings do not change its text."""
-    scala(spark).Neutral.run(session_of(spark), statement)
+    scala(spark).session.Neutral.run(session_of(spark), statement)

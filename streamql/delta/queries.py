@@ -87,7 +87,7 @@ class BranchRows:
 def query_of_view(spark: SparkSession, name: Name) -> TrackedQuery:
     """Returns the query of a view. Raises STREAM_SOURCE_MISSING, with what Spark says, if it cannot be analysed."""
     try:
-        handle = scala(spark).TrackedQuery.view(session_of(spark), name.catalog, name.schema, name.object)
+        handle = scala(spark).queries.TrackedQuery.view(session_of(spark), name.catalog, name.schema, name.object)
     except (AnalysisException, Py4JJavaError) as e:
         _broken(name, e)
     return described(spark, handle)

@@ -109,7 +109,7 @@ def unsafe_stores(spark: SparkSession, paths: Iterable[str]) -> list[Unsafe]:
     with_scheme = [p for p in dict.fromkeys(paths) if urlsplit(p).scheme]
     if not with_scheme:
         return []
-    known = json.loads(scala(spark).LogStores.settings(session_of(spark)))
+    known = json.loads(scala(spark).storage.LogStores.settings(session_of(spark)))
     settings: dict[str, str] = known["settings"]
     found = (unsafe_store(path, settings.get, is_local=known["isLocal"]) for path in with_scheme)
     return [unsafe for unsafe in found if unsafe is not None]
@@ -139,5 +139,5 @@ class UnmarkedCommit:
 
 def unmarked_commits(spark: SparkSession, path: str, last: int) -> list[UnmarkedCommit]:
     """Returns those of the last commits of the table at a path on S3 that another log store has written: it may not see the condition."""
-    found = scala(spark).LogStores.unmarked(session_of(spark), path, last)
+    found = scala(spark).storage.LogStores.unmarked(session_of(spark), path, last)
     return [UnmarkedCommit(c["version"], c["time"], c["engine"]) for c in json.loads(found)]

@@ -77,7 +77,7 @@ class LatestVersion:
 
 def latest_versions(spark: SparkSession, paths: Sequence[str]) -> dict[str, LatestVersion]:
     """Returns the newest versions of several tables, read together; version -1 if there is no table."""
-    answer = json.loads(scala(spark).TableReader.latestVersions(session_of(spark), "\n".join(paths)))
+    answer = json.loads(scala(spark).changes.TableReader.latestVersions(session_of(spark), "\n".join(paths)))
     return {path: LatestVersion(*one) for path, one in zip(paths, answer, strict=True)}
 
 
@@ -94,7 +94,7 @@ class DeltaTable:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
-        self.reader = scala(spark).TableReader.open(session_of(spark), path)
+        self.reader = scala(spark).changes.TableReader.open(session_of(spark), path)
         self.path = path
 
     def latest(self) -> Snapshot:
@@ -207,7 +207,7 @@ class DeltaTable:
         """
         lines = (f'{{"before":{before.as_add()},"after":{after.as_add()}}}' for before, after in pairs)
         try:
-            lost, back = scala(self._spark).FileRows.changed(self.reader, "\n".join(lines))
+            lost, back = scala(self._spark).changes.FileRows.changed(self.reader, "\n".join(lines))
             return FileRows(lost), FileRows(back)
         except Py4JJavaError as e:
             if "FileNotFoundException" in str(e.java_exception):
@@ -259,7 +259,7 @@ class DeltaTable:
         """Returns what tells when a version was committed (`images.shown`): these commits from memory, earlier ones from the log, where it
         still has them."""
         known = "\n".join(f"{c.version} {c.time_ms}" for c in commits)
-        return scala(self._spark).CommitTimes.of(self.reader, snapshot.handle, known)
+        return scala(self._spark).changes.CommitTimes.of(self.reader, snapshot.handle, known)
 
 
 def _nullable(data_type: Json) -> dict[str, Any]:
@@ -281,5 +281,5 @@ def duration_ms(spark: SparkSession, text: str) -> int:
     """Returns a duration as table properties have it (`interval 1 week`, `14 days`, `1 day 12 hours`), in milliseconds, as Delta reads
     it."""
     if text not in _durations:
-        _durations[text] = int(scala(spark).TableReader.milliseconds(text))
+        _durations[text] = int(scala(spark).changes.TableReader.milliseconds(text))
     return _durations[text]

@@ -39,7 +39,7 @@ def find_txn(
     """
 
     def last() -> Found | None:
-        number = scala(spark).Txns.number(latest.handle, app_id)
+        number = scala(spark).consume.Txns.number(latest.handle, app_id)
         return None if number is None else Found(int(number))
 
     can_be_read = 0 <= after <= latest.version
@@ -59,14 +59,14 @@ def find_txn(
 def fence(spark: SparkSession, path: str, app_id: str, number: int, at_least: int) -> int | None:
     """Commits (app id, number) alone unless the log holds `at_least` or more by then: a compare-and-set. Answers the number that the
     log holds afterwards; None: another process committed, read again."""
-    answer = scala(spark).Txns.fence(session_of(spark), path, app_id, number, at_least)
+    answer = scala(spark).consume.Txns.fence(session_of(spark), path, app_id, number, at_least)
     return None if answer is None else int(answer)
 
 
 def set_properties(spark: SparkSession, table: DeltaTable, base: Snapshot, properties: Mapping[str, str]) -> int | None:
     """Sets table properties on top of a version. Returns the version that it made. None: another process changed the metadata since, or
     committed what conflicts: read again."""
-    version = scala(spark).Properties.set(base.handle, table.reader.log(), json.dumps(dict(properties)))
+    version = scala(spark).consume.Properties.set(base.handle, table.reader.log(), json.dumps(dict(properties)))
     return None if version is None else int(version)
 
 
@@ -92,7 +92,7 @@ class EventLog:
     """The catalog's table: named pieces of state and rows of events, in one commit."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        self._log = scala(spark).EventLog(session_of(spark), path)
+        self._log = scala(spark).consume.EventLog(session_of(spark), path)
 
     def update(self) -> JavaObject:
         """Returns the newest snapshot."""

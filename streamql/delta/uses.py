@@ -48,7 +48,7 @@ class UsedFiles:
         self._spark = spark
         lines = "\n".join(_line(file, uses) for file, uses in files)
         try:
-            self._handle: JavaObject = scala(spark).CommitEvents.read(table.reader, lines)
+            self._handle: JavaObject = scala(spark).changes.CommitEvents.read(table.reader, lines)
         except Py4JJavaError as e:
             if "FileNotFoundException" in str(e.java_exception):
                 raise table.vector_gone() from e
@@ -87,4 +87,4 @@ def with_changed(rows: DataFrame, before: str, after: str, name: str) -> DataFra
     """Returns the rows with one more column, an array of booleans: for each field of the structs `before` and `after` whether it differs,
     as streamql compares values. NULL if one of the structs is NULL."""
     spark = rows.sparkSession
-    return frame(spark, scala(spark).CommitEvents.withChanged(java_frame(rows), before, after, name))
+    return frame(spark, scala(spark).changes.CommitEvents.withChanged(java_frame(rows), before, after, name))

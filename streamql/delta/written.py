@@ -19,7 +19,7 @@ class RowCount:
 @contextmanager
 def counting_rows(spark: SparkSession) -> Iterator[RowCount]:
     """Counts the rows that this thread's Delta transactions write inside. It runs no job."""
-    written = scala(spark).Written
+    written = scala(spark).consume.Written
     count = RowCount()
     written.begin()
     try:

@@ -88,7 +88,7 @@ def followed(reads: Reads, text: str) -> JavaObject:
 
 def node(spark: SparkSession, frame: DataFrame, token: str, visible: int) -> JavaObject:
     """Returns the node of a change set. `visible`: how many of its columns SELECT * shows."""
-    return scala(spark).Plans.streamRead(analyzed(frame), token, visible)
+    return scala(spark).plans.Plans.streamRead(analyzed(frame), token, visible)
 
 
 def read_node(spark: SparkSession, reading: StreamReading) -> JavaObject:
@@ -97,4 +97,4 @@ def read_node(spark: SparkSession, reading: StreamReading) -> JavaObject:
 
 
 def _image_node(spark: SparkSession, reading: ImageReading) -> JavaObject:
-    return scala(spark).Plans.follower(analyzed(reading.frame), reading.token)
+    return scala(spark).plans.Plans.follower(analyzed(reading.frame), reading.token)

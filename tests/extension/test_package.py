@@ -29,7 +29,7 @@ NEEDED = (
     "streamql/py.typed",
     "streamql/cli/commands/completion.bash",
     "streamql/cli/commands/completion.zsh",
-    "streamql/extension/scala/session/Extensions.scala",
+    "streamql/extension/scala/entry/Extensions.scala",
     "streamql/extension/metastore.sql",
     "streamql/extension/log4j2.properties",
     "streamql/shared/constants.json",

@@ -44,10 +44,11 @@ def known(world: World, path: str) -> Snapshot:
 
 
 class Package:
-    """org.apache.spark.sql.streamql."""
+    """org.apache.spark.sql.streamql. The packages below it are one here."""
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.bridge = self.changes = self.consume = self.session = self.statements = self
         self.TableReader = Readers(world)
         self.Txns = Txns(world)
         self.Names = Names(world)

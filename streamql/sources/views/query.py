@@ -30,8 +30,8 @@ class QuerySource:
     stream was made. `texts`: a digest of the views and functions that the query of a dynamic table reads; empty: it reads none. `plan`: a
     digest of what Spark makes of that query; empty: an earlier version of streamql has refreshed the table.
 
-    `clock`: what that query reads of the clock, as `WholeQuery` has it. `tried_ms`: when the last refresh began that has claimed the stream
-    or failed, in milliseconds since 1970; 0: there was none. None of them: an earlier version of streamql has refreshed the table.
+    `clock`: what that query reads of the clock, as `DynamicQuery` has it. `tried_ms`: when the last refresh began that has claimed the
+    stream or failed, in milliseconds since 1970; 0: there was none. None of them: an earlier version of streamql has refreshed the table.
     `attempt`: how many refreshes have claimed the stream.
     """
 

@@ -56,7 +56,7 @@ FAULTS = (
         "If(is, Literal.FalseLiteral, differ)",
         "groups that go",
     ),
-    ("RefreshChange.scala", "If(is, WholeQuery.typed(old(a), a.dataType), a)", "a", "groups that go"),
+    ("RefreshChange.scala", "If(is, DynamicQuery.typed(old(a), a.dataType), a)", "a", "groups that go"),
     ("GroupChange.scala", "If(is, Literal(null, a.dataType), a.child)", "a.child", "groups that go"),
     (
         "RefreshChange.scala",

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.bridge
 
 import java.util.{List => JList}
 
@@ -28,7 +28,7 @@ trait Handler {
   /** Runs one of our own statements. */
   @throws[Throwable] def run(session: SparkSession, sql: String): JList[Row]
   /** Runs a statement that consumes streams. */
-  @throws[Throwable] def consume(session: SparkSession, command: ConsumeCommand): JList[Row]
+  @throws[Throwable] def consume(session: SparkSession, command: Consumption): JList[Row]
   /** Refuses a command on `name` where a stream has that name; `command` says what the command would do. */
   @throws[Throwable] def guard(session: SparkSession, command: String, name: Array[String]): Unit
   /** The properties that a new table of a format gets in place of those that its statement names, both as JSON; null: those that it names. */

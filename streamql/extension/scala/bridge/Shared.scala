@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.bridge
 
 import scala.io.{Codec, Source}
 import scala.jdk.CollectionConverters._

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.bridge
 
 import java.io.{BufferedReader, InputStreamReader}
 import java.lang.ProcessBuilder.Redirect
@@ -229,7 +229,7 @@ object Sidecar {
       ask(_.asOf(session, arguments, request, pin))
     override def follow(session: SparkSession, token: String, pin: String): LogicalPlan = ask(_.follow(session, token, pin))
     override def run(session: SparkSession, sql: String): JList[Row] = ask(_.run(session, sql))
-    override def consume(session: SparkSession, command: ConsumeCommand): JList[Row] = ask(_.consume(session, command))
+    override def consume(session: SparkSession, command: Consumption): JList[Row] = ask(_.consume(session, command))
     override def guard(session: SparkSession, command: String, name: Array[String]): Unit = ask(_.guard(session, command, name))
     override def created(session: SparkSession, properties: String, provider: String): String = ask(_.created(session, properties, provider))
     override def guardVacuum(session: SparkSession, path: String, hours: java.lang.Double): Unit = ask(_.guardVacuum(session, path, hours))

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.bridge
 
 import java.util.concurrent.ConcurrentHashMap
 

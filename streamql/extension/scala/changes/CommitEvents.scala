@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import scala.jdk.CollectionConverters._
 
@@ -17,6 +17,7 @@ import org.apache.spark.sql.delta.SnapshotDescriptor
 import org.apache.spark.sql.delta.actions.{Action, AddFile, DeletionVectorDescriptor}
 import org.apache.spark.sql.delta.util.JsonUtils
 import org.apache.spark.sql.functions.{col, inline}
+import org.apache.spark.sql.streamql.bridge.Shared
 import org.apache.spark.sql.types._
 import org.roaringbitmap.RoaringBitmap
 

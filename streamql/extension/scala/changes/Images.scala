@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import scala.jdk.CollectionConverters._
 
@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{Expand, Filter, Join, JoinHi
 import org.apache.spark.sql.classic.ClassicConversions._
 import org.apache.spark.sql.classic.Dataset
 import org.apache.spark.sql.functions.{col, expr}
+import org.apache.spark.sql.streamql.bridge.Shared
 import org.apache.spark.sql.types.StringType
 
 /**

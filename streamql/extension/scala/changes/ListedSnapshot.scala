@@ -1,12 +1,15 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import org.apache.spark.sql.{DataFrame, Dataset, Row}
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionSet, Literal}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{Dataset => ClassicDataset}
 import org.apache.spark.sql.delta.{Snapshot, VersionChecksum}
 import org.apache.spark.sql.delta.actions.AddFile
+import org.apache.spark.sql.delta.files.TahoeLogFileIndex
 import org.apache.spark.sql.delta.schema.SchemaUtils
 import org.apache.spark.sql.delta.stats.{DataSize, DeltaDataSkippingType, DeltaScan}
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelationWithTable}
 import org.apache.spark.sql.functions.{col, from_json}
 
 /**
@@ -53,4 +56,18 @@ object ListedSnapshot {
       new ListedSnapshot(s, sums, isRead = sums.tableSizeBytes <= small && s.metadata.partitionColumns.isEmpty)
     }
   }
+}
+
+/** How many bytes the files of tables have, by the checksums of their logs. Delta's own numbers take two jobs for each version. */
+object TableBytes {
+  /** Tables of fewer bytes are read in less time than it takes to find out which of their rows are needed. */
+  val SMALL: Long = 32L << 20
+
+  def of(s: Snapshot): Long = s.checksumOpt.fold(s.sizeInBytes)(_.tableSizeBytes)
+
+  /** Of the tables that a plan reads. Whatever else it reads counts as Spark says. */
+  def of(p: LogicalPlan): BigInt = p.collectLeaves().map {
+    case LogicalRelationWithTable(HadoopFsRelation(index: TahoeLogFileIndex, _, _, _, _, _), _) => BigInt(of(index.getSnapshot))
+    case other => other.stats.sizeInBytes
+  }.sum
 }

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import java.io.FileNotFoundException
 import java.util.concurrent.{Callable, ExecutionException, Executors}
@@ -22,6 +22,8 @@ import org.apache.spark.sql.delta.files.TahoeBatchFileIndex
 import org.apache.spark.sql.delta.util.FileNames
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, LogicalRelation}
 import org.apache.spark.sql.functions.{col, concat, concat_ws}
+import org.apache.spark.sql.streamql.bridge.Wire
+import org.apache.spark.sql.streamql.session.Neutral
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.util.SerializableConfiguration
 

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import java.time.ZoneOffset
 
@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.{BinaryExpression, ExpectsInput
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode, FalseLiteral}
 import org.apache.spark.sql.catalyst.expressions.codegen.Block._
 import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TimestampFormatter}
+import org.apache.spark.sql.streamql.bridge.Shared
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 

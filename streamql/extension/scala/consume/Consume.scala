@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.consume
 
 import java.util.{List => JList}
 
@@ -21,6 +21,8 @@ import org.apache.spark.sql.delta.util.JsonUtils
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.execution.datasources.{InsertIntoHadoopFsRelationCommand, SaveIntoDataSourceCommand}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.streamql.bridge.{Bridge, ClaimedWrite, Consumption, Errors, KeptReads, Shared}
+import org.apache.spark.sql.streamql.plans.{Binding, ChangeCounter, Fingerprint, Plans, StreamRead}
 import org.apache.spark.sql.types.StructType
 
 /**
@@ -31,20 +33,13 @@ import org.apache.spark.sql.types.StructType
 case class Target(format: String, operation: String, name: String, path: String, tableId: String, exists: Boolean,
     mark: String = "", managed: Boolean = false, forgets: String = "")
 
-/** What reads stood for when this was made. */
-final class KeptReads(kept: Seq[(Binding, LogicalPlan, String)]) {
-  def putBack(): Unit = kept.foreach { case (binding, plan, token) =>
-    binding.plan = plan
-    binding.token = token
-  }
-}
-
 /**
  * A statement that reads streams and commits, analysed. Python claims the streams, calls `execute` for each statement, resolves the outcome by the
  * targets' logs and moves the offsets. `isQuery`: a query whose rows are the result (WITH CONSUME), of the streams with the ids `asked`.
  * `pin`: the name under which this statement's reads were pinned.
  */
-case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked: Seq[String], pin: String) extends LeafRunnableCommand {
+case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked: Seq[String], pin: String)
+  extends LeafRunnableCommand with Consumption {
   override val output: Seq[Attribute] = statements.head.output
   override def innerChildren: Seq[LogicalPlan] = statements
   override def simpleString(maxFields: Int): String = s"ConsumeCommand [${reads.map(_.binding.token).distinct.mkString(", ")}]"
@@ -55,33 +50,29 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   override def run(session: SparkSession): Seq[Row] =
     Binding.exclusively(bound.map(_.binding)) { Bridge.get.consume(session, this).asScala.toSeq }
 
-  /** The tokens of the streams that are read, each once, one a line; a token is JSON. */
-  def tokens: String = reads.map(_.binding.token).distinct.mkString("\n")
-  /** The tokens of the tables that are read AT a stream or at its END, likewise. */
-  def followers: String = bound.map(_.binding).filter(_.follows).map(_.token).distinct.mkString("\n")
-  def text: String = Fingerprint.text(statements.head)
-  def key: String = Fingerprint.place(statements.head)
-  def statementCount: Int = statements.size
-  def askedFor: String = asked.mkString("\n")
+  override def tokens: String = reads.map(_.binding.token).distinct.mkString("\n")
+  override def followers: String = bound.map(_.binding).filter(_.follows).map(_.token).distinct.mkString("\n")
+  override def text: String = Fingerprint.text(statements.head)
+  override def key: String = Fingerprint.place(statements.head)
+  override def statementCount: Int = statements.size
+  override def askedFor: String = asked.mkString("\n")
 
-  /** Every read whose token is `old` now stands for another interval. */
-  def rebind(old: String, plan: LogicalPlan, token: String): Unit =
+  override def rebind(old: String, plan: LogicalPlan, token: String): Unit =
     bound.filter(_.binding.token == old).foreach(_.rebind(plan, token))
 
-  /** What the reads stand for now, to be put back. */
-  def keepReads(): KeptReads = new KeptReads(bound.map(_.binding).distinct.map(b => (b, b.plan, b.token)))
+  override def keepReads(): KeptReads = {
+    val kept = bound.map(_.binding).distinct.map(b => (b, b.plan, b.token))
+    () => kept.foreach { case (binding, plan, token) =>
+      binding.plan = plan
+      binding.token = token
+    }
+  }
 
-  /** Where statement `i` writes, as JSON of Target. */
-  def target(session: SparkSession, i: Int): String = JsonUtils.toJson(Targets.of(session, statements(i)))
+  override def target(session: SparkSession, i: Int): String = JsonUtils.toJson(Targets.of(session, statements(i)))
 
-  /** Equal for equal statements, in any process. */
-  def fingerprint(session: SparkSession, i: Int): String = Fingerprint.of(statements(i), i, Targets.of(session, statements(i)).name)
+  override def fingerprint(session: SparkSession, i: Int): String = Fingerprint.of(statements(i), i, Targets.of(session, statements(i)).name)
 
-  /**
-   * Runs statement `i`, as it was analysed, in a session of its own. `claimed`: what its commit carries; null: nothing, because its target has
-   * no log.
-   */
-  def execute(session: SparkSession, i: Int, claimed: ClaimedWrite): JList[Row] = {
+  override def execute(session: SparkSession, i: Int, claimed: ClaimedWrite): JList[Row] = {
     val bindings = Plans.reads(statements(i)).map(_.binding).distinct
     bindings.foreach(_.counter = new ChangeCounter)
     val own = session.asInstanceOf[ClassicSession].cloneSession()
@@ -98,7 +89,7 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
       val plan = own.withActive { Targets.inSession(own, if (claimed != null && claimed.isReserved) Targets.replacing(statement) else statement) }
       plan.setAnalyzed()
       // CREATE TABLE AS runs an insert of its own, which is part of this consumption and not another one.
-      def run() = GuardAndConsume.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
+      def run() = NestedStatements.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
       if (claimed == null) {
         val rows = run()
         statement match { // the session keeps a listing of its files, and the statement ran in another one
@@ -112,8 +103,10 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
       }
     }
     statements(i) match {
-      case merge: MergeIntoCommand if bindings.exists(_.isRefresh) => RefreshMerge.prepared(own, merge)(executed)
-      case merge: MergeIntoCommand => Hints.merged(session) { RefreshMerge.prepared(own, merge)(executed) }
+      case merge: MergeIntoCommand => bindings.flatMap(_.preparation).headOption match {
+        case Some(preparation) => preparation.prepared(own, merge)(executed)
+        case None => SeveralMatched.hinted(session)(executed(merge))
+      }
       case other => executed(other)
     }
   }
@@ -127,19 +120,17 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
     }
   }
 
-  /** The rows that statement `i` took when it was last executed, as JSON: {token: {change type: rows}}; of streams that it did not come to
-   * read, nothing. */
-  def changes(i: Int): String = JsonUtils.toJson(Plans.reads(statements(i)).map(_.binding).groupBy(_.token).flatMap { case (token, same) =>
+  /** Of streams that it did not come to read, nothing. */
+  override def changes(i: Int): String = JsonUtils.toJson(Plans.reads(statements(i)).map(_.binding).groupBy(_.token).flatMap { case (token, same) =>
     val used = same.distinct.flatMap(b => Option(b.counter)).filter(_.isUsed)
     if (used.isEmpty) None
     else Some(token -> ChangeCounter.types.map(t => t -> used.map(_.counts.toMap.apply(t)).max).filter(_._2 > 0).toMap)
   })
 
-  /** For CREATE TABLE AS: an empty table that is marked as reserved, so that the statement can be fenced like any other. */
-  def reserve(session: SparkSession, i: Int, mark: String): Unit = {
+  override def reserve(session: SparkSession, i: Int, mark: String): Unit = {
     val own = session.asInstanceOf[ClassicSession]
     val plan = Targets.reservation(statements(i), mark)
-    GuardAndConsume.nested(own.withActive { Dataset.ofRows(own, plan).collect() }) // the statement itself was let pass
+    NestedStatements.nested(own.withActive { Dataset.ofRows(own, plan).collect() }) // the statement itself was let pass
   }
 }
 
@@ -205,7 +196,7 @@ object Targets {
   /** Delta takes a new table's properties from the statement, from a writer's options, and from defaults of the session. */
   private def forgets(session: SparkSession, plan: V2CreateTableAsSelectPlan): String = {
     val retention = DeltaConfigs.TRANSACTION_ID_RETENTION_DURATION
-    val properties = wanted(plan) match {
+    val properties = Plans.wanted(plan) match {
       case t: TableSpec => t.properties
       case _ => Map.empty[String, String]
     }
@@ -220,7 +211,7 @@ object Targets {
   private def created(session: SparkSession, c: V2CreateTableAsSelectPlan): Target = c.name match {
     case ResolvedIdentifier(catalog, identifier) =>
       val name = (catalog.name +: identifier.namespace.toSeq :+ identifier.name).map(quoteIfNeeded).mkString(".")
-      val provider = wanted(c).provider.getOrElse(session.conf.get("spark.sql.sources.default"))
+      val provider = Plans.wanted(c).provider.getOrElse(session.conf.get("spark.sql.sources.default"))
       val operation = c match {
         case _: CreateTableAsSelect => Shared.constant("creations", "create")
         case r: ReplaceTableAsSelect => Shared.constant("creations", if (r.orCreate) "createOrReplace" else "replace")
@@ -244,12 +235,6 @@ object Targets {
   }
 
   val reservedKey: String = Shared.constant("properties", "reserved")
-
-  /** What the table that a statement makes is to be like. */
-  def wanted(plan: V2CreateTableAsSelectPlan): TableSpecBase = plan match {
-    case c: CreateTableAsSelect => c.tableSpec
-    case r: ReplaceTableAsSelect => r.tableSpec
-  }
 
   /** What a reservation is like: as the table that will replace it, and marked. Delta refuses to replace a table that is append-only, even
    * an empty one. The explicit `false` also stands against a default of the session. */

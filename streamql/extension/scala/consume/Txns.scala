@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.consume
 
 import java.util.UUID
 
@@ -17,6 +17,9 @@ import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.delta.{DeltaConcurrentModificationException, DeltaLog, DeltaOperations, OptimisticTransaction, Snapshot, TransactionExecutionObserver}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, DomainMetadata, SetTransaction}
 import org.apache.spark.sql.delta.util.DeltaFileOperations
+import org.apache.spark.sql.streamql.bridge.{ClaimedWrite, Errors}
+import org.apache.spark.sql.streamql.changes.{KnownSnapshot, Newest, Positions, TableReader}
+import org.apache.spark.sql.streamql.session.Neutral
 import org.apache.spark.sql.types.{LongType, StringType, StructType, TimestampType}
 
 import streamql.NewParquet
@@ -83,13 +86,6 @@ object Properties {
     } catch { case _: DeltaConcurrentModificationException => null }
   }
 }
-
-/**
- * What the commit of a claimed statement carries, the number for the app id, and its target as it was when it was claimed: the table's path and
- * id, and the version. `isReserved`: the statement replaces a table that was reserved for it. `expected`: how many rows its streams
- * must still have when it commits, by their tokens, JSON; empty: they cannot have fewer.
- */
-case class ClaimedWrite(appId: String, number: Long, path: String, tableId: String, seen: Long, isReserved: Boolean, expected: String)
 
 /**
  * The transactions of a claimed statement. The first one on its target fails if the target is no longer the claimed one: after the claim

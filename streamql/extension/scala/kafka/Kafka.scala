@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.kafka
 
 import java.time.Duration
 import java.util.{Map => JMap, Properties}

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import java.util.{List => JList}
 
@@ -10,8 +10,10 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.First
 import org.apache.spark.sql.catalyst.plans.LeftAnti
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.streamql.bridge.Shared
+import org.apache.spark.sql.streamql.changes.Images
+import org.apache.spark.sql.streamql.queries.JoinedChanges.{METADATA_COLUMNS, action, rowId}
 import org.apache.spark.sql.types._
-import org.apache.spark.sql.streamql.JoinedChanges.{METADATA_COLUMNS, action, rowId}
 
 /**
  * The changes of a query that joins, from those of its tables. A row of the query is known by the ids of the table rows that it is made of;

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import scala.collection.mutable
 
@@ -6,6 +6,8 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.variant.VariantExplode
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.streamql.bridge.Shared
+import org.apache.spark.sql.streamql.changes.Values
 import org.apache.spark.sql.types._
 
 /** A table in a query, before it is said at which version it is read: the columns that the query was analysed with, and perhaps the row's id. */

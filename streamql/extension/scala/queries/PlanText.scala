@@ -1,10 +1,11 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import org.apache.spark.sql.catalyst.analysis.SQLScalarFunction
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.{CollapseProject, ColumnPruning}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.RuleExecutor
+import org.apache.spark.sql.streamql.plans.Fingerprint
 
 /**
  * An analysed query over TableLeaf nodes as a text: the same one in each session, as long as Spark makes the same of the query. Columns that a table gets or

@@ -1,7 +1,8 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.streamql.changes.Values
 
 /** Functions whose value depends on the order of rows: where the query names the order, or another function hides it. */
 object RowOrder {

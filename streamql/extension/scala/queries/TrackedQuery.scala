@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import scala.jdk.CollectionConverters._
 import scala.util.{Left => Refused, Right => Accepted, Try}
@@ -18,6 +18,9 @@ import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.files.TahoeLogFileIndex
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.streamql.bridge.Errors
+import org.apache.spark.sql.streamql.changes.Newest
+import org.apache.spark.sql.streamql.plans.StreamRead
 import org.apache.spark.sql.types.{DataType, DateType, StringType, TimestampNTZType, TimestampType}
 
 /** Something in a query whose changes do not follow from those of its tables row by row. `what`: a key of the texts in sources/views/texts.py; behind a

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.refreshes
 
 import java.io.{ByteArrayInputStream, ByteArrayOutputStream, DataInputStream, DataOutputStream}
 
@@ -6,6 +6,7 @@ import scala.util.hashing.MurmurHash3
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.LogicalRDD
+import org.apache.spark.sql.streamql.changes.ValueWriter
 import org.roaringbitmap.RoaringBitmap
 
 /** How many rows a refresh writes. `mayHavePairs`: whether a row that it would insert may be equal to one that it would delete. */

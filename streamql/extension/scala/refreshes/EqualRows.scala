@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.refreshes
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.FullOuter
@@ -6,10 +6,14 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.execution.LogicalRDD
+import org.apache.spark.sql.streamql.changes.ValueBytes
+import org.apache.spark.sql.streamql.plans.{ChangeCounter, DynamicTables}
+import org.apache.spark.sql.streamql.queries.TrackedQuery
+import org.apache.spark.sql.streamql.rules.QueryChange
 
 /**
  * Rows that a refresh would delete, and insert again with other keys: after a source was overwritten, its rows have other ids. A row that goes and an equal
- * one that comes are paired, and become one update of hidden columns (`WholeQuery.HIDDEN`), which no stream shows.
+ * one that comes are paired, and become one update of hidden columns (`DynamicQuery.HIDDEN`), which no stream shows.
  *
  * `rows`: what a refresh writes, computed, in the columns of a stream. `keys`: the columns by which the MERGE matches rows with the table's.
  */
@@ -29,7 +33,7 @@ class EqualRows(rows: LogicalRDD, keys: Seq[String]) {
   def paired(counts: ChangeCounts, kept: LogicalPlan => LogicalPlan): Option[LogicalPlan] = if (!counts.mayHavePairs && !(isAnew && counts.rows > 1)) None else Some {
     val (old, now) = (numbered(going), numbered(coming))
     val same = And(EqualTo(old.output.last, now.output.last), EqualTo(old.output.init.last, now.output.init.last))
-    val found = matched(old, now, same, WholeQuery.HIDDEN)
+    val found = matched(old, now, same, DynamicQuery.HIDDEN)
     if (isAnew) byKeys(kept(found)) else together(Seq(form(Filter(isOf(UPDATES: _*), rows), identity), found))
   }
 
@@ -41,7 +45,7 @@ class EqualRows(rows: LogicalRDD, keys: Seq[String]) {
     }
     val (old, now) = (of("DELETE"), of("INSERT"))
     val same = keysOf(old).zip(keysOf(now)).map { case (o, n) => EqualNullSafe(o, n): Expression }.reduce(And(_, _))
-    together(Seq(of(WholeQuery.HIDDEN), matched(old, now, same, "UPDATE_AFTER")))
+    together(Seq(of(DynamicQuery.HIDDEN), matched(old, now, same, "UPDATE_AFTER")))
   }
 
   /** Rows in the columns that all parts have. */
@@ -76,7 +80,7 @@ class EqualRows(rows: LogicalRDD, keys: Seq[String]) {
     val (was, is) = joined.output.splitAt(old.output.size)
     val (isOld, isNew) = (IsNotNull(was.head), IsNotNull(is.head))
     val columns = stream.indices.map { i =>
-      val keepsOld = updateType == WholeQuery.HIDDEN && shown.contains(stream(i))
+      val keepsOld = updateType == DynamicQuery.HIDDEN && shown.contains(stream(i))
       val value = if (keepsOld) If(isOld, was(i), is(i)) else If(isNew, is(i), was(i))
       Alias(if (i == 0) If(And(isOld, isNew), Literal(updateType), value) else value, stream(i).name)()
     }
@@ -95,7 +99,7 @@ object EqualRows {
   private val METADATA = 3
   private val FIRST_HIDDEN = "METADATA$ACTION"
   private val HIDDEN = 6
-  private val UPDATES = Seq("UPDATE_AFTER", WholeQuery.HIDDEN)
+  private val UPDATES = Seq("UPDATE_AFTER", DynamicQuery.HIDDEN)
 
   /** The columns that a dynamic table shows, of what a refresh writes. */
   def shownOf(columns: Seq[Attribute]): Seq[Attribute] =

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.refreshes
 
 import scala.collection.mutable
 
@@ -9,6 +9,10 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+import org.apache.spark.sql.streamql.changes.Values
+import org.apache.spark.sql.streamql.plans.{Deferred, DynamicTables}
+import org.apache.spark.sql.streamql.queries.{AggregateStates, Inexact, KeyedQuery, Untracked, Weighted}
+import org.apache.spark.sql.streamql.rules.{ChangedTables, GroupChange, Kept, PairedGroups, QueryChange}
 import org.apache.spark.sql.types._
 
 /**
@@ -59,7 +63,7 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
     }
 
   private def difference(now: LogicalPlan, was: LogicalPlan, above: List[LogicalPlan]): LogicalPlan =
-    WholeQuery.difference(tables.end(above.foldLeft(now)((below, node) => node.withNewChildren(Seq(below)))), was, keys)
+    DynamicQuery.difference(tables.end(above.foldLeft(now)((below, node) => node.withNewChildren(Seq(below)))), was, keys)
 
   /** The difference where each row is beside the stored one already: without another join. */
   private def paired(groups: PairedGroups, above: List[LogicalPlan]): LogicalPlan = {
@@ -70,18 +74,18 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
     def old(a: Attribute) = groups.stored.find(_.name.equalsIgnoreCase(a.name)).get
     val differ = Or(IsNull(groups.isStored), Not(Values.same(own.map(old), own)))
     val isWritten = groups.isGone.fold(differ: Expression)(is => If(is, IsNotNull(groups.isStored), differ))
-    val isKept = WholeQuery.keptAsShown(own.map(a => (a.name, old(a), a)), keys).map(And(IsNotNull(groups.isStored), _))
-    val updateType = isKept.fold(Literal("UPDATE_AFTER"): Expression)(If(_, Literal(WholeQuery.HIDDEN), Literal("UPDATE_AFTER")))
+    val isKept = DynamicQuery.keptAsShown(own.map(a => (a.name, old(a), a)), keys).map(And(IsNotNull(groups.isStored), _))
+    val updateType = isKept.fold(Literal("UPDATE_AFTER"): Expression)(If(_, Literal(DynamicQuery.HIDDEN), Literal("UPDATE_AFTER")))
     val changeType = If(IsNull(groups.isStored), Literal("INSERT"), updateType)
     val shownType = groups.isGone.fold(changeType: Expression)(is => If(is, Literal("DELETE"), changeType))
     val shown = own.map { a =>
       val isOld = groups.isGone.toSeq ++ isKept.filterNot(_ => DynamicTables.isHidden(a.name))
-      isOld.reduceOption[Expression](Or(_, _)).fold(a: NamedExpression)(is => Alias(If(is, WholeQuery.typed(old(a), a.dataType), a), a.name)())
+      isOld.reduceOption[Expression](Or(_, _)).fold(a: NamedExpression)(is => Alias(If(is, DynamicQuery.typed(old(a), a.dataType), a), a.name)())
     }
-    Project(WholeQuery.inStream(shownType, shown) ++ StoredRows.places(groups.stored), Filter(isWritten, tables.end(all)))
+    Project(DynamicQuery.inStream(shownType, shown) ++ StoredRows.places(groups.stored), Filter(isWritten, tables.end(all)))
   }
 
-  private def none: LogicalPlan = LocalRelation(WholeQuery.inStream(Literal(""), rows.output).map(_.toAttribute))
+  private def none: LogicalPlan = LocalRelation(DynamicQuery.inStream(Literal(""), rows.output).map(_.toAttribute))
 
   private def followed: LogicalPlan = {
     check(rows)
@@ -113,14 +117,14 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
     val (was, now) = (pairs.output(0), pairs.output(1))
     val values = own.indices.map(i => (GetStructField(was, i): Expression, GetStructField(now, i): Expression))
     val differ = Or(Or(IsNull(was), IsNull(now)), Not(Values.same(values.map(_._1), values.map(_._2))))
-    val isKept = WholeQuery.keptAsShown(own.zip(values).map { case (c, (old, own)) => (c.name, old, own) }, keys).map(And(And(IsNotNull(was), IsNotNull(now)), _))
-    val updateType = isKept.fold(Literal("UPDATE_AFTER"): Expression)(If(_, Literal(WholeQuery.HIDDEN), Literal("UPDATE_AFTER")))
+    val isKept = DynamicQuery.keptAsShown(own.zip(values).map { case (c, (old, own)) => (c.name, old, own) }, keys).map(And(And(IsNotNull(was), IsNotNull(now)), _))
+    val updateType = isKept.fold(Literal("UPDATE_AFTER"): Expression)(If(_, Literal(DynamicQuery.HIDDEN), Literal("UPDATE_AFTER")))
     val changeType = If(IsNull(was), Literal("INSERT"), If(IsNull(now), Literal("DELETE"), updateType))
     val shown = own.zip(values).map { case (c, (old, own)) =>
       val isOld = IsNull(now) +: isKept.filterNot(_ => DynamicTables.isHidden(c.name)).toSeq
       Alias(If(isOld.reduce[Expression](Or(_, _)), old, own), c.name)()
     }
-    Project(WholeQuery.inStream(changeType, shown), Filter(differ, Filter(Or(IsNotNull(was), IsNotNull(now)), pairs)))
+    Project(DynamicQuery.inStream(changeType, shown), Filter(differ, Filter(Or(IsNotNull(was), IsNotNull(now)), pairs)))
   }
 
   /** What several terms say of one row, together. */
@@ -163,34 +167,17 @@ object RefreshChange {
   }
 }
 
-/** Rows that are computed for a statement while its plan is made. Those that `free` is not called for, Spark frees when nothing refers to them. */
-class Kept {
-  private val made = mutable.ArrayBuffer[org.apache.spark.rdd.RDD[_]]()
-  def keep(session: ClassicSession, p: LogicalPlan): (org.apache.spark.sql.execution.LogicalRDD, Long) = {
-    val (rows, count) = RefreshMerge.keep(session, p)
-    made += rows.rdd
-    (rows, count)
-  }
-  /** What a refresh writes. `hasPairs`: whether its rows may be pairs of equal ones. */
-  def changes(session: ClassicSession, p: LogicalPlan, hasPairs: Boolean): (org.apache.spark.sql.execution.LogicalRDD, ChangeCounts) = {
-    val rows = RefreshMerge.computed(session, p)
-    made += rows.rdd
-    val counts = ChangeCounts.of(rows, hasPairs)
-    (RefreshMerge.sized(session, rows, counts.rows), counts)
-  }
-  def free(session: ClassicSession): Unit = made.foreach(rdd => session.sparkContext.unpersistRDD(rdd.id, blocking = false))
-}
-
 /**
  * Stands for what a refresh writes until its statement runs. Then change sets and touched keys are computed one after the other, and each is read by
  * what comes next. `version`: of the dynamic table's rows whose places are beside the rows; None: there are no places.
  */
-case class RefreshRows(plan: Kept => LogicalPlan, columns: Seq[AttributeReference], version: Option[Long]) extends LeafNode with MultiInstanceRelation {
+case class RefreshRows(plan: Kept => LogicalPlan, columns: Seq[AttributeReference], version: Option[Long]) extends LeafNode with MultiInstanceRelation with Deferred {
   override def output: Seq[Attribute] = columns
   override def newInstance(): LogicalPlan = copy(columns = columns.map(_.newInstance()))
   override def computeStats(): Statistics = Statistics(sizeInBytes = conf.defaultSizeInBytes)
   override def simpleString(maxFields: Int): String = "RefreshRows"
 
+  override def expanded: LogicalPlan = expand(new Kept)
   def expand(kept: Kept): LogicalPlan = {
     val made = plan(kept)
     val beside = StoredRows.places(made) ++ EqualRows.was(made.output)

@@ -1,34 +1,35 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.refreshes
 
 import java.io.ByteArrayOutputStream
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
-import org.apache.spark.sql.execution.{LogicalRDD, SQLExecution}
+import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streamql.changes.Newest
+import org.apache.spark.sql.streamql.plans.{Plans, Preparation}
+import org.apache.spark.sql.streamql.rules.{ComputedRows, Kept, Once, QueryChange, Ranges}
 import org.apache.spark.sql.types._
-import org.apache.spark.storage.StorageLevel
 
 /**
  * The MERGE by which a refresh writes what differs. Most rows of the target do not differ, so `RefreshWrite` runs it where the table allows that, and Delta
  * elsewhere. The source is computed once. If it is too large for a broadcast, a Bloom filter of its keys drops the other rows of the target before Spark
  * shuffles them.
  */
-object RefreshMerge {
+object RefreshMerge extends Preparation {
   /** A filter has about ten bits for each key, and each task reads it: 5 MB. */
   private val FILTERED_ROWS_MAX = 4000000L
   private val FALSE_POSITIVES = 0.01
 
-  /** Runs a MERGE; that of a refresh over rows that are computed first, and freed afterwards. */
-  def prepared[T](session: ClassicSession, merge: MergeIntoCommand)(run: LogicalPlan => T): T = {
-    val bindings = Plans.reads(merge).map(_.binding).filter(_.isRefresh).distinct
+  /** Runs the MERGE of a refresh over rows that are computed first, and freed afterwards. */
+  override def prepared[T](session: ClassicSession, merge: MergeIntoCommand)(run: LogicalPlan => T): T = {
+    val bindings = Plans.reads(merge).map(_.binding).filter(_.preparation.nonEmpty).distinct
     val plans = bindings.map(_.plan)
     val early = new Kept
     try {
@@ -47,7 +48,9 @@ object RefreshMerge {
   /** What a refresh writes, computed, with its number; with the columns of `EqualRows`, if it has pairs of equal rows. */
   private def changes(session: ClassicSession, merge: MergeIntoCommand, plan: LogicalPlan, early: Kept): (LogicalRDD, Long) = {
     val keys = EqualRows.keys(merge)
-    val (rows, counts) = early.changes(session, plan, hasPairs = keys.nonEmpty)
+    val computed = early.computed(session, plan)
+    val counts = ChangeCounts.of(computed, wanted = keys.nonEmpty)
+    val rows = ComputedRows.sized(session, computed, counts.rows)
     val paired = keys.flatMap(k => new EqualRows(rows, k).paired(counts, early.keep(session, _)._1))
     val shown = rows.output.filterNot(EqualRows.was(rows.output).contains)
     paired.fold(if (shown.size == rows.output.size) (rows, counts.rows) else early.keep(session, Project(shown, rows)))(early.keep(session, _))
@@ -74,34 +77,6 @@ object RefreshMerge {
     // Spark takes the size of a table's files for that of its rows, and would broadcast a table of ten million keys.
     if (filter.isEmpty) Seq(SQLConf.AUTO_BROADCASTJOIN_THRESHOLD, SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD).foreach(c => session.conf.set(c.key, "-1"))
     filter.fold(merge)(f => CurrentOrigin.withOrigin(merge.origin) { merge.copy(condition = And(f, merge.condition)) })
-  }
-
-  /** A plan's rows, which the first job that reads them computes. As `Dataset.localCheckpoint`, which also derives what is true of all rows: that takes up
-   * to half a second for an aggregate of many columns. */
-  private[streamql] def computed(session: ClassicSession, plan: LogicalPlan): LogicalRDD = session.withActive {
-    val execution = Dataset.ofRows(session, plan).queryExecution
-    val rows = optimizing(session) { SQLExecution.withNewExecutionId(execution, Some("refresh")) { execution.executedPlan.execute().map(_.copy()) } }
-    rows.persist(StorageLevel.MEMORY_AND_DISK).localCheckpoint()
-    LogicalRDD(execution.analyzed.output, rows)(session)
-  }
-
-  /** Spark 4.2 takes `x AS x` for x, and then refuses its own plan if a branch of UNION ALL has x twice by that. */
-  private def optimizing[T](session: ClassicSession)(work: => T): T = {
-    val conf = session.sessionState.conf.clone()
-    conf.setConf(SQLConf.UNION_IS_RESOLVED_WHEN_DUPLICATES_PER_CHILD_RESOLVED, false)
-    SQLConf.withExistingConf(conf)(work)
-  }
-
-  /** The same, computed, with their number, by which Spark plans joins with them. */
-  private[streamql] def keep(session: ClassicSession, plan: LogicalPlan): (LogicalRDD, Long) = {
-    val rows = computed(session, plan)
-    val count = rows.rdd.count()
-    (sized(session, rows, count), count)
-  }
-
-  private[streamql] def sized(session: ClassicSession, rows: LogicalRDD, count: Long): LogicalRDD = {
-    val size = BigInt(count + 1) * EstimationUtils.getSizePerRow(rows.output)
-    rows.copy()(session, Some(Statistics(size, Some(BigInt(count)))), None)
   }
 
   /** The columns of the key in the target, each with the source's that it is compared with. */

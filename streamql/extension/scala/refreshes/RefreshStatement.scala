@@ -1,9 +1,12 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.refreshes
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.streamql.bridge.Shared
+import org.apache.spark.sql.streamql.plans.{Binding, StreamRead}
+import org.apache.spark.sql.streamql.session.OuterParser
 
 /** The statement of a refresh: it writes rows that are a plan already, and reads them as it would read a stream. */
 object RefreshStatement {
@@ -12,10 +15,10 @@ object RefreshStatement {
   /** Runs `text`, an INSERT or a MERGE in which the relation ROWS stands for `rows`. `token`: the hidden stream and its interval, JSON; `visible`: how
    * many columns of `rows` it shows. */
   def run(session: SparkSession, text: String, rows: LogicalPlan, token: String, visible: Int): Unit = {
-    val read = StreamRead.of(new Binding(rows, token, isRefresh = true), visible)
+    val read = StreamRead.of(new Binding(rows, token, preparation = Some(RefreshMerge)), visible)
     val own = session.asInstanceOf[ClassicSession]
     own.withActive {
-      val plan = Parser.plain(own, text).transformDown { case UnresolvedRelation(Seq(ROWS), _, _) => read }
+      val plan = OuterParser.plain(own, text).transformDown { case UnresolvedRelation(Seq(ROWS), _, _) => read }
       Dataset.ofRows(own, plan)
     }
   }

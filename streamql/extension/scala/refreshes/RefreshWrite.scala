@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.refreshes
 
 import scala.collection.mutable
 
@@ -18,6 +18,8 @@ import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.streamql.changes.{ChangeFileIndex, KnownFiles, TableBytes}
+import org.apache.spark.sql.streamql.rules.ComputedRows
 import org.apache.spark.sql.types.{LongType, Metadata}
 
 /**
@@ -149,7 +151,7 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     private val updating = merge.matchedClauses.zipWithIndex.collect { case (u: DeltaMergeIntoMatchedUpdateClause, i) => (i, u.resolvedActions.map(_.expr)) }
     /** The clause for updates of hidden columns. */
     private val hiding: Option[Int] = merge.matchedClauses.indexWhere(_.condition.exists(_.exists {
-      case l: Literal => l.toString == WholeQuery.HIDDEN
+      case l: Literal => l.toString == DynamicQuery.HIDDEN
       case _ => false
     })) match {
       case -1 => None
@@ -166,7 +168,7 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
           else CaseWhen(updating.map(_._1).zip(own).map { case (clause, v) => (merge.matchedClauses(clause).condition.get, v) })
         Alias(value, s"$VALUE$i")()
       }
-      placed.fold(RefreshMerge.computed(session, joined(Alias(action, ACTION)(), values)): LogicalPlan) { source =>
+      placed.fold(ComputedRows.of(session, joined(Alias(action, ACTION)(), values)): LogicalPlan) { source =>
         val Seq(file, index, id, version) = StoredRows.places(source.plan)
         val made = (Alias(action, ACTION)() +: Seq(file, index)) ++ tracked.zip(Seq(id, version)).map { case (name, a) => Alias(a, name)() } ++ values
         Project(made.map(e => source.own(e).asInstanceOf[NamedExpression]), Filter(IsNotNull(file), source.plan))

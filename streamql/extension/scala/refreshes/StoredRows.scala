@@ -1,9 +1,11 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.refreshes
 
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeMap, AttributeSet, Expression}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
+import org.apache.spark.sql.streamql.changes.{RowImages, TableReader}
+import org.apache.spark.sql.streamql.plans.StreamRead
 
 /** The rows that a dynamic table has at a version, each with its place: its file, its position in it, its id, and the version of its commit. */
 case class StoredRows(plan: LogicalPlan, version: Long)
@@ -48,7 +50,7 @@ case class PlacedSource(plan: LogicalPlan, keys: AttributeMap[Attribute]) {
 object RefreshedRows {
   /** The source of a MERGE with columns that are behind those of the rows that it reads. `pick`: chooses them. */
   def withColumns(source: LogicalPlan, pick: Seq[Attribute] => Seq[Attribute]): LogicalPlan = source.transformUp {
-    case r: StreamRead if r.binding.isRefresh => r.expand match {
+    case r: StreamRead if r.binding.preparation.nonEmpty => r.expand match {
       case p: Project => p.copy(projectList = p.projectList ++ pick(p.child.output))
       case other => other
     }

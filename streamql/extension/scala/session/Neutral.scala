@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.session
 
 import java.lang.ref.SoftReference
 import java.util.WeakHashMap
@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughLimitAndOffs
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streamql.bridge.Delegate
 import org.apache.spark.sql.types.StructType
 
 /**

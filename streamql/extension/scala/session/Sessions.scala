@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.session
 
 import java.util.concurrent.ConcurrentHashMap
 
@@ -11,6 +11,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.command.CreateViewCommand
+import org.apache.spark.sql.streamql.bridge.{Bridge, Sidecar}
 
 /** The sessions in which a transaction is open. */
 object Blocks {

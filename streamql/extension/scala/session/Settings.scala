@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.session
 
 import java.util.regex.Pattern
 
@@ -11,6 +11,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.command.SetCommand
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streamql.bridge.{Errors, Shared, StreamqlException}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**

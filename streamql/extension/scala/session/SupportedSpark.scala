@@ -1,6 +1,7 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.session
 
 import org.apache.spark.SPARK_VERSION
+import org.apache.spark.sql.streamql.bridge.{Errors, Shared}
 
 /** The versions that the extension is compiled against. It uses internals of Spark and Delta, which change with each minor release. */
 object SupportedSpark {

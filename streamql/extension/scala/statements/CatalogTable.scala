@@ -1,8 +1,10 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.{AlterTableCommand, LogicalPlan, RenameTable}
 import org.apache.spark.sql.delta.DeltaLog
+import org.apache.spark.sql.streamql.bridge.{Errors, Shared}
+import org.apache.spark.sql.streamql.plans.DynamicTables
 
 /** The table that holds the streams and the ledger: only streamql writes it. Names in statements that create and drop are checked by Python. */
 object CatalogTable {

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import java.util.regex.Pattern
 
@@ -11,6 +11,8 @@ import org.apache.spark.sql.catalyst.trees.Origin
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.connector.catalog.CatalogManager
 import org.apache.spark.sql.execution.command.{ExplainCommand, ShowTablesCommand}
+import org.apache.spark.sql.streamql.bridge.{Bridge, Shared}
+import org.apache.spark.sql.streamql.plans.DynamicTables
 import org.apache.spark.sql.types.{StringType, TimestampType}
 
 /** A relation at a version or a time, until ResolveStreams takes this node away. Without it Spark refuses a view, and so a dynamic table, before any rule of ours. */

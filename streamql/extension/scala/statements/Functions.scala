@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, InternalRow}
@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LocalRelation, LogicalPlan, OneRowRelation, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.streamql.bridge.{Bridge, Errors, Shared}
 import org.apache.spark.sql.types.{BooleanType, DataType, DateType, IntegerType, LongType, TimestampNTZType, TimestampType}
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -15,7 +16,7 @@ object Functions {
   private type Scalar = (FunctionIdentifier, ExpressionInfo, Seq[Expression] => Expression)
   private type Table = (FunctionIdentifier, ExpressionInfo, Seq[Expression] => LogicalPlan)
 
-  private def info(name: String) = new ExpressionInfo("org.apache.spark.sql.streamql.Functions", name)
+  private def info(name: String) = new ExpressionInfo("org.apache.spark.sql.streamql.statements.Functions", name)
 
   private def call(name: String, arguments: Seq[Expression]): Object = {
     val session = SparkSession.active

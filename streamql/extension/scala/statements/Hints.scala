@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import java.net.URL
 
@@ -12,8 +12,10 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.Origin
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
-import org.apache.spark.sql.delta.{DeltaAnalysis, DeltaAnalysisException, DeltaUnsupportedOperationException}
+import org.apache.spark.sql.delta.{DeltaAnalysis, DeltaAnalysisException}
 import org.apache.spark.sql.errors.QueryCompilationErrors
+import org.apache.spark.sql.streamql.bridge.Bridge
+import org.apache.spark.sql.streamql.plans.Plans
 
 /** An error of Spark's or Delta's with a hint behind its message. Condition, SQLSTATE and parameters stay as they are. */
 class HintedException(error: AnalysisException, hint: String, lineNumber: Option[Int], position: Option[Int])
@@ -28,20 +30,7 @@ class HintedException(error: AnalysisException, hint: String, lineNumber: Option
   override def withPosition(origin: Origin): AnalysisException = this
 }
 
-/** Delta's error for a MERGE in which several rows of the source match one row of the target, with a hint. */
-class SeveralMatched(error: DeltaUnsupportedOperationException, hint: String)
-  extends DeltaUnsupportedOperationException(error.getCondition, error.getMessageParametersArray) {
-  initCause(error)
-  override def getMessage: String = s"${super.getMessage}\nHint: $hint"
-}
-
 object Hints {
-  /** Runs a MERGE that reads a stream. */
-  def merged[T](session: SparkSession)(work: => T): T = try work catch {
-    case e: DeltaUnsupportedOperationException if e.getCondition == "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE" =>
-      throw Option(Bridge.get.hint(session, "MATCHED", Array.empty[String], Array.empty[String])).map(new SeveralMatched(e, _)).getOrElse(e)
-  }
-
   /** The rule of Delta that resolves a MERGE, run here for its error: it names the column, and Python knows the nearest one. */
   def resolved(session: SparkSession, merge: MergeIntoTable): LogicalPlan =
     try new DeltaAnalysis(session).apply(merge) catch {

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.UnresolvedExecuteImmediate
@@ -7,6 +7,8 @@ import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin
+import org.apache.spark.sql.streamql.bridge.Errors
+import org.apache.spark.sql.streamql.plans.ConsumeQuery
 import org.apache.spark.sql.types.DataType
 
 /** EXECUTE IMMEDIATE … INTO runs a command, and refuses it then; one whose rows are the result (WITH CONSUME) must not get so far. */

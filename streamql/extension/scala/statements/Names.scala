@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -15,6 +15,7 @@ import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.connector.catalog.{CatalogManager, Identifier, V1Table}
 import org.apache.spark.sql.delta.{DeltaLog, DeltaThrowable}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
+import org.apache.spark.sql.streamql.changes.Newest
 
 /** What the session's catalogs say of a name. */
 object Names {

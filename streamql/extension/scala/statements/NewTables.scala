@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import scala.jdk.CollectionConverters._
 
@@ -12,6 +12,7 @@ import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.delta.commands.{CloneTableCommand, CreateDeltaTableCommand}
 import org.apache.spark.sql.execution.command._
+import org.apache.spark.sql.streamql.bridge.{Bridge, Errors, Shared}
 
 /**
  * After resolution: a statement that makes a table gets Delta's properties in place of streamql's, as ALTER TABLE would set them. Writers and

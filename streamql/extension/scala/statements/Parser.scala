@@ -1,25 +1,23 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import java.util.regex.Pattern
 
-
-import org.apache.spark.sql.{Row, SparkSession}
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal}
+import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.catalyst.parser.{HybridParameterContext, NamedParameterContext, ParameterContext, ParameterHandler, ParseException, ParserInterface,
   PositionalParameterContext}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.types.DataTypeUtils
-import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
-import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.internal.VariableSubstitution
+import org.apache.spark.sql.streamql.bridge.{Bridge, Delegate, Shared, StreamqlException}
+import org.apache.spark.sql.streamql.session.{OuterParser, Settings}
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
  * The outermost parser. A cheap test says whether a statement crosses to Python at all. A statement that the delegate rejects is offered to
  * Python once before the error is raised.
  */
-class Parser(session: SparkSession, private val delegate: ParserInterface) extends ParserInterface {
+class Parser(session: SparkSession, override val delegate: ParserInterface) extends OuterParser {
   override def parsePlan(sql: String): LogicalPlan = {
     val next: Delegate = text => Immediates.guarded(text, delegate.parsePlan(text), this)
     val mightBeOurs = Parser.mightBeOurs(sql)
@@ -92,20 +90,4 @@ object Parser {
   /** The same file that Python's dialect reads: one definition of what may be ours. */
   private val prefilter = Pattern.compile(Shared.text("prefilter.txt"), Pattern.CASE_INSENSITIVE | Pattern.DOTALL)
   def mightBeOurs(sql: String): Boolean = prefilter.matcher(sql).find()
-
-  /** A statement that is Spark's or Delta's, parsed without asking Python. */
-  def plain(session: ClassicSession, sql: String): LogicalPlan = session.sessionState.sqlParser match {
-    case p: Parser => p.delegate.parsePlan(sql)
-    case other => other.parsePlan(sql)
-  }
-}
-
-/** One of our own statements: Spark runs it once, eagerly, in every front end; nothing happens when it is parsed. */
-case class StreamCommand(sql: String, ddl: String) extends LeafRunnableCommand {
-  override val output: Seq[Attribute] = DataTypeUtils.toAttributes(Neutral.columns(ddl))
-  override def run(session: SparkSession): Seq[Row] = {
-    import scala.jdk.CollectionConverters._
-    // Delta prints what it upgrades, on standard output, which in bin/spark-sql is for rows.
-    Console.withOut(java.io.OutputStream.nullOutputStream())(Bridge.get.run(session, sql)).asScala.toSeq
-  }
 }

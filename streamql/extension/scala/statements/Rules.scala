@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import java.util.{Collections, UUID, WeakHashMap}
 
@@ -15,6 +15,10 @@ import org.apache.spark.sql.delta.DeltaDynamicPartitionOverwriteCommand
 import org.apache.spark.sql.delta.commands.{CreateDeltaTableCommand, DeleteCommand, MergeIntoCommand, UpdateCommand}
 import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources.{InsertIntoDataSourceCommand, SaveIntoDataSourceCommand}
+import org.apache.spark.sql.streamql.bridge.{Bridge, Errors, Shared}
+import org.apache.spark.sql.streamql.consume.{ConsumeCommand, NestedStatements}
+import org.apache.spark.sql.streamql.plans.{ConsumeQuery, DynamicTables, Fingerprint, Plans, StreamCommand, StreamRead}
+import org.apache.spark.sql.streamql.session.{Blocks, Settings}
 
 /** One name for everything that is analysed as one statement: the streams it reads are pinned under it. */
 object PinnedIntervals {
@@ -173,7 +177,7 @@ object ResolveStreams {
  * so are DataFrame writers, since they are commands too. Commands on a name that is a stream's are refused.
  */
 class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
-  override def apply(plan: LogicalPlan): LogicalPlan = if (GuardAndConsume.isNested) plan else {
+  override def apply(plan: LogicalPlan): LogicalPlan = if (NestedStatements.isNested) plan else {
     if (!DynamicTables.isOurs(session)) {
       guard(plan)
       DynamicTables.guard(session, plan)
@@ -212,7 +216,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
   private def wrap(statements: Seq[LogicalPlan], isQuery: Boolean, asked: Seq[String] = Nil): LogicalPlan = {
     if (statements.exists(s => Plans.writes(Commands.bare(s)).nonEmpty)) throw Errors("UNSUPPORTED_STATEMENT", "STATEMENT_WOULD_RUN_AGAIN")
     val analyzer = session.asInstanceOf[ClassicSession].sessionState.analyzer
-    val checked = GuardAndConsume.nested(statements.map(s => analyzer.executeAndCheck(s, new QueryPlanningTracker)))
+    val checked = NestedStatements.nested(statements.map(s => analyzer.executeAndCheck(s, new QueryPlanningTracker)))
     ConsumeCommand(checked, isQuery, asked, PinnedIntervals.scope)
   }
 
@@ -285,14 +289,5 @@ class GuardMerges(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case m: MergeIntoCommand => new GuardAndConsume(session)(m)
     case other => other
-  }
-}
-
-object GuardAndConsume {
-  private val depth = ThreadLocal.withInitial[java.lang.Integer](() => 0)
-  def isNested: Boolean = depth.get > 0
-  def nested[T](work: => T): T = {
-    depth.set(depth.get + 1)
-    try work finally depth.set(depth.get - 1)
   }
 }

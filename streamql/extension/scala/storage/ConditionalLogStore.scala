@@ -17,7 +17,7 @@ import io.delta.storage.S3SingleDriverLogStore
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileSystem, FSDataOutputStream, FSDataOutputStreamBuilder, Path, PathIOException}
 import org.apache.spark.SparkEnv
-import org.apache.spark.sql.streamql.{Errors, Shared}
+import org.apache.spark.sql.streamql.bridge.{Errors, Shared}
 import org.slf4j.LoggerFactory
 
 /**

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.storage
 
 import java.net.URI
 import java.nio.file.{FileAlreadyExistsException => Exists, FileSystemException, Files}

@@ -29,7 +29,7 @@ def has_failed(state: StreamState) -> bool | None:
 
 def outdated_since(spark: SparkSession, state: StreamState, clock: str) -> int | None:
     """Returns since when the rows of a table may differ from its query because time has passed, in milliseconds since 1970. None: they do
-    not. `state`: its hidden stream; `clock`: what the query reads, as `WholeQuery` has it."""
+    not. `state`: its hidden stream; `clock`: what the query reads, as `DynamicQuery` has it."""
     if not clock or state.offset.initial:
         return None
     tried, ended = query_of(state).tried_ms or 0, state.last_consumed_ms or 0

@@ -12,7 +12,7 @@ from streamql.delta.jvm import sentence
 from streamql.delta.queries import has_earlier_types
 from streamql.delta.table import DeltaTable
 from streamql.errors import StreamqlError
-from streamql.features.dynamic.source.queries import Misfit, SparkError, WholeQuery, stored_query
+from streamql.features.dynamic.source.queries import DynamicQuery, Misfit, SparkError, stored_query
 from streamql.features.dynamic.source.table import DynamicTable
 from streamql.shared import constants
 from streamql.sources.views.query import QuerySource, digest
@@ -22,7 +22,7 @@ HIDDEN_PREFIXES = tuple(constants("dynamicTables")[p] for p in ("keyPrefix", "st
 """How the names of columns begin that a dynamic table stores and does not show."""
 
 
-def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tuple[str, ...]]) -> WholeQuery:
+def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tuple[str, ...]]) -> DynamicQuery:
     """Returns a dynamic table's query, over its tables as they are named now. Raises STREAM_SOURCE_MISSING with what Spark says, and
     UNSUPPORTED_SOURCE."""
     try:
@@ -105,13 +105,13 @@ def not_computed(dynamic: DynamicTable, e: BaseException) -> StreamqlError:
     )
 
 
-def known_by(source: QuerySource, whole: WholeQuery) -> QuerySource:
+def known_by(source: QuerySource, whole: DynamicQuery) -> QuerySource:
     """Returns a source with what tells from anything else what its query reads and means."""
     texts = digest(whole.texts) if whole.texts else ""
     return replace(source, texts=texts, plan=digest(whole.plan), clock=whole.clock)
 
 
-def not_incremental(whole: WholeQuery) -> str | None:
+def not_incremental(whole: DynamicQuery) -> str | None:
     """Returns what in a query keeps a refresh from following the changes of all its tables, as messages say it. None: nothing does."""
     what = whole.unfollowed(table.table_id for table in whole.tables)
     return None if what is None else reason_text(what)

@@ -22,7 +22,7 @@ from streamql.errors import StreamqlError
 from streamql.features.dynamic.language.statements import CreateDynamicTable
 from streamql.features.dynamic.source.analysis import analysed
 from streamql.features.dynamic.source.graph import in_order, upstream
-from streamql.features.dynamic.source.queries import SparkError, WholeQuery
+from streamql.features.dynamic.source.queries import DynamicQuery, SparkError
 from streamql.features.dynamic.source.table import DynamicTable, all_dynamic, find_dynamic
 from streamql.model import TableSource
 from streamql.names import Name, quote
@@ -162,7 +162,7 @@ def show_rows(spark: SparkSession, dynamic: DynamicTable, *, or_missing: bool = 
         make_view(spark, dynamic, {}, replace=mark is not None)
 
 
-def take_types(spark: SparkSession, dynamic: DynamicTable, whole: WholeQuery) -> bool:
+def take_types(spark: SparkSession, dynamic: DynamicTable, whole: DynamicQuery) -> bool:
     """Gives the backing table and the view the types of the query, before there are rows of these types. Returns False if another refresher
     did so at the same time, and this one is to begin anew."""
     try:

@@ -40,7 +40,7 @@ class Misfit:
 
 
 @dataclass(frozen=True)
-class WholeQuery:
+class DynamicQuery:
     """A query that was analysed.
 
     `refused`: why it cannot be the query of a dynamic table, as `reason_text` in `sources/views/texts.py` reads it; None: it can.
@@ -131,18 +131,18 @@ class WholeQuery:
 def run_refresh(spark: SparkSession, text: str, rows: DataFrame, token: str, visible: int) -> None:
     """Runs the statement of a refresh: an INSERT or a MERGE in which the relation ROWS stands for `rows`, a read of the hidden stream
     (`token`), which shows `visible` columns. Raises `SparkError`."""
-    scala(spark).RefreshStatement.run(session_of(spark), text, analyzed(rows), token, visible)
+    scala(spark).refreshes.RefreshStatement.run(session_of(spark), text, analyzed(rows), token, visible)
 
 
 def stored_rows(spark: SparkSession, table: DeltaTable, version: Snapshot) -> JavaObject:
     """Returns the rows of a dynamic table at a version, each with its place in the table's files. Lazy."""
-    return scala(spark).StoredRows.of(table.reader, version.handle)
+    return scala(spark).refreshes.StoredRows.of(table.reader, version.handle)
 
 
 def substituted(spark: SparkSession, text: str) -> str | None:
     """Returns a query with the values of the session's variables that are in its text as `${name}`. None: it has variables of the process,
     such as `${env:NAME}`."""
-    found: str | None = scala(spark).StoredQuery.substituted(session_of(spark), text)
+    found: str | None = scala(spark).refreshes.StoredQuery.substituted(session_of(spark), text)
     return found
 
 
@@ -150,7 +150,7 @@ def query_properties(spark: SparkSession, text: str, before: str = "") -> tuple[
     """Returns what a query's meaning depends on beside its text (settings, current catalog and schema; JSON), and its columns as Spark's
     JSON has them. `before`: the part of the user's statement before the query. Raises what Spark says of the text, as `SparkError`, with
     places in that statement."""
-    said = json.loads(scala(spark).StoredQuery.properties(session_of(spark), before, text))
+    said = json.loads(scala(spark).refreshes.StoredQuery.properties(session_of(spark), before, text))
     return json.dumps(said["properties"]), said["schema"]
 
 
@@ -162,7 +162,7 @@ def stored_query(
     properties: str,
     moved: Mapping[str, Sequence[str]],
     stored: str | None = None,
-) -> WholeQuery:
+) -> DynamicQuery:
     """Returns a query that was stored, with the types that its columns have now. `moved`: tables that have another name than in the text,
     by that name in lower case. `stored`: the columns of the table that its rows are in, as a schema, JSON; None: there is no table yet.
     Raises what Spark says of it, as `SparkError`."""
@@ -179,7 +179,7 @@ def stored_query(
     names = view.java.util.HashMap()
     for old, new in moved.items():
         names.put(old, array(new))
-    handle = scala(spark).StoredQuery.stored(
+    handle = scala(spark).refreshes.StoredQuery.stored(
         session_of(spark), array(name.parts), text, schema, properties, names, stored
     )
     said = json.loads(handle.describe())
@@ -191,9 +191,11 @@ def stored_query(
     plan, clock = said.get("plan", ""), said["clock"] or ""
     misfit = Misfit(**said["misfit"]) if "misfit" in said else None
     refused, varies, widens = said.get("refused"), said["varies"], bool(said.get("widens"))
-    return WholeQuery(spark, handle, refused, varies, tables, columns, keys, found, texts, plan, clock, widens, misfit)
+    return DynamicQuery(
+        spark, handle, refused, varies, tables, columns, keys, found, texts, plan, clock, widens, misfit
+    )
 
 
 def next_day(spark: SparkSession, after_ms: int, zone: str) -> int:
     """Returns when the first day of a time zone begins after a time, in milliseconds since 1970."""
-    return int(scala(spark).ClockReads.nextDay(after_ms, zone))
+    return int(scala(spark).queries.ClockReads.nextDay(after_ms, zone))

@@ -28,7 +28,7 @@ from streamql.features.dynamic.source.costs import (
     Timings,
     choose,
 )
-from streamql.features.dynamic.source.queries import SparkError, WholeQuery, stored_rows
+from streamql.features.dynamic.source.queries import DynamicQuery, SparkError, stored_rows
 from streamql.features.dynamic.source.table import DynamicTable, all_dynamic, dynamic_of_id
 from streamql.model import Interval, Offset, Parts, SourceRef, StreamMode
 from streamql.names import Name
@@ -54,7 +54,7 @@ REPLACED: Mapping[str, str] = MappingProxyType(
 @dataclass(frozen=True)
 class Explained:
     """What a refresh would do with an interval. `changes`: what each table changed, by part. `ways`: how an incremental refresh computes
-    each operator, as `WholeQuery.ways` has it; empty: none can, and no operator is the reason. `estimate`: None: the query cannot be
+    each operator, as `DynamicQuery.ways` has it; empty: none can, and no operator is the reason. `estimate`: None: the query cannot be
     refreshed incrementally."""
 
     changes: Mapping[str, Backlog]
@@ -120,7 +120,7 @@ class OpenRefresh(OpenTables):
     """
 
     dynamic: DynamicTable
-    whole: WholeQuery
+    whole: DynamicQuery
     replaced: str | None
 
     def check_trackable(self, mode: StreamMode, where: Mapping[str, int]) -> None:  # noqa: ARG002 - tables have both modes
@@ -163,7 +163,7 @@ class OpenRefresh(OpenTables):
             return None
 
     def ways(self, changed: Iterable[str] | None = None) -> Sequence[Mapping[str, Any]]:
-        """Returns how an incremental refresh computes each operator, as `WholeQuery.ways` has it; empty: none can, and no operator is the
+        """Returns how an incremental refresh computes each operator, as `DynamicQuery.ways` has it; empty: none can, and no operator is the
         reason. `changed`: the parts that have changed; None: all."""
         ids = self._ids(self.tables if changed is None else changed)
         found = self.whole.ways(ids)
@@ -340,7 +340,7 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
     )
 
 
-def _parts(spark: SparkSession, whole: WholeQuery, known: Mapping[str, str]) -> dict[str, OpenTable]:
+def _parts(spark: SparkSession, whole: DynamicQuery, known: Mapping[str, str]) -> dict[str, OpenTable]:
     """Returns the tables of a query, by part. `known`: the parts of those that it read before, by id: a renamed table keeps the name that
     the text has for it."""
     tables: dict[str, OpenTable] = {}

@@ -41,7 +41,7 @@ from streamql.features.dynamic.source.backing import (
     query_of,
 )
 from streamql.features.dynamic.source.costs import INCREMENTAL
-from streamql.features.dynamic.source.queries import WholeQuery
+from streamql.features.dynamic.source.queries import DynamicQuery
 from streamql.features.dynamic.source.refresh import open_refresh
 from streamql.features.dynamic.source.table import DynamicTable, Schedule, dynamic_of_id, find_dynamic
 from streamql.times import now_ms
@@ -182,7 +182,7 @@ def label_of(statement: CreateDynamicTable | DropDynamicTable | AlterDynamicTabl
     return "MATERIALIZED VIEW" if statement.is_materialized_view else "DYNAMIC TABLE"
 
 
-def check_incremental(whole: WholeQuery, **where: int) -> None:
+def check_incremental(whole: DynamicQuery, **where: int) -> None:
     """Raises UNSUPPORTED_CLAUSE if refreshes cannot follow the changes of the tables that a query reads."""
     why = not_incremental(whole)
     if why is not None:

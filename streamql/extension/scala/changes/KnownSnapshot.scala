@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import org.apache.spark.sql.{DataFrame, Dataset}
 import org.apache.spark.sql.delta.{RowTracking, Snapshot}

@@ -1,7 +1,12 @@
 package streamql
 
 import org.apache.spark.sql.SparkSessionExtensions
-import org.apache.spark.sql.streamql.{AnswerAtOnce, CharColumns, CountingStrategy, ExpandStreams, FilterBeforeCounting, Functions, GuardAndConsume, GuardMerges, HintTables, Hints, LocalFiles, NewTables, Parser, RecordStrategy, ResolveStreams, ServerSessions, Settings, SupportedSpark, TemporaryFiles, Texts}
+import org.apache.spark.sql.streamql.changes.{RecordStrategy, Texts}
+import org.apache.spark.sql.streamql.consume.{CountingStrategy, FilterBeforeCounting}
+import org.apache.spark.sql.streamql.plans.ExpandStreams
+import org.apache.spark.sql.streamql.session.{ServerSessions, Settings, SupportedSpark, TemporaryFiles}
+import org.apache.spark.sql.streamql.statements.{AnswerAtOnce, CharColumns, Functions, GuardAndConsume, GuardMerges, HintTables, Hints, NewTables, Parser, ResolveStreams}
+import org.apache.spark.sql.streamql.storage.LocalFiles
 
 /** What a session names in spark.sql.extensions, after Delta's: the last named parser is the outermost. */
 class Extensions extends (SparkSessionExtensions => Unit) {

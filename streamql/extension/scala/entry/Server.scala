@@ -10,7 +10,7 @@ package org.apache.spark.sql.hive.thriftserver.streamql {
   import org.apache.spark.sql.SparkSession
   import org.apache.spark.sql.connect.streamql.ConnectServer
   import org.apache.spark.sql.hive.thriftserver.HiveThriftServer2
-  import org.apache.spark.sql.streamql.Shared
+  import org.apache.spark.sql.streamql.bridge.Shared
 
   /** `streamql server`: Spark's Thrift server, and Spark Connect, over one context. It runs until the JVM gets a signal to end. */
   object Server {

@@ -1,8 +1,10 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.rules
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.{Cross, Inner}
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.streamql.changes.TableBytes
+import org.apache.spark.sql.streamql.queries.{TableLeaf, Untracked, Weighted}
 
 /**
  * The change of inner and cross joins that are inputs of one another. Each part that has a change gives a term: its change, joined with the parts before it

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.rules
 
 import scala.collection.mutable
 
@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.LeftAnti
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+import org.apache.spark.sql.streamql.queries.{JoinedChanges, KeyedQuery, TableImages, TableLeaf, TrackedQuery, Weighted}
 import org.apache.spark.sql.types.LongType
 
 /**

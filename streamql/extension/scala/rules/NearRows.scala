@@ -1,8 +1,9 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.rules
 
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.LeftSemi
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.streamql.queries.{TableLeaf, TrackedQuery}
 
 /** The rows of one table that have one of some keys, as `Once.among` writes it. `leaf`: the read of the table. */
 case class NearRows(plan: Join, leaf: TableLeaf) {

@@ -1,10 +1,11 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.rules
 
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.streamql.queries.{KeyedQuery, TableLeaf, TrackedQuery, Untracked, Weighted}
 
 /** The tables of a query over an interval. */
 trait ChangedTables {

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.plans
 
 import java.util.{Collections, IdentityHashMap}
 import java.util.concurrent.atomic.AtomicLong
@@ -11,23 +11,31 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
+import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.GenerateRowIDs
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.{DataSourceV2Relation, FileTable}
+import org.apache.spark.sql.streamql.bridge.{Consumption, Errors}
 import org.apache.spark.sql.types.DataType
 
 /**
  * What a read of a stream stands for: the plan of its change set, and in `token` (JSON, Python's) which stream and interval that is.
  * A consumer that had to wait is given what is left by setting both anew, before it runs; every copy of the relation sees it. `follows`: the
- * plan is a table as of the begin or the end of the interval. Such a read moves no stream. `isRefresh`: the plan is what a refresh writes.
+ * plan is a table as of the begin or the end of the interval. Such a read moves no stream. `preparation`: what a MERGE that reads it needs beforehand.
  */
-final class Binding(@volatile var plan: LogicalPlan, @volatile var token: String, val follows: Boolean = false, val isRefresh: Boolean = false)
+final class Binding(@volatile var plan: LogicalPlan, @volatile var token: String, val follows: Boolean = false,
+    val preparation: Option[Preparation] = None)
   extends Serializable {
   private val number = Binding.numbers.incrementAndGet()
   /** Where a statement that consumes counts the rows it takes; null: they are not counted. */
   @volatile var counter: ChangeCounter = _
+}
+
+/** What is to be done before a MERGE runs, and after it. */
+trait Preparation extends Serializable {
+  def prepared[T](session: ClassicSession, merge: MergeIntoCommand)(run: LogicalPlan => T): T
 }
 
 object Binding {
@@ -115,7 +123,7 @@ object Plans {
 
   /** Statements that write, or consume, below the root of another one: of a DataFrame that is their result, where its plan is run again. */
   def writes(plan: LogicalPlan): Seq[LogicalPlan] = within(plan) {
-    case c @ (_: ConsumeCommand | _: ConsumeQuery) => Seq(c.asInstanceOf[LogicalPlan])
+    case c @ (_: Consumption | _: ConsumeQuery) => Seq(c.asInstanceOf[LogicalPlan])
     case p: LogicalPlan if (p ne plan) && isWrite(p) => Seq(p)
   }
 
@@ -130,6 +138,12 @@ object Plans {
     case r: LogicalRelation => !r.relation.isInstanceOf[HadoopFsRelation]
     case r: DataSourceV2Relation => !r.table.isInstanceOf[DeltaTableV2] && !r.table.isInstanceOf[FileTable]
     case _ => false
+  }
+
+  /** What the table that a statement makes is to be like. */
+  def wanted(plan: V2CreateTableAsSelectPlan): TableSpecBase = plan match {
+    case c: CreateTableAsSelect => c.tableSpec
+    case r: ReplaceTableAsSelect => r.tableSpec
   }
 
   private def within[T](plan: LogicalPlan)(pick: PartialFunction[Any, Seq[T]]): Seq[T] = {
@@ -184,10 +198,13 @@ object Plans {
   }
 }
 
+/** A node that stands for a plan which is made when it is needed. */
+trait Deferred extends LogicalPlan { def expanded: LogicalPlan }
+
 /** Puts the change set in the place of the node, before the optimizer and before cached plans are looked up. */
 object ExpandStreams extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformDownWithSubqueries {
     case r: StreamRead => r.expand
-    case r: RefreshRows => GenerateRowIDs(r.expand(new Kept))
+    case d: Deferred => GenerateRowIDs(d.expanded)
   }
 }

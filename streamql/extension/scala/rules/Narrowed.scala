@@ -1,9 +1,11 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.rules
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateExpression
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.streamql.changes.Values
+import org.apache.spark.sql.streamql.queries.{Inexact, Untracked}
 import org.apache.spark.sql.types.DataType
 
 /**

@@ -1,10 +1,11 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.rules
 
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+import org.apache.spark.sql.streamql.queries.{TableImages, TableLeaf, Weighted}
 
 /** Tables that are not read: with them the rules are tried, and how often a refresh would read each table is counted. `changed`: ids. */
 class CountedTables(session: ClassicSession, images: TableImages, changed: Set[String]) extends ChangedTables {

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.refreshes
 
 import java.util.{Map => JMap}
 import scala.jdk.CollectionConverters._
@@ -13,10 +13,16 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.RowTracking
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streamql.bridge.Shared
+import org.apache.spark.sql.streamql.changes.{Newest, Values}
+import org.apache.spark.sql.streamql.plans.DynamicTables
+import org.apache.spark.sql.streamql.queries.{ClockReads, KeyedQuery, LateralGenerators, PlanText, QueryShape, StoredTypes, TableImages, TableLeaf, TrackedQuery, Untracked, UnusedColumns}
+import org.apache.spark.sql.streamql.rules.{ChangedTables, CountedTables, IntervalTables, Kept, QueryChange, RefreshWays}
+import org.apache.spark.sql.streamql.session.Neutral
 import org.apache.spark.sql.types._
 
 /** The query of a dynamic table, analysed. Its rows are computed at versions of its tables that the caller names. Decides nothing. */
-class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Option[StructType]) {
+class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Option[StructType]) {
   private val mapper = new ObjectMapper()
   private val plan = InlineCTE(alwaysInline = true)(analyzed).transformUpWithSubqueries {
     case a: SubqueryAlias => a.child
@@ -136,17 +142,17 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Option[
   /** What turns `stored` into the rows at versions, in the columns of a stream. `isAnew`: rows of one key need not be the same row. */
   def difference(versions: String, stored: DataFrame, isAnew: Boolean): DataFrame = {
     val now = rows(versions).queryExecution.analyzed
-    val plan = Dataset.ofRows(session, WholeQuery.difference(now, stored.queryExecution.analyzed, keyed.keyNames, isAnew)).queryExecution.analyzed
+    val plan = Dataset.ofRows(session, DynamicQuery.difference(now, stored.queryExecution.analyzed, keyed.keyNames, isAnew)).queryExecution.analyzed
     val own = if (EqualRows.was(plan.output).isEmpty) plan else RefreshRows(_ => plan, columns(now.output), None)
     Dataset.ofRows(session, own)
   }
 
-  private def columns(of: Seq[NamedExpression]) = WholeQuery.inStream(Literal(""), of).map(c => AttributeReference(c.name, c.dataType)())
+  private def columns(of: Seq[NamedExpression]) = DynamicQuery.inStream(Literal(""), of).map(c => AttributeReference(c.name, c.dataType)())
 
   /** All rows as INSERTs, in the columns of a stream. */
   def inserts(versions: String): DataFrame = {
     val now = rows(versions).queryExecution.analyzed
-    Dataset.ofRows(session, Project(WholeQuery.inStream(Literal("INSERT"), now.output), now))
+    Dataset.ofRows(session, Project(DynamicQuery.inStream(Literal("INSERT"), now.output), now))
   }
 
   // -- its change, from those of its tables
@@ -204,7 +210,7 @@ class WholeQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Option[
   }
 }
 
-object WholeQuery {
+object DynamicQuery {
   /** The type of an update of columns that the dynamic table does not show: the others have the values that are stored, bit by bit. */
   val HIDDEN: String = Shared.constant("dynamicTables", "hiddenUpdate")
 

@@ -1,10 +1,12 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.rules
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.expressions.objects.{AssertNotNull, StaticInvoke}
 import org.apache.spark.sql.catalyst.plans.LeftOuter
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.streamql.changes.TableBytes
+import org.apache.spark.sql.streamql.queries.{AggregateStates, ExactAggregates, FollowedFunction, KeyedQuery, TrackedQuery, Weighted}
 import org.apache.spark.sql.types._
 
 /**

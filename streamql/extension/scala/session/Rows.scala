@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.session
 
 import java.util.{ArrayList => JArrayList, List => JList}
 

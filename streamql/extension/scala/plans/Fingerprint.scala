@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.plans
 
 import java.security.MessageDigest
 import java.util.UUID
@@ -89,7 +89,7 @@ object Fingerprint {
     case said @ (_: Boolean | _: String | _: SaveMode) => said.toString
   }
 
-  private def made(plan: V2CreateTableAsSelectPlan): Seq[String] = Targets.wanted(plan) match {
+  private def made(plan: V2CreateTableAsSelectPlan): Seq[String] = Plans.wanted(plan) match {
     case t: TableSpec =>
       t.productIterator.collect {
         case options: Map[_, _] => sorted(options)

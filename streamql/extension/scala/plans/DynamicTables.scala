@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.plans
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable
@@ -9,6 +9,7 @@ import org.apache.spark.sql.delta.commands.{DeleteCommand, MergeIntoCommand, Res
 import org.apache.spark.sql.delta.sources.DeltaDataSource
 import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.streamql.bridge.{Errors, Shared}
 
 /** The tables that hold the rows of dynamic tables: only refreshes write them. */
 object DynamicTables {

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.refreshes
 
 import java.lang.reflect.InvocationTargetException
 import java.util.{Map => JMap}
@@ -17,6 +17,9 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, Subque
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.command.ViewHelper
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streamql.bridge.Errors
+import org.apache.spark.sql.streamql.plans.DynamicTables
+import org.apache.spark.sql.streamql.queries.StoredTypes
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -66,7 +69,7 @@ object StoredQuery {
   /** A query that was stored, with the types that its columns have now. `schema`: the columns that it had, JSON; `moved`: tables that have other names now,
    * by the names that the text has; `stored`: the columns of the table that its rows are in, as a schema, JSON (null: there is no table yet). */
   def stored(session: SparkSession, name: Array[String], text: String, schema: String, properties: String,
-      moved: JMap[String, Array[String]], stored: String): WholeQuery = {
+      moved: JMap[String, Array[String]], stored: String): DynamicQuery = {
     val own = session.asInstanceOf[ClassicSession]
     val props = mapper.readTree(properties).properties().asScala.map(e => e.getKey -> e.getValue.asText).toMap
     val description = CatalogTable(TableIdentifier(name(2), Some(name(1)), Some(name(0))), CatalogTableType.VIEW, CatalogStorageFormat.empty,
@@ -75,7 +78,7 @@ object StoredQuery {
       val analyzed = Dataset.ofRows(own, resolved(own, own.sessionState.catalog.getRelation(description).transformUp {
         case v: View => v.copy(child = renamed(withoutTypes(v.child), description, moved, Set.empty))
       })).queryExecution.analyzed.transformUp { case v: View if v.desc == description => v.copy(child = withTypes(v.child)) }
-      new WholeQuery(own, analyzed, Option(stored).map(DataType.fromJson(_).asInstanceOf[StructType]))
+      new DynamicQuery(own, analyzed, Option(stored).map(DataType.fromJson(_).asInstanceOf[StructType]))
     }
   }
 

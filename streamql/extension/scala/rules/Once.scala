@@ -1,10 +1,11 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.rules
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate.{Count, Max, Min}
 import org.apache.spark.sql.catalyst.plans.LeftSemi
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.streamql.queries.Weighted
 
 /** Rows that were computed for several parts of a plan. `rows`: how many; None: they are only thought of. */
 case class Once(session: ClassicSession, plan: LogicalPlan, rows: Option[Long]) {

@@ -1,9 +1,10 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.rules
 
 import com.fasterxml.jackson.databind.node.ArrayNode
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, Expression, SubqueryExpression}
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.streamql.queries.{AggregateStates, TableLeaf}
 
 /** How an incremental refresh would compute each operator of a query, for people. `shaped`: the query in the form of `QueryShape`. */
 class RefreshWays(shaped: LogicalPlan, change: QueryChange) {
