@@ -9,9 +9,11 @@ import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.files.TahoeLogFileIndex
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelationWithTable}
 
-/** The tables of a query at versions. `versions`: by the ids of the tables; of others the newest when it is first asked for. */
+/**
+ * The tables of a query at versions. `versions`: by the ids of the tables. Another table has its newest version when it is first asked for.
+ */
 class TableImages(session: ClassicSession, versions: Map[String, Long]) {
-  /** A plan over its tables at the versions. Each call makes reads of its own. */
+  /** A plan over its tables at the versions. Each call makes new reads. */
   def of(p: LogicalPlan): LogicalPlan = p.transformUp { case leaf: TableLeaf => image(leaf) }
     .transformAllExpressions { case s: SubqueryExpression => s.withNewPlan(of(s.plan)) }
 
@@ -27,7 +29,7 @@ class TableImages(session: ClassicSession, versions: Map[String, Long]) {
     ListedSnapshot.of(versions.get(table.id).filter(_ != newest.version).map(v => table.log.getSnapshotAt(v)).getOrElse(newest))
   })
 
-  /** The bytes of the files of a plan's tables, once for each read. */
+  /** The bytes of the files of a plan's tables. A table counts once for each read. */
   def bytes(p: LogicalPlan): Long = p.collectWithSubqueries { case leaf: TableLeaf => size(leaf.table) }.sum
 
   /** How often a plan reads each table. */
@@ -45,7 +47,7 @@ object TableBytes {
 
   def of(s: Snapshot): Long = s.checksumOpt.fold(s.sizeInBytes)(_.tableSizeBytes)
 
-  /** Of the tables that a plan reads. Whatever else it reads counts as Spark says. */
+  /** The bytes of the tables that a plan reads. Other relations count with the size that Spark estimates. */
   def of(p: LogicalPlan): BigInt = p.collectLeaves().map {
     case LogicalRelationWithTable(HadoopFsRelation(index: TahoeLogFileIndex, _, _, _, _, _), _) => BigInt(of(index.getSnapshot))
     case other => other.stats.sizeInBytes
