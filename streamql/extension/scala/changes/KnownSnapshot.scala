@@ -6,8 +6,8 @@ import org.apache.spark.sql.delta.actions.{DomainMetadata, SetTransaction, Singl
 import org.apache.spark.sql.delta.stats.FileSizeHistogram
 
 /**
- * A snapshot that answers some questions by its checksum. Delta's own snapshot computes the whole state of the log for them: three jobs. Whatever else is
- * asked, the own one answers.
+ * A snapshot that answers some questions by its checksum. For these, Delta's own snapshot (`own`) would reconstruct the whole state of the
+ * log, in three jobs. All other questions are passed on to it.
  */
 abstract class AnsweredSnapshot(own: Snapshot) extends Snapshot(own.path, own.version, own.logSegment, own.deltaLog, own.checksumOpt) {
   override def domainMetadata: Seq[DomainMetadata] = own.domainMetadata
@@ -24,13 +24,16 @@ abstract class AnsweredSnapshot(own: Snapshot) extends Snapshot(own.path, own.ve
   override def fileSizeHistogram: Option[FileSizeHistogram] = own.fileSizeHistogram
 }
 
-/** A snapshot whose domains are known. Each commit to a table that tracks its rows asks for them, also an INSERT of one row, to learn the last row id. */
+/**
+ * A snapshot whose domain metadata are known. Each commit to a table with row tracking asks for them to learn the last row id, even an
+ * INSERT of one row.
+ */
 class KnownSnapshot(own: Snapshot, domains: Seq[DomainMetadata]) extends AnsweredSnapshot(own) {
   override def domainMetadata: Seq[DomainMetadata] = domains
 }
 
 object KnownSnapshot {
-  /** The same snapshot, if its checksum does not name its domains or no commit asks for them. */
+  /** A snapshot with its domain metadata. It is returned as it is if its checksum does not have them, or if no commit asks for them. */
   def of(s: Snapshot): Snapshot =
     if (!RowTracking.isSupported(s.protocol)) s else s.checksumOpt.flatMap(_.domainMetadata).fold(s)(new KnownSnapshot(s, _))
 }

@@ -13,9 +13,9 @@ import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRela
 import org.apache.spark.sql.functions.{col, from_json}
 
 /**
- * A snapshot whose files are on the driver, with their statistics. Delta's own snapshot finds the files of a scan by a Spark job, and a query takes several
- * for each of its tables. Here the same expressions over statistics are computed on the driver. `isRead`: whether all files are read, whatever the filters
- * are.
+ * A snapshot whose files are on the driver, with their statistics. Delta's own snapshot (`own`) finds the files of a scan by a Spark job. A
+ * query has several such jobs for each of its tables. Here the driver computes the same expressions over the statistics. `sums`: the
+ * checksum of the version. `isRead`: whether each scan reads all files, whatever its filters are.
  */
 class ListedSnapshot(own: Snapshot, sums: VersionChecksum, isRead: Boolean) extends AnsweredSnapshot(own) {
   import org.apache.spark.sql.delta.implicits._
@@ -26,7 +26,8 @@ class ListedSnapshot(own: Snapshot, sums: VersionChecksum, isRead: Boolean) exte
   private lazy val files: Seq[AddFile] = KnownFiles.of(own).getOrElse(own.allFiles.collect().toSeq)
   override lazy val allFiles: Dataset[AddFile] = spark.createDataset(files)
 
-  /** Spark's optimizer computes a projection of local rows. So they are parsed once for all scans. */
+  /** The files with parsed statistics. Spark's optimizer computes a projection of local rows, so the statistics are parsed once for all
+   * scans. */
   private lazy val parsed: DataFrame = {
     val all = allFiles.withColumn("stats", from_json(col("stats"), statsSchema)).asInstanceOf[ClassicDataset[Row]]
     ClassicDataset.ofRows(all.sparkSession, all.queryExecution.optimizedPlan)
@@ -43,13 +44,14 @@ class ListedSnapshot(own: Snapshot, sums: VersionChecksum, isRead: Boolean) exte
 }
 
 object ListedSnapshot {
-  /** Collecting the files of a version takes one job. Their statistics take some KB each. */
+  /** The most files that are collected on the driver. It takes one job, and the statistics of a file are some KB. */
   private val FILES_MAX = 2000L
 
-  /** The same snapshot, if it has more files, or no checksum that says how many; or if statistics of VARIANT columns would have to be decoded. */
+  /** A snapshot with its files on the driver. It is returned as it is if it has too many files, or no checksum that says how many. So is
+   * one with VARIANT columns, whose statistics would have to be decoded. */
   def of(s: Snapshot): Snapshot = of(s, TableBytes.SMALL)
 
-  /** `small`: a table of so many bytes is read in less time than it takes to find some of its files. */
+  /** `small`: a table of at most so many bytes is read as a whole. That takes less time than to find the files that are needed. */
   def of(s: Snapshot, small: Long): Snapshot = s match {
     case listed: ListedSnapshot => listed
     case _ => s.checksumOpt.filter(_.numFiles <= FILES_MAX).filterNot(_ => SchemaUtils.checkForVariantTypeColumnsRecursively(s.schema)).fold(s) { sums =>

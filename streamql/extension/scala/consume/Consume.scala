@@ -26,17 +26,18 @@ import org.apache.spark.sql.streamql.plans.{Binding, ChangeCounter, Fingerprint,
 import org.apache.spark.sql.types.StructType
 
 /**
- * Where a statement writes: Delta's `path` and table id, or neither for a target that is not Delta. `mark`: of a reservation, a marked table without rows.
- * `managed`: whether DROP TABLE removes its files. `forgets`: after how long a table that the statement makes would forget transactions,
- * by its properties or a default of the session; empty: it would not.
+ * Where a statement writes. `path`, `tableId`: empty if there is no Delta table. `mark`: the mark of a reservation, which is a marked table
+ * without rows; empty: it is not one. `managed`: whether DROP TABLE removes its files. `forgets`: after how long a table that the statement
+ * makes would forget transactions, by its properties or a default of the session; empty: it would not.
  */
 case class Target(format: String, operation: String, name: String, path: String, tableId: String, exists: Boolean,
     mark: String = "", managed: Boolean = false, forgets: String = "")
 
 /**
- * A statement that reads streams and commits, analysed. Python claims the streams, calls `execute` for each statement, resolves the outcome by the
- * targets' logs and moves the offsets. `isQuery`: a query whose rows are the result (WITH CONSUME), of the streams with the ids `asked`.
- * `pin`: the name under which this statement's reads were pinned.
+ * An analysed statement that reads streams and writes. `statements`: one, or the several INSERTs of the statement. Python claims the
+ * streams, calls `execute` for each, resolves the outcome by the targets' logs, and moves the offsets. `isQuery`: it is a query WITH
+ * CONSUME, whose rows are the result. `asked`: the ids of the streams that WITH CONSUME names. `pin`: the name under which the intervals of
+ * the reads were pinned.
  */
 case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked: Seq[String], pin: String)
   extends LeafRunnableCommand with Consumption {
@@ -76,9 +77,10 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
     val bindings = Plans.reads(statements(i)).map(_.binding).distinct
     bindings.foreach(_.counter = new ChangeCounter)
     val own = session.asInstanceOf[ClassicSession].cloneSession()
-    // A file that is gone or broken must fail the statement: skipped, its changes would be lost for good.
+    // A file that is missing or corrupt must fail the statement. If Spark skipped it, its changes would be lost for good.
     Seq("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles").foreach(own.conf.set(_, "false"))
-    // MERGE reads its source twice, and Delta takes files for unchanging: it must keep the messages that it has read of a topic.
+    // MERGE reads its source twice. Files do not change between the reads, and Delta relies on that. But a topic may be compacted
+    // meanwhile, so Delta must keep the messages that it has read.
     if (bindings.exists(b => Plans.readsOtherThanFiles(b.plan)))
       own.conf.set(DeltaSQLConf.MERGE_MATERIALIZE_SOURCE.key, DeltaSQLConf.MergeMaterializeSource.ALL)
     if (claimed != null) {
@@ -92,7 +94,7 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
       def run() = NestedStatements.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
       if (claimed == null) {
         val rows = run()
-        statement match { // the session keeps a listing of its files, and the statement ran in another one
+        statement match { // the user's session has cached the list of the target's files
           case c: InsertIntoHadoopFsRelationCommand => c.catalogTable.foreach(t => session.catalog.refreshTable(t.identifier.quotedString))
           case _ =>
         }
@@ -111,7 +113,8 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
     }
   }
 
-  /** Fails if streams have fewer rows than when an earlier statement of the claim read them: compaction has removed messages of a topic. */
+  /** Raises CONSUMPTION_FAILED if a stream has fewer rows than when the claim counted them: compaction has removed messages of its topic.
+   * `expected`: as in `ClaimedWrite`. */
   private def checkRows(own: ClassicSession, bindings: Seq[Binding], expected: String): Unit = if (expected.nonEmpty) {
     val before = JsonUtils.fromJson[Map[String, Any]](expected)
     for (binding <- bindings; read <- before.get(binding.token).map(_.toString.toLong)) {
@@ -120,7 +123,7 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
     }
   }
 
-  /** Of streams that it did not come to read, nothing. */
+  /** Streams that it did not come to read are left out. */
   override def changes(i: Int): String = JsonUtils.toJson(Plans.reads(statements(i)).map(_.binding).groupBy(_.token).flatMap { case (token, same) =>
     val used = same.distinct.flatMap(b => Option(b.counter)).filter(_.isUsed)
     if (used.isEmpty) None
@@ -130,18 +133,22 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   override def reserve(session: SparkSession, i: Int, mark: String): Unit = {
     val own = session.asInstanceOf[ClassicSession]
     val plan = Targets.reservation(statements(i), mark)
-    NestedStatements.nested(own.withActive { Dataset.ofRows(own, plan).collect() }) // the statement itself was let pass
+    NestedStatements.nested(own.withActive { Dataset.ofRows(own, plan).collect() }) // GuardAndConsume has checked the statement itself
   }
 }
 
+/** Finds where statements write, and reserves the tables that they make. */
 object Targets {
   def of(session: SparkSession, plan: LogicalPlan): Target = {
     refuseTransactions(plan)
     found(session, plan)
   }
 
-  /** A writer's own transaction would replace the one by which the consumption is resolved, whichever way it is set: Delta takes its
-   * options from the writer, from the target (`INSERT INTO t WITH (…)`) and from what a new table is to have. */
+  /**
+   * Refuses a transaction (txnAppId, txnVersion) that the user sets for the writer. It would replace the one by which the consumption is
+   * resolved. Delta takes these options from the writer, from the target (`INSERT INTO t WITH (…)`), and from the options and properties of
+   * a new table.
+   */
   private def refuseTransactions(plan: LogicalPlan): Unit = {
     def table(t: LogicalPlan): Iterable[String] = t.collect { case r: DataSourceV2Relation => r.options.keySet.asScala }.flatten
     def wanted(s: TableSpecBase): Iterable[String] = s match {
@@ -193,7 +200,8 @@ object Targets {
       case other => Target("other", operation, other.nodeName, "", "", exists = true)
     }
 
-  /** Delta takes a new table's properties from the statement, from a writer's options, and from defaults of the session. */
+  /** After how long a new table would forget transactions; empty: it would not. Delta takes a new table's properties from the statement,
+   * from a writer's options, and from defaults of the session. */
   private def forgets(session: SparkSession, plan: V2CreateTableAsSelectPlan): String = {
     val retention = DeltaConfigs.TRANSACTION_ID_RETENTION_DURATION
     val properties = Plans.wanted(plan) match {
@@ -218,7 +226,8 @@ object Targets {
       }
       val table =
         try Some(catalog.asTableCatalog.loadTable(identifier)).filter {
-          case t: DeltaTableV2 => t.initialSnapshot.version >= 0 || t.catalogTable.isDefined // of a path, Delta loads what is not there
+          // At a path, Delta also loads a table that does not exist.
+          case t: DeltaTableV2 => t.initialSnapshot.version >= 0 || t.catalogTable.isDefined
           case _ => true
         } catch { case _: NoSuchTableException | _: NoSuchNamespaceException | _: NoSuchDatabaseException => None }
       table match {
@@ -236,8 +245,8 @@ object Targets {
 
   val reservedKey: String = Shared.constant("properties", "reserved")
 
-  /** What a reservation is like: as the table that will replace it, and marked. Delta refuses to replace a table that is append-only, even
-   * an empty one. The explicit `false` also stands against a default of the session. */
+  /** The specification of a reservation: that of the table that will replace it, with the mark. It is not append-only, because Delta
+   * refuses to replace an append-only table, even an empty one. The explicit `false` also overrides a default of the session. */
   private def reserving(s: TableSpecBase, mark: String): TableSpec = s match {
     case t: TableSpec =>
       val kept = t.properties.filterNot(_._1.equalsIgnoreCase(DeltaConfigs.IS_APPEND_ONLY.key))
@@ -245,8 +254,11 @@ object Targets {
     case other => throw new IllegalStateException(s"unresolved table specification: $other")
   }
 
-  /** The statement as it runs over its reservation: CREATE TABLE AS becomes CREATE OR REPLACE TABLE AS. So does a writer's overwriting
-   * saveAsTable, which would leave the reservation's properties, and its mark, to a table that is there. */
+  /**
+   * The statement as it runs over its reservation: CREATE TABLE AS becomes CREATE OR REPLACE TABLE AS. A writer's saveAsTable with mode
+   * overwrite becomes a replacement too. By its option, it would only overwrite the rows, and keep the reservation's properties with the
+   * mark.
+   */
   def replacing(plan: LogicalPlan): LogicalPlan = plan match {
     case c: CreateTableAsSelect =>
       ReplaceTableAsSelect(c.name, c.partitioning, c.query, c.tableSpec, c.writeOptions, orCreate = true, isAnalyzed = true)
@@ -255,7 +267,8 @@ object Targets {
     case other => other
   }
 
-  /** CREATE TABLE AS writes through its catalog, and a catalog through the session it was made in: it must be that session's own. */
+  /** CREATE TABLE AS with the catalog of a session. A catalog writes through the session in which it was made, so it must be that of the
+   * session that runs the statement. */
   def inSession(session: ClassicSession, plan: LogicalPlan): LogicalPlan = {
     def own(name: LogicalPlan): LogicalPlan = name match {
       case r: ResolvedIdentifier => r.copy(catalog = session.sessionState.catalogManager.catalog(r.catalog.name))
@@ -268,6 +281,7 @@ object Targets {
     }
   }
 
+  /** The statement that makes the reservation for a CREATE TABLE AS: it has the columns of the query, and no rows. */
   def reservation(plan: LogicalPlan, mark: String): LogicalPlan = {
     val (name, partitioning, query, table) = plan match {
       case c: CreateTableAsSelect => (c.name, c.partitioning, c.query, c.tableSpec)

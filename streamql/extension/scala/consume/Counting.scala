@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.streamql.plans.{ChangeCounter, CountChanges}
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Rows that a condition drops need not be read to be counted: what is counted is what the statement takes. */
+/** Moves filters below the count. Only rows that the statement takes are counted, so rows that a condition drops need not be read. */
 object FilterBeforeCounting extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformWithPruning(_.containsPattern(FILTER)) {
     case Filter(condition, count: CountChanges) if condition.deterministic => count.copy(child = Filter(condition, count.child))
@@ -53,7 +53,7 @@ case class CountChangesExec(counter: ChangeCounter, changeType: Attribute, child
   override def inputRDDs(): Seq[RDD[InternalRow]] = child.asInstanceOf[CodegenSupport].inputRDDs()
   override protected def doProduce(ctx: CodegenContext): String = child.asInstanceOf[CodegenSupport].produce(ctx, this)
 
-  /** The change type has been evaluated by then: it is what this node references. */
+  /** Uses the value of the change type. The generated code has evaluated it by then, because this node references it. */
   override def doConsume(ctx: CodegenContext, input: Seq[ExprCode], row: ExprCode): String = {
     val changeTypeCode = input(child.output.indexWhere(_.exprId == changeType.exprId))
     val arms = counting.zip(ChangeCounter.types).map { case (metric, t) =>

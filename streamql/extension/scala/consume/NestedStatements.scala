@@ -1,6 +1,6 @@
 package org.apache.spark.sql.streamql.consume
 
-/** Statements that run inside one of ours, in this thread: no rule refuses them, or wraps them once more. */
+/** Whether this thread runs statements that a statement of ours consists of: no rule refuses them, or wraps them once more. */
 object NestedStatements {
   private val depth = ThreadLocal.withInitial[java.lang.Integer](() => 0)
   def isNested: Boolean = depth.get > 0

@@ -12,7 +12,7 @@ class SeveralMatched(error: DeltaUnsupportedOperationException, hint: String)
 }
 
 object SeveralMatched {
-  /** Runs a MERGE that reads a stream. */
+  /** Runs a MERGE that reads a stream. If several rows of the source match one row of the target, Delta's error gets a hint. */
   def hinted[T](session: SparkSession)(work: => T): T = try work catch {
     case e: DeltaUnsupportedOperationException if e.getCondition == "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE" =>
       throw Option(Bridge.get.hint(session, "MATCHED", Array.empty[String], Array.empty[String])).map(new SeveralMatched(e, _)).getOrElse(e)

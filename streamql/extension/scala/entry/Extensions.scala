@@ -8,14 +8,18 @@ import org.apache.spark.sql.streamql.session.{ServerSessions, Settings, Supporte
 import org.apache.spark.sql.streamql.statements.{AnswerAtOnce, CharColumns, Functions, GuardAndConsume, GuardMerges, HintTables, Hints, NewTables, Parser, ResolveStreams}
 import org.apache.spark.sql.streamql.storage.LocalFiles
 
-/** What a session names in spark.sql.extensions, after Delta's: the last named parser is the outermost. */
+/**
+ * The entry point of the extension. A session names it in spark.sql.extensions after Delta's, because the parser that is named last is the
+ * outermost.
+ */
 class Extensions extends (SparkSessionExtensions => Unit) {
   def apply(e: SparkSessionExtensions): Unit = {
-    SupportedSpark.check() // before classes of ours are loaded: they name classes and methods of this Spark
+    SupportedSpark.check() // before classes that use internals of this version of Spark are loaded
     Injections.into(e)
   }
 }
 
+/** Puts streamql's parser, rules, planner strategies and functions into a session. */
 private object Injections {
   def into(e: SparkSessionExtensions): Unit = {
     Settings.use()

@@ -7,8 +7,8 @@ import org.apache.hadoop.hive.conf.HiveConf
 import org.apache.hadoop.hive.metastore.api.{Database, HiveObjectType, Partition, Table}
 
 /**
- * The embedded session's metastore keeps no Hive transactions, which Spark never makes. Hive would look for their tables whenever a
- * database is dropped, and knows no SQLite.
+ * Switches Hive's transactions off in the metastore of the embedded session. Spark never makes Hive transactions. Hive would look for their
+ * tables whenever a database is dropped, and it does not support SQLite.
  */
 class NoHiveTransactions extends CompactionTxnHandler {
   override def setConf(conf: HiveConf): Unit = ()

@@ -12,7 +12,8 @@ package org.apache.spark.sql.hive.thriftserver.streamql {
   import org.apache.spark.sql.hive.thriftserver.HiveThriftServer2
   import org.apache.spark.sql.streamql.bridge.Shared
 
-  /** `streamql server`: Spark's Thrift server, and Spark Connect, over one context. It runs until the JVM gets a signal to end. */
+  /** `streamql server`: Spark's Thrift server and, if it is asked for, Spark Connect, over one context. It runs until a signal ends the
+   * JVM. */
   object Server {
     def main(arguments: Array[String]): Unit = {
       val spark = SparkSession.builder().config("spark.sql.datetime.java8API.enabled", true).getOrCreate()
@@ -25,11 +26,14 @@ package org.apache.spark.sql.hive.thriftserver.streamql {
       val urls = port.map(p => s"jdbc:hive2://$host:$p").toSeq ++ connect.map(p => s"sc://$host:$p")
       println(s"streamql server: ready: ${urls.mkString(" ")}")
       System.out.flush()
-      Thread.currentThread.join() // for ever: with the end of main, spark-submit would take the application for done
+      Thread.currentThread.join() // for ever: if main returned, spark-submit would stop the context
     }
 
-    /** Marks Hive's own functions as registered. Spark ships without a jar that they need (hive-llap) and avoids to register them, except
-     * where connections are closed at the same moment: closing one then fails with NoClassDefFoundError. */
+    /**
+     * Marks Hive's own functions as registered. They need a jar that Spark does not ship (hive-llap), so Spark avoids to register them. If
+     * two connections are closed at the same moment, it registers them all the same, and closing a connection fails with
+     * NoClassDefFoundError.
+     */
     private def skipHiveFunctions(): Unit = {
       val state = classOf[Hive].getDeclaredField("didRegisterAllFuncs")
       state.setAccessible(true)
@@ -44,7 +48,7 @@ package org.apache.spark.sql.connect.streamql {
   import org.apache.spark.sql.connect.service.SparkConnectService
 
   object ConnectServer {
-    /** Starts it; its port. */
+    /** Starts Spark Connect, and returns its port. */
     def start(context: SparkContext): Int = {
       SparkConnectService.start(context)
       SparkConnectService.localPort

@@ -10,10 +10,10 @@ import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.streamql.bridge.Shared
 
 /**
- * The rows of each change type that a statement took of a stream, for the ledger. A statement may read its stream several times (MERGE
- * does so twice, a self-join too), each by a physical plan of its own: of each type, the largest number counts.
+ * Counts the rows of each change type that a statement takes from a stream, for the ledger. A statement may read its stream several times,
+ * each time by a physical plan of its own: MERGE reads it twice, and so does a self-join. Of each type, the largest number counts.
  */
-final class ChangeCounter extends Serializable { // Spark's windows take the plan below them along to their tasks
+final class ChangeCounter extends Serializable { // Spark's window operators send the plan below them to their tasks
   @transient private val plans = new ConcurrentLinkedQueue[Seq[SQLMetric]]()
   def note(metrics: Seq[SQLMetric]): Unit = plans.add(metrics)
   def counts: Seq[(String, Long)] = ChangeCounter.types.zipWithIndex.map { case (t, i) =>
@@ -27,7 +27,7 @@ object ChangeCounter {
   val types: Seq[String] = Shared.changeTypes
 }
 
-/** Lets all rows pass, and counts them by `changeType`. */
+/** Passes all rows on, and counts them by `changeType`. */
 case class CountChanges(counter: ChangeCounter, changeType: Attribute, child: LogicalPlan) extends OrderPreservingUnaryNode {
   override def output: Seq[Attribute] = child.output
   override def references: AttributeSet = AttributeSet(changeType)

@@ -11,7 +11,7 @@ import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.streamql.bridge.{Errors, Shared}
 
-/** The tables that hold the rows of dynamic tables: only refreshes write them. */
+/** Guards the tables that hold the rows of dynamic tables: only refreshes write them. */
 object DynamicTables {
   private val OURS = Shared.constant("dynamicTables", "setting")
   val MARK: String = Shared.constant("properties", "dynamicTable")

@@ -21,15 +21,18 @@ import org.apache.spark.sql.streamql.bridge.{Consumption, Errors}
 import org.apache.spark.sql.types.DataType
 
 /**
- * What a read of a stream stands for: the plan of its change set, and in `token` (JSON, Python's) which stream and interval that is.
- * A consumer that had to wait is given what is left by setting both anew, before it runs; every copy of the relation sees it. `follows`: the
- * plan is a table as of the begin or the end of the interval. Such a read moves no stream. `preparation`: what a MERGE that reads it needs beforehand.
+ * What a read of a stream stands for. `plan`: its change set. `token`: the id of the read: JSON of Python's that names the stream and the
+ * interval. `follows`: the plan is a table that is read AT the stream or at its END, as of the begin or the end of the interval. Such a
+ * read does not move the stream. `preparation`: what a MERGE that reads it needs beforehand.
+ *
+ * A consumer that had to wait gets what is left of the stream: plan and id are set anew before it runs. All copies of a relation share one
+ * binding, so that they all see the new plan.
  */
 final class Binding(@volatile var plan: LogicalPlan, @volatile var token: String, val follows: Boolean = false,
     val preparation: Option[Preparation] = None)
   extends Serializable {
   private val number = Binding.numbers.incrementAndGet()
-  /** Where a statement that consumes counts the rows it takes; null: they are not counted. */
+  /** Counts the rows that a statement takes while it consumes; null: they are not counted. */
   @volatile var counter: ChangeCounter = _
 }
 
@@ -41,7 +44,8 @@ trait Preparation extends Serializable {
 object Binding {
   private val numbers = new AtomicLong()
 
-  /** Alone with these: of two statements made from one DataFrame, the second must not be rebound while the first one runs. */
+  /** Runs `work` with exclusive use of some bindings. Two statements that are made from one DataFrame share a binding. The second one must
+   * not rebind it while the first one runs. */
   def exclusively[T](bindings: Seq[Binding])(work: => T): T = {
     def locked(rest: List[Binding]): T = rest match {
       case Nil => work
@@ -52,15 +56,16 @@ object Binding {
 }
 
 /**
- * A read of a stream. It is a node of its own, so that the analysed statement tells which streams it reads, also through views, CTEs and
- * subqueries. `columns` correspond to the columns of the change set's plan; those after the first `visible` are hidden
- * columns, to be had by name only.
+ * A read of a stream, as a leaf of the plan. So an analysed statement shows which streams it reads, also through views, CTEs and
+ * subqueries. `columns`: one for each column of the change set's plan. Those after the first `visible` are hidden columns, which are
+ * selected only by name. `exposed`: whether the hidden columns are in the output.
  */
 case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visible: Int, exposed: Boolean = false)
   extends LeafNode with MultiInstanceRelation with ExposesMetadataColumns {
 
   override def output: Seq[Attribute] = if (exposed) columns else columns.take(visible)
-  /** Also of one that shows them: Spark puts a Project above it that hides them again, through which later references find them here. */
+  /** The hidden columns, also if they are in the output. Spark puts a Project above the node that hides them again, and later references
+   * find them here. */
   override def metadataOutput: Seq[Attribute] = columns.drop(visible)
   override def withMetadataColumns(): LogicalPlan = if (exposed) this else copy(exposed = true)
   override def newInstance(): LogicalPlan = copy(columns = columns.map(_.newInstance()))
@@ -70,7 +75,7 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
 
   /** The change set itself, under this node's names and ids. */
   def expand: LogicalPlan = {
-    // Delta's own normalization has run already where this stands in for a table: the change set needs it as well.
+    // Delta's normalization of plans runs before this node is replaced, so the change set gets it here.
     val changes = GenerateRowIDs(binding.plan)
     val inner = Option(binding.counter).map { counter =>
       CountChanges(counter, changes.output.find(_.name == ChangeCounter.column).get, changes)
@@ -81,8 +86,8 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
     }, inner)
   }
 
-  /** Lets this read stand for another interval, with the same columns; their types may differ in what is said of nested fields beside
-   * their types (a comment). Nested fields that the analysed plan takes to be NOT NULL must be so in the other interval. */
+  /** Lets this read stand for another interval, with the same columns. In nested fields, only comments and the like may differ. Nested
+   * fields that the analysed plan takes to be NOT NULL must be so in the other interval. Raises STREAM_MOVED. */
   def rebind(plan: LogicalPlan, token: String): Unit = {
     val isSame = plan.output.size == columns.size && plan.output.zip(columns).forall { case (c, a) =>
       c.name == a.name && DataTypeUtils.sameType(c.dataType, a.dataType) && DataType.equalsIgnoreCompatibleNullability(c.dataType, a.dataType)
@@ -96,7 +101,7 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
 }
 
 object StreamRead {
-  /** All columns are nullable: the read may be rebound to an interval whose rows hold NULLs where this plan's rows have none. */
+  /** Makes a read. Its columns are nullable, because it may be rebound to an interval with NULLs where this plan has none. */
   def of(binding: Binding, visible: Int): StreamRead = {
     val columns = binding.plan.output.zipWithIndex.map { case (a, i) =>
       if (i < visible) AttributeReference(a.name, a.dataType, nullable = true, a.metadata)()
@@ -106,22 +111,25 @@ object StreamRead {
   }
 }
 
-/** The root of a query that asked to be consumed by reading it (WITH CONSUME), and the ids of the streams it asked that for. */
+/** The root of a query WITH CONSUME, which consumes streams by reading them. `asked`: the ids of the streams that the clause names. */
 case class ConsumeQuery(child: LogicalPlan, asked: Seq[String]) extends UnaryNode {
   override def output: Seq[Attribute] = child.output
   override protected def withNewChildInternal(newChild: LogicalPlan): ConsumeQuery = copy(child = newChild)
 }
 
+/** Makes streamql's nodes of a plan, and finds them. */
 object Plans {
-  /** All stream reads of an analysed plan, which its statement consumes: in children, in plans that commands hold as arguments, in subqueries. */
+  /** All stream reads of an analysed plan, which its statement consumes. They are in children, in subqueries, and in plans that commands
+   * hold as arguments. */
   def reads(plan: LogicalPlan): Seq[StreamRead] = bound(plan).filterNot(_.binding.follows)
 
-  /** The stream reads, and the tables that are read AT a stream or at its END, which have to show the same interval. */
+  /** The stream reads, and the tables that are read AT a stream or at its END. Both have to show the same interval. */
   def bound(plan: LogicalPlan): Seq[StreamRead] = within(plan) {
-    case r: StreamRead => if (r.binding.token.isEmpty) Nil else Seq(r) // a change query moves nothing
+    case r: StreamRead => if (r.binding.token.isEmpty) Nil else Seq(r) // CHANGES (…) moves no stream
   }.distinct
 
-  /** Statements that write, or consume, below the root of another one: of a DataFrame that is their result, where its plan is run again. */
+  /** The statements that write or consume below the root of a plan. If a DataFrame is the result of such a statement, a plan over the
+   * DataFrame would run the statement again. */
   def writes(plan: LogicalPlan): Seq[LogicalPlan] = within(plan) {
     case c @ (_: Consumption | _: ConsumeQuery) => Seq(c.asInstanceOf[LogicalPlan])
     case p: LogicalPlan if (p ne plan) && isWrite(p) => Seq(p)
@@ -133,28 +141,30 @@ object Plans {
     case _ => false
   }
 
-  /** Whether a plan reads a relation that is not a set of files, so that a second read may find other rows: messages of a compacted topic. */
+  /** Whether a plan reads a relation that is not a set of files. A second read of it may find other rows: a Kafka topic may have been
+   * compacted. */
   def readsOtherThanFiles(plan: LogicalPlan): Boolean = plan.exists {
     case r: LogicalRelation => !r.relation.isInstanceOf[HadoopFsRelation]
     case r: DataSourceV2Relation => !r.table.isInstanceOf[DeltaTableV2] && !r.table.isInstanceOf[FileTable]
     case _ => false
   }
 
-  /** What the table that a statement makes is to be like. */
+  /** The specification of the table that a statement makes. */
   def wanted(plan: V2CreateTableAsSelectPlan): TableSpecBase = plan match {
     case c: CreateTableAsSelect => c.tableSpec
     case r: ReplaceTableAsSelect => r.tableSpec
   }
 
   private def within[T](plan: LogicalPlan)(pick: PartialFunction[Any, Seq[T]]): Seq[T] = {
-    // A node is an argument and a child of the one above it. A chain of n UNION ALL has 2 to the power of n such ways to its first part.
+    // A node is both an argument and a child of the node above it. So a chain of n UNION ALL has 2 to the power of n paths to its first
+    // part. Each node is visited once.
     val seen = Collections.newSetFromMap(new IdentityHashMap[LogicalPlan, java.lang.Boolean]())
     def inside(x: Any): Seq[T] = x match {
       case p: LogicalPlan if !seen.add(p) => Nil
       case _ => of(x)
     }
     def of(x: Any): Seq[T] = pick.applyOrElse(x, (_: Any) match {
-      case _: CommandResult => Nil // the rows of a command that has run; what it read is done with
+      case _: CommandResult => Nil // the rows of a command that has run: its reads are done
       case p: LogicalPlan =>
         (p.productIterator ++ p.children ++ p.innerChildren.collect { case c: LogicalPlan => c }).toSeq.flatMap(inside)
       case e: PlanExpression[_] => inside(e.plan) ++ e.children.flatMap(inside)
@@ -166,10 +176,11 @@ object Plans {
     inside(plan)
   }
 
-  /** Python's way to make the node that stands for a stream. */
+  /** Makes the node that stands for a stream. Python calls it. */
   def streamRead(plan: LogicalPlan, token: String, visible: Int): LogicalPlan = StreamRead.of(new Binding(plan, token), visible)
 
-  /** Python's way to make the node that stands for a table as of the begin or the end of a stream's interval. */
+  /** Makes the node that stands for a table that is read AT a stream or at its END. It shows the table as of the begin or the end of the
+   * interval that the statement sees of the stream. Python calls it. */
   def follower(plan: LogicalPlan, token: String): LogicalPlan = StreamRead.of(new Binding(plan, token, follows = true), plan.output.size)
 
   def consumeQuery(plan: LogicalPlan, asked: java.util.List[String]): LogicalPlan = ConsumeQuery(plan, asked.asScala.toSeq)
@@ -177,9 +188,12 @@ object Plans {
   def command(sql: String, ddl: String): LogicalPlan = StreamCommand(sql, ddl)
 
   /**
-   * A source row of MERGE that no clause can act on is dropped before the merge: where the OR of the clauses' conditions, as far as
-   * they speak of the source alone, is not TRUE. Otherwise the two images of an updated row would both match one target row.
-   * Not with WHEN NOT MATCHED BY SOURCE (dropping a row would make its target unmatched) nor with non-deterministic conditions.
+   * Drops the source rows of a MERGE that no clause can act on, before Delta matches rows. Otherwise the two images of an updated row would
+   * both match one target row. Of the conditions of each clause, those on the source alone are taken. A row is dropped if they are TRUE for
+   * no clause.
+   *
+   * Does nothing if the MERGE has WHEN NOT MATCHED BY SOURCE, because the target of a dropped row would become unmatched. It does nothing
+   * either if conditions are non-deterministic.
    */
   def rewriteMerge(merge: MergeIntoCommand): MergeIntoCommand = {
     import org.apache.spark.sql.catalyst.expressions.{And, Coalesce, Literal, Or, PredicateHelper}
@@ -192,7 +206,7 @@ object Plans {
     if (!usable || aboutSource.exists(_.isEmpty)) merge
     else {
       val canAct = aboutSource.map(_.reduce(And)).map(c => Coalesce(Seq(c, Literal.FalseLiteral)): Expression).reduce(Or)
-      // A copy has the origin of the code that makes it, and the statement is matched by its origin.
+      // A copy has the origin of the code that makes it. But `Fingerprint` matches a statement by its origin.
       CurrentOrigin.withOrigin(merge.origin) { merge.copy(source = Filter(canAct, merge.source)) }
     }
   }
@@ -201,7 +215,7 @@ object Plans {
 /** A node that stands for a plan which is made when it is needed. */
 trait Deferred extends LogicalPlan { def expanded: LogicalPlan }
 
-/** Puts the change set in the place of the node, before the optimizer and before cached plans are looked up. */
+/** Replaces each read of a stream by its change set, before the optimizer runs and before cached plans are looked up. */
 object ExpandStreams extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformDownWithSubqueries {
     case r: StreamRead => r.expand

@@ -8,9 +8,11 @@ import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.streamql.changes.{ListedSnapshot, Newest, TableBytes, TableReader}
 
-/** The tables of a query at versions. `versions`: by the ids of the tables; of others the newest when it is first asked for. */
+/**
+ * The tables of a query at versions. `versions`: by the ids of the tables. Another table has its newest version when it is first asked for.
+ */
 class TableImages(session: ClassicSession, versions: Map[String, Long]) {
-  /** A plan over its tables at the versions. Each call makes reads of its own. */
+  /** A plan over its tables at the versions. Each call makes new reads. */
   def of(p: LogicalPlan): LogicalPlan = p.transformUp { case leaf: TableLeaf => image(leaf) }
     .transformAllExpressions { case s: SubqueryExpression => s.withNewPlan(of(s.plan)) }
 
@@ -26,7 +28,7 @@ class TableImages(session: ClassicSession, versions: Map[String, Long]) {
     ListedSnapshot.of(versions.get(table.id).filter(_ != newest.version).map(v => table.log.getSnapshotAt(v)).getOrElse(newest))
   })
 
-  /** The bytes of the files of a plan's tables, once for each read. */
+  /** The bytes of the files of a plan's tables. A table counts once for each read. */
   def bytes(p: LogicalPlan): Long = p.collectWithSubqueries { case leaf: TableLeaf => size(leaf.table) }.sum
 
   /** How often a plan reads each table. */

@@ -6,8 +6,9 @@ import org.apache.spark.sql.catalyst.plans.Inner
 import org.apache.spark.sql.catalyst.plans.logical._
 
 /**
- * What changes in the rows of a plan: its columns under their ids, and whether each row comes (1) or goes (-1). `isNet`: of each key
- * at most one row goes and one comes. If not, what several terms say of one row must be summed.
+ * The change of a plan's rows. `plan`: the changed rows, in the plan's columns under their ids. `weight`: 1 if the row is added, -1 if it
+ * is removed. `isNet`: at most one row of each key is removed and one added. If not, the weights that several terms give to one row must be
+ * summed.
  */
 case class Weighted(plan: LogicalPlan, weight: Attribute, isNet: Boolean)
 
@@ -21,14 +22,14 @@ object Weighted {
     Weighted(Project(columns :+ own, plan), own.toAttribute, isNet)
   }
 
-  /** All terms together. `columns`: those that they all have. */
+  /** The UNION ALL of terms. `columns`: those that all terms have. */
   def sum(terms: Seq[Weighted], columns: Seq[Attribute], isNet: Boolean): Option[Weighted] = if (terms.size < 2) terms.headOption.map(_.copy(isNet = isNet)) else {
     val union = TrackedQuery.unionAll(terms.map(_.plan), terms.map(t => columns.map(c => t.plan.output.find(_.exprId == c.exprId).get) :+ t.weight))
     val weight = Alias(union.output.last, WEIGHT)()
     Some(Weighted(Project(TrackedQuery.renamed(union.output.init, columns) :+ weight, union), weight.toAttribute, isNet))
   }
 
-  /** A copy of a plan whose columns have other ids. */
+  /** A copy of a plan whose columns have new ids. */
   def fresh(p: LogicalPlan): LogicalPlan = {
     val copy = DeduplicateRelations(Join(p, p, Inner, None, JoinHint.NONE)).children(1)
     if (copy.outputSet.intersect(p.outputSet).isEmpty) copy else Project(copy.output.map(a => Alias(a, a.name)()), copy)

@@ -21,7 +21,10 @@ import org.apache.spark.sql.streamql.rules.{ChangedTables, CountedTables, Interv
 import org.apache.spark.sql.streamql.session.Neutral
 import org.apache.spark.sql.types._
 
-/** The query of a dynamic table, analysed. Its rows are computed at versions of its tables that the caller names. Decides nothing. */
+/**
+ * The analysed query of a dynamic table. It makes plans of the query's rows at versions of its tables, and of what a refresh writes. Python
+ * chooses the versions, and whether a refresh is full or incremental.
+ */
 class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Option[StructType]) {
   private val mapper = new ObjectMapper()
   private val plan = InlineCTE(alwaysInline = true)(analyzed).transformUpWithSubqueries {
@@ -34,10 +37,16 @@ class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Optio
   private val leaves = plan.collectWithSubqueries { case p if p.children.isEmpty => p }
     .filterNot(l => l.isInstanceOf[LocalRelation] || l.isInstanceOf[OneRowRelation] || l.isInstanceOf[Range])
 
-  /** {refused: why it cannot be the query of a dynamic table}, or {tables: [{name, path, id}], plan: what Spark makes of it, of its states and of its key, as `PlanText` has
-   * it, varies: why its rows differ from run to run over the same tables (null: they do not), clock: as `ClockReads` has it, keys, states: none if a table does
-   * not track its rows, columns: their schema as JSON, texts: those of the views and SQL functions that it reads, each once, widens: whether the table that its
-   * rows are in needs other types, misfit: a column of it that no type makes fit: {column, was, now (null: the query has none)}}. */
+  /**
+   * The query as JSON. refused: why it cannot be the query of a dynamic table; it is there only if it cannot. tables: [{name, path, id}].
+   * plan: what Spark makes of the query, of its states and of its key, as `PlanText` writes it. varies: why its rows differ from run to run
+   * over the same tables; null: they do not. clock: as `ClockReads` has it. columns: their schema. texts: those of the views and SQL
+   * functions that it reads, each once.
+   *
+   * keys: the names of its key columns, if all tables track their rows. Then there are also states, as a schema, and widens: whether the
+   * table that its rows are in must get other types. misfit: a column of that table which cannot get a type that fits, {column, was, now};
+   * now is null if the query has no such field. It is there only if there is such a column.
+   */
   def describe: String = {
     val node = mapper.createObjectNode()
     try {
@@ -72,14 +81,14 @@ class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Optio
     def containsTempView: Boolean = p.collectWithSubqueries { case v: View if v.isTempView => v }.nonEmpty
   }
 
-  /** Whether all tables have ids of their rows. Python refuses those that have none, by name. */
+  /** Whether all tables have ids of their rows. Python refuses the others by name. */
   private def isTracked: Boolean = leaves.map(TrackedQuery.tableOf).forall { t =>
     val s = Newest.of(t.log)
     RowTracking.isEnabled(s.protocol, s.metadata)
   }
 
   private def texts: Seq[String] = {
-    // Views of dynamic tables, the query's own among them, are known by the tables that they show.
+    // Views of dynamic tables are left out, and so is the query's own: they are identified by the tables that they show.
     val views = analyzed.collectWithSubqueries {
       case v: View if !v.desc.properties.contains(DynamicTables.MARK) => TrackedQuery.textOf(v)
     }
@@ -96,12 +105,13 @@ class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Optio
     None
   } catch { case e: Untracked => Some(e.what) }
 
-  // -- changes of its tables, followed
+  // -- its changes, as those of a view with a stream
 
-  /** The query as that of a stream's view. */
+  /** The query as that of a view on which a stream is. */
   lazy val tracked: TrackedQuery = new TrackedQuery(session, analyzed)
 
-  /** What the key columns are in each branch of `tracked`, if none joins: the id of the table's row, a number, or NULL; as JSON, by branch: "id", 1, null. */
+  /** What the key columns are in each branch of `tracked`, if none joins: the id of the table's row, a number, or NULL. JSON, by branch:
+   * "id", 1, null. */
   def branchKeys: String = {
     type Key = Option[Option[Int]] // None: NULL; Some(None): the id
     def of(p: LogicalPlan): Seq[Seq[Key]] = p match {
@@ -127,19 +137,22 @@ class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Optio
     case leaf if leaves.exists(_ eq leaf) => TableLeaf(TrackedQuery.tableOf(leaf), leaf.output)
   }))
 
-  // Its casts are the same in each session.
+  // With plain settings, so that its casts are the same in each session.
   private lazy val keyed = SQLConf.withExistingConf(Neutral.plain) { new KeyedQuery(overLeaves, analyzed.output.map(_.name), stored) }
 
-  /** The columns of the query, those of the key that are not among them, and the states. `versions`: JSON {id of a table: version}; of others the newest. */
+  /** The rows: the columns of the query, those of the key that are not among them, and the states. `versions`: JSON {id of a table:
+   * version}. Other tables are read at their newest version. */
   def rows(versions: String): DataFrame = Dataset.ofRows(session, images(versions).of(keyed.rows))
 
   private def images(versions: String) =
     new TableImages(session, mapper.readTree(versions).properties().asScala.map(e => e.getKey -> e.getValue.asLong).toMap)
 
-  /** Gives the columns of the table that its rows are in, in a directory, the types that they need. Of the table's data nothing is read or written. */
+  /** Gives the columns of the table that its rows are in the types that they need. `path`: of the table's directory. No data is read or
+   * written. */
   def widen(path: String): Unit = session.withActive { StoredTypes.widen(session, path, keyed.rows.output) }
 
-  /** What turns `stored` into the rows at versions, in the columns of a stream. `isAnew`: rows of one key need not be the same row. */
+  /** The changes that turn `stored` into the rows at versions, in the columns of a stream. `isAnew`: the table is filled anew, so that two
+   * rows of one key may be different rows. */
   def difference(versions: String, stored: DataFrame, isAnew: Boolean): DataFrame = {
     val now = rows(versions).queryExecution.analyzed
     val plan = Dataset.ofRows(session, DynamicQuery.difference(now, stored.queryExecution.analyzed, keyed.keyNames, isAnew)).queryExecution.analyzed
@@ -163,22 +176,26 @@ class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Optio
 
   private def change(tables: ChangedTables, stored: LogicalPlan) = new RefreshChange(shaped, keyed.keyNames, tables, stored)
 
-  /** Tries the rules, if tables of some ids have changed. Raises Untracked. */
+  /** Tries the rules without reading tables. `changed`: the ids of the tables that have changed. Raises Untracked. */
   private def tried(at: TableImages, changed: Set[String]): CountedTables = {
     val counted = new CountedTables(session, at, changed)
     change(counted, LocalRelation(shaped.output.map(_.newInstance()))).plan
     counted
   }
 
-  /** Why its change does not follow from those of tables with some ids (JSON), as TrackedQuery names reasons; null: it does. */
+  /** Why its change does not follow from the changes of some tables: a reason, as `Untracked` has it; null: it follows. `changed`: the ids
+   * of these tables, JSON. */
   def unfollowed(changed: String): String = try {
     varies.foreach(what => throw new Untracked(what))
     tried(new TableImages(session, Map.empty), ids(changed))
     null
   } catch { case e: Untracked => e.what }
 
-  /** What a refresh reads of the tables at versions, if those of some ids (JSON) have changed: JSON {id: [bytes, how often the refresh reads them, how often
-   * the whole query does]}. Change sets do not count, and files that are skipped count as if they were read. */
+  /**
+   * How much an incremental refresh and the full query read of the tables at versions: JSON {id: [bytes, how often the refresh reads them,
+   * how often the query reads them]}. `changed`: the ids of the tables that have changed, JSON. Change sets do not count. Files that are
+   * skipped count as if they were read.
+   */
   def reads(versions: String, changed: String): String = {
     val at = images(versions)
     val byChanges = tried(at, ids(changed)).reads
@@ -189,8 +206,8 @@ class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Optio
     node.toString
   }
 
-  /** How an incremental refresh would compute each operator, if tables of some ids (JSON) have changed: JSON, as `RefreshWays` has it; empty if a function
-   * keeps all of them from it. */
+  /** The strategy by which an incremental refresh would compute each operator: JSON, as `RefreshWays` has it. Empty: a function of the
+   * query prevents incremental refreshes. `changed`: the ids of the tables that have changed, JSON. */
   def ways(changed: String): String = {
     val list = mapper.createArrayNode()
     val tables = new CountedTables(session, new TableImages(session, Map.empty), ids(changed))
@@ -198,10 +215,8 @@ class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Optio
     list.toString
   }
 
-  /**
-   * What turns `stored`, the rows as of the begin of an interval, into those at the versions `end`, in the columns of a stream. `changed`: the change
-   * sets of tables, by their ids; the others have no change.
-   */
+  /** The changes that turn `stored` into the rows at the versions `end`, in the columns of a stream. `stored`: the rows as of the begin of
+   * an interval. `changed`: the change sets of tables, by their ids; the other tables have not changed. */
   def changes(end: String, changed: JMap[String, DataFrame], stored: StoredRows): DataFrame = {
     val sets = changed.asScala.map { case (id, frame) => id -> frame.queryExecution.analyzed }.toMap
     val reads = shaped.collectWithSubqueries { case leaf: TableLeaf => leaf }
@@ -211,13 +226,17 @@ class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Optio
 }
 
 object DynamicQuery {
-  /** The type of an update of columns that the dynamic table does not show: the others have the values that are stored, bit by bit. */
+  /** The type of an update that changes only columns that the dynamic table does not show. The shown columns keep their stored values, bit
+   * by bit. */
   val HIDDEN: String = Shared.constant("dynamicTables", "hiddenUpdate")
 
   /**
-   * What turns rows into those of now: (change type: INSERT, UPDATE_AFTER, UPDATE_HIDDEN or DELETE; NULL twice; the columns of `now`; NULL six times), which are
-   * the columns of a stream. A DELETE has the values of the row that goes. Behind them are the places of the rows that were there, if `was` has them. `isAnew`:
-   * rows of one key need not be the same row; then the shown values of the rows that were there are behind them as well, as `EqualRows` has them.
+   * The changes that turn the rows `was` into the rows `now`, in the columns of a stream: the change type, two NULLs, the columns of `now`,
+   * six NULLs. The change type is INSERT, UPDATE_AFTER, UPDATE_HIDDEN or DELETE. A DELETE has the values of the removed row. Then come the
+   * places of the rows that were there, if `was` has them.
+   *
+   * `isAnew`: two rows of one key may be different rows. Then the shown values of the rows that were there come last, under the names that
+   * `EqualRows` reads.
    */
   def difference(now: LogicalPlan, was: LogicalPlan, keys: Seq[String], isAnew: Boolean = false): LogicalPlan = {
     val (here, there) = (Alias(Literal(true), "here")(), Alias(Literal(true), "there")())
@@ -241,13 +260,14 @@ object DynamicQuery {
     Project(inStream(changeType, shown) ++ places ++ olds, changed)
   }
 
-  /** Whether all shown columns of a row have the values of the stored one. None: the table has no columns but those and keys. `columns`: (name, stored, own). */
+  /** Whether all shown columns of a row have their stored values. `columns`: (name, stored value, new value). None: all hidden columns are
+   * keys, so that no update changes hidden columns alone. */
   def keptAsShown(columns: Seq[(String, Expression, Expression)], keys: Seq[String]): Option[Expression] = {
     val (hidden, shown) = columns.partition(c => DynamicTables.isHidden(c._1))
     if (hidden.forall(c => keys.exists(_.equalsIgnoreCase(c._1)))) None else Some(Values.same(shown.map(_._2), shown.map(_._3)))
   }
 
-  /** A stored value as one of the query's, which may have another type by now. */
+  /** A stored value in the type that the query's column has now. */
   private[streamql] def typed(e: Expression, t: DataType): Expression =
     if (DataType.equalsIgnoreNullability(e.dataType, t)) e else if (Cast.canTryCast(e.dataType, t)) Cast(e, t, None, EvalMode.TRY) else Literal(null, t)
 

@@ -18,12 +18,12 @@ import org.apache.spark.sql.streamql.rules.{ComputedRows, Kept, Once, QueryChang
 import org.apache.spark.sql.types._
 
 /**
- * The MERGE by which a refresh writes what differs. Most rows of the target do not differ, so `RefreshWrite` runs it where the table allows that, and Delta
- * elsewhere. The source is computed once. If it is too large for a broadcast, a Bloom filter of its keys drops the other rows of the target before Spark
- * shuffles them.
+ * Prepares the MERGE by which a refresh writes the rows that differ. The source is computed once. `RefreshWrite` runs the MERGE if the
+ * table allows that, and otherwise Delta does. If the source is too large for a broadcast, a Bloom filter of its keys drops other rows of
+ * the target before Spark shuffles them.
  */
 object RefreshMerge extends Preparation {
-  /** A filter has about ten bits for each key, and each task reads it: 5 MB. */
+  /** The most keys of a filter. It has about ten bits for each, which makes 5 MB, and each task reads it. */
   private val FILTERED_ROWS_MAX = 4000000L
   private val FALSE_POSITIVES = 0.01
 
@@ -45,7 +45,7 @@ object RefreshMerge extends Preparation {
     }
   }
 
-  /** What a refresh writes, computed, with its number; with the columns of `EqualRows`, if it has pairs of equal rows. */
+  /** What a refresh writes, computed, and the number of its rows. If it has pairs of equal rows, it has the columns of `EqualRows`. */
   private def changes(session: ClassicSession, merge: MergeIntoCommand, plan: LogicalPlan, early: Kept): (LogicalRDD, Long) = {
     val keys = EqualRows.keys(merge)
     val computed = early.computed(session, plan)
@@ -56,19 +56,19 @@ object RefreshMerge extends Preparation {
     paired.fold(if (shown.size == rows.output.size) (rows, counts.rows) else early.keep(session, Project(shown, rows)))(early.keep(session, _))
   }
 
-  /** `rows`: what a plan's were computed to. */
+  /** `rows`: the computed rows of `plan`. */
   private def refreshed(session: ClassicSession, rows: LogicalRDD, count: Long, plan: LogicalPlan): RefreshedRows = {
     val version = if (StoredRows.places(rows).isEmpty) None else plan.collectFirst { case r: RefreshRows => r.version }.flatten
     RefreshedRows(count, isSmall = rows.stats.sizeInBytes <= session.sessionState.conf.autoBroadcastJoinThreshold, version)
   }
 
-  /** What runs the statement. */
+  /** The plan that runs the statement. */
   private def written(session: ClassicSession, merge: MergeIntoCommand, rows: RefreshedRows): LogicalPlan =
     if (RefreshWrite.isPossible(session.withActive(Newest.of(merge.targetFileIndex.deltaLog)))) RefreshWrite(merge, rows) else filtered(session, merge, rows.count)
 
-  /** The statement with the filter. `rows`: how many the source has. */
+  /** The statement with a Bloom filter in its condition. `rows`: how many rows the source has. */
   private[streamql] def filtered(session: ClassicSession, merge: MergeIntoCommand, rows: Long): MergeIntoCommand = {
-    // The rows are there, and are the same each time: Delta need not keep them as well.
+    // The rows of the source are computed already, and do not change. So Delta need not keep them as well.
     session.conf.set(DeltaSQLConf.MERGE_MATERIALIZE_SOURCE.key, DeltaSQLConf.MergeMaterializeSource.NONE)
     val filter =
       if (rows == 0) Some(Literal.FalseLiteral) // no clause can act on a row
@@ -79,12 +79,13 @@ object RefreshMerge extends Preparation {
     filter.fold(merge)(f => CurrentOrigin.withOrigin(merge.origin) { merge.copy(condition = And(f, merge.condition)) })
   }
 
-  /** The columns of the key in the target, each with the source's that it is compared with. */
+  /** The key columns of the target, each with the source's column that it is compared with. */
   private[streamql] def keys(merge: MergeIntoCommand): Seq[(Attribute, Attribute)] = QueryChange.conjuncts(merge.condition).collect {
     case EqualNullSafe(t: Attribute, s: Attribute) if t.dataType == s.dataType && merge.target.outputSet.contains(t) => (t, s)
   }
 
-  /** The condition of a statement with the ranges of the source's keys, by which parts of the target's files are not read. `rows`: how many the source has. */
+  /** The condition of a statement with the ranges of the source's keys. By them, files of the target are skipped, and parts of files.
+   * `rows`: how many rows the source has. */
   private[streamql] def narrowed(session: ClassicSession, merge: MergeIntoCommand, rows: Long): Expression = {
     val pairs = keys(merge)
     val ranges = pairs.zip(Once(session, merge.source, Some(rows)).ranges(pairs.map(_._2)))
@@ -92,7 +93,8 @@ object RefreshMerge extends Preparation {
     (ranges.flatMap { case ((t, s), r) => r.map(_.hold(t)).toSeq :+ Ranges.same(t, s, r) } ++ others).reduce(And(_, _))
   }
 
-  /** What is true of a row of the target if its key may be one of the source's. None: the key has no column that can be hashed. */
+  /** A condition that is true of a row of the target if its key may be one of the source's.
+   * None: the key has no column that can be hashed. */
   private def filterOf(session: ClassicSession, merge: MergeIntoCommand, rows: Long): Option[Expression] = {
     val keys = this.keys(merge).filter { case (t, _) => isHashed(t) }
     if (keys.isEmpty) None else session.withActive {

@@ -23,12 +23,15 @@ import org.apache.spark.sql.streamql.queries.StoredTypes
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** Queries of dynamic tables, kept as Spark keeps a view's: the text, the columns, and the settings and the schema that it was written in. */
+/**
+ * Stores the queries of dynamic tables as Spark stores a view's: the text, the columns, and the settings and the schema in which it was
+ * written.
+ */
 object StoredQuery {
   private val mapper = new ObjectMapper()
 
-  /** A query as it is written now, as JSON: {properties: its settings, the current schema and the names of its columns; schema: its columns}.
-   * `before`: the part of the user's statement before it. Places in errors are those in that statement. */
+  /** What is stored of a query, as JSON: {properties: its settings, the current schema and the names of its columns; schema: its columns}.
+   * `before`: the part of the user's statement before the query. Positions in errors are those in the statement. */
   def properties(session: SparkSession, before: String, text: String): String = {
     val own = session.asInstanceOf[ClassicSession]
     own.withActive {
@@ -37,20 +40,24 @@ object StoredQuery {
       val plan = Dataset.ofRows(own, parsed).queryExecution.analyzed
       if (plan.collectWithSubqueries { case v: View if v.isTempView => v }.nonEmpty) throw Errors("UNSUPPORTED_SOURCE", "TEMPORARY_VIEW")
       val names = plan.schema.fieldNames
-      // CREATE may name columns that have one name in the query: Python looks for names that are there twice.
+      // Two columns of the query may have one name here, because CREATE may give them others. Python looks for names that are there twice.
       val shown = names.indices.map(i => s"c$i").toArray
       val made = ViewHelper.generateViewProperties(Map.empty, own, names, shown, SchemaCompensation)
       val node = mapper.createObjectNode()
       val properties = node.putObject("properties")
       made.foreach { case (key, value) => properties.put(key, value) }
-      properties.put(CatalogTable.VIEW_SQL_CONFIG_PREFIX + SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key, "false") // `substituted` has done so
+      // `substituted` has replaced the variables
+      properties.put(CatalogTable.VIEW_SQL_CONFIG_PREFIX + SQLConf.VARIABLE_SUBSTITUTE_ENABLED.key, "false")
       node.set[JsonNode]("schema", mapper.readTree(plan.schema.asNullable.json))
       node.toString
     }
   }
 
-  /** A query with the values of the variables that are in its text as ${name}. Spark would replace them at each parse, also when their session has ended.
-   * null: it has variables of the process, also in the values of others. They may be secrets, and other processes have other values. */
+  /**
+   * The text of a query with the values of the variables in it, which are written as ${name}. Spark would replace them at each parse, even
+   * if the session that has set them has ended. null: it has variables of the process, perhaps in the values of others. They may be
+   * secrets, and other processes have other values.
+   */
   def substituted(session: SparkSession, text: String): String = {
     val conf = session.asInstanceOf[ClassicSession].sessionState.conf
     if (!conf.variableSubstituteEnabled) text
@@ -59,15 +66,18 @@ object StoredQuery {
 
   private val ofProcess = """\$\{(env|system):\S+?\}""".r
 
-  /** As Spark's VariableSubstitution has one, which also reads variables of the process. */
+  /** A reader of variables as Spark's VariableSubstitution has one, but without variables of the process. */
   private def reader(settings: ConfigProvider): ConfigReader = {
     val none: ConfigProvider = _ => None
     val prefixes = Seq("spark", "sparkconf", "hivevar", "hiveconf").map(_ -> settings) ++ Seq("env", "system").map(_ -> none)
     prefixes.foldLeft(new ConfigReader(settings)) { case (made, (prefix, provider)) => made.bind(prefix, provider) }
   }
 
-  /** A query that was stored, with the types that its columns have now. `schema`: the columns that it had, JSON; `moved`: tables that have other names now,
-   * by the names that the text has; `stored`: the columns of the table that its rows are in, as a schema, JSON (null: there is no table yet). */
+  /**
+   * A stored query, with the types that its columns have now. `schema`: the columns that it had, JSON. `moved`: the present names of tables
+   * that were renamed, by the names in the text. `stored`: the columns of the table that its rows are in, as a schema, JSON; null: there is
+   * no table yet.
+   */
   def stored(session: SparkSession, name: Array[String], text: String, schema: String, properties: String,
       moved: JMap[String, Array[String]], stored: String): DynamicQuery = {
     val own = session.asInstanceOf[ClassicSession]
@@ -82,18 +92,20 @@ object StoredQuery {
     }
   }
 
-  /** A view casts the columns of its text to the types that they had: its readers know no others. The table of a query gets other types. */
+  /** A view's plan without its casts. A view casts its columns to the types that they had when it was made, because its readers know no
+   * others. The columns of a dynamic table get other types. */
   private def withoutTypes(parsed: LogicalPlan): LogicalPlan = columns(parsed) {
     case Cast(c: GetViewColumnByNameAndOrdinal, _, _, _) => c
     case UpCast(c: GetViewColumnByNameAndOrdinal, _, _) => c
   }
 
-  /** With casts to the types that the columns have, as `PlanText` has shown them of any query of a dynamic table. */
+  /** A view's plan with casts to the types that the columns have now. `PlanText` has always shown casts there, for any query of a dynamic
+   * table. */
   private def withTypes(analyzed: LogicalPlan): LogicalPlan = columns(analyzed) {
     case e: Attribute => StoredTypes.cast(e, e.dataType)
   }
 
-  /** A view's text with what is below the names of its columns replaced. */
+  /** A view's plan in which the expressions below the names of its columns are replaced. */
   private def columns(text: LogicalPlan)(replaced: PartialFunction[Expression, Expression]): LogicalPlan = text match {
     case Project(list, child) => Project(list.map(n => n.mapChildren(e => replaced.applyOrElse(e, identity[Expression])).asInstanceOf[NamedExpression]), child)
     case other => other
@@ -114,7 +126,7 @@ object StoredQuery {
   private lazy val sameContext =
     classOf[Analyzer].getMethod("org$apache$spark$sql$catalyst$analysis$Analyzer$$executeSameContext", classOf[LogicalPlan])
 
-  /** A parsed query in which tables that were `moved` have the names that they have now. `hidden`: names that WITH has given to queries. */
+  /** A parsed query in which tables that were `moved` have the names that they have now. `hidden`: names that a WITH defines. */
   private def renamed(plan: LogicalPlan, description: CatalogTable, moved: JMap[String, Array[String]], hidden: Set[String]): LogicalPlan = {
     def below(p: LogicalPlan, names: Set[String]) = renamed(p, description, moved, names)
     plan match {

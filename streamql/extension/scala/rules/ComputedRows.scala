@@ -12,8 +12,8 @@ import org.apache.spark.storage.StorageLevel
 
 /** Rows of a plan that are computed before the plans above it are made. */
 object ComputedRows {
-  /** A plan's rows, which the first job that reads them computes. As `Dataset.localCheckpoint`, which also derives what is true of all rows: that takes up
-   * to half a second for an aggregate of many columns. */
+  /** The rows of a plan, which are computed by the first job that reads them, and kept. `Dataset.localCheckpoint` does the same. But it
+   * also derives what is true of all rows, which takes up to half a second for an aggregate of many columns. */
   def of(session: ClassicSession, plan: LogicalPlan): LogicalRDD = session.withActive {
     val execution = Dataset.ofRows(session, plan).queryExecution
     val rows = optimizing(session) { SQLExecution.withNewExecutionId(execution, Some("refresh")) { execution.executedPlan.execute().map(_.copy()) } }
@@ -21,14 +21,15 @@ object ComputedRows {
     LogicalRDD(execution.analyzed.output, rows)(session)
   }
 
-  /** Spark 4.2 takes `x AS x` for x, and then refuses its own plan if a branch of UNION ALL has x twice by that. */
+  /** Runs `work` without a check of plans. Spark 4.2 takes `x AS x` for x. If a branch of UNION ALL has x twice because of that, Spark
+   * refuses its own plan. */
   private def optimizing[T](session: ClassicSession)(work: => T): T = {
     val conf = session.sessionState.conf.clone()
     conf.setConf(SQLConf.UNION_IS_RESOLVED_WHEN_DUPLICATES_PER_CHILD_RESOLVED, false)
     SQLConf.withExistingConf(conf)(work)
   }
 
-  /** The same, computed, with their number, by which Spark plans joins with them. */
+  /** The rows of a plan, computed and counted. Spark plans joins by their number. */
   def counted(session: ClassicSession, plan: LogicalPlan): (LogicalRDD, Long) = {
     val rows = of(session, plan)
     val count = rows.rdd.count()
@@ -41,7 +42,10 @@ object ComputedRows {
   }
 }
 
-/** Rows that are computed for a statement while its plan is made. Those that `free` is not called for, Spark frees when nothing refers to them. */
+/**
+ * Holds the rows that are computed for a statement while its plan is made. If `free` is not called, Spark frees them when nothing refers to
+ * them.
+ */
 class Kept {
   private val made = mutable.ArrayBuffer[RDD[_]]()
   def keep(session: ClassicSession, p: LogicalPlan): (LogicalRDD, Long) = {

@@ -10,17 +10,18 @@ import org.apache.spark.sql.streamql.queries.{AggregateStates, ExactAggregates, 
 import org.apache.spark.sql.types._
 
 /**
- * The groups of an aggregate that a change touches, from the states that are stored of them: the aggregate's tables are not read, but for groups that
- * lost their least or greatest value.
+ * Computes the groups of an aggregate that a change touches, from their stored states. The aggregate's tables are read only for groups that
+ * lost their minimum or maximum.
  *
- * `change`: of the aggregate's input. `stored`: the rows of the dynamic table; `keys` and `states`: what groups are known by, and their states, in these rows.
+ * `change`: of the aggregate's input. `stored`: the rows of the dynamic table. `keys` and `states`: the keys and the states of groups, as
+ * expressions over these rows.
  */
 class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq[Expression], states: Seq[Expression], tables: ChangedTables) {
   private val own = AggregateStates.of(a)
   private val groups = a.groupingExpressions
   private val byChange = own.map { case (_, f) => new StateChange(f, change) }
 
-  /** The groups that are touched, and what the change adds to their states. */
+  /** The groups that the change touches, and what it adds to their states. */
   private val aggregated = Aggregate(groups,
     groups.zipWithIndex.map { case (g, i) => Alias(g, s"group$i")() } ++ byChange.flatMap(_.aggregates), change.plan)
   private val by = aggregated.output.take(groups.size)
@@ -30,13 +31,11 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
 
   def isEmpty: Boolean = touched.isEmpty
 
-  /** The rows that are stored of touched groups. */
+  /** The stored rows of touched groups. */
   lazy val was: LogicalPlan = (if (groups.isEmpty) tables.once(stored) else tables.once(touched.among(stored, keys, by, isLarge))).plan
 
-  /**
-   * The touched groups as of the end: what they are known by, their states, and the rows that are stored of them, NULL if there are none. `touched`: as
-   * `aggregated`. `was`: stored rows, with all of touched groups.
-   */
+  /** The touched groups as of the end: their keys, their states, and their stored rows, which are NULL for new groups. `touched`: as
+   * `aggregated`. `was`: stored rows, among which are those of all touched groups. */
   private class Groups(touched: LogicalPlan, was: LogicalPlan, hint: JoinHint) {
     private val before = Weighted.fresh(was)
     private val there = Alias(Literal(true), "there")()
@@ -45,7 +44,8 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
 
     private val ids = AttributeMap(was.output.zip(before.output))
     private def inRows(e: Expression) = e.transform { case r: Attribute => ids(r) }
-    // A refresh over columns of other types stores no states: the statement fails for such a group, and the refresh is done again as a full one.
+    // If the stored columns cannot hold the states, the states are NULL in them. Then the statement fails for such a group, and a full
+    // refresh takes its place.
     private def known(old: Expression) = If(IsNull(isStored), Literal(null, old.dataType), AssertNotNull(inRows(old)))
     private val added = aggregated.output.drop(groups.size).iterator
     private val olds = known(states.head) +: states.tail.map(inRows)
@@ -54,9 +54,9 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
     private val lost = Alias(next.map(_.isLost).reduce(Or(_, _)), "isLost")()
     private val gone = Alias(EqualTo(next.head.value, Literal(0L)), "isGone")()
     val values: Seq[Attribute] = computed.map(_.toAttribute)
-    /** Whether the group lost its least or greatest value. */
+    /** Whether the group lost its minimum or maximum. */
     val isLost: Attribute = lost.toAttribute
-    /** Whether the group has no rows. A group without keys is there in any case. */
+    /** Whether the group has no rows as of the end. None: a group without keys always has its row. */
     val isGone: Option[Attribute] = if (groups.isEmpty) None else Some(gone.toAttribute)
 
     val rows: LogicalPlan = {
@@ -66,15 +66,17 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
     }
   }
 
-  /** The rows of the aggregate for touched groups, as of the end. `anew`: the aggregate over some groups' rows of its input. */
+  /** The rows of the aggregate for touched groups, as of the end. `anew`: computes the
+   * aggregate of some groups from the rows of its input. */
   def now(anew: Touched => LogicalPlan): LogicalPlan = {
     val g = new Groups(touched.plan, was, JoinHint.NONE)
     withLost(Project(by ++ g.values :+ g.isLost, g.isGone.fold(g.rows)(is => Filter(Not(is), g.rows))), g.isLost, g.values, anew)
   }
 
-  /** The same of an aggregate without least and greatest values: beside each row is the one that is stored of its group. None: no group is touched. */
+  /** The same for an aggregate without minima and maxima, with the stored row of each group beside its row. None: no group is touched. */
   def paired: Option[PairedGroups] = {
-    // The touched groups tell which files to read of a large table. A small one is joined with them while they are computed.
+    // If the stored table is large, the touched groups are computed first, because they tell which of its files to read. If it is small, it
+    // is joined with them while they are computed.
     def near = touched.among(stored, keys, by)
     val groups = if (!isLarge) Some(new Groups(aggregated, stored, JoinHint.NONE))
       else if (touched.isEmpty) None
@@ -82,7 +84,7 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
     groups.map(g => PairedGroups(shown(g.rows, g.values, g.isGone, g.stored ++ g.isGone :+ g.isStored), g.stored, g.isStored, g.isGone))
   }
 
-  /** Groups that lost an extremum are computed from their rows. */
+  /** Computes the groups that lost a minimum or maximum from their rows, and the other ones from states. */
   private def withLost(left: LogicalPlan, isLost: Attribute, values: Seq[Attribute], anew: Touched => LogicalPlan): LogicalPlan = {
     val once = tables.once(left)
     val lost = tables.once(Project(by.zipWithIndex.map { case (g, i) => Alias(g, s"key$i")() } :+ Alias(Literal(1), "there")(), Filter(isLost, once.plan)))
@@ -90,14 +92,14 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
     if (lost.isEmpty) kept else {
       val keys = if (groups.isEmpty) Touched.all else Touched(Seq(a.child -> groups), Some(lost.copy(plan = Project(lost.plan.output.init, lost.plan))))
       val again = anew(keys)
-      if (lost.rows.isEmpty) kept /* it is only tried */ else {
+      if (lost.rows.isEmpty) kept /* the rules are only tried */ else {
         val union = TrackedQuery.unionAll(Seq(kept, again), Seq(kept.output, again.output))
         Project(TrackedQuery.renamed(union.output, a.output), union)
       }
     }
   }
 
-  /** The columns of the aggregate, from groups and states, and others of the plan behind them. NULL where `isGone`. */
+  /** The columns of the aggregate, made of keys and states, and then `others` of the plan. They are NULL where `isGone`. */
   private def shown(p: LogicalPlan, values: Seq[Attribute], isGone: Option[Attribute], others: Seq[Attribute] = Nil): LogicalPlan = {
     val functions = own.map(_._2)
     def stored(state: AggregateExpression): Expression = values(functions.indexWhere(_.semanticEquals(state)))
@@ -124,16 +126,17 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
 }
 
 /**
- * Touched groups of an aggregate as of the end. `rows`: its columns, then the `stored` row of the group, and whether there is one (`isStored`: true or NULL).
- * `isGone`: whether the group has no rows now, so that its columns are NULL; None: no group goes.
+ * Touched groups of an aggregate as of the end. `rows`: its columns, then the `stored` row of the group, and whether there is one
+ * (`isStored`: true or NULL). `isGone`: whether the group has no rows now, so that its columns are NULL; None: groups always have their
+ * row.
  */
 case class PairedGroups(rows: LogicalPlan, stored: Seq[Attribute], isStored: Attribute, isGone: Option[Attribute])
 
 object GroupChange {
-  /** A stored table of fewer bytes is joined in less time than it takes to look at the keys first. */
+  /** A stored table of fewer bytes is joined in less time than it takes to compute the keys first. */
   private val SMALL = 4L << 20
 
-  /** Columns that are not computed of groups without rows: a division by their count would fail. */
+  /** Columns that are NULL for groups without rows. To compute them could fail, as a division by their count would. */
   def unless(isGone: Option[Attribute], columns: Seq[NamedExpression]): Seq[NamedExpression] = isGone.fold(columns) { is =>
     columns.map {
       case a: Alias => Alias(If(is, Literal(null, a.dataType), a.child), a.name)(exprId = a.exprId, explicitMetadata = Some(a.metadata))
@@ -143,10 +146,10 @@ object GroupChange {
 }
 
 /**
- * What a change makes of one state of a group.
+ * Computes a state of a group from the stored one and a change.
  *
- * The sum of a change may have more digits than the sum of any rows: so BIGINT values are added as DECIMAL. Where a DECIMAL cannot be wider, rows that come
- * and rows that go are added apart: then the sum of a net change has no rows that are never in the table together.
+ * The sum of a change may have more digits than the sum of any rows, so BIGINT values are added as DECIMAL. If a DECIMAL cannot be wider,
+ * added rows and removed rows are summed apart. In a net change, the rows of each of these sums are in the table together.
  */
 class StateChange(state: AggregateExpression, change: Weighted) {
   private def summed(e: Expression, mode: EvalMode.Value = EvalMode.ANSI) =
@@ -157,15 +160,15 @@ class StateChange(state: AggregateExpression, change: Weighted) {
     case _ => Max(If(of, e, Literal(null, e.dataType)))
   }).toAggregateExpression()
 
-  /** Whether sums of BIGINT wrap around, as they do without ANSI. Then those of changes may do so too. */
+  /** Whether sums of BIGINT wrap around, as they do without ANSI. Then the sums of changes may do so too. */
   private def wraps(s: Sum) = s.evalContext.evalMode == EvalMode.LEGACY
-  /** The sum of two billion INT values is a BIGINT. */
+  /** Whether sums of an expression fit into BIGINT: that of two billion INT values does. */
   private def isNarrow(e: Expression): Boolean = e match {
     case Cast(child, LongType, _, _) => isNarrow(child)
     case other => other.dataType.isInstanceOf[IntegralType] && other.dataType != LongType
   }
 
-  /** What is computed of the change of each group. */
+  /** The aggregates of the change of each group. */
   val aggregates: Seq[Alias] = state.aggregateFunction match {
     case Count(Seq(e)) => Seq(summed(if (e.nullable) If(IsNotNull(e), change.weight, Literal(0L)) else change.weight))
     case s: Sum =>
@@ -181,10 +184,10 @@ class StateChange(state: AggregateExpression, change: Weighted) {
     case f => Seq(Alias(least(f.children.head, comes), "come")(), Alias(least(f.children.head, Not(comes)), "gone")())
   }
 
-  /** `isLost`: whether the value does not follow. */
+  /** A state as of the end. `isLost`: whether it does not follow from the stored state and the change. */
   case class Next(value: Expression, isLost: Expression)
 
-  /** The state by the one so far (NULL: none) and what `aggregates` are. */
+  /** The state as of the end. `old`: the stored one; NULL: there is none. `added`: what `aggregates` have returned. */
   def next(old: Expression, added: Seq[Attribute]): Next = state.aggregateFunction match {
     case _: Count => Next(Add(orZero(old), orZero(added.head), EvalMode.LEGACY), Literal.FalseLiteral)
     case s: Sum =>
@@ -204,7 +207,7 @@ class StateChange(state: AggregateExpression, change: Weighted) {
         case _: Min => (Least(Seq(old, come)), (x: Expression, y: Expression) => LessThanOrEqual(x, y))
         case _ => (Greatest(Seq(old, come)), (x: Expression, y: Expression) => GreaterThanOrEqual(x, y))
       }
-      // What comes stays, if of each row at most one image comes and one goes.
+      // In a net change, at most one image of a row is added and one removed. So the added value is there as of the end.
       val isKept = if (change.isNet) And(IsNotNull(come), beats(come, gone)) else Literal.FalseLiteral
       Next(best, And(IsNotNull(gone), And(beats(gone, best), Not(Coalesce(Seq(isKept, Literal.FalseLiteral))))))
   }
@@ -213,10 +216,10 @@ class StateChange(state: AggregateExpression, change: Weighted) {
 }
 
 object StateChange {
-  /** Sums of DECIMAL have so many digits more than their terms. */
+  /** Spark gives a sum of DECIMAL so many digits more than its terms have. */
   private val DIGITS_OF_ROWS = 10
 
-  /** UnaryMinus rounds to 34 digits. */
+  /** Changes the sign of a DECIMAL. Spark's UnaryMinus rounds to 34 digits. */
   private def negative(e: Expression): Expression = StaticInvoke(getClass, e.dataType, "negated", Seq(e))
 
   // -- called by generated code

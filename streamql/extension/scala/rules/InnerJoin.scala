@@ -7,19 +7,21 @@ import org.apache.spark.sql.streamql.changes.TableBytes
 import org.apache.spark.sql.streamql.queries.{TableLeaf, Untracked, Weighted}
 
 /**
- * The change of inner and cross joins that are inputs of one another. Each part that has a change gives a term: its change, joined with the parts before it
- * as of the end and with those behind it as of the begin. A term begins with the change, which is small, and joins one part after the other. Parts that an
- * equality connects with it come first. `join`: such a join, or a filter over one: FROM a, b WHERE … has its conditions there.
+ * The change of nested inner and cross joins, which are taken apart into their inputs: the parts. Each part that has changed gives a term:
+ * its change, joined with the parts before it as of the end and with those behind it as of the begin. A term begins with the change, which
+ * is small, and joins one part after the other. Parts that an equality connects with it come first. `join`: the outermost join, or a filter
+ * over it, which has the conditions of FROM a, b WHERE ….
  */
 class InnerJoin(query: QueryChange, tables: ChangedTables, join: LogicalPlan) {
-  /** `values`: what columns of projections between the joins are, by those of the parts. */
+  /** The parts and the conditions of nested joins. `values`: the columns of projections between the joins, as expressions over columns of
+   * the parts. */
   private case class Flat(parts: Seq[LogicalPlan], conditions: Seq[Expression], values: Map[ExprId, Expression]) {
     def of(e: Expression): Expression = {
       if (query.hasChanged(e)) throw new Untracked("SCALAR_SUBQUERY")
       e.transformUp { case a: Attribute if values.contains(a.exprId) => values(a.exprId) }
     }
     def where(more: Option[Expression]): Flat = copy(conditions = conditions ++ more.toSeq.flatMap(QueryChange.conjuncts).map(of))
-    /** With conditions that concern one part in that part. */
+    /** The same, with a filter over each part for the conditions on this part alone. */
     def filtered: Flat = {
       def ofOne(c: Expression) = c.deterministic && c.references.nonEmpty && parts.exists(p => c.references.subsetOf(p.outputSet))
       val (single, others) = conditions.partition(ofOne)
@@ -30,9 +32,9 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: LogicalPlan) {
   private val flat = flatten(join).filtered
   private val changes = flat.parts.map(p => query.of(p).map(d => Part(p, d, tables.once(d.plan)))).map(_.filterNot(_.once.isEmpty))
 
-  /** A part with its change, computed. */
+  /** A part with its change. `once`: the computed change. */
   private case class Part(plan: LogicalPlan, change: Weighted, once: Once) {
-    /** The change, to be read once more: under the same ids, but for the weight. */
+    /** The change, for a read of its own. The columns have the same ids, except for the weight. */
     def weighted: Weighted = {
       val copy = once.fresh
       val own = change.plan.output.zip(copy.output).map {
@@ -60,7 +62,8 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: LogicalPlan) {
     case other => Flat(Seq(other), Nil, Map.empty)
   }
 
-  /** What a term has so far: rows, and the columns of which their weight is the product. `once`: the rows, if they were computed. */
+  /** The rows of a term after some of its parts are joined. `weights`: the columns whose product is the weight of a row. `once`: the rows,
+   * if they were computed. */
   private case class Rows(once: Option[Once], plan: LogicalPlan, weights: Seq[Attribute]) {
     def computed: Rows = if (once.nonEmpty) this else {
       val made = tables.once(plan)
@@ -85,7 +88,8 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: LogicalPlan) {
     Weighted.of(kept, columns, rows.weights.reduce[Expression](Multiply(_, _)), isNet = true)
   }
 
-  /** The part to join next. Of parts with equally many equalities, the largest: its columns have the most values, so the fewest rows of it match. */
+  /** The part to join next: that with the most equalities. Of several, it is the largest: its columns have the most values, so the fewest
+   * rows of it match. If no equality connects any part, it is the smallest. */
   private def following(rows: Rows, left: Seq[Int], conditions: Seq[Expression]): Int = {
     def equalities(n: Int) = conditions.count(QueryChange.equality(_, rows.plan, flat.parts(n)).nonEmpty)
     val connected = left.filter(equalities(_) > 0)
@@ -94,7 +98,8 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: LogicalPlan) {
 
   private def joined(before: Rows, n: Int, isBefore: Boolean, on: Seq[Expression], isLast: Boolean, conditions: Seq[Expression]): Rows = {
     val part = flat.parts(n)
-    // Rows are computed before a large part is read: their number and their values say how, and which of its files.
+    // The rows are computed before a large part is read. Their number tells how to join it, and their values tell which of its files to
+    // read.
     val rows = if (tables.bytes(part) > TableBytes.SMALL) before.computed else before
     val equal = on.flatMap(QueryChange.equality(_, rows.plan, part))
     val near = rows.once.filterNot(_ => equal.isEmpty).fold(part) { once =>
@@ -116,7 +121,7 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: LogicalPlan) {
     }
   }
 
-  /** A part without rows that lie outside the range of what they are compared with. */
+  /** A part without the rows whose values lie outside the ranges of the values that they are compared with. */
   private def within(once: Once, part: LogicalPlan, equal: Seq[(Expression, Expression)]): LogicalPlan =
     once.ranges(equal.map(_._1)).zip(equal).flatMap { case (found, (_, own)) => found.map(_.hold(own)) }
       .reduceOption(And(_, _)).fold(part)(Filter(_, part))
@@ -131,7 +136,8 @@ object InnerJoin {
     case _ => false
   }
 
-  /** Whether each row of a plan is made of one row of each of its tables, so that Spark drops rows before it joins them. */
+  /** Whether each row of a plan is made of one row of each of its tables. Then Spark filters
+   * the rows of the tables before it joins them. */
   private def isRowWise(p: LogicalPlan): Boolean = !p.exists {
     case _: TableLeaf | _: Project | _: Filter | _: Union | _: Generate => false
     case j: Join => j.joinType != Inner && j.joinType != Cross

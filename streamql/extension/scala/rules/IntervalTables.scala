@@ -10,10 +10,11 @@ import org.apache.spark.sql.streamql.queries.{JoinedChanges, KeyedQuery, TableIm
 import org.apache.spark.sql.types.LongType
 
 /**
- * The tables of a query from one version of each to another. `last`: as of the end. `changed`: change sets, in the columns of a stream, by the ids of the
- * tables; the others have no change. `leaves`: all reads of the query. `kept`: takes what is computed while a plan is made.
+ * The tables of a query over an interval. `last`: the tables as of its end. `changed`: change sets by the ids of the tables, in the columns
+ * of a stream; the other tables have not changed. `leaves`: all reads of the query. `kept`: holds what is computed while a plan is made.
  *
- * A table as of the begin is made of the table as of the end and of its change set: files that OPTIMIZE replaced may be gone.
+ * A table as of the begin is made of the table as of the end and of its change set. The files of the begin may be gone, for example if
+ * OPTIMIZE has replaced them.
  */
 class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[String, LogicalPlan], leaves: Seq[TableLeaf], kept: Kept)
   extends ChangedTables {
@@ -35,7 +36,8 @@ class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[St
     (end(marked), begin(marked.transformDown { case now if found.exists(_._1 eq now) => found.find(_._1 eq now).get._2 }))
   }
 
-  /** Whether rows of a table are kept while both images are made of them: if the keys are few, and all its rows would take a quarter of the memory for it. */
+  /** Whether the rows of a table are kept, and both images are made of them. The keys must be few, and all rows of the table must take less
+   * than a quarter of the memory for kept rows. */
   private def isKept(near: NearRows): Boolean =
     near.plan.hint.rightHint.nonEmpty && bytes(near.leaf) < session.sparkContext.getExecutorMemoryStatus.values.map(_._1).sum / 4
 
@@ -62,7 +64,8 @@ class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[St
 
   override def once(p: LogicalPlan): Once = {
     val (made, count) = kept.keep(session, end(p))
-    // Spark's analysis gives other ids to columns whose ids are twice in a plan: here, below and above a union.
+    // If a plan has one id twice, as here below and above a union, Spark's analysis gives a column another id. So the columns get their ids
+    // back.
     val own = if (made.output.map(_.exprId) == p.output.map(_.exprId)) made
       else Project(made.output.zip(p.output).map { case (m, a) => Alias(m, a.name)(exprId = a.exprId) }, made)
     Once(session, if (count == 0) LocalRelation(p.output) else own, Some(count))
@@ -85,14 +88,14 @@ class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[St
     together(leaf.output, less(last.of(own), own.id.get, leaf), old(leaf))
   }
 
-  /** Rows of a table without those that have a change. `id`: of the table's row. */
+  /** Rows of a table without those that have changed. `id`: the column with the id of the table's row. */
   private def less(rows: LogicalPlan, id: Attribute, leaf: TableLeaf): LogicalPlan = {
     val now = set(leaf).fresh
     val changed = Project(Seq(JoinedChanges.rowId(now)), now)
     Join(rows, changed, LeftAnti, Some(EqualTo(id, JoinedChanges.rowId(now))), Once.hint(right = set(leaf).isSmall))
   }
 
-  /** The rows of a table that have a change, as they were. */
+  /** The rows of a table that have changed, as they were as of the begin. */
   private def old(leaf: TableLeaf): LogicalPlan = {
     val before = set(leaf).fresh
     Project(columns(leaf, before), Filter(EqualTo(JoinedChanges.action(before), Literal("DELETE")), before))

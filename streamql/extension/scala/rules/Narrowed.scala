@@ -9,13 +9,14 @@ import org.apache.spark.sql.streamql.queries.{Inexact, Untracked}
 import org.apache.spark.sql.types.DataType
 
 /**
- * A plan over fewer rows of its tables, where only rows count for which some expressions have some values. Spark's optimizer moves such a condition to the
- * side of a join whose columns it has. Here it also comes to the other side, if the join compares these columns.
+ * Narrows a plan. Its caller needs only rows for which some expressions have certain values, so other rows are dropped close to the tables.
+ * Spark's optimizer moves such a condition to that side of a join which has its columns. Here it also gets to the other side, if the join
+ * compares these columns.
  *
- * An expression is computed only of rows of which the plan computes it, because it may fail for others.
+ * An expression is computed only for rows for which the plan computes it, because it may fail for others.
  */
 object Narrowed {
-  /** `narrow`: leaves out rows of a plan for which expressions over it have other values. */
+  /** `own`: the expressions over `p`. `narrow`: drops the rows of a plan for which the expressions have other values. */
   def apply(p: LogicalPlan, own: Seq[Expression])(narrow: (LogicalPlan, Seq[Expression]) => LogicalPlan): LogicalPlan = {
     def of(p: LogicalPlan, own: Seq[Expression]): LogicalPlan = p match {
       case Project(list, child) => p.withNewChildren(Seq(of(child, own.map(QueryChange.below(_, list)))))
@@ -34,14 +35,14 @@ object Narrowed {
     of(p, own)
   }
 
-  /** What the expressions are in the rows of the left and of the right side; None for a side: all its rows count. None for both: no side has them, or the
-   * join also shows rows that lack this side. */
+  /** The expressions over the left and the right side of a join; None for a side: all its rows count. None for both: neither side has the
+   * expressions, or the join also returns rows that lack this side. */
   private def join(j: Join, own: Seq[Expression]): Option[(Option[Seq[Expression]], Option[Seq[Expression]])] = {
     val pairs = QueryChange.equalities(j)
     def isOf(side: LogicalPlan, compared: Seq[Expression]) = own.forall { e =>
       e.references.nonEmpty && e.references.subsetOf(side.outputSet) && (e.isInstanceOf[Attribute] || compared.exists(_.semanticEquals(e)))
     }
-    // Rows of the other side match no others, if the join compares all of the expressions.
+    // If the join compares all of the expressions, other rows of the other side match nothing.
     def other(compared: Seq[(Expression, Expression)]) = {
       val found = own.map(e => compared.find(_._1.semanticEquals(e)).map(_._2))
       if (found.forall(_.nonEmpty)) Some(found.flatten) else None
@@ -57,8 +58,8 @@ object Narrowed {
     else None
   }
 
-  /** The expressions, if they are computed of keys alone. Raises Untracked if rows of one group may have different values of them. Spark's optimizer would
-   * take such a condition for one on groups. */
+  /** The expressions, if they are computed of grouping keys alone; None: they are not. Raises Untracked if they may have different values
+   * in the rows of one group. Spark's optimizer would take a condition on them for one on groups. */
   private def group(own: Seq[Expression], keys: Seq[Expression]): Option[Seq[Expression]] = {
     def isKey(e: Expression) = keys.exists(_.semanticEquals(e))
     def isOf(e: Expression): Boolean = isKey(e) || (e match {
@@ -71,6 +72,6 @@ object Narrowed {
     if (own.forall(e => e.references.nonEmpty && isOf(e))) Some(own) else None
   }
 
-  /** Whether different values are equal: zeros of both signs, and strings of a collation. */
+  /** Whether different values of a type may be equal: zeros of both signs, and strings of a collation. */
   private def hasEquals(t: DataType): Boolean = Inexact.hasEqualStrings(t) || Values.hasFloating(t)
 }

@@ -5,9 +5,9 @@ import org.apache.spark.sql.catalyst.plans.LeftSemi
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.streamql.queries.{TableLeaf, TrackedQuery}
 
-/** The rows of one table that have one of some keys, as `Once.among` writes it. `leaf`: the read of the table. */
+/** The rows of one table that have one of some keys: `plan` is as `Once.among` makes it. `leaf`: the read of the table. */
 case class NearRows(plan: Join, leaf: TableLeaf) {
-  /** The same of other rows, which have the columns of `leaf` and perhaps more. */
+  /** The plan over other rows, which have the columns of `leaf` and perhaps more. */
   def over(rows: LogicalPlan): LogicalPlan = {
     val more = rows.output.filterNot(leaf.outputSet.contains)
     def replaced(p: LogicalPlan): LogicalPlan = p match {
@@ -18,7 +18,7 @@ case class NearRows(plan: Join, leaf: TableLeaf) {
     plan.copy(left = replaced(plan.left))
   }
 
-  /** Some rows under the ids of the plan's columns. `own`: the columns in these rows. */
+  /** Some rows under the ids of the plan's columns. `own`: the columns of the rows. */
   def shown(rows: LogicalPlan, own: Seq[Attribute]): LogicalPlan = Project(TrackedQuery.renamed(own, plan.output), rows)
 }
 

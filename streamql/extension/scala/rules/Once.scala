@@ -7,14 +7,17 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.streamql.queries.Weighted
 
-/** Rows that were computed for several parts of a plan. `rows`: how many; None: they are only thought of. */
+/**
+ * Rows that were computed once, for several parts of a plan. `rows`: how many; None: they were not computed, because the rules are only
+ * tried.
+ */
 case class Once(session: ClassicSession, plan: LogicalPlan, rows: Option[Long]) {
   def isEmpty: Boolean = rows.contains(0L)
   def isSmall: Boolean = rows.exists(_ <= Once.BROADCAST_ROWS_MAX)
   def fresh: LogicalPlan = Weighted.fresh(plan)
 
-  /** The rows of a plan for which expressions have values that some expressions have in these rows. `isBounded`: whether to look which files may have
-   * them, which takes longer than to read a small table. */
+  /** The rows of `p` for which the expressions `own` have values that the expressions `of` have in these rows. `isBounded`: whether to find
+   * the ranges of these values first, by which files are skipped. For a small table, that takes longer than to read it. */
   def among(p: LogicalPlan, own: Seq[Expression], of: Seq[Expression] = plan.output, isBounded: Boolean = true): LogicalPlan = {
     val found = if (isBounded) ranges(of) else of.map(_ => None)
     Narrowed(p, own) { (near, own) =>
@@ -27,7 +30,8 @@ case class Once(session: ClassicSession, plan: LogicalPlan, rows: Option[Long]) 
     }
   }
 
-  /** For each of some expressions over the rows the ranges that its values lie in: files whose values lie elsewhere are not read. */
+  /** The ranges in which the values of some expressions over the rows lie. Files whose values lie elsewhere are not read. None: the ranges
+   * are not known. */
   def ranges(own: Seq[Expression]): Seq[Option[Ranges]] = if (!rows.exists(_ > 0)) own.map(_ => None) else {
     val ranged = own.filter(e => Ranges.isRanged(e.dataType) && !SubqueryExpression.hasSubquery(e)).distinct
     val found = if (ranged.isEmpty) Nil else if (isSmall) collected(ranged) else aggregated(ranged)
@@ -54,7 +58,7 @@ case class Once(session: ClassicSession, plan: LogicalPlan, rows: Option[Long]) 
 }
 
 object Once {
-  /** So many rows are sent to each task: some 10 MB to 100 MB. */
+  /** The most rows that Spark sends to each task (broadcast). They are some 10 MB to 100 MB. */
   val BROADCAST_ROWS_MAX = 250000L
 
   def hint(left: Boolean = false, right: Boolean = false): JoinHint = {

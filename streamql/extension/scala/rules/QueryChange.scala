@@ -13,7 +13,7 @@ trait ChangedTables {
   def begin(p: LogicalPlan): LogicalPlan
   /** A plan over the tables as of its end. */
   def end(p: LogicalPlan): LogicalPlan
-  /** A plan as of the end and as of the begin. Of each table as many rows as possible are read once for both. */
+  /** The plan as of the end, and as of the begin. As many rows of each table as possible are read once for both. */
   def both(p: LogicalPlan): (LogicalPlan, LogicalPlan)
   /** Whether a table may have a change. */
   def hasChanged(leaf: TableLeaf): Boolean
@@ -21,31 +21,30 @@ trait ChangedTables {
   def bytes(p: LogicalPlan): Long
   /** The change set of a table. */
   def change(leaf: TableLeaf): Weighted
-  /** Rows that are used several times, or whose number matters: computed now. Plans would grow exponentially if each reader computed them. */
+  /** Computes rows that are used several times, or whose number matters. Plans would grow exponentially if each use computed them again. */
   def once(p: LogicalPlan): Once
 }
 
 /**
- * The change of a query, from those of its tables.
+ * The change of a query, from those of its tables. Plans are in the form that `QueryShape` gives them.
  *
  * Filters, projections, UNION ALL and generators apply to changes as they do to rows. Of an inner join
  *   change(L join R) = change(L) join R(begin) + L(end) join change(R)
- * where R(begin) is R(end) less change(R), so that no earlier image of a table is read. The same holds of an outer, semi or anti join whose other side has
- * not changed. Of everything else (groups, windows, DISTINCT, other outer joins), a change touches some keys. Their rows are computed as
- * of the begin and as of the end. The former are subtracted from the latter.
- *
- * `query`: in the form that `QueryShape` gives it.
+ * where R(begin) is R(end) less change(R), so that no earlier image of a table is read. The same holds of an outer, semi or anti join whose
+ * other side has not changed. For everything else (groups, windows, DISTINCT, other outer joins), the keys that a change touches are found.
+ * The rows with these keys are computed as of the begin and as of the end, and the former are subtracted from the latter.
  */
 class QueryChange(tables: ChangedTables) {
   private val changes = mutable.HashMap[LogicalPlan, Option[Weighted]]()
   private val touches = mutable.HashMap[LogicalPlan, Option[Touched]]()
 
+  /** Whether a table of a plan may have changed. */
   def hasChanged(p: LogicalPlan): Boolean = p.collectWithSubqueries { case leaf: TableLeaf => leaf }.exists(tables.hasChanged)
 
-  /** Whether a subquery in an expression has. */
+  /** Whether a table of a subquery in an expression may have changed. */
   def hasChanged(e: Expression): Boolean = e.exists { case s: SubqueryExpression => hasChanged(s.plan); case _ => false }
 
-  /** None: it has none. Raises Untracked for what cannot be followed. */
+  /** The change of a plan; None: it has none. Raises Untracked if the change does not follow from those of the tables. */
   def of(p: LogicalPlan): Option[Weighted] = if (!hasChanged(p)) None else changes.getOrElseUpdate(p, {
     if (p.expressions.exists(hasChanged)) throw new Untracked("SCALAR_SUBQUERY")
     change(p)
@@ -81,7 +80,7 @@ class QueryChange(tables: ChangedTables) {
     Weighted.sum(Seq(Weighted.constant(now, p.output, 1L), Weighted.constant(before, p.output, -1L)), p.output, isNet = true)
   }
 
-  /** Whether a node's rows are computed anew for the keys that a change touches, if there is one. */
+  /** Whether a node's rows are computed again for the keys that a change touches, if there is a change. */
   def isRecomputed(p: LogicalPlan): Boolean = p match {
     case j: Join => j.joinType match {
       case Inner | Cross => false
@@ -93,7 +92,8 @@ class QueryChange(tables: ChangedTables) {
     case _ => false
   }
 
-  /** What a change of the rows below a node touches of its own rows. None: nothing. Raises Untracked for what is not computed by parts. */
+  /** What a change of a node's inputs touches of its own rows. None: nothing. Raises Untracked for a node whose rows cannot be computed for
+   * some keys alone. */
   def touched(p: LogicalPlan): Option[Touched] = touches.getOrElseUpdate(p, p match {
     case a: Aggregate if a.groupingExpressions.isEmpty => of(a.child).map(_ => Touched.all)
     case a: Aggregate => by(a.child -> a.groupingExpressions)
@@ -109,7 +109,7 @@ class QueryChange(tables: ChangedTables) {
   })
 
   private def by(sides: (LogicalPlan, Seq[Expression])*): Option[Touched] = {
-    // Rows are joined by their keys.
+    // The touched rows are found by a join, which must be able to compare the keys.
     if (sides.exists(_._2.exists(k => !RowOrdering.isOrderable(k.dataType)))) throw new Untracked("UNCOMPARABLE_COLUMN")
     val parts = sides.flatMap { case (child, keys) => values(child, keys) }
     if (parts.isEmpty) None else {
@@ -119,12 +119,13 @@ class QueryChange(tables: ChangedTables) {
     }
   }
 
-  /** The values that some expressions have in the rows of a plan that change, and perhaps others. None: no row changes. */
+  /** The values that some expressions have in the rows of a plan that change, and perhaps further values. None: no row changes. */
   private def values(p: LogicalPlan, wanted: Seq[Expression]): Option[LogicalPlan] = touchedValues(p, wanted).getOrElse {
     of(p).map(d => Project(QueryChange.keys(wanted), d.plan))
   }
 
-  /** The same, if they are keys that are touched below: then these rows need not be computed. None: they are not. */
+  /** The same, if the expressions are keys of a node below. Then the touched keys of that node are taken, and the rows that change are not
+   * computed. None: they are not such keys. */
   private def touchedValues(p: LogicalPlan, wanted: Seq[Expression]): Option[Option[LogicalPlan]] = p match {
     case _ if !hasChanged(p) || p.expressions.exists(hasChanged) => None
     case Project(list, child) => touchedValues(child, wanted.map(QueryChange.below(_, list)))
@@ -145,10 +146,12 @@ object QueryChange {
     case other => Seq(other)
   }
 
-  /** What a join compares of its left and of its right side. Also equal NULLs come along if the join does not take them to be equal. */
+  /** What a join compares for equality: expressions over its left and its right side. They are later compared by `<=>`. So NULLs match
+   * there, even if they do not match in the join itself. */
   def equalities(j: Join): Seq[(Expression, Expression)] = j.condition.toSeq.flatMap(conjuncts).flatMap(equality(_, j.left, j.right))
 
-  /** What the keys of a node that is computed by parts are in its own rows. None: that does not follow from a row. */
+  /** The keys of a node as expressions over its own rows, if the node is computed for some
+   * keys alone. None: the rows do not show the keys. */
   def shown(p: LogicalPlan): Option[Seq[Expression]] = p match {
     case a: Aggregate =>
       val own = a.groupingExpressions.map(g => a.aggregateExpressions.find(n => KeyedQuery.bare(n).semanticEquals(g)).map(_.toAttribute))
@@ -162,10 +165,10 @@ object QueryChange {
     case _ => None
   }
 
-  /** Values as columns of a set of keys. */
+  /** Names values as columns of a set of keys. */
   private def keys(values: Seq[Expression]): Seq[NamedExpression] = values.zipWithIndex.map { case (v, i) => Alias(v, s"key$i")() }
 
-  /** An expression over the rows of a projection, over the rows below it. */
+  /** An expression over the rows of a projection, as one over the rows below it. */
   def below(e: Expression, list: Seq[NamedExpression]): Expression =
     e.transformUp { case a: Attribute => list.find(_.exprId == a.exprId).fold(a: Expression)(KeyedQuery.bare) }
 
@@ -179,7 +182,10 @@ object QueryChange {
   }
 }
 
-/** The keys of rows that a change touches: `sides` are the inputs of a node, each with what the `keys` are in its rows; None: all rows. */
+/**
+ * The rows that a change touches, by their `keys`; None: all rows. `sides`: the inputs of a node, each with the expressions that the keys
+ * are in its rows.
+ */
 case class Touched(sides: Seq[(LogicalPlan, Seq[Expression])], keys: Option[Once]) {
   /** A node over those rows of its inputs that have one of the keys. */
   def of(p: LogicalPlan): LogicalPlan = keys.fold(p)(k => p.withNewChildren(sides.map { case (child, own) => k.among(child, own) }))

@@ -17,9 +17,11 @@ case class Ranges(dataType: DataType, ranges: Seq[(Any, Any)], hasNull: Boolean)
 }
 
 object Ranges {
-  /** Rows that were deleted at one end of a table and inserted at the other are far from each other: one range would hold all between them. */
+  /** The most ranges. A change may have rows from both ends of a table, which are far from each other. One range would hold all values
+   * between them. */
   private val RANGES_MAX = 8
-  /** A gap of a smaller share of all does not spare files, but each row would be compared with it. */
+  /** The least width of a gap between ranges, as a share of the width of all. A smaller gap skips no files, but each row would be compared
+   * with it. */
   private val GAP_SHARE_MIN = 0.01
 
   /** Whether ranges of values tell which files, and which parts of files, to read. */
@@ -29,7 +31,8 @@ object Ranges {
     case _ => false
   }
 
-  /** Whether two values are equal, or both NULL. `ranges`: of the second one's; None: not known. If it is never NULL, Spark joins by `=`, which is faster. */
+  /** Whether two values are equal, or both NULL. `ranges`: of the second value; None: not known. If that is never NULL, Spark joins by `=`,
+   * which is faster. */
   def same(a: Expression, b: Expression, ranges: Option[Ranges]): Expression =
     if (ranges.exists(!_.hasNull)) EqualTo(a, b) else EqualNullSafe(a, b)
 
@@ -38,7 +41,8 @@ object Ranges {
     case other => other
   }
 
-  /** At most RANGES_MAX ranges of some values (null: NULL), with the widest gaps between them; one, if differences mean nothing for the type. */
+  /** At most RANGES_MAX ranges of some values (null: NULL), with the widest gaps between them. For types other than integers, dates and
+   * times it is one range. */
   def of(t: DataType, values: Iterator[Any]): Ranges = {
     val all = values.toArray
     val sorted = all.filter(_ != null).sorted(TypeUtils.getInterpretedOrdering(t))

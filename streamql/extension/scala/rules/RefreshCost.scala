@@ -7,9 +7,12 @@ import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.streamql.queries.{TableImages, TableLeaf, Weighted}
 
-/** Tables that are not read: with them the rules are tried, and how often a refresh would read each table is counted. `changed`: ids. */
+/**
+ * Tables for trying the rules: they are not read. How often a refresh would read each table is counted. `changed`: the ids of tables that
+ * have changed.
+ */
 class CountedTables(session: ClassicSession, images: TableImages, changed: Set[String]) extends ChangedTables {
-  /** How often tables were read, by their ids. */
+  /** How often tables would be read, by their ids. */
   val reads: mutable.HashMap[String, Int] = mutable.HashMap()
 
   override def begin(p: LogicalPlan): LogicalPlan = counted(p)

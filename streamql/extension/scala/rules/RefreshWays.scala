@@ -6,9 +6,13 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.streamql.queries.{AggregateStates, TableLeaf}
 
-/** How an incremental refresh would compute each operator of a query, for people. `shaped`: the query in the form of `QueryShape`. */
+/**
+ * Describes for users by which strategy an incremental refresh would compute each operator of a query. `shaped`: the query in the form of
+ * `QueryShape`.
+ */
 class RefreshWays(shaped: LogicalPlan, change: QueryChange) {
-  /** Fills a list with {depth, operator, way}, the outermost operator first. Filters, projections and orders are left out. */
+  /** Fills a list with {depth, operator, way}, the outermost operator first. `way`: the strategy, a key of WAYS in
+   * `sources/views/texts.py`. Filters, projections and sorts are left out. */
   def describe(list: ArrayNode): Unit = walk(shaped, 0, isRoot = true, list)
 
   private def walk(p: LogicalPlan, depth: Int, isRoot: Boolean, list: ArrayNode): Unit = {

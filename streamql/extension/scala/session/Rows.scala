@@ -8,11 +8,12 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.sql.{DataFrame, Row, SparkSession}
 import org.apache.spark.sql.types._
 
-/** Small results that Python computed, as rows: no job, no pickling. */
+/** Makes a DataFrame of a small result that Python has computed, without a Spark job and without pickling. */
 object Rows {
   private val mapper = new ObjectMapper()
 
-  /** `json`: an array of arrays, a value a column; times in milliseconds since 1970. Columns: STRING, BIGINT, BOOLEAN, TIMESTAMP_LTZ. */
+  /** `ddl`: the columns, of the types STRING, BIGINT, BOOLEAN and TIMESTAMP_LTZ. `json`: an array of rows, each of which is an array with a
+   * value for each column. Times are milliseconds since 1970. */
   def frame(session: SparkSession, ddl: String, json: String): DataFrame = {
     val schema = Neutral.columns(ddl)
     val rows: JList[Row] = new JArrayList[Row]()

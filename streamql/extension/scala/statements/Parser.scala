@@ -14,8 +14,8 @@ import org.apache.spark.sql.streamql.session.{OuterParser, Settings}
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
- * The outermost parser. A cheap test says whether a statement crosses to Python at all. A statement that the delegate rejects is offered to
- * Python once before the error is raised.
+ * The outermost parser. A regular expression (`prefilter`) tests whether Python is asked about a statement at all. A statement that the
+ * delegate rejects is offered to Python once, before the error is raised.
  */
 class Parser(session: SparkSession, override val delegate: ParserInterface) extends OuterParser {
   override def parsePlan(sql: String): LogicalPlan = {
@@ -28,21 +28,22 @@ class Parser(session: SparkSession, override val delegate: ParserInterface) exte
     MergeSource.hold(DynamicNames.hold(sql, parsed))
   }
 
-  /** What Python makes of a statement; None: it is Spark's as it is. */
+  /** The plan that Python makes of a statement; None: the statement is Spark's as it is. */
   private def planned(next: Delegate, sql: String): Option[LogicalPlan] = {
     Settings.checkAll(session)
     Option(Bridge.get.plan(session, next, sql))
   }
 
-  /** What Spark cannot parse, if it is ours; if no handler can answer, Spark's own error is shown. */
+  /** The plan that Python makes of a statement that Spark cannot parse. None: it is not streamql's, or no handler can answer; then Spark's
+   * error is shown. */
   private def rejected(next: Delegate, sql: String): Option[LogicalPlan] =
     try Option(Bridge.get.rejected(session, next, sql))
     catch { case e: StreamqlException if e.getCondition == "SIDECAR_FAILED" => None }
 
   /**
-   * Parameters are put into the text here, by Spark's own substitution. The delegate is Delta's parser, which takes the interface's
-   * default, and that forgets them (delta-io/delta#7640, SPARK-59672). What Spark cannot parse is ours, or needs a rewrite: Python puts
-   * them there.
+   * Puts parameters into the text, by Spark's own substitution. The delegate is Delta's parser. It inherits the default of the interface,
+   * which forgets the parameters (delta-io/delta#7640, SPARK-59672). If Spark cannot parse the text, it is streamql's or needs a rewrite:
+   * Python substitutes then.
    */
   override def parsePlanWithParameters(sql: String, context: ParameterContext): LogicalPlan = {
     val (names, values, bound) = context match {
@@ -61,7 +62,7 @@ class Parser(session: SparkSession, override val delegate: ParserInterface) exte
   }
   private val variables = new VariableSubstitution()
 
-  override def parseQuery(sql: String): LogicalPlan = DynamicNames.hold(sql, delegate.parseQuery(sql)) // of views
+  override def parseQuery(sql: String): LogicalPlan = DynamicNames.hold(sql, delegate.parseQuery(sql)) // the texts of views
   override def parseExpression(sql: String): Expression = delegate.parseExpression(sql)
   override def parseTableIdentifier(sql: String): TableIdentifier = delegate.parseTableIdentifier(sql)
   override def parseFunctionIdentifier(sql: String): FunctionIdentifier = delegate.parseFunctionIdentifier(sql)
@@ -72,8 +73,9 @@ class Parser(session: SparkSession, override val delegate: ParserInterface) exte
 }
 
 /**
- * A parameter's value on its way into the text. It has space around it, since `-?` must not become `--1`, which is a comment. It has no
- * variable in it, since the text is searched for them once more; strings beside each other are one string.
+ * A parameter's value as it is put into the text. It has spaces around it: `-?` must not become `--1`, which is a comment. It has no
+ * variable in it, because the text is searched for variables once more. So `${` is split into two strings: strings beside each other are
+ * one string.
  */
 private class Value(value: Any, dataType: DataType) extends Literal(value, dataType) {
   override def sql: String = " " + super.sql.replace("${", "$' '{") + " "
@@ -87,7 +89,7 @@ private object Value {
 }
 
 object Parser {
-  /** The same file that Python's dialect reads: one definition of what may be ours. */
+  /** Python's dialect reads the same file, so that one definition tells which texts may be streamql's. */
   private val prefilter = Pattern.compile(Shared.text("prefilter.txt"), Pattern.CASE_INSENSITIVE | Pattern.DOTALL)
   def mightBeOurs(sql: String): Boolean = prefilter.matcher(sql).find()
 }
