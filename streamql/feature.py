@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from streamql.catalog.stored import StoredTable
     from streamql.consume.statement import Reads
     from streamql.dialect.grammar import Grammar
+    from streamql.dialect.rewrites.rule import RewriteRule
     from streamql.engine.doctor.check import Check
     from streamql.model import Interval
     from streamql.sources.definitions import Definition
@@ -101,25 +102,31 @@ SqlFunction = Callable[["SparkSession", "list[Any]", "Reads"], Any]
 
 @dataclass(frozen=True, eq=False)  # compared and hashed as itself, which costs nothing
 class Feature:
-    """What a feature registers. Each field but `commands` is a function, called when it is asked: what it returns may need PySpark.
-
-    `grammar`: how its statements are recognized and parsed. `statements`: their types, and how they are run. `source_types`: what streams
-    can be made on. `forms`: in which a stream's changes can be read beside rows, by name. `functions`: in SQL, by name. `stored`: what
-    a definition shows of another table's rows; None: it shows none. `checks`: of the doctor, in their order. `topics`: entries of
-    \\help. `explains`: what stands in the place of an exception of the JVM; None: the exception itself.
-    """
+    """What a feature registers. Each field but `commands` is a function, called when it is asked: what it returns may need PySpark."""
 
     name: str
     grammar: Callable[[], Grammar | None] = lambda: None
+    """How its statements are recognized and parsed."""
+    rewrites: Callable[[], Sequence[RewriteRule]] = tuple
+    """What it adds to statements of Spark, in the order in which the rules are asked."""
     statements: Callable[[], Sequence[StatementType]] = tuple
+    """The types of its statements, and how they are run."""
     source_types: Callable[[], Sequence[SourceType]] = tuple
+    """What streams can be made on."""
     forms: Callable[[], Mapping[str, ReadForm]] = dict
+    """Forms in which a stream's changes can be read beside rows, by name."""
     functions: Callable[[], Mapping[str, SqlFunction]] = dict
+    """Functions in SQL, by name."""
     stored: Callable[[Definition], StoredTable | None] = lambda _: None
+    """What a definition shows of another table's rows; None: it shows none."""
     checks: Callable[[], Sequence[Check[Any]]] = tuple
+    """Checks of the doctor, in their order."""
     topics: Callable[[], Sequence[Topic]] = tuple
+    """Entries of \\help."""
     commands: Sequence[Command] = ()
+    """Commands of the command line."""
     explains: Callable[[Exception], Exception | None] = lambda _: None
+    """What stands in the place of an exception of the JVM; None: the exception itself."""
 
 
 def without_text(run: Callable[[SparkSession, Any], R]) -> Callable[[SparkSession, Any, str], R]:
@@ -136,6 +143,11 @@ def features() -> Sequence[Feature]:
 def grammars() -> Iterator[Grammar]:
     """Yields how the statements of each feature are recognized."""
     return (grammar for feature in features() if (grammar := feature.grammar()) is not None)
+
+
+def rewrite_rules() -> Iterator[RewriteRule]:
+    """Yields the rules by which statements of Spark are rewritten."""
+    return (rule for feature in features() for rule in feature.rewrites())
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from streamql.dialect.parser import parse
-from streamql.dialect.rewrites.rewriter import COLUMNS, FUNCTIONS
+from streamql.dialect.rewrites.dollar_names import COLUMNS, FUNCTIONS
 from streamql.dialect.streams import AFTER_TABLE_NAME
 from streamql.dialect.tasks import task_refused
 from streamql.dialect.text.cursor import Cursor
