@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from streamql.consume.statement import Reads
     from streamql.dialect.grammar import Grammar
     from streamql.dialect.rewrites.rule import RewriteRule
+    from streamql.dialect.vocabulary import Vocabulary
     from streamql.engine.doctor.check import Check
     from streamql.model import Interval
     from streamql.sources.definitions import Definition
@@ -121,6 +122,8 @@ class Feature:
     """What a definition shows of another table's rows; None: it shows none."""
     checks: Callable[[], Sequence[Check[Any]]] = tuple
     """Checks of the doctor, in their order."""
+    vocabulary: Callable[[], Vocabulary | None] = lambda: None
+    """Words that completion offers, beside the first keywords of its statements, which the grammar has."""
     topics: Callable[[], Sequence[Topic]] = tuple
     """Entries of \\help."""
     commands: Sequence[Command] = ()
@@ -143,6 +146,11 @@ def features() -> Sequence[Feature]:
 def grammars() -> Iterator[Grammar]:
     """Yields how the statements of each feature are recognized."""
     return (grammar for feature in features() if (grammar := feature.grammar()) is not None)
+
+
+def vocabularies() -> Iterator[Vocabulary]:
+    """Yields the words of each feature that completion offers."""
+    return (words for feature in features() if (words := feature.vocabulary()) is not None)
 
 
 def rewrite_rules() -> Iterator[RewriteRule]:

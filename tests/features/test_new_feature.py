@@ -11,6 +11,9 @@ import streamql
 from streamql import features
 from streamql.cli.main import main
 from streamql.cli.shell import topics
+from streamql.cli.shell.completion.statements import complete
+from streamql.cli.shell.highlight import pieces
+from streamql.cli.shell.snapshot import Snapshot
 from streamql.dialect import rewrite
 from streamql.engine.doctor import examine
 from streamql.feature import Feature, sql_functions, statement_types
@@ -57,6 +60,13 @@ def test_what_it_adds_to_statements_of_spark_is_rewritten() -> None:
     assert rewritten.text == "SELECT * FROM  db.t AS m JOIN s  ON m.id = s.id"
     assert rewritten.consumed == (("s",),)
     assert set(shield(text).hidden.values()) == {"MIRROR OF db.t", "s WITH CONSUME"}, "the translation keeps it"
+
+
+@pytest.mark.usefixtures("mirrors")
+def test_the_shell_completes_and_highlights_its_statements() -> None:
+    for typed, expected in (("SH", "SHOW MIRROR STREAMS"), ("SHOW ", "MIRROR STREAMS"), ("SHOW MIRROR ", "STREAMS")):
+        assert expected in [candidate.text for candidate in complete(typed, "", Snapshot()).candidates]
+    assert ("keyword", "MIRROR") in pieces("SHOW MIRROR STREAMS")
 
 
 @pytest.mark.parametrize("feature", features.FEATURES, ids=lambda feature: feature.name)

@@ -10,6 +10,7 @@ from streamql.feature import Feature, SqlFunction, StatementType, Topic
 if TYPE_CHECKING:
     from streamql.dialect.grammar import Grammar
     from streamql.dialect.rewrites.rule import RewriteRule
+    from streamql.dialect.vocabulary import Vocabulary
     from streamql.sources.protocol import SourceType
 
 
@@ -43,6 +44,12 @@ def _functions() -> Mapping[str, SqlFunction]:
     return FUNCTIONS
 
 
+def _vocabulary() -> Vocabulary:
+    from streamql.features.streams.vocabulary import VOCABULARY
+
+    return VOCABULARY
+
+
 def _topics() -> Sequence[Topic]:
     from streamql.features.streams.topics import TOPICS
 
@@ -56,5 +63,6 @@ STREAMS = Feature(
     statements=_statements,
     source_types=_source_types,
     functions=_functions,
+    vocabulary=_vocabulary,
     topics=_topics,
 )
