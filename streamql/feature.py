@@ -121,7 +121,7 @@ class Feature:
     stored: Callable[[Definition], StoredTable | None] = lambda _: None
     """What a definition shows of another table's rows; None: it shows none."""
     checks: Callable[[], Sequence[Check[Any]]] = tuple
-    """Checks of the doctor, in their order."""
+    """Checks of the doctor. Each says what it is about, and so when it runs."""
     vocabulary: Callable[[], Vocabulary | None] = lambda: None
     """Words that completion offers, beside the first keywords of its statements, which the grammar has."""
     topics: Callable[[], Sequence[Topic]] = tuple

@@ -15,7 +15,7 @@ from streamql.cli.shell.completion.statements import complete
 from streamql.cli.shell.highlight import pieces
 from streamql.cli.shell.snapshot import Snapshot
 from streamql.dialect import rewrite
-from streamql.engine.doctor import examine
+from streamql.engine.doctor import checks, examine
 from streamql.feature import Feature, sql_functions, statement_types
 from streamql.features.translate.text.shield import shield
 from streamql.shared import FUNCTIONS, text_of
@@ -67,6 +67,18 @@ def test_the_shell_completes_and_highlights_its_statements() -> None:
     for typed, expected in (("SH", "SHOW MIRROR STREAMS"), ("SHOW ", "MIRROR STREAMS"), ("SHOW MIRROR ", "STREAMS")):
         assert expected in [candidate.text for candidate in complete(typed, "", Snapshot()).candidates]
     assert ("keyword", "MIRROR") in pieces("SHOW MIRROR STREAMS")
+
+
+@pytest.mark.usefixtures("mirrors")
+def test_the_doctor_checks_what_streams_read_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the order of the features."""
+    expected = [
+        *("Entries", "Views", "Rows", "Claims", "ExternalTables", "DynamicTables"),
+        *("Sources", "Staleness", "Files", "Extensions", "Storage", "Mirrors"),
+    ]
+    assert [type(check).__name__ for check in checks()] == expected
+    monkeypatch.setattr(features, "FEATURES", features.FEATURES[::-1])
+    assert [type(check).__name__ for check in checks()] == expected
 
 
 @pytest.mark.parametrize("feature", features.FEATURES, ids=lambda feature: feature.name)

@@ -15,7 +15,7 @@ from streamql.delta.jvm import sentence
 from streamql.delta.names import look_up, tables_like
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable
-from streamql.engine.doctor.check import Check, Finding, Problem, Severity, finding_of
+from streamql.engine.doctor.check import About, Check, Finding, Problem, Severity, finding_of
 from streamql.errors import StreamqlError
 from streamql.features.dynamic.refreshes.facts import DynamicFacts, dynamic_facts
 from streamql.features.dynamic.refreshes.written import written_by_others
@@ -45,6 +45,8 @@ class Repair:
 
 class DynamicTables(Check[Repair]):
     """Dynamic tables that cannot be refreshed or read, are late, or were written by others; and tables of rows without a definition."""
+
+    about = About.DYNAMIC_TABLES
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[Repair]]:  # noqa: ARG002 - not of streams
         """See Check."""
