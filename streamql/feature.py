@@ -123,7 +123,7 @@ class Feature:
     checks: Callable[[], Sequence[Check[Any]]] = tuple
     """Checks of the doctor. Each says what it is about, and so when it runs."""
     vocabulary: Callable[[], Vocabulary | None] = lambda: None
-    """Words that completion offers, beside the first keywords of its statements, which the grammar has."""
+    """What the console and the shell know of its words, beside the first keywords of statements, which the grammar has."""
     topics: Callable[[], Sequence[Topic]] = tuple
     """Entries of \\help."""
     commands: Sequence[Command] = ()
@@ -149,7 +149,7 @@ def grammars() -> Iterator[Grammar]:
 
 
 def vocabularies() -> Iterator[Vocabulary]:
-    """Yields the words of each feature that completion offers."""
+    """Yields what the console and the shell know of the words of each feature."""
     return (words for feature in features() if (words := feature.vocabulary()) is not None)
 
 

@@ -11,10 +11,12 @@ import streamql
 from streamql import features
 from streamql.cli.main import main
 from streamql.cli.shell import topics
+from streamql.cli.shell.completion import words
 from streamql.cli.shell.completion.statements import complete
 from streamql.cli.shell.highlight import pieces
 from streamql.cli.shell.snapshot import Snapshot
 from streamql.dialect import rewrite
+from streamql.dialect.rewrites import dollar_names
 from streamql.engine.doctor import checks, examine
 from streamql.feature import Feature, sql_functions, statement_types
 from streamql.features.translate.text.shield import shield
@@ -99,3 +101,11 @@ def test_the_record_of_each_feature_is_whole(feature: Feature) -> None:
 
 def test_the_functions_of_features_are_those_that_the_extension_knows() -> None:
     assert set(json.loads(text_of(FUNCTIONS))) == set(sql_functions())
+
+
+def test_completion_knows_the_functions_that_users_write() -> None:
+    """The others are those that rewrites write in the place of something else."""
+    rewritten = {name for name in sql_functions() if name.startswith("streamql_")} | set(
+        dollar_names.FUNCTIONS.values()
+    )
+    assert {*words.functions(), *rewritten} == {*sql_functions(), *dollar_names.FUNCTIONS}

@@ -11,4 +11,5 @@ VOCABULARY = Vocabulary(
         ("SECURITY_PROTOCOL", "="): ("'PLAINTEXT'", "'SSL'", "'SASL_PLAINTEXT'", "'SASL_SSL'"),
         ("SASL_MECHANISM", "="): ("'PLAIN'", "'SCRAM-SHA-256'", "'SCRAM-SHA-512'", "'OAUTHBEARER'", "'GSSAPI'"),
     },
+    lists={"external table": "SHOW EXTERNAL TABLES"},
 )
