@@ -64,10 +64,12 @@ class Grammar:
 
     `verbs`: the first words of its statements. `recognize`: returns the function that parses the statement, by its first words; None: it is
     another part's or Spark's. It starts at the first token, and moves the cursor as it likes. `phrases`: the first keywords of all its
-    statements. `explains`: each returns the error for a statement that Spark has rejected; None: it has nothing to say.
+    statements. `explains`: each returns the error for a statement that Spark has rejected; None: it has nothing to say. `sources`: the
+    keywords for sources that CREATE STREAM … ON takes.
     """
 
     verbs: frozenset[str]
     recognize: Callable[[Cursor], Parse | None]
     phrases: tuple[Phrase, ...] = ()
     explains: tuple[Callable[[Cursor], StreamqlError | None], ...] = ()
+    sources: tuple[tuple[str, ...], ...] = ()

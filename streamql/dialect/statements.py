@@ -7,7 +7,7 @@ from typing import Literal
 
 from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.text.tokens import NameParts, Span
-from streamql.model import SourceType, StreamMode
+from streamql.model import StreamMode
 
 
 class Statement:
@@ -33,11 +33,14 @@ class PointInTime:
 
 @dataclass(frozen=True)
 class CreateStream(Statement):
-    """CREATE [OR REPLACE] [TABLE] STREAM [IF NOT EXISTS] name ON type source …; `mode` None: not named."""
+    """CREATE [OR REPLACE] [TABLE] STREAM [IF NOT EXISTS] name ON type source …; `mode` None: not named.
+
+    `source_type`: the keywords before the source, as `Grammar.sources` has them.
+    """
 
     name: NameParts
     source: NameParts
-    source_type: SourceType = SourceType.TABLE
+    source_type: str = "TABLE"
     mode: StreamMode | None = None
     or_replace: bool = False
     if_not_exists: bool = False

@@ -138,7 +138,7 @@ def _recognize(cursor: Cursor) -> _Parse | None:
     return _RECOGNIZERS[cursor.key()](cursor)
 
 
-GRAMMAR = Grammar(frozenset(_RECOGNIZERS), _recognize, PHRASES)
+GRAMMAR = Grammar(frozenset(_RECOGNIZERS), _recognize, PHRASES, sources=(("TABLE",), ("VIEW",)))
 
 
 # --- what does it say? Each function starts at the first token.

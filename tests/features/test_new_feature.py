@@ -15,8 +15,9 @@ from streamql.cli.shell.completion import words
 from streamql.cli.shell.completion.statements import complete
 from streamql.cli.shell.highlight import pieces
 from streamql.cli.shell.snapshot import Snapshot
-from streamql.dialect import rewrite
+from streamql.dialect import parse, rewrite
 from streamql.dialect.rewrites import dollar_names
+from streamql.dialect.statements import CreateStream
 from streamql.engine.doctor import checks, examine
 from streamql.feature import Feature, sql_functions, statement_types
 from streamql.features.translate.text.shield import shield
@@ -34,7 +35,7 @@ def mirrors(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_it_registers_works_everywhere(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
     schema = fresh_schema(spark, "mirrors")
     run(spark, f"CREATE TABLE t (id INT) USING DELTA {TRACKED}")
-    run(spark, "CREATE STREAM s ON TABLE mirror_of_t")
+    run(spark, "CREATE STREAM s ON MIRROR mirror_of_t")
     run(spark, "INSERT INTO t VALUES (1), (2)")
     shown = [(f"{schema}.s", f"{schema}.mirror_of_t")]
     assert [tuple(row) for row in run(spark, "SHOW MIRROR STREAMS")] == shown
@@ -52,6 +53,17 @@ def test_what_it_registers_works_everywhere(spark: SparkSession, capsys: pytest.
     assert main(["help", "mirrors"]) == 0
     assert "SHOW MIRROR STREAMS" in topics.names()
     run(spark, "DROP STREAM s")
+
+
+@pytest.mark.usefixtures("mirrors")
+def test_create_stream_takes_its_sources() -> None:
+    statement = parse("CREATE STREAM s ON MIRROR m")
+    assert isinstance(statement, CreateStream)
+    assert (statement.source_type, statement.source) == ("MIRROR", ("m",))
+    with pytest.raises(streamql.StreamqlError) as e:
+        parse("CREATE STREAM s ON MIROR m")
+    assert "MATERIALIZED VIEW, EXTERNAL TABLE or MIRROR" in e.value.message
+    assert e.value.hint == "did you mean MIRROR?"
 
 
 @pytest.mark.usefixtures("mirrors")

@@ -93,10 +93,14 @@ class Mirrors(Check[None]):
 
 MIRRORS = Feature(
     "mirrors",
-    grammar=lambda: Grammar(frozenset(("SHOW",)), _recognize, (Phrase(("SHOW", "MIRROR", "STREAMS")),)),
+    grammar=lambda: Grammar(
+        frozenset(("SHOW",)), _recognize, (Phrase(("SHOW", "MIRROR", "STREAMS")),), sources=(("MIRROR",),)
+    ),
     rewrites=lambda: (ClauseRule("MIRROR OF", re.compile("MIRROR", re.IGNORECASE), _mirror_of),),
     statements=lambda: (StatementType(ShowMirrorStreams, without_text(_show), COLUMNS),),
-    source_types=lambda: (SourceType(name="mirror", label="MIRROR", read=Mirror.from_json, open=_open, find=_find),),
+    source_types=lambda: (
+        SourceType("mirror", "MIRROR", Mirror.from_json, _open, _find, statement_types=("TABLE", "MIRROR")),
+    ),
     checks=lambda: (Mirrors(),),
     topics=lambda: (Topic("SHOW MIRROR STREAMS", "list them", (GRAMMAR,), "Streams on mirrors.", (f"{GRAMMAR};",)),),
     commands=(

@@ -100,4 +100,5 @@ GRAMMAR = Grammar(
     _recognize,
     PHRASES,
     (_mixed_type, _without_type),
+    sources=TYPES,
 )

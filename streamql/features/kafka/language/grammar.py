@@ -93,4 +93,5 @@ GRAMMAR = Grammar(
     _recognize,
     PHRASES,
     (_altered, _keyword_missing),
+    sources=(TABLE,),
 )
