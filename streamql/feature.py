@@ -55,6 +55,7 @@ class StatementType:
 @dataclass(frozen=True)
 class Topic:
     """An entry of \\help. `grammars`: as error messages show them. `examples`: statements that run one after the other, topic by topic.
+    `also`: names of the entry beside its own and the first keywords of its grammars.
 
     `needs_kafka`: the examples run only against a Kafka broker, so tests in a plain session only parse them.
     """
