@@ -38,14 +38,12 @@ class StatementType:
     """A type of statement, as the parser returns it, and how it is run.
 
     `run` takes the session, the statement and its text, and returns the rows to show; None: there are none to show. `columns`: of these
-    rows, as DDL; empty: there are none. A function, if they depend on the statement. `note`: what the user reads once a
-    statement without rows has run; empty: nothing.
+    rows, as DDL; empty: there are none. A function, if they depend on the statement.
     """
 
     type: type
     run: Callable[[SparkSession, Any, str], DataFrame | None]
     columns: str | Callable[[Any], str] = ""
-    note: Callable[[Any], str] = lambda _: ""
 
     def columns_of(self, statement: object) -> str:
         """Returns the columns of a statement's rows, as DDL; empty: it has none."""

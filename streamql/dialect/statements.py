@@ -13,6 +13,11 @@ from streamql.model import StreamMode
 class Statement:
     """A statement that `parse` returns. Each feature has its own types of them."""
 
+    @property
+    def note(self) -> str:
+        """Returns what the user reads once the statement has run, if it returns no rows; empty: nothing."""
+        return ""
+
 
 @dataclass(frozen=True)
 class PointInTime:

@@ -216,3 +216,22 @@ def test_streams_take_them(words: str) -> None:
     assert (statement.source_type, statement.source) == (words, ("a", "t"))
     assert statement.point is not None
     assert statement.point.positions == (("default.orders", 17),)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_noted"),
+    [
+        ("CREATE DYNAMIC TABLE `a b`.d TARGET_LAG = '1 hour' AS SELECT 1", True),
+        ("ALTER MATERIALIZED VIEW `a b`.d SET REFRESH INTERVAL 1 HOUR", True),
+        ("CREATE DYNAMIC TABLE d TARGET_LAG = DOWNSTREAM AS SELECT 1", False),
+        ("CREATE DYNAMIC TABLE d AS SELECT 1", False),
+        ("ALTER DYNAMIC TABLE d UNSET SCHEDULE", False),
+        ("ALTER DYNAMIC TABLE d SUSPEND", False),
+        ("DROP DYNAMIC TABLE d", False),
+    ],
+)
+def test_what_refreshes_a_table_is_noted(text: str, is_noted: bool) -> None:
+    statement = parse(text)
+    assert statement is not None
+    assert statement.note.startswith("`a b`.d is refreshed by a process that runs") == is_noted
+    assert bool(statement.note) == is_noted
