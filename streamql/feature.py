@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from streamql.catalog.stored import StoredTable
     from streamql.consume.statement import Reads
     from streamql.dialect.grammar import Grammar
+    from streamql.dialect.rewrites.rule import RewriteRule
+    from streamql.dialect.vocabulary import Vocabulary
     from streamql.engine.doctor.check import Check
     from streamql.model import Interval
     from streamql.sources.definitions import Definition
@@ -36,14 +38,12 @@ class StatementType:
     """A type of statement, as the parser returns it, and how it is run.
 
     `run` takes the session, the statement and its text, and returns the rows to show; None: there are none to show. `columns`: of these
-    rows, as DDL; empty: there are none. A function, if they depend on the statement. `note`: what the user reads once a
-    statement without rows has run; empty: nothing.
+    rows, as DDL; empty: there are none. A function, if they depend on the statement.
     """
 
     type: type
     run: Callable[[SparkSession, Any, str], DataFrame | None]
     columns: str | Callable[[Any], str] = ""
-    note: Callable[[Any], str] = lambda _: ""
 
     def columns_of(self, statement: object) -> str:
         """Returns the columns of a statement's rows, as DDL; empty: it has none."""
@@ -53,6 +53,7 @@ class StatementType:
 @dataclass(frozen=True)
 class Topic:
     """An entry of \\help. `grammars`: as error messages show them. `examples`: statements that run one after the other, topic by topic.
+    `also`: names of the entry beside its own and the first keywords of its grammars.
 
     `needs_kafka`: the examples run only against a Kafka broker, so tests in a plain session only parse them.
     """
@@ -101,25 +102,33 @@ SqlFunction = Callable[["SparkSession", "list[Any]", "Reads"], Any]
 
 @dataclass(frozen=True, eq=False)  # compared and hashed as itself, which costs nothing
 class Feature:
-    """What a feature registers. Each field but `commands` is a function, called when it is asked: what it returns may need PySpark.
-
-    `grammar`: how its statements are recognized and parsed. `statements`: their types, and how they are run. `source_types`: what streams
-    can be made on. `forms`: in which a stream's changes can be read beside rows, by name. `functions`: in SQL, by name. `stored`: what
-    a definition shows of another table's rows; None: it shows none. `checks`: of the doctor, in their order. `topics`: entries of
-    \\help. `explains`: what stands in the place of an exception of the JVM; None: the exception itself.
-    """
+    """What a feature registers. Each field but `commands` is a function, called when it is asked: what it returns may need PySpark."""
 
     name: str
     grammar: Callable[[], Grammar | None] = lambda: None
+    """How its statements are recognized and parsed."""
+    rewrites: Callable[[], Sequence[RewriteRule]] = tuple
+    """What it adds to statements of Spark, in the order in which the rules are asked."""
     statements: Callable[[], Sequence[StatementType]] = tuple
+    """The types of its statements, and how they are run."""
     source_types: Callable[[], Sequence[SourceType]] = tuple
+    """What streams can be made on."""
     forms: Callable[[], Mapping[str, ReadForm]] = dict
+    """Forms in which a stream's changes can be read beside rows, by name."""
     functions: Callable[[], Mapping[str, SqlFunction]] = dict
+    """Functions in SQL, by name."""
     stored: Callable[[Definition], StoredTable | None] = lambda _: None
+    """What a definition shows of another table's rows; None: it shows none."""
     checks: Callable[[], Sequence[Check[Any]]] = tuple
+    """Checks of the doctor. Each says what it is about, and so when it runs."""
+    vocabulary: Callable[[], Vocabulary | None] = lambda: None
+    """What the console and the shell know of its words, beside the first keywords of statements, which the grammar has."""
     topics: Callable[[], Sequence[Topic]] = tuple
+    """Entries of \\help."""
     commands: Sequence[Command] = ()
+    """Commands of the command line."""
     explains: Callable[[Exception], Exception | None] = lambda _: None
+    """What stands in the place of an exception of the JVM; None: the exception itself."""
 
 
 def without_text(run: Callable[[SparkSession, Any], R]) -> Callable[[SparkSession, Any, str], R]:
@@ -136,6 +145,16 @@ def features() -> Sequence[Feature]:
 def grammars() -> Iterator[Grammar]:
     """Yields how the statements of each feature are recognized."""
     return (grammar for feature in features() if (grammar := feature.grammar()) is not None)
+
+
+def vocabularies() -> Iterator[Vocabulary]:
+    """Yields what the console and the shell know of the words of each feature."""
+    return (words for feature in features() if (words := feature.vocabulary()) is not None)
+
+
+def rewrite_rules() -> Iterator[RewriteRule]:
+    """Yields the rules by which statements of Spark are rewritten."""
+    return (rule for feature in features() for rule in feature.rewrites())
 
 
 @cache

@@ -27,16 +27,6 @@ class StreamMode(Enum):
     APPEND_ONLY = "APPEND_ONLY"
 
 
-class SourceType(Enum):
-    """What a statement can call the source of a stream."""
-
-    TABLE = "TABLE"
-    VIEW = "VIEW"
-    DYNAMIC_TABLE = "DYNAMIC TABLE"
-    MATERIALIZED_VIEW = "MATERIALIZED VIEW"
-    EXTERNAL_TABLE = "EXTERNAL TABLE"
-
-
 @dataclass(frozen=True)
 class Parts:
     """A position in a source of several parts: (part, number) pairs, sorted by part. A part without a number counts from its begin."""

@@ -113,7 +113,7 @@ def _trackable(spark: SparkSession, statement: CreateStream) -> tuple[OpenSource
     if statement.source_type not in type_.statement_types:
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
-            f"{name} is not {_with_article(statement.source_type.value)}",
+            f"{name} is not {_with_article(statement.source_type)}",
             hint=f"CREATE STREAM {'.'.join(statement.name)} ON {type_.label} {name}",
             **where,
         )

@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql.dialect.text.tokens import Span
 from streamql.model import Interval, Offset, Parts, Position, SourceRef, StreamMode
-from streamql.model import SourceType as StatementType
 from streamql.names import Name
 from streamql.times import DAY_MS, now_ms
 
@@ -199,7 +198,7 @@ class SourceType:
     find: Callable[[SparkSession, Name], SourceRef | None]
     peek: Callable[[SparkSession, Sequence[Any]], Sequence[Peek | None]] = _no_peek
     open_many: Callable[[SparkSession, Sequence[tuple[Any, Offset]]], Sequence[Opened]] | None = None
-    statement_types: tuple[StatementType, ...] = (StatementType.TABLE,)
+    statement_types: tuple[str, ...] = ("TABLE",)
     default_mode: StreamMode = StreamMode.STANDARD
     start: Callable[[Any, Offset, bool], Offset] = _start
     relation: Relation | None = None

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import streamql
 from streamql.cli.shell import topics
 from streamql.cli.shell.commands import CommandError
+from streamql.cli.shell.completion import words as words_of_shell
 from streamql.console.sql.result_types import ResultType, result_type_of
 from streamql.console.sql.script import typed
 from streamql.dialect import parse
@@ -58,6 +59,15 @@ def test_every_topic_is_whole() -> None:
             assert topics.find(name).startswith(f"{topic.name}: ")
     names = [name.upper() for topic in topics.all_topics() for name in (topic.name, *topic.also)]
     assert len(names) == len(set(names))
+
+
+def test_help_is_found_by_the_first_keywords_of_each_statement() -> None:
+    for words, phrase in words_of_shell.phrases().items():
+        if phrase.is_offered:
+            assert topics.find(" ".join(words)), words
+    assert topics.find("desc materialized view").startswith("SHOW DYNAMIC TABLES: ")
+    assert topics.find("create or replace table stream").startswith("CREATE STREAM: ")
+    assert topics.find("drop connection").startswith("CREATE STORAGE CONNECTION: ")
 
 
 def test_it_fits_a_terminal() -> None:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from streamql.cli.shell.snapshot import Relation, RelationType, Snapshot, Want
+from streamql.cli.shell.snapshot import Relation, Snapshot, Want
 from streamql.cli.shell.staleness import Age
+from streamql.feature import vocabularies
 from streamql.names import quote
 
 if TYPE_CHECKING:
     from streamql.console.sql.session import Session
-
-
-_VIEW: RelationType = "view"
-_TABLE: RelationType = "table"
-_DYNAMIC: tuple[tuple[str, RelationType], ...] = (
-    ("SHOW DYNAMIC TABLES", "dynamic table"),
-    ("SHOW MATERIALIZED VIEWS", "materialized view"),
-)
-_BACKING_TABLE = re.compile(r"__dynamic_[0-9a-f]{12}\Z")
-"""The names of tables that hold the rows of dynamic tables, which no statement names."""
 
 
 def overview(session: Session, known: Snapshot) -> tuple[Snapshot, list[Age]]:
@@ -56,20 +46,17 @@ def _relations(session: Session, database: str) -> tuple[list[Relation], list[Ag
     views = {str(row[0]) for row in session.sql(f"SHOW VIEWS IN {name}").select("viewName").collect()}
     streams = session.sql(f"SHOW STREAMS IN {name}")
     rows = streams.selectExpr("name", "stale", "unix_millis(stale_after)", "lag_seconds").collect()
-    external = session.sql(f"SHOW EXTERNAL TABLES IN {name}").select("name").collect()
-    dynamic: dict[str, RelationType] = {}
-    for statement, relation_type in _DYNAMIC:
-        dynamic |= {
-            str(row[0]): relation_type for row in session.sql(f"{statement} IN {name}").select("name").collect()
-        }
-    types = dict.fromkeys(views, _VIEW) | {
-        n.lower(): t for n, t in dynamic.items()
-    }  # Spark shows their views in lower case
+    types, others = dict.fromkeys(views, "view"), []
+    shown = {str(n).lower() for n, _ in tables}  # Spark shows the views of dynamic tables in lower case
+    for type_, statement in [(t, s) for words in vocabularies() for t, s in words.lists.items()]:
+        found = [str(row[0]) for row in session.sql(f"{statement} IN {name}").select("name").collect()]
+        types |= {n.lower(): type_ for n in found if n.lower() in shown}
+        others += [Relation(n, type_) for n in found if n.lower() not in shown]
+    unnamed = [words.unnamed for words in vocabularies() if words.unnamed is not None]
     relations = [
-        Relation(str(n), types.get(str(n), _TABLE), bool(temporary))
+        Relation(str(n), types.get(str(n), "table"), bool(temporary))
         for n, temporary in tables
-        if not _BACKING_TABLE.match(str(n))
+        if not any(pattern.match(str(n)) for pattern in unnamed)
     ]
-    relations += [Relation(str(row[0]), "external table") for row in external]
     ages = [Age(str(n), bool(stale), after, None if lag is None else lag * 1000) for n, stale, after, lag in rows]
-    return relations + [Relation(age.name, "stream") for age in ages], ages
+    return [*relations, *others, *(Relation(age.name, "stream") for age in ages)], ages

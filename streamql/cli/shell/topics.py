@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 from streamql.cli.shell import commands
 from streamql.cli.shell.commands import CommandError
+from streamql.cli.shell.completion import words
 from streamql.dialect import nearest
 from streamql.feature import Topic, features
 
@@ -34,12 +36,36 @@ def find(argument: str) -> str:
     """Returns the text of a topic. Raises CommandError, with the nearest there is."""
     wanted = " ".join(argument.rstrip(";").upper().split())
     known = {name.upper(): topic for topic in all_topics() for name in (*topic.also, topic.name)}
+    known |= {phrase: topic for topic in all_topics() for phrase in _phrases(topic) if phrase not in known}
     topic = known.get(wanted) or next((t for name, t in known.items() if wanted and name.startswith(wanted)), None)
     if topic is not None:
         return _shown(topic)
     guess = nearest(wanted, known)
     hint = f"did you mean \\help {known[guess].name}?" if guess else "\\help lists what there is"
     raise CommandError(f"there is no help on {argument}", hint)
+
+
+def _phrases(topic: Topic) -> list[str]:
+    """Returns the first keywords of the statements that a topic is about, by its grammars."""
+    patterns = [_head(grammar) for grammar in topic.grammars]
+    spelled = (
+        (" ".join(phrase), " ".join("DESCRIBE" if w == "DESC" else w for w in phrase)) for phrase in words.phrases()
+    )
+    return [text for text, in_full in spelled if any(pattern.fullmatch(f"{in_full} ") for pattern in patterns)]
+
+
+_MARKS = {"[": "(?:", "]": ")?", "{": "(?:", "}": ")", "|": "|"}
+
+
+def _head(grammar: str) -> re.Pattern[str]:
+    """Returns the pattern of a grammar up to its first name, for keywords with a space behind each."""
+    pattern, depth = "", 0
+    for part in re.findall(r"[\[\]{}|]|[^\s\[\]{}|]+", grammar):
+        if depth == 0 and part not in _MARKS and not re.fullmatch("[A-Z]+", part):
+            break
+        depth += (part in "[{") - (part in "]}")
+        pattern += _MARKS.get(part, re.escape(part) + " ")
+    return re.compile(pattern)
 
 
 def overview() -> str:

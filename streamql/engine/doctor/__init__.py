@@ -18,13 +18,23 @@ from streamql.feature import features
 
 __all__ = ["Finding", "examine"]
 
-OF_CATALOG: tuple[Check[Any], ...] = (Entries(), Views(), Rows(), Claims())
-OF_STREAMS: tuple[Check[Any], ...] = (Sources(), Staleness(), Files(), Extensions(), Storage())
+_OF_KERNEL: tuple[Check[Any], ...] = (
+    Entries(),
+    Views(),
+    Rows(),
+    Claims(),
+    Sources(),
+    Staleness(),
+    Files(),
+    Extensions(),
+    Storage(),
+)
 
 
 def checks() -> list[Check[Any]]:
-    """Returns all checks, in this order: a check sees what the fixes before it have done."""
-    return [*OF_CATALOG, *(check for feature in features() for check in feature.checks()), *OF_STREAMS]
+    """Returns all checks in the order of `About`, whatever the order of the features."""
+    found = [*_OF_KERNEL, *(check for feature in features() for check in feature.checks())]
+    return sorted(found, key=lambda check: check.about)
 
 
 def examine(spark: SparkSession, *, fix: bool = False) -> list[Finding]:

@@ -12,7 +12,7 @@ from streamql.catalog.rows import shown_wrongly
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.delta.jvm import sentence
-from streamql.engine.doctor.check import CATALOG, Check, Finding, Problem, finding_of
+from streamql.engine.doctor.check import CATALOG, About, Check, Finding, Problem, finding_of
 from streamql.times import now_ms
 
 _ROWS_UNUSED = "streams do not need the rows"
@@ -20,6 +20,8 @@ _ROWS_UNUSED = "streams do not need the rows"
 
 class Entries(Check[None]):
     """Entries of the catalog that contradict each other, or that cannot be read. Has no fix."""
+
+    about = About.CATALOG
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[None]]:  # noqa: ARG002 - not of streams
         """See Check."""
@@ -35,6 +37,7 @@ class Entries(Check[None]):
 class Views(Check[bool]):
     """Views of the catalog that are missing or outdated. The fix creates them."""
 
+    about = About.CATALOG
     what = "the views of the catalog are missing or outdated"
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[bool]]:  # noqa: ARG002 - not of streams
@@ -62,6 +65,8 @@ class Views(Check[bool]):
 class Rows(Check[StreamState]):
     """Streams whose rows in the catalog's table show another offset than the entry does, which is the one that counts. The fix adds a
     row that shows it; the others stay."""
+
+    about = About.CATALOG
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[StreamState]]:
         """See Check."""

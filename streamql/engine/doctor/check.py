@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from enum import IntEnum
+from typing import ClassVar, Generic, Literal, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -43,8 +44,24 @@ class Problem(Generic[Facts]):
     facts: Facts | None = None
 
 
+class About(IntEnum):
+    """What a check is about. Checks run, and findings are shown, in this order: a check sees what the fixes before it have done.
+
+    Therefore what streams read is checked before they are.
+    """
+
+    CATALOG = 1
+    EXTERNAL_TABLES = 2
+    """Tables of other systems."""
+    DYNAMIC_TABLES = 3
+    """Tables that queries define."""
+    STREAMS = 4
+
+
 class Check(ABC, Generic[Facts]):
     """One thing that can be wrong."""
+
+    about: ClassVar[About] = About.STREAMS
 
     @abstractmethod
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterable[Problem[Facts]]:

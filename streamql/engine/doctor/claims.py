@@ -13,7 +13,7 @@ from streamql.consume.claims.liveness import is_abandoned, watch
 from streamql.consume.claims.owner import is_of_this_host, is_suspended
 from streamql.consume.claims.waiting import check_recovered, recover
 from streamql.delta.jvm import sentence
-from streamql.engine.doctor.check import Check, Finding, Problem, finding_of
+from streamql.engine.doctor.check import About, Check, Finding, Problem, finding_of
 from streamql.errors import StreamqlError
 from streamql.times import iso
 
@@ -21,6 +21,8 @@ from streamql.times import iso
 class Claims(Check[StreamState]):
     """Claims of processes that have ended, or that cannot be seen from here. The fix watches the latter for their lease, and resolves
     those without a sign of life by their targets' logs, as the next consumer would."""
+
+    about = About.CATALOG
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[StreamState]]:
         """See Check."""

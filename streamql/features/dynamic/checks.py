@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,21 +14,20 @@ from streamql.delta.jvm import sentence
 from streamql.delta.names import look_up, tables_like
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable
-from streamql.engine.doctor.check import Check, Finding, Problem, Severity, finding_of
+from streamql.engine.doctor.check import About, Check, Finding, Problem, Severity, finding_of
 from streamql.errors import StreamqlError
 from streamql.features.dynamic.refreshes.facts import DynamicFacts, dynamic_facts
 from streamql.features.dynamic.refreshes.written import written_by_others
 from streamql.features.dynamic.source.backing import MARK, make_view, mark_of
 from streamql.features.dynamic.source.refresh import REPLACED, open_refresh
 from streamql.features.dynamic.source.table import BACKING_PREFIX, DynamicTable, all_dynamic, dynamic_of_id
+from streamql.features.dynamic.vocabulary import BACKING_NAME
 from streamql.names import Name, quote
 from streamql.sources.views.query import QuerySource
 from streamql.times import HOUR_MS, duration, iso, now_ms
 
 LATE_TIMES = 2
 """A table is reported once it has been behind for so many times its target."""
-
-BACKING_NAME = re.compile(re.escape(BACKING_PREFIX) + r"[0-9a-f]{12}\Z")
 
 BEING_MADE_MS = HOUR_MS
 """A table without a definition that is younger may belong to a CREATE that is under way."""
@@ -45,6 +43,8 @@ class Repair:
 
 class DynamicTables(Check[Repair]):
     """Dynamic tables that cannot be refreshed or read, are late, or were written by others; and tables of rows without a definition."""
+
+    about = About.DYNAMIC_TABLES
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[Repair]]:  # noqa: ARG002 - not of streams
         """See Check."""

@@ -10,6 +10,7 @@ from streamql.feature import Command, Feature, StatementType, Topic
 if TYPE_CHECKING:
     from streamql.catalog.stored import StoredTable
     from streamql.dialect.grammar import Grammar
+    from streamql.dialect.vocabulary import Vocabulary
     from streamql.engine.doctor.check import Check
     from streamql.sources.definitions import Definition
     from streamql.sources.protocol import SourceType
@@ -46,6 +47,12 @@ def _checks() -> Sequence[Check[Any]]:
     return (DynamicTables(),)
 
 
+def _vocabulary() -> Vocabulary:
+    from streamql.features.dynamic.vocabulary import VOCABULARY
+
+    return VOCABULARY
+
+
 def _topics() -> Sequence[Topic]:
     from streamql.features.dynamic.topics import TOPICS
 
@@ -59,6 +66,7 @@ DYNAMIC_TABLES = Feature(
     source_types=_source_types,
     stored=_stored,
     checks=_checks,
+    vocabulary=_vocabulary,
     topics=_topics,
     commands=(
         Command(

@@ -9,6 +9,7 @@ from streamql.feature import Feature, StatementType, Topic
 
 if TYPE_CHECKING:
     from streamql.dialect.grammar import Grammar
+    from streamql.dialect.vocabulary import Vocabulary
     from streamql.engine.doctor.check import Check
     from streamql.sources.protocol import SourceType
 
@@ -37,6 +38,12 @@ def _checks() -> Sequence[Check[Any]]:
     return (ExternalTables(),)
 
 
+def _vocabulary() -> Vocabulary:
+    from streamql.features.kafka.vocabulary import VOCABULARY
+
+    return VOCABULARY
+
+
 def _topics() -> Sequence[Topic]:
     from streamql.features.kafka.topics import TOPICS
 
@@ -55,6 +62,7 @@ KAFKA = Feature(
     statements=_statements,
     source_types=_source_types,
     checks=_checks,
+    vocabulary=_vocabulary,
     topics=_topics,
     explains=_explains,
 )

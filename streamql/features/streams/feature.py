@@ -1,4 +1,4 @@
-"""What streams register: the kernel's own statements, source types, functions and topics of help."""
+"""What streams register: the kernel's own statements, rewrites, source types, functions and topics of help."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from streamql.feature import Feature, SqlFunction, StatementType, Topic
 
 if TYPE_CHECKING:
     from streamql.dialect.grammar import Grammar
+    from streamql.dialect.rewrites.rule import RewriteRule
+    from streamql.dialect.vocabulary import Vocabulary
     from streamql.sources.protocol import SourceType
 
 
@@ -16,6 +18,12 @@ def _grammar() -> Grammar:
     from streamql.dialect.streams import GRAMMAR
 
     return GRAMMAR
+
+
+def _rewrites() -> Sequence[RewriteRule]:
+    from streamql.dialect.rewrites.rules import RULES
+
+    return RULES
 
 
 def _statements() -> Sequence[StatementType]:
@@ -36,6 +44,12 @@ def _functions() -> Mapping[str, SqlFunction]:
     return FUNCTIONS
 
 
+def _vocabulary() -> Vocabulary:
+    from streamql.features.streams.vocabulary import VOCABULARY
+
+    return VOCABULARY
+
+
 def _topics() -> Sequence[Topic]:
     from streamql.features.streams.topics import TOPICS
 
@@ -45,8 +59,10 @@ def _topics() -> Sequence[Topic]:
 STREAMS = Feature(
     "streams",
     grammar=_grammar,
+    rewrites=_rewrites,
     statements=_statements,
     source_types=_source_types,
     functions=_functions,
+    vocabulary=_vocabulary,
     topics=_topics,
 )

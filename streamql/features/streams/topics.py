@@ -40,7 +40,7 @@ TOPICS = (
             "CREATE TABLE STREAM orders_st ON TABLE orders WITH (TABLE_STREAM_MODE = STANDARD);",
             "CREATE OR REPLACE STREAM added ON TABLE orders AT (STREAM => 'orders_st') APPEND_ONLY = TRUE;",
         ),
-        ("CREATE TABLE STREAM", "TABLE_STREAM_MODE", "SHOW_INITIAL_ROWS"),
+        ("TABLE_STREAM_MODE", "SHOW_INITIAL_ROWS"),
     ),
     Topic(
         "SELECT",
@@ -125,7 +125,6 @@ WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT (id, amount) VALUES 
         (SHOW_GRAMMAR,),
         "\\streams is short for it. A broken stream is listed with its reason. SHOW TERSE STREAMS has few columns and reads no table.",
         ("SHOW STREAMS LIKE 'orders%';", "SHOW TERSE STREAMS;"),
-        ("SHOW TABLE STREAMS",),
     ),
     Topic(
         "DESCRIBE STREAM",
@@ -133,7 +132,6 @@ WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT (id, amount) VALUES 
         (DESCRIBE_GRAMMAR,),
         "\\d name does the same, and shows the columns.",
         ("DESCRIBE STREAM orders_st;",),
-        ("DESC STREAM",),
     ),
     Topic(
         "SHOW CREATE STREAM",
@@ -192,6 +190,5 @@ WHEN NOT MATCHED AND s.__change_type = 'INSERT' THEN INSERT (id, amount) VALUES 
         (DROP_GRAMMAR,),
         "DROP TABLE does not drop a stream, nor the other way round.",
         ("DROP STREAM added;",),
-        ("DROP TABLE STREAM",),
     ),
 )

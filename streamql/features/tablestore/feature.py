@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from streamql.feature import Command, Feature, ReadForm, SqlFunction, Topic
+
+if TYPE_CHECKING:
+    from streamql.dialect.vocabulary import Vocabulary
 
 
 def _forms() -> Mapping[str, ReadForm]:
@@ -19,6 +23,12 @@ def _functions() -> Mapping[str, SqlFunction]:
     return {NAME: records}
 
 
+def _vocabulary() -> Vocabulary:
+    from streamql.features.tablestore.vocabulary import VOCABULARY
+
+    return VOCABULARY
+
+
 def _topics() -> Sequence[Topic]:
     from streamql.features.tablestore.topics import TOPICS
 
@@ -29,6 +39,7 @@ TABLESTORE = Feature(
     "TableStore",
     forms=_forms,
     functions=_functions,
+    vocabulary=_vocabulary,
     topics=_topics,
     commands=(
         Command(

@@ -11,9 +11,9 @@ from streamql.delta.names import look_up
 from streamql.delta.queries import TrackedQuery, query_of_view
 from streamql.dialect.text.tokens import scan
 from streamql.errors import StreamqlError
-from streamql.model import SourceType, TableSource
+from streamql.model import TableSource
 from streamql.names import Name
-from streamql.sources.protocol import SourceType as Type
+from streamql.sources.protocol import SourceType
 from streamql.sources.tables.table import COMPARED, TRACKING_LINE, open_table
 from streamql.sources.views.query import OpenQuery, QuerySource, digest, not_found
 from streamql.sources.views.texts import ACCEPTED, NOT_CURRENT_TABLES, reason_text
@@ -114,11 +114,11 @@ def _read(data: Mapping[str, Any]) -> QuerySource:
     return QuerySource.from_json(VIEW.name, data)
 
 
-VIEW = Type(
+VIEW = SourceType(
     name="view",
     label="VIEW",
     read=_read,
     open=open_view,
     find=find_view,
-    statement_types=(SourceType.VIEW,),
+    statement_types=("VIEW",),
 )

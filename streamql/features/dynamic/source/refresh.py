@@ -32,8 +32,7 @@ from streamql.features.dynamic.source.queries import DynamicQuery, SparkError, s
 from streamql.features.dynamic.source.table import DynamicTable, all_dynamic, dynamic_of_id
 from streamql.model import Interval, Offset, Parts, SourceRef, StreamMode
 from streamql.names import Name
-from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry
-from streamql.sources.protocol import SourceType as Type
+from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry, SourceType
 from streamql.sources.tables.backlog import backlog, bytes_read
 from streamql.sources.tables.table import OpenTable, check_all_trackable, open_table
 from streamql.sources.views import reading
@@ -373,7 +372,7 @@ def _read(data: Mapping[str, Any]) -> QuerySource:
     return QuerySource.from_json(HIDDEN_TYPE, data)
 
 
-REFRESH = Type(
+REFRESH = SourceType(
     name=HIDDEN_TYPE,
     label="QUERY",
     read=_read,

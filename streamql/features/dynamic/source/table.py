@@ -18,12 +18,11 @@ from streamql.catalog.stored import StoredTable
 from streamql.changes import change_set
 from streamql.errors import StreamqlError
 from streamql.features.dynamic.source.queries import NO_STATES
-from streamql.model import Interval, Offset, Position, SourceRef, SourceType, StreamMode, TableSource, Versions
+from streamql.model import Interval, Offset, Position, SourceRef, StreamMode, TableSource, Versions
 from streamql.names import Name
 from streamql.shared import constants
 from streamql.sources.definitions import Definition, DefinitionType
-from streamql.sources.protocol import Backlog, Expiry, Point
-from streamql.sources.protocol import SourceType as Type
+from streamql.sources.protocol import Backlog, Expiry, Point, SourceType
 from streamql.sources.tables.table import COMPARED, OpenTable, open_table
 
 TYPES = (DefinitionType.DYNAMIC_TABLE, DefinitionType.MATERIALIZED_VIEW)
@@ -310,16 +309,17 @@ def _read(definition_type: DefinitionType, data: Mapping[str, Any]) -> DynamicSo
 _names = {DefinitionType.DYNAMIC_TABLE: "dynamic_table", DefinitionType.MATERIALIZED_VIEW: "materialized_view"}
 
 
-def _type(definition_type: DefinitionType, statement_type: SourceType) -> Type:
-    return Type(
+def _type(definition_type: DefinitionType) -> SourceType:
+    label = definition_type.value.upper()
+    return SourceType(
         name=_names[definition_type],
-        label=statement_type.value,
+        label=label,
         read=lambda data: _read(definition_type, data),
         open=open_dynamic,
         find=lambda spark, name: _find(definition_type, spark, name),
-        statement_types=(SourceType.TABLE, statement_type),
+        statement_types=("TABLE", label),
     )
 
 
-DYNAMIC_TABLE = _type(DefinitionType.DYNAMIC_TABLE, SourceType.DYNAMIC_TABLE)
-MATERIALIZED_VIEW = _type(DefinitionType.MATERIALIZED_VIEW, SourceType.MATERIALIZED_VIEW)
+DYNAMIC_TABLE = _type(DefinitionType.DYNAMIC_TABLE)
+MATERIALIZED_VIEW = _type(DefinitionType.MATERIALIZED_VIEW)
