@@ -5,14 +5,22 @@ However many consumptions there are, what leaves Spark is bounded: a row a strea
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from streamql.catalog.store import catalog_of
+from streamql.delta.jvm import sentence
+from streamql.errors import StreamqlError
 from streamql.model import CHANGE_TYPES
+
+log = logging.getLogger("streamql")
+
+T = TypeVar("T")
 
 CHANGES_TYPE = "map<string,bigint>"
 
@@ -32,6 +40,11 @@ class Consumption:
     def is_consumed(self) -> bool:
         """Returns whether the stream moved."""
         return self.outcome == "CONSUMED"
+
+    @property
+    def why(self) -> str:
+        """Returns why it failed, as far as the ledger has it."""
+        return self.error or self.outcome
 
 
 @dataclass(frozen=True)
@@ -81,6 +94,17 @@ def newest(spark: SparkSession) -> dict[str, Newest]:
         F.max_by(F.when(failed.isNotNull(), one), failed).alias("failure"),
     )
     return {r["stream_id"]: Newest(_consumption(r["last"]), _optional(r["failure"])) for r in found.collect()}
+
+
+def or_nothing(read: Callable[[], dict[str, T]], what: str) -> dict[str, T]:
+    """Returns what is read of the ledger; nothing if it cannot be read, which a warning says. `what`: is not shown then."""
+    try:
+        return read()
+    except StreamqlError:
+        raise
+    except Exception as e:  # a file of it is gone: neither streams nor refreshes need it
+        log.warning("the ledger cannot be read, so that no %s is shown: %s", what, sentence(e))
+        return {}
 
 
 def first_ms(spark: SparkSession, uuids: Sequence[str]) -> int | None:

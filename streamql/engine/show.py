@@ -14,7 +14,8 @@ from streamql.delta.rows import Value, small_frame
 from streamql.dialect.statements import DescribeStream, ShowCreateStream, ShowStreams
 from streamql.dialect.text.tokens import NameParts
 from streamql.engine.reads import need_stream
-from streamql.engine.status import StreamStatus, status_of, statuses, warn_of_unreadable
+from streamql.engine.status import status_of, statuses, warn_of_unreadable
+from streamql.engine.stream_facts import StreamStatus
 from streamql.errors import StreamqlError
 from streamql.model import parts_or_none, version_or_none
 from streamql.sources.registry import type_of
@@ -65,8 +66,7 @@ def listed_schema(spark: SparkSession, named: NameParts | None) -> tuple[str, st
 
 
 def _in_schema(spark: SparkSession, catalog: str, schema: str) -> list[StreamState]:
-    states = catalog_of(spark).all(spark)
-    return [s for s in states if (s.name.catalog, s.name.schema.lower()) == (catalog, schema.lower())]
+    return [s for s in catalog_of(spark).all(spark) if s.name.is_in(catalog, schema)]
 
 
 def like_pattern(like: str) -> str:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streamql.dialect.text.tokens import Span
 from streamql.model import Interval, Offset, Parts, Position, SourceRef, StreamMode
 from streamql.names import Name
-from streamql.times import DAY_MS, now_ms
+from streamql.times import is_near, now_ms
 
 HIDDEN_TYPE = "refresh"
 """The type of source of hidden streams: the query of a dynamic table. Only a refresh reads and consumes such a stream."""
@@ -53,10 +53,8 @@ class Expiry:
 
     @property
     def is_soon(self) -> bool:
-        """Returns whether it may be gone in a day, or in a quarter of the retention if that is less."""
-        if self.retention_ms is None or self.at_ms is None:
-            return False
-        return self.at_ms - now_ms() <= min(DAY_MS, self.retention_ms // 4)
+        """Returns whether it may be gone soon."""
+        return self.retention_ms is not None and is_near(self.first_ms + self.retention_ms, self.retention_ms, now_ms())
 
 
 @dataclass(frozen=True)

@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamql.cli.shell.snapshot import Relation, Snapshot, Want
-from streamql.cli.shell.staleness import Age
+from streamql.engine.stream_facts import SHOWN, StreamFacts
 from streamql.feature import vocabularies
 from streamql.names import quote
+from streamql.times import now_ms
 
 if TYPE_CHECKING:
     from streamql.console.sql.session import Session
 
 
-def overview(session: Session, known: Snapshot) -> tuple[Snapshot, list[Age]]:
+def overview(session: Session, known: Snapshot) -> tuple[Snapshot, list[StreamFacts]]:
     """Returns the snapshot with the databases and the current one's names, without what it knew of others; and how the streams stand."""
     database = session.database()
     databases = [str(row[0]) for row in session.sql("SHOW DATABASES").collect()]
     fresh = Snapshot(database, databases, columns=known.columns)
-    relations, ages = _relations(session, database)
-    return fresh.with_relations(database, relations), ages
+    relations, streams = _relations(session, database)
+    return fresh.with_relations(database, relations), streams
 
 
 def look_up(session: Session, want: Want, known: Snapshot) -> Snapshot:
@@ -40,12 +41,12 @@ def look_up(session: Session, want: Want, known: Snapshot) -> Snapshot:
         return known if is_there else known.with_relations(want.database, ())
 
 
-def _relations(session: Session, database: str) -> tuple[list[Relation], list[Age]]:
+def _relations(session: Session, database: str) -> tuple[list[Relation], list[StreamFacts]]:
     name = quote(database)
     tables = session.sql(f"SHOW TABLES IN {name}").select("tableName", "isTemporary").collect()
     views = {str(row[0]) for row in session.sql(f"SHOW VIEWS IN {name}").select("viewName").collect()}
-    streams = session.sql(f"SHOW STREAMS IN {name}")
-    rows = streams.selectExpr("name", "stale", "unix_millis(stale_after)", "lag_seconds").collect()
+    rows = session.sql(f"SHOW STREAMS IN {name}").selectExpr(*SHOWN).collect()
+    streams = [StreamFacts.of_show(row.asDict(), now_ms()) for row in rows]
     types, others = dict.fromkeys(views, "view"), []
     shown = {str(n).lower() for n, _ in tables}  # Spark shows the views of dynamic tables in lower case
     for type_, statement in [(t, s) for words in vocabularies() for t, s in words.lists.items()]:
@@ -58,5 +59,4 @@ def _relations(session: Session, database: str) -> tuple[list[Relation], list[Ag
         for n, temporary in tables
         if not any(pattern.match(str(n)) for pattern in unnamed)
     ]
-    ages = [Age(str(n), bool(stale), after, None if lag is None else lag * 1000) for n, stale, after, lag in rows]
-    return [*relations, *others, *(Relation(age.name, "stream") for age in ages)], ages
+    return [*relations, *others, *(Relation(stream.name, "stream") for stream in streams)], streams

@@ -16,6 +16,7 @@ from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable
 from streamql.engine.doctor.check import About, Check, Finding, Problem, Severity, finding_of
 from streamql.errors import StreamqlError
+from streamql.features.dynamic.lines import failed_text, held_text, late_text
 from streamql.features.dynamic.refreshes.facts import DynamicFacts, dynamic_facts
 from streamql.features.dynamic.refreshes.written import written_by_others
 from streamql.features.dynamic.source.backing import MARK, make_view, mark_of
@@ -24,7 +25,7 @@ from streamql.features.dynamic.source.table import BACKING_PREFIX, DynamicTable,
 from streamql.features.dynamic.vocabulary import BACKING_NAME
 from streamql.names import Name, quote
 from streamql.sources.views.query import QuerySource
-from streamql.times import HOUR_MS, duration, iso, now_ms
+from streamql.times import HOUR_MS, iso, now_ms
 
 LATE_TIMES = 2
 """A table is reported once it has been behind for so many times its target."""
@@ -84,9 +85,8 @@ def _problems(
     if view is not None:
         yield view
     if facts.held_by is not None:
-        what = f"no run can refresh it: {facts.held_by}, which it reads, is suspended"
         remedy = f"ALTER DYNAMIC TABLE {facts.held_by} RESUME, or ALTER {table.label} {name} SUSPEND"
-        yield Problem(Finding(name, "warning", "DYNAMIC_TABLE_SUSPENDED", what, remedy))
+        yield Problem(Finding(name, "warning", "DYNAMIC_TABLE_SUSPENDED", held_text(facts), remedy))
     state = catalog_of(spark).by_uuid(spark, table.stream_id)
     if state is not None and isinstance(state.stream.source, QuerySource):
         opened = open_refresh(spark, state.stream.source)  # raises what is wrong with the query
@@ -99,12 +99,10 @@ def _problems(
         what = "a statement other than a refresh has written its rows, which the next refresh puts right"
         yield Problem(Finding(name, "error", "DYNAMIC_TABLE_WRITTEN", what, f"REFRESH {table.label} {name}"))
     if facts.target_ms is not None and facts.lag_ms > LATE_TIMES * facts.target_ms and not facts.is_suspended:
-        behind = duration(facts.lag_ms // 1000 * 1000)
-        what = f"it has been behind for {behind}, and its target is {duration(facts.target_ms)}"
         remedy = (
             "streamql refresh --loop keeps targets; SHOW DYNAMIC TABLE REFRESH HISTORY tells how long refreshes take"
         )
-        yield Problem(Finding(name, "warning", "DYNAMIC_TABLE_LATE", what, remedy))
+        yield Problem(Finding(name, "warning", "DYNAMIC_TABLE_LATE", late_text(facts), remedy))
 
 
 def _failures(table: DynamicTable, facts: DynamicFacts, failing: Container[str]) -> Iterator[Problem[Repair]]:
@@ -114,18 +112,13 @@ def _failures(table: DynamicTable, facts: DynamicFacts, failing: Container[str])
         yield Problem(Finding(name, "warning", "DYNAMIC_TABLE_FAILED", what, f"see {read}"))
     if not facts.failures:
         return
-    at = "" if facts.failed_since_ms is None else iso(facts.failed_since_ms)
-    if facts.failures == 1:
-        times = f"its last refresh failed{at and f' at {at}'}"
-    else:
-        times = f"its last {facts.failures} refreshes failed{at and f', the first at {at}'}"
-    error = "" if facts.last is None or facts.last.error is None else f": {facts.last.error}"
+    what = failed_text(facts, since="" if facts.failed_since_ms is None else iso(facts.failed_since_ms))
     remedy = (
         f"correct the rows or the query, then REFRESH {table.label} {name}; "
         f"SHOW {table.label} REFRESH HISTORY FOR {name} shows each failure"
     )
     severity: Severity = "warning" if facts.is_suspended else "error"
-    yield Problem(Finding(name, severity, "DYNAMIC_TABLE_FAILED", f"{times}{error}", remedy))
+    yield Problem(Finding(name, severity, "DYNAMIC_TABLE_FAILED", what, remedy))
 
 
 def _view(spark: SparkSession, table: DynamicTable) -> Problem[Repair] | None:
