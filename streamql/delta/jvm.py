@@ -74,12 +74,12 @@ def session_id(spark: SparkSession) -> str:
     return str(session_of(spark).sessionUUID())
 
 
-def set_in_block(spark: SparkSession, is_open: bool) -> None:
+def set_in_transaction(spark: SparkSession, is_open: bool) -> None:
     """Tells the JVM whether a transaction is open in a session: it refuses writes then that read no stream."""
     scala(spark).session.Blocks.set(session_of(spark), is_open)
 
 
-def sessions_in_block(spark: SparkSession) -> list[str]:
+def sessions_in_transaction(spark: SparkSession) -> list[str]:
     """Returns the ids of the sessions in which the JVM holds a transaction to be open."""
     return str(scala(spark).session.Blocks.ids()).split()
 
@@ -145,8 +145,8 @@ ERROR_CHARACTERS_MAX = 1000
 
 
 def message(e: BaseException) -> str:
-    """Returns what an error says. Of a write that failed Spark throws the cause or a wrapper of it, as it happens which of the tasks
-    was the first: it is the cause here."""
+    """Returns what an error says. Of a write that failed Spark throws the cause or a wrapper of it, as it happens which of the tasks was
+    the first: it is the cause here."""
     if not isinstance(e, Py4JJavaError):
         return str(e)
     thrown = e.java_exception
