@@ -17,7 +17,7 @@ from streamql.catalog.store import catalog_of
 from streamql.consume import (
     Change,
     force_release,
-    transactions,
+    session_transactions,
     wait_until_free,
     warn_of_release,
     with_others_advanced,
@@ -72,7 +72,7 @@ def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> No
             if catalog.commit(spark, [], [state], [stream_event("created", state, now, user, text)]):
                 return
             continue
-        transactions.refuse_own(spark, old)
+        session_transactions.refuse_own(spark, old)
         _new_state(spark, statement, name, text)  # a refused statement does not wait
         last = force_release(spark, old)
         state, gone = _new_state(spark, statement, name, text), _of(last, old).next()
@@ -169,7 +169,7 @@ def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
         return
     for _ in range(ATTEMPTS_MAX):
         found = need_stream(spark, statement.name, **place_of(statement.name_span))
-        transactions.refuse_own(spark, found)
+        session_transactions.refuse_own(spark, found)
         last = force_release(spark, found)
         gone = _of(last, found).next()
         lost = left_behind(spark, gone, None)
@@ -195,7 +195,7 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
         return
     for _ in range(ATTEMPTS_MAX):
         found = need_stream(spark, statement.name, **place_of(statement.name_span))
-        transactions.refuse_own(spark, found)
+        session_transactions.refuse_own(spark, found)
         _altered(spark, found, statement)  # a refused statement does not wait
         if isinstance(statement.action, SetOffset | Release):
             last = force_release(spark, found)

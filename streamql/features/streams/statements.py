@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from streamql.consume import transactions
+from streamql.consume import session_transactions
 from streamql.dialect.statements import (
     AlterStream,
     BeginTransaction,
@@ -49,8 +49,8 @@ STATEMENTS = (
     StatementType(DescribeStream, without_text(describe_stream), DESCRIBE_COLUMNS),
     StatementType(ShowCreateStream, without_text(show_create_stream), CREATE_COLUMNS),
     StatementType(SetTableProperties, without_text(set_table_properties)),
-    StatementType(BeginTransaction, _in_session(transactions.begin)),
-    StatementType(CommitTransaction, _in_session(transactions.commit)),
-    StatementType(RollbackTransaction, _in_session(transactions.rollback)),
-    StatementType(RollbackStatement, _in_session(transactions.rollback_statement)),
+    StatementType(BeginTransaction, _in_session(session_transactions.begin)),
+    StatementType(CommitTransaction, _in_session(session_transactions.commit)),
+    StatementType(RollbackTransaction, _in_session(session_transactions.rollback)),
+    StatementType(RollbackStatement, _in_session(session_transactions.rollback_statement)),
 )

@@ -1,4 +1,4 @@
-"""Positions in the tables that a query reads: a version of each table, by its part."""
+"""Positions in the tables that a query reads. A position has one part for each table, whose number is the table's version."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from streamql.names import Name
 
 
 def parts_of(position: Position) -> dict[str, int]:
-    """Returns the versions of a position, by part. Raises TypeError for a position in another source."""
+    """Returns the versions of a position, by part. Raises TypeError for a position of another type of source."""
     if not isinstance(position, Parts):
         raise TypeError(f"not a position in a query's tables: {position}")
     return dict(position.numbers)
 
 
 def part_of(table: TableSource) -> str:
-    """Returns what positions call a table: its full name, in lower case."""
+    """Returns the name of a table's part in positions: the table's full name in lower case."""
     return key_of(table.name)
 
 
@@ -24,5 +24,5 @@ def key_of(name: Name) -> str:
 
 
 def versions_of(interval: Interval, part: str) -> Versions:
-    """Returns the part of an interval that concerns one table."""
+    """Returns the versions of one table in an interval. `part`: the table's part."""
     return Versions(parts_of(interval.after)[part], parts_of(interval.through)[part], interval.initial)

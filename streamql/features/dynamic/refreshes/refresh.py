@@ -326,8 +326,8 @@ def _write(
     seen: int,
 ) -> tuple[int, dict[str, int]]:
     """Runs the statement that writes, in a session of its own, if the hidden stream is still as `state` says. `seen`: the version of the
-    table up to which there are no rows of other writers. Returns the version that the statement made, and the rows by what became of
-    them. Raises `_NotComputed`, and what Spark raises."""
+    table up to which there are no rows of other writers. Returns the version that the statement made, and the rows by what became of them.
+    Raises `_NotComputed`, and what Spark raises."""
     spark, backing, started = opened.spark, DeltaTable(opened.spark, table.backing.path), time.monotonic()
     before = backing.latest()
     # Only a full refresh compares the rows that others wrote meanwhile.
@@ -338,7 +338,7 @@ def _write(
     try:
         rows = opened.changes_in_mode(interval, choice.mode) if choice.frame is None else choice.frame
         reading = StreamReading(state, interval, opened.seen_at(through), rows, details=_details(choice, reason))
-        run_refresh(spark, text, reading.frame, reading.token, reading.visible)
+        run_refresh(spark, text, reading.frame, reading.description, reading.visible)
     except SparkError as e:
         if choice.mode == INCREMENTAL and _is_of_rows(cause_of(e)):
             raise _NotComputed(sentence(e)) from e

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import SparkSession
 
 from streamql.catalog.events import UNCHANGED
-from streamql.consume import transactions
+from streamql.consume import session_transactions
 from streamql.errors import StreamqlError
 from streamql.features.dynamic.refreshes.refresh import (
     REFRESHED,
@@ -102,7 +102,7 @@ def _run(
     stops: Callable[[], bool],
     is_strict: bool,
 ) -> list[Outcome]:
-    transactions.refuse_in_block(spark, "REFRESH")
+    session_transactions.refuse_in_transaction(spark, "REFRESH")
     asked = {t.definition.uuid: t for t in wanted}
     earlier: dict[str, Outcome] = {}
     others: dict[str, list[str]] = {}  # what tables read that they did not read at their last refresh

@@ -104,7 +104,7 @@ class DynamicQuery:
 
     def ways(self, changed: Iterable[str]) -> list[Mapping[str, Any]]:
         """Returns how an incremental refresh would compute each operator if tables of some ids have changed, the outermost first: `depth`,
-        `operator`, `way` (a key of WAYS in `sources/views/texts.py`). Empty: a function or a value keeps the query from being
+        `operator`, `way` (a key of STRATEGIES in `sources/views/texts.py`). Empty: a function or a value keeps the query from being
         incremental."""
         found: list[Mapping[str, Any]] = json.loads(self.handle.ways(json.dumps(sorted(changed))))
         return found

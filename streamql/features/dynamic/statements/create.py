@@ -17,7 +17,7 @@ from streamql.catalog.identity import user_of
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.changes.schema import check_names
-from streamql.consume import transactions
+from streamql.consume import session_transactions
 from streamql.delta.jvm import sentence
 from streamql.delta.names import SESSION_CATALOG, qualify
 from streamql.engine.ddl import ATTEMPTS_MAX, check_free, check_free_of_streams, definition_exists, place_of
@@ -60,7 +60,7 @@ def create_dynamic(spark: SparkSession, statement: CreateDynamicTable, text: str
     """Makes a dynamic table or a materialized view, and fills it unless the statement says otherwise. Raises NAME_ALREADY_IN_USE,
     SCHEMA_NOT_FOUND, UNSUPPORTED_SOURCE, UNSUPPORTED_CLAUSE, CHANGE_TRACKING_DISABLED, RESERVED_COLUMN_NAME, what Spark says of the query,
     and what the refresh raises: then nothing is left of the table."""
-    transactions.refuse_in_block(spark, f"CREATE {label_of(statement)}")
+    session_transactions.refuse_in_transaction(spark, f"CREATE {label_of(statement)}")
     name, where = qualify(spark, statement.name), place_of(statement.name_span)
     old = find_dynamic(spark, name)
     if old is not None and statement.if_not_exists:

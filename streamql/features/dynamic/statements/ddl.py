@@ -10,7 +10,7 @@ from streamql.catalog.events import stream_event
 from streamql.catalog.identity import user_of
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
-from streamql.consume import Change, force_release, transactions
+from streamql.consume import Change, force_release, session_transactions
 from streamql.delta.names import qualify
 from streamql.delta.neutral import dynamic_session
 from streamql.dialect.actions import RenameTo, SetComment
@@ -52,7 +52,7 @@ GONE = frozenset(("STREAM_NOT_FOUND", "DYNAMIC_TABLE_NOT_FOUND"))
 
 def drop_dynamic(spark: SparkSession, statement: DropDynamicTable, text: str) -> None:
     """Drops a dynamic table with its rows. Streams on it then raise STREAM_SOURCE_MISSING. Raises DYNAMIC_TABLE_NOT_FOUND, STREAM_BUSY."""
-    transactions.refuse_in_block(spark, f"DROP {label_of(statement)}")
+    session_transactions.refuse_in_transaction(spark, f"DROP {label_of(statement)}")
     where, is_dropped = place_of(statement.name_span), False
     while not is_dropped:
         if statement.if_exists and find_dynamic(spark, qualify(spark, statement.name)) is None:
@@ -100,7 +100,7 @@ def dropped(spark: SparkSession, state: StreamState, text: str) -> tuple[Change,
 
 def alter_dynamic(spark: SparkSession, statement: AlterDynamicTable, text: str) -> None:  # noqa: ARG001 - no row is written
     """Suspends, resumes, renames a dynamic table, or changes its schedule or comment. Raises DYNAMIC_TABLE_NOT_FOUND, STREAM_BUSY."""
-    transactions.refuse_in_block(spark, f"ALTER {label_of(statement)}")
+    session_transactions.refuse_in_transaction(spark, f"ALTER {label_of(statement)}")
     if statement.if_exists and find_dynamic(spark, qualify(spark, statement.name)) is None:
         return
     where = place_of(statement.name_span)

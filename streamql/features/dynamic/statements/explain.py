@@ -37,7 +37,7 @@ from streamql.features.dynamic.source.table import DynamicTable, all_dynamic
 from streamql.model import Interval
 from streamql.sources.protocol import Backlog
 from streamql.sources.views.positions import parts_of
-from streamql.sources.views.texts import WAYS
+from streamql.sources.views.texts import STRATEGIES
 
 Fact = tuple[str, str | None]
 
@@ -115,7 +115,7 @@ def _estimated(read: Estimate, names: Mapping[str, str], timings: Timings) -> li
 
 def _operators(ways: Sequence[Mapping[str, Any]]) -> list[Fact]:
     return [
-        (f"operator {i:02}, incremental", f"{_branch(one['depth'])}{one['operator']}: {WAYS[one['way']]}")
+        (f"operator {i:02}, incremental", f"{_branch(one['depth'])}{one['operator']}: {STRATEGIES[one['way']]}")
         for i, one in enumerate(ways, start=1)
     ]
 

@@ -1,4 +1,4 @@
-"""Transaction blocks: repeatable reads, one move of the offset, and what is left where a run of one ends half way."""
+"""Transactions: repeatable reads, one move of the offset, and what is left where a run of one ends half way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import streamql
-from streamql.consume import consumption, transactions
+from streamql.consume import consumption, session_transactions
 from streamql.consume.claims.owner import is_running_here, running, stop_running, this_owner
 from streamql.consume.claims.steps import end_claim
 from streamql.errors import StreamqlError
@@ -138,10 +138,10 @@ def test_the_end_of_a_transaction_that_a_person_gave_up_says_so(spark: SparkSess
     schema, (begin, into_a, *_) = two_targets(spark, "given")
     run(spark, begin)
     run(spark, into_a)
-    block_of_it = transactions.current(spark)
-    assert block_of_it is not None
-    assert block_of_it.claim is not None
-    end_claim(spark, block_of_it.claim, "PARTIALLY_COMMITTED", "given up by a person")
+    transaction = session_transactions.current(spark)
+    assert transaction is not None
+    assert transaction.claim is not None
+    end_claim(spark, transaction.claim, "PARTIALLY_COMMITTED", "given up by a person")
     with pytest.raises(StreamqlError, match=r"it was given up meanwhile .*; its data IS in") as lost:
         run(spark, last)
     assert lost.value.code == "CLAIM_LOST"

@@ -1,7 +1,8 @@
-"""Transaction blocks: BEGIN TRANSACTION, statements that consume, COMMIT or ROLLBACK. One claim, one interval a stream, moved at COMMIT.
+"""A transaction: BEGIN TRANSACTION, statements that consume, then COMMIT or ROLLBACK. `session_transactions` says which session has one.
 
-Delta commits to one table at a time, so a block is exactly once over its targets, not atomic. Each statement enters the claim before it
-runs, and its target's log resolves it. The next run of a partially committed block skips the statements that are done.
+All statements of a transaction share one claim. They read the same interval of each stream, and COMMIT advances the streams. Delta commits
+to one table at a time, so a transaction is exactly once over its targets, but not atomic. Each statement enters the claim before it runs,
+and the log of its target resolves it. If a transaction stays partially committed, its next run skips the statements that are done.
 """
 
 from __future__ import annotations
@@ -39,28 +40,28 @@ from streamql.settings import TRANSACTION_TIMEOUT, seconds
 log = logging.getLogger("streamql")
 
 TRANSACTION = ""
-"""The scope of a transaction's pinned intervals, of which each transaction has its own."""
+"""The scope of pinned intervals in a transaction. Each transaction has `PinnedIntervals` of its own, so one constant is enough."""
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """The statement is done already, by this record."""
+    """An earlier run of the transaction has done the statement. `record`: the statement in the claim."""
 
     record: ClaimedStatement
 
 
 @dataclass(frozen=True)
 class RunsPlain:
-    """Spark raises its error, or does nothing: the statement runs outside of the claim, over reads without rows."""
+    """Spark will refuse the statement, or will do nothing: it runs outside of the claim, and its reads return no rows."""
 
 
-class Block:
-    """The open transaction of one session. Its statements come one after another; the heartbeat alone has a thread of its own."""
+class Transaction:
+    """The open transaction of one session. Its statements run one after another. Only the heartbeat has a thread of its own."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._pinned = PinnedIntervals()
-        self._consumption = Consumption(spark, is_block=True, goes_on=self._goes_on)
+        self._consumption = Consumption(spark, is_transaction=True, is_active=self._is_active)
         self._done = DoneStatements()
         self._pending = Pending(self._done)
         self._used = time.monotonic()
@@ -73,11 +74,11 @@ class Block:
 
     @property
     def claim(self) -> Claim | None:
-        """Returns the transaction's claim, as it is now; None: no statement has entered."""
+        """Returns the transaction's claim as it is now; None: no statement has entered it."""
         return self._consumption.claim
 
     def interval(self, state: StreamState, batch_of: str | None = None) -> Interval | None:
-        """Returns the interval that reads of a stream show; None: no statement of the transaction has read it. `batch_of`: as
+        """Returns the interval that reads of a stream show. None: no statement of the transaction has read the stream. `batch_of`: as
         `PinnedIntervals.get` takes it."""
         self._used = time.monotonic()
         uuid = state.stream.uuid
@@ -85,16 +86,16 @@ class Block:
             return self.claim.intervals[uuid]
         if (pin := self._pinned.get(TRANSACTION, uuid, batch_of)) is not None:
             return pin.interval
-        if state.claim is not None and state.claim.is_partially_committed and state.claim.is_block:
+        if state.claim is not None and state.claim.is_partially_committed and state.claim.is_transaction:
             return state.claim.intervals[uuid]
         return None
 
-    def pin(self, uuid: str, interval: Interval, statement: str, follows: bool = False) -> None:
-        """Pins the interval that a statement has read. `follows`: it has read tables AT the stream or at its END only."""
-        self._pinned.put(TRANSACTION, uuid, Pin(interval, statement, follows))
+    def pin(self, uuid: str, interval: Interval, statement: str, for_table: bool = False) -> None:
+        """Pins the interval that a statement has read. `for_table`: as `Pin` has it."""
+        self._pinned.put(TRANSACTION, uuid, Pin(interval, statement, for_table))
 
     def _pinned_before(self, uuid: str, statement: str) -> Interval | None:
-        """Returns the interval that another statement than the given one has pinned; None: there is none."""
+        """Returns the interval of a stream that a statement other than the given one has pinned; None: no other one has."""
         pin = self._pinned.get(TRANSACTION, uuid)
         return None if pin is None or pin.statement == statement else pin.interval
 
@@ -105,7 +106,7 @@ class Block:
     # -- statements
 
     def run(self, command: Command) -> JavaObject:
-        """Runs a statement that consumes, or skips it if an earlier run of the block has done it."""
+        """Runs a statement that consumes, or skips it if an earlier run of the transaction has done it. Returns its rows."""
         if command.is_query:
             raise errors.no_query()
         with self._lock:
@@ -120,7 +121,7 @@ class Block:
                     done += [] if statement is None else [statement]
                 return rows
             except BaseException:
-                # Of several INSERTs in one statement, those that are done are skipped when it is run again.
+                # If some INSERTs of a multi-insert are done, they are skipped when the statement is run again.
                 self._done.earlier = done + self._done.earlier
                 if self._pending.last is not before:
                     self._pending.belongs(done)
@@ -130,7 +131,8 @@ class Block:
                 self._is_busy = False
 
     def _run_one(self, command: Command, i: int) -> tuple[JavaObject, ClaimedStatement | None]:
-        """Runs or skips statement `i`: its rows, and its record in the claim. None: it ran outside of the claim."""
+        """Runs or skips statement `i`. Returns its rows and its record in the claim; None in place of the record: it ran outside of the
+        claim."""
         with self._pending.on_failure(command.key, command.text):
             fingerprint = command.fingerprint(i)
         with self._pending.on_failure(fingerprint, command.text):
@@ -158,22 +160,24 @@ class Block:
         return ran.rows, ran.statement
 
     def pending_on_failure(self, key: str, text: str) -> AbstractContextManager[None]:
-        """Makes a statement pending if the body fails. Its fingerprint is not known yet: it is noted by its key."""
+        """Makes a statement pending if the body raises an error. The statement is noted by its key, because its fingerprint is not known
+        yet."""
         return self._pending.on_failure(key, text)
 
     def _resolve(self) -> None:
-        """Resolves statements that `run` could not resolve (Ctrl-C, storage that failed twice). A fenced one is pending; a done one is not
-        written again. Raises CONSUMPTION_IN_DOUBT, and what reading or fencing a target raises."""
+        """Resolves the statements that `run` could not resolve (Ctrl-C, or storage that failed twice). A fenced statement becomes pending.
+        A done one is skipped when it is run again. Raises CONSUMPTION_IN_DOUBT, and what reading or fencing a target raises."""
         self._pending.add_resolved(self._consumption.resolve())
 
     # -- entering
 
     def _enter(self, command: Command, i: int, fingerprint: str) -> Skipped | RunsPlain | Entry:
-        """Puts a statement into the claim, with its target and its streams, before it runs. Raises `Changed`."""
+        """Puts a statement into the claim before it runs, with its target and its streams. Raises `Changed` if one of them changed
+        meanwhile: the caller tries again."""
         self._resolve()
         if (record := self._matched(command, i, fingerprint)) is not None:
             return Skipped(record)
-        if self.claim is None and self._takes_over(command, fingerprint):
+        if self.claim is None and self._take_over(command, fingerprint):
             return self._enter(command, i, fingerprint)
         if runs_plain(find_target(self._spark, command, i)):
             return RunsPlain()
@@ -188,21 +192,26 @@ class Block:
         return entry
 
     def _matched(self, command: Command, i: int, fingerprint: str) -> ClaimedStatement | None:
-        """Returns the record of the statement, if it is done; None: it must run."""
+        """Returns the record of the statement if it is done; None: it must run."""
         if self.claim is None or self._done.cannot_match(self.claim, fingerprint):
             return None
         try:
             return self._done.match(self._spark, self.claim, find_target(self._spark, command, i), fingerprint)
         except StreamqlError as e:
-            if e.code == "STATEMENT_COMMITTED":  # the user knows, and says whether it runs all the same
+            if e.code == "STATEMENT_COMMITTED":  # the user may leave the statement out, so COMMIT does not wait for it
                 self._pending.discard(fingerprint)
             raise
 
-    def _takes_over(self, command: Command, fingerprint: str) -> bool:
-        """Returns whether this block has taken over an earlier run of it, which has this statement among its own."""
+    def _take_over(self, command: Command, fingerprint: str) -> bool:
+        """Takes over the claim of an earlier run of this transaction, if such a claim is on the statement's streams. Returns whether it
+        did.
+
+        A claim is that of an earlier run if it has a statement with the same fingerprint. Raises `Changed` if the claim changed meanwhile,
+        and STREAM_MOVED if this transaction has read another interval.
+        """
 
         def resumes(claim: Claim) -> bool:
-            return claim.is_block and fingerprint in [s.fingerprint for s in claim.statements]
+            return claim.is_transaction and fingerprint in [s.fingerprint for s in claim.statements]
 
         states = [wait_until_free(self._spark, s, resumes=resumes) for s in streams_of(self._spark, command)]
         begun = next((s.claim for s in states if s.claim is not None), None)
@@ -220,8 +229,8 @@ class Block:
     def _bound(
         self, command: Command, states: Sequence[StreamState], joining: Sequence[StreamState]
     ) -> dict[str, Interval]:
-        """Returns the intervals of the statement's streams: those of the block. A stream that no statement of it has read starts at its
-        offset."""
+        """Returns the intervals of the statement's streams. They are those of the transaction. The interval of a stream that the
+        transaction has not read starts at the stream's offset. `joining`: the streams that are not in the claim yet."""
         fixed = {} if self.claim is None else {**self.claim.intervals}
         for state in joining:
             pinned = self._pinned_before(state.stream.uuid, command.pin)
@@ -235,7 +244,8 @@ class Block:
 
     # -- idle
 
-    def _goes_on(self) -> bool:
+    def _is_active(self) -> bool:
+        """Returns whether the transaction keeps its claim: a statement runs, or the last one ended less than the timeout ago."""
         if self._is_busy or time.monotonic() - self._used < self._timeout:
             return True
         self._consumption.stop_work()
@@ -243,14 +253,14 @@ class Block:
 
     @property
     def has_expired(self) -> bool:
-        """Returns whether the transaction was idle for so long that others may resolve its claim."""
-        return self.claim is not None and not self._goes_on()
+        """Returns whether the transaction has been idle for so long that other processes may resolve its claim."""
+        return self.claim is not None and not self._is_active()
 
     # -- its end
 
     def commit(self) -> None:
-        """Moves the offsets of all streams that statements have consumed. Raises INVALID_TRANSACTION_STATE if a statement failed and was
-        not run again, CLAIM_LOST, CONSUMPTION_PARTIALLY_COMMITTED; then nothing moved."""
+        """Advances the offsets of all streams that the statements have consumed. Raises INVALID_TRANSACTION_STATE if a statement failed and
+        was not run again, CLAIM_LOST, and CONSUMPTION_PARTIALLY_COMMITTED. After an error no offset has moved."""
         with self._lock:
             self._refuse_if_closed()
             self._resolve()
@@ -269,12 +279,16 @@ class Block:
             effects.report(self._spark, self.claim, ())
 
     def withdraw(self) -> None:
-        """Has COMMIT no longer wait for the statement that failed last, in this run or an earlier one; the claim records it. Raises
-        INVALID_TRANSACTION_STATE if there is none, STATEMENT_COMMITTED if a statement that reported an error is in, CLAIM_LOST."""
+        """Withdraws the statement that failed last, in this run or an earlier one, so that COMMIT no longer waits for it. The claim records
+        that.
+
+        Raises INVALID_TRANSACTION_STATE if no statement failed, STATEMENT_COMMITTED if the statement has committed although it reported an
+        error, and CLAIM_LOST.
+        """
         with self._lock:
             self._refuse_if_closed()
             unreported = len(self._done.unreported)
-            # The statement may have entered without an answer: the claim must record it as withdrawn.
+            # The commit by which the statement entered may have had no answer (Ctrl-C). The claim must still record the withdrawal.
             self._consumption.adopt_unacknowledged()
             self._resolve()
             if len(self._done.unreported) > unreported:
@@ -291,7 +305,7 @@ class Block:
             log.warning("withdrawn: %s. COMMIT moves its streams without it", last.shown)
 
     def rollback(self) -> None:
-        """Gives the streams back. Raises CONSUMPTION_PARTIALLY_COMMITTED if statements have committed, which Delta cannot undo."""
+        """Releases the streams. Raises CONSUMPTION_PARTIALLY_COMMITTED if statements have committed, because Delta cannot undo these."""
         with self._lock:
             if self.claim is None:
                 return
@@ -307,23 +321,24 @@ class Block:
                 raise errors.rolled_back(self.claim, self._stream_names(self.claim))
 
     def _stream_names(self, claim: Claim) -> list[str]:
-        """Returns the names of a claim's streams, in order."""
+        """Returns the names of a claim's streams, sorted."""
         states = [catalog_of(self._spark).last_read(self._spark, uuid) for uuid in claim.intervals]
         return sorted(str(s.name) for s in states if s is not None)
 
     def _refuse_rollback_if_done(self, claim: Claim) -> None:
-        """Raises what the user must know of a claim that others ended or took over, if statements of it are done."""
+        """Raises an error if statements of the claim are done, and other processes ended the claim or took it over. The error says what
+        became of the claim."""
         if not claim.done:
             return
         said = catalog_of(self._spark).outcome_of(self._spark, claim.consumption_id)
-        if said == "CONSUMED":  # by a COMMIT whose answer was lost
+        if said == "CONSUMED":  # an earlier COMMIT came through, and its answer was lost
             raise errors.committed(claim)
         if said is None:
             raise errors.partially_committed(claim, "another process took this one for dead")
         raise errors.lost_without_commit(claim, said)
 
     def close(self) -> None:
-        """Stops the heartbeat; from now on no statement runs in the transaction."""
+        """Stops the heartbeat, and refuses further statements."""
         with self._lock:
             self._is_closed = True
             self._consumption.close()

@@ -1,4 +1,4 @@
-"""Transaction blocks step by step, without a schedule: what a person types, in which order, and what is in the targets then."""
+"""Transactions step by step, without a schedule: what a person types, in which order, and what is in the targets then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from streamql import engine
 from streamql.catalog.states import Claim
 from streamql.catalog.store import catalog_of
-from streamql.consume import consume, consumption, transactions
+from streamql.consume import consume, consumption, session_transactions
 from streamql.consume.claims.outcomes import outcome_of
 from streamql.consume.claims.resolve import finish, resolve_claim
 from streamql.consume.claims.steps import is_held
@@ -280,9 +280,9 @@ def test_the_heartbeat_is_that_of_the_claim_as_it_is_by_then(on: Stage) -> None:
     p = play.world.process("P")
 
     def beats() -> None:
-        block = transactions.current(session_of(p))
-        assert block is not None
-        claim = block.claim
+        transaction = session_transactions.current(session_of(p))
+        assert transaction is not None
+        claim = transaction.claim
         assert claim is not None
         assert is_held(session_of(p), claim)
 
