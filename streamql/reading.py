@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,8 +13,8 @@ from streamql.catalog.store import catalog_of
 from streamql.catalog.stored import as_shown
 from streamql.changes import HIDDEN_COLUMNS
 from streamql.errors import StreamqlError
-from streamql.feature import read_form
 from streamql.model import Interval, SourceRef, TableSource, offset_form
+from streamql.registered import registered
 from streamql.sources.protocol import Backlog, OpenSource
 from streamql.sources.registry import open_source, read_source, source_json
 from streamql.sources.tables.image import check_files_exist, image
@@ -22,6 +23,9 @@ from streamql.sources.tables.table import open_table
 CHANGES, BEGIN, END = "changes", "begin", "end"
 """What a read of a stream shows: its changes, or a table of its source as of the begin or the end of the interval. Features add other forms
 of the changes (`Feature.forms`)."""
+
+ReadForm = Callable[["StreamState", OpenSource, Interval], DataFrame]
+"""Returns the changes of an interval in a form of its own, with a hidden change type as the last column. Lazy."""
 
 
 def visible_columns(changes: DataFrame) -> int:
@@ -168,7 +172,7 @@ def read_stream(
         end = source.batch_end(interval, state.stream.mode, rows_max)
         interval = Interval(interval.after, end, interval.initial)
     seen = source.seen_at(interval.through)
-    frame = source.changes(interval, state.stream.mode) if form == CHANGES else read_form(form)(state, source, interval)
+    frame = source.changes(interval, state.stream.mode) if form == CHANGES else _form(form)(state, source, interval)
     return StreamReading(state, interval, seen, frame, rows_max, form=form)
 
 
@@ -192,6 +196,12 @@ def read_image(
     check_files_exist(found, version)
     frame = as_shown(spark, table_id, image(found, version, shown_at=shown_at))
     return ImageReading(state, interval, source.seen_at(interval.through), form, table_id, frame)
+
+
+def _form(name: str) -> ReadForm:
+    """Return how a stream's changes are read in a form. Raises KeyError if no feature has the form."""
+    found: dict[str, ReadForm] = {known: form for forms in registered("forms") for known, form in forms().items()}
+    return found[name]
 
 
 def _version_of(source: SourceRef, interval: Interval, form: str, table_id: str) -> tuple[TableSource, int]:

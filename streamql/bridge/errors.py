@@ -6,6 +6,7 @@ import logging
 import re
 
 from streamql.errors import ERROR_CLASSES, StreamqlError
+from streamql.registered import registered
 
 _HEAD = re.compile(r"\[([A-Z_]+)\] (.*?)(?: \(line (\d+), column (\d+)\))?(?:\nHint: (.*))?\Z", re.DOTALL)
 
@@ -26,3 +27,8 @@ def silence() -> None:
     """Keeps PySpark from writing every failed query to stderr as JSON. It raises the error in any case."""
     for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
+
+
+def explained(e: Exception) -> Exception | None:
+    """Return what a feature puts in the place of an exception of the JVM; None: the exception itself is shown."""
+    return next((found for explain in registered("explains") if (found := explain(e)) is not None), None)

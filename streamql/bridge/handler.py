@@ -13,6 +13,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streamql import dialect, engine
+from streamql.bridge.errors import explained
 from streamql.consume import consume, session_transactions
 from streamql.consume.effects import reported_to_client
 from streamql.consume.pins import PinnedIntervals
@@ -20,6 +21,8 @@ from streamql.consume.statement import Reads
 from streamql.delta.command import Command
 from streamql.delta.jvm import JavaObject, has_classes, java_frame, java_list, jvm, scala, session_of
 from streamql.delta.names import columns_of
+from streamql.engine import statement_types
+from streamql.engine.functions import sql_functions
 from streamql.engine.guards import guard
 from streamql.engine.properties import created_properties
 from streamql.engine.reads import find_stream, need_stream
@@ -28,7 +31,6 @@ from streamql.engine.retention import check_vacuum
 from streamql.engine.suggestions import hint_for
 from streamql.errors import StreamqlError
 from streamql.extension.settings import EXTENSIONS, not_installed
-from streamql.feature import explained, sql_functions, statement_types
 
 log = logging.getLogger("streamql")
 

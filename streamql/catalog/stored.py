@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql.catalog.store import catalog_of
 from streamql.delta.images import select
-from streamql.feature import features
 from streamql.model import TableSource
 from streamql.names import Name, quote
+from streamql.registered import registered
 from streamql.sources.definitions import Definition
 
 
@@ -58,4 +58,4 @@ def as_shown(spark: SparkSession, table_id: str, rows: DataFrame) -> DataFrame:
 
 
 def _stored(definition: Definition) -> StoredTable | None:
-    return next((stored for feature in features() if (stored := feature.stored(definition)) is not None), None)
+    return next((found for shown in registered("stored") if (found := shown(definition)) is not None), None)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from streamql.dialect.grammar import grammars
 from streamql.dialect.points import point_in_parentheses, version_number
 from streamql.dialect.statements import CreateStream, PointInTime
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.spelling import nearest
 from streamql.dialect.text.tokens import Span, Token, TokenType, name_part, span, string_value
 from streamql.errors import StreamqlError
-from streamql.feature import grammars
 from streamql.model import StreamMode
 
 CREATE_GRAMMAR = (

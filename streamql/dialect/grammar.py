@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from streamql.dialect.text.cursor import Cursor
 from streamql.errors import StreamqlError
+from streamql.registered import registered
 
 Parse = Callable[[Cursor], Any]
 """Parses a statement from its first token. Raises StreamqlError for one that has a fault."""
@@ -73,3 +74,8 @@ class Grammar:
     phrases: tuple[Phrase, ...] = ()
     explains: tuple[Callable[[Cursor], StreamqlError | None], ...] = ()
     sources: tuple[tuple[str, ...], ...] = ()
+
+
+def grammars() -> Iterator[Grammar]:
+    """Yield how the statements of each feature are recognized."""
+    return (grammar for of_feature in registered("grammar") if (grammar := of_feature()) is not None)

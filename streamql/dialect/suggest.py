@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from streamql.dialect.grammar import grammars
 from streamql.dialect.parser import parse
 from streamql.dialect.rewrites.dollar_names import COLUMNS, FUNCTIONS
 from streamql.dialect.streams import AFTER_TABLE_NAME
@@ -13,7 +14,6 @@ from streamql.dialect.text.shape import EXPLAIN_OPTIONS, key_at
 from streamql.dialect.text.spelling import distance, nearest
 from streamql.dialect.text.tokens import TokenType, name_part
 from streamql.errors import StreamqlError
-from streamql.feature import grammars
 
 _VERBS = ("CREATE", "DROP", "ALTER", "SHOW", "DESC", "DESCRIBE")
 _MISTAKES_MAX = 2

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+
+from streamql.registered import registered
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,3 +33,8 @@ class Vocabulary:
     """The statements that list relations, by their type. Their rows have a column `name`."""
     unnamed: re.Pattern[str] | None = None
     """Matches the names of tables that no statement names; None: there are none."""
+
+
+def vocabularies() -> Iterator[Vocabulary]:
+    """Yield what the console and the shell know of the words of each feature."""
+    return (words for of_feature in registered("vocabulary") if (words := of_feature()) is not None)

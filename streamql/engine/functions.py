@@ -14,8 +14,11 @@ from streamql.delta.jvm import analyzed
 from streamql.engine.reads import backlog_frame, changes_of, need_stream, table_time_micros
 from streamql.engine.relations import NO_STREAM, node
 from streamql.errors import StreamqlError
-from streamql.feature import SqlFunction
 from streamql.reading import has_data, visible_columns
+from streamql.registered import registered
+
+SqlFunction = Callable[[SparkSession, list[Any], Reads], Any]
+"""A function in SQL: takes the session, its arguments and what its statement reads; returns a value, or a node of Spark's plan."""
 
 
 def _changes(spark: SparkSession, arguments: list[Any], _: Reads) -> Any:
@@ -47,3 +50,8 @@ FUNCTIONS: Mapping[str, SqlFunction] = {
     **{name: _of_stream(name, ask) for name, ask in _OF_STREAMS.items()},
 }
 """By name. `streamql/shared/functions.json` says what each returns."""
+
+
+def sql_functions() -> dict[str, SqlFunction]:
+    """Return the functions in SQL of all features, by name."""
+    return {name: function for functions in registered("functions") for name, function in functions().items()}

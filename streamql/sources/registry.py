@@ -9,9 +9,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from streamql.feature import Feature, features
 from streamql.model import Offset, SourceRef
 from streamql.names import Name
+from streamql.registered import records
 from streamql.sources.protocol import Opened, OpenSource, Peek, SourceType
 
 TABLE_TYPE = "table"
@@ -19,13 +19,13 @@ TABLE_TYPE = "table"
 
 
 @cache
-def _types(_: Sequence[Feature]) -> Mapping[str, SourceType]:
-    return MappingProxyType({type_.name: type_ for feature in features() for type_ in feature.source_types()})
+def _types(records: tuple[Any, ...]) -> Mapping[str, SourceType]:
+    return MappingProxyType({type_.name: type_ for record in records for type_ in record.source_types()})
 
 
 def source_types() -> Mapping[str, SourceType]:
     """Returns all types of sources by name. The name of a source is looked up in this order of types."""
-    return _types(tuple(features()))
+    return _types(records())
 
 
 def type_of(source: SourceRef) -> SourceType:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from streamql.dialect import quote_string
 from streamql.dialect.actions import RenameTo, SetComment
+from streamql.dialect.grammar import grammars
 from streamql.dialect.statements import (
     AlterStream,
     BeginTransaction,
@@ -26,7 +27,6 @@ from streamql.dialect.statements import (
     Statement,
 )
 from streamql.dialect.text.tokens import NameParts
-from streamql.feature import grammars
 from streamql.model import StreamMode
 from streamql.names import quote
 

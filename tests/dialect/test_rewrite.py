@@ -6,12 +6,11 @@ import pytest
 
 from streamql.dialect import explain_rejected, parse, rewrite, rewrite_rejected
 from streamql.dialect.rewrites import rewriter
-from streamql.dialect.rewrites.rule import ClauseRule, SparkStatement
+from streamql.dialect.rewrites.rule import ClauseRule, SparkStatement, rewrite_rules
 from streamql.dialect.statements import CreateStream, SetTableProperties
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.tokens import NameParts, scan
 from streamql.errors import StreamqlError
-from streamql.feature import rewrite_rules
 
 from .samples import columns_of, is_asked_for, is_stream, load
 

@@ -12,10 +12,9 @@ from streamql.changes.build import HIDDEN_COLUMNS
 from streamql.cli.shell.topics import all_topics
 from streamql.dialect.create import CREATE_GRAMMAR
 from streamql.dialect.properties import PROPERTIES_GRAMMAR
-from streamql.engine import show
+from streamql.engine import show, statement_types
 from streamql.engine.reads import BACKLOG_COLUMNS
 from streamql.errors import ERROR_CLASSES
-from streamql.feature import statement_types
 from streamql.features.dynamic.statements import show as dynamic
 from streamql.features.kafka import statements as kafka
 from streamql.features.kafka.source.messages import COLUMNS as KAFKA_COLUMNS

@@ -18,8 +18,10 @@ from streamql.cli.shell.snapshot import Snapshot
 from streamql.dialect import parse, rewrite
 from streamql.dialect.rewrites import dollar_names
 from streamql.dialect.statements import CreateStream
+from streamql.engine import statement_types
 from streamql.engine.doctor import checks, examine
-from streamql.feature import Feature, sql_functions, statement_types
+from streamql.engine.functions import sql_functions
+from streamql.feature import Feature
 from streamql.features.translate.text.shield import shield
 from streamql.shared import FUNCTIONS, text_of
 from tests.consume.support import TRACKED, data_of, fresh_schema, run

@@ -16,7 +16,7 @@ from streamql.cli.shell.completion import words as words_of_shell
 from streamql.console.sql.result_types import ResultType, result_type_of
 from streamql.console.sql.script import typed
 from streamql.dialect import parse
-from streamql.feature import statement_types
+from streamql.engine import statement_types
 from streamql.sessions import run_sql
 
 FAILS = " -- fails"

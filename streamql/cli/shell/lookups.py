@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamql.cli.shell.snapshot import Relation, Snapshot, Want
+from streamql.dialect.vocabulary import vocabularies
 from streamql.engine.stream_facts import SHOWN, StreamFacts
-from streamql.feature import vocabularies
 from streamql.names import quote
 from streamql.times import now_ms
 

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from streamql.dialect.text.tokens import Token, scan
-from streamql.feature import vocabularies
+from streamql.dialect.vocabulary import vocabularies
 
 
 class ResultType(Enum):

@@ -22,12 +22,12 @@ from streamql.dialect.rewrites.rule import (
     RewriteRule,
     SparkStatement,
     StatementRule,
+    rewrite_rules,
 )
 from streamql.dialect.statements import Rewrite
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import Relation, StatementType
 from streamql.dialect.text.splices import apply
-from streamql.feature import rewrite_rules
 
 
 def rewrite(text: str, is_stream: IsStream, columns_of: ColumnsOf) -> Rewrite | None:

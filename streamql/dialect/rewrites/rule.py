@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from streamql.dialect.text.merge import Merge, read_merge
 from streamql.dialect.text.shape import Relation, Shape, relations, shape
 from streamql.dialect.text.splices import Splice
 from streamql.dialect.text.tokens import NameParts, unterminated
+from streamql.registered import registered
 
 IsStream = Callable[[NameParts], bool]
 ColumnsOf = Callable[[NameParts], Sequence[str]]
@@ -97,3 +98,8 @@ class StatementRule(_Rule):
 
 
 RewriteRule = ClauseRule | StatementRule
+
+
+def rewrite_rules() -> Iterator[RewriteRule]:
+    """Yield the rules by which statements of Spark are rewritten."""
+    return (rule for of_feature in registered("rewrites") for rule in of_feature())

@@ -14,7 +14,7 @@ from streamql.engine.doctor.extensions import Extensions
 from streamql.engine.doctor.sources import Files, Sources, Staleness
 from streamql.engine.doctor.storage import Storage
 from streamql.errors import StreamqlError
-from streamql.feature import features
+from streamql.registered import registered
 
 __all__ = ["Finding", "examine"]
 
@@ -33,7 +33,7 @@ _OF_KERNEL: tuple[Check[Any], ...] = (
 
 def checks() -> list[Check[Any]]:
     """Returns all checks in the order of `About`, whatever the order of the features."""
-    found = [*_OF_KERNEL, *(check for feature in features() for check in feature.checks())]
+    found = [*_OF_KERNEL, *(check for of_feature in registered("checks") for check in of_feature())]
     return sorted(found, key=lambda check: check.about)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from streamql.feature import Command, Feature, StatementType, Topic
+from streamql.feature import Command, Feature, Topic
 
 if TYPE_CHECKING:
     from streamql.catalog.stored import StoredTable
     from streamql.dialect.grammar import Grammar
     from streamql.dialect.vocabulary import Vocabulary
+    from streamql.engine import StatementType
     from streamql.engine.doctor.check import Check
     from streamql.sources.definitions import Definition
     from streamql.sources.protocol import SourceType

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from streamql.feature import Feature, StatementType, Topic
+from streamql.feature import Feature, Topic
 
 if TYPE_CHECKING:
     from streamql.dialect.grammar import Grammar
     from streamql.dialect.vocabulary import Vocabulary
+    from streamql.engine import StatementType
     from streamql.engine.doctor.check import Check
     from streamql.sources.protocol import SourceType
 

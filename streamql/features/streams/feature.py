@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from streamql.feature import Feature, SqlFunction, StatementType, Topic
+from streamql.feature import Feature, Topic
 
 if TYPE_CHECKING:
     from streamql.dialect.grammar import Grammar
     from streamql.dialect.rewrites.rule import RewriteRule
     from streamql.dialect.vocabulary import Vocabulary
+    from streamql.engine import StatementType
+    from streamql.engine.functions import SqlFunction
     from streamql.sources.protocol import SourceType
 
 

@@ -21,6 +21,7 @@ from streamql.dialect.statements import (
     ShowCreateStream,
     ShowStreams,
 )
+from streamql.engine import StatementType, without_text
 from streamql.engine.ddl import alter_stream, create_stream, drop_stream
 from streamql.engine.properties import set_table_properties
 from streamql.engine.show import (
@@ -32,7 +33,6 @@ from streamql.engine.show import (
     show_create_stream,
     show_streams,
 )
-from streamql.feature import StatementType, without_text
 
 
 def _in_session(work: Callable[[SparkSession], None]) -> Callable[[SparkSession, Any, str], None]:

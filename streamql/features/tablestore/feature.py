@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from streamql.feature import Command, Feature, ReadForm, SqlFunction, Topic
+from streamql.feature import Command, Feature, Topic
 
 if TYPE_CHECKING:
     from streamql.dialect.vocabulary import Vocabulary
+    from streamql.engine.functions import SqlFunction
+    from streamql.reading import ReadForm
 
 
 def _forms() -> Mapping[str, ReadForm]:

@@ -6,7 +6,6 @@ import logging
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from streamql.delta.log import Commit
 from streamql.errors import StreamqlError
@@ -14,15 +13,12 @@ from streamql.model import Interval, Parts, StreamMode, version_of
 from streamql.sources.batches import longest_prefix, rows_touched_max
 from streamql.sources.protocol import Point
 from streamql.sources.views import reading
-from streamql.sources.views.positions import versions_of
-
-if TYPE_CHECKING:
-    from streamql.sources.views.query import OpenQuery, OpenTables
+from streamql.sources.views.positions import QueryOverTables, TablesOfQuery, versions_of
 
 log = logging.getLogger("streamql")
 
 
-def versions_at(source: OpenTables, point: Point) -> dict[str, int]:
+def versions_at(source: TablesOfQuery, point: Point) -> dict[str, int]:
     """Returns the version of each table that a point names, by part. Raises INVALID_POINT_IN_TIME."""
     if point.positions is not None:
         return _named(source, point)
@@ -31,7 +27,7 @@ def versions_at(source: OpenTables, point: Point) -> dict[str, int]:
     return {part: version_of(table.offset_at(point).position) for part, table in source.tables.items()}
 
 
-def _named(source: OpenTables, point: Point) -> dict[str, int]:
+def _named(source: TablesOfQuery, point: Point) -> dict[str, int]:
     """Returns the versions of a point that names them by table. Tables that the point leaves out keep the stream's present version."""
     assert point.positions is not None
     found = dict(point.base.numbers) if isinstance(point.base, Parts) else {}
@@ -58,14 +54,14 @@ def _named(source: OpenTables, point: Point) -> dict[str, int]:
     return found
 
 
-def _parts_named(source: OpenTables, name: str) -> list[str]:
+def _parts_named(source: TablesOfQuery, name: str) -> list[str]:
     """Returns the parts (tables) that a name stands for: that with this full name, else all whose name without catalog and schema it is."""
     wanted = name.lower()
     whole = [part for part in source.tables if part.lower() == wanted]
     return whole or [part for part, t in source.tables.items() if t.ref.name.object.lower() == wanted]
 
 
-def no_versions(source: OpenTables, point: Point) -> StreamqlError:
+def no_versions(source: TablesOfQuery, point: Point) -> StreamqlError:
     """Returns the error for a point that is a version, or the one before an offset, if the query reads several tables."""
     return StreamqlError(
         "INVALID_POINT_IN_TIME",
@@ -75,7 +71,7 @@ def no_versions(source: OpenTables, point: Point) -> StreamqlError:
     )
 
 
-def _commits(source: OpenTables, interval: Interval) -> list[tuple[str, Commit]]:
+def _commits(source: TablesOfQuery, interval: Interval) -> list[tuple[str, Commit]]:
     """Returns the commits of an interval, each with its part, in the order of their times. Commits of one table stay in the order of their
     versions."""
     timed: list[tuple[int, str, int, Commit]] = []
@@ -88,7 +84,7 @@ def _commits(source: OpenTables, interval: Interval) -> list[tuple[str, Commit]]
     return [(part, commit) for _, part, _, commit in sorted(timed, key=lambda t: t[:3])]
 
 
-def steps(source: OpenTables, interval: Interval) -> list[Parts]:
+def steps(source: TablesOfQuery, interval: Interval) -> list[Parts]:
     """Returns the position after each commit of an interval, in the order of the commits' times."""
     return _positions(interval, _commits(source, interval))
 
@@ -102,7 +98,7 @@ def _positions(interval: Interval, commits: Sequence[tuple[str, Commit]]) -> lis
     return positions
 
 
-def batch_end(source: OpenQuery, interval: Interval, mode: StreamMode, rows_max: int) -> Parts:
+def batch_end(source: QueryOverTables, interval: Interval, mode: StreamMode, rows_max: int) -> Parts:
     """Returns the end of the longest part of an interval, from its begin, with at most `rows_max` changes. It has whole commits, and at
     least one."""
     commits = _commits(source, interval)

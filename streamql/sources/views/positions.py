@@ -2,8 +2,45 @@
 
 from __future__ import annotations
 
-from streamql.model import Interval, Parts, Position, TableSource, Versions
+from collections.abc import Mapping
+from typing import Protocol
+
+from streamql.delta.queries import TrackedQuery
+from streamql.model import Interval, Parts, Position, SourceRef, TableSource, Versions
 from streamql.names import Name
+from streamql.sources.tables.table import OpenTable
+
+
+class TablesOfQuery(Protocol):
+    """What of an `OpenTables` is asked for its positions."""
+
+    @property
+    def ref(self) -> SourceRef:
+        """Returns the query as a stream refers to it."""
+
+    @property
+    def tables(self) -> Mapping[str, OpenTable]:
+        """Returns the tables, by part."""
+
+    @property
+    def label(self) -> str:
+        """Returns the word that messages use for the source."""
+
+    @property
+    def latest(self) -> Parts:
+        """Returns the newest versions of the tables."""
+
+    @property
+    def only_table(self) -> OpenTable | None:
+        """Returns the table if the query reads only one; None: it reads several."""
+
+
+class QueryOverTables(TablesOfQuery, Protocol):
+    """What of an `OpenQuery` is asked for its rows."""
+
+    @property
+    def query(self) -> TrackedQuery:
+        """Returns the query."""
 
 
 def parts_of(position: Position) -> dict[str, int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 
@@ -19,19 +18,16 @@ from streamql.delta.queries import BranchRows
 from streamql.model import METADATA_COLUMNS, Interval, Position, StreamMode, Versions
 from streamql.names import quote
 from streamql.sources.tables.table import OpenTable
-from streamql.sources.views.positions import parts_of, versions_of
-
-if TYPE_CHECKING:
-    from streamql.sources.views.query import OpenQuery
+from streamql.sources.views.positions import QueryOverTables, parts_of, versions_of
 
 
-def check_columns(source: OpenQuery, where: Mapping[str, int]) -> None:
+def check_columns(source: QueryOverTables, where: Mapping[str, int]) -> None:
     """Raises RESERVED_COLUMN_NAME if a column of the query is named like a metadata column of streams."""
     name = str(source.ref.name)
     check_names(source.query.columns, name, f"CREATE OR REPLACE VIEW {name} AS SELECT … AS another_name", **where)
 
 
-def changes(source: OpenQuery, interval: Interval, mode: StreamMode) -> DataFrame:
+def changes(source: QueryOverTables, interval: Interval, mode: StreamMode) -> DataFrame:
     """Returns the net changes of the query's rows: the metadata columns, then the query's columns, then the hidden columns.
 
     In the mode APPEND_ONLY it has the rows of the query that contain a new row of a table. In them, new table rows are as they were first
@@ -44,7 +40,7 @@ def changes(source: OpenQuery, interval: Interval, mode: StreamMode) -> DataFram
 
 
 def keyed_changes(
-    source: OpenQuery, interval: Interval, keys: Sequence[str], values: Sequence[Sequence[str | int | None]]
+    source: QueryOverTables, interval: Interval, keys: Sequence[str], values: Sequence[Sequence[str | int | None]]
 ) -> DataFrame:
     """Returns the net changes of a query each of whose branches reads one table once. Lazy.
 
@@ -63,7 +59,7 @@ _ROW_ID = next(name for name in HIDDEN_COLUMNS if name.endswith("ROW_ID"))
 class _Reader:
     """Makes the change sets of the branches. If several branches need the same DataFrame of a table, it is made once."""
 
-    def __init__(self, source: OpenQuery, interval: Interval, mode: StreamMode) -> None:
+    def __init__(self, source: QueryOverTables, interval: Interval, mode: StreamMode) -> None:
         self._source, self._interval, self._mode = source, interval, mode
         self._parts = list(source.tables)
         self._versions = {part: versions_of(interval, part) for part in self._parts}
@@ -169,6 +165,6 @@ class _AtPresentColumns:
         return self.branch.rows(now, carried)
 
 
-def fits(source: OpenQuery, after: Position, through: Position, mode: StreamMode, rows_max: int) -> bool:
+def fits(source: QueryOverTables, after: Position, through: Position, mode: StreamMode, rows_max: int) -> bool:
     """Returns whether a part of an interval has at most `rows_max` changes. Runs a job that counts them."""
     return changes(source, Interval(after, through), mode).limit(rows_max + 1).count() <= rows_max

@@ -17,8 +17,9 @@ from streamql.dialect.statements import Statement
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import Relation, chain, key_at
 from streamql.dialect.text.splices import Splice
+from streamql.engine import StatementType, without_text
 from streamql.engine.doctor.check import Check, Finding, Problem
-from streamql.feature import Command, Feature, StatementType, Topic, without_text
+from streamql.feature import Command, Feature, Topic
 from streamql.model import TableSource
 from streamql.names import Name
 from streamql.sources.protocol import SourceType

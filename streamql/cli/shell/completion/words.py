@@ -8,8 +8,9 @@ from functools import cache, wraps
 from typing import TypeVar
 
 from streamql.cli.shell.completion import vocabulary
-from streamql.dialect.grammar import Phrase
-from streamql.feature import Feature, features, grammars, vocabularies
+from streamql.dialect.grammar import Phrase, grammars
+from streamql.dialect.vocabulary import vocabularies
+from streamql.feature import Feature, features
 from streamql.shared import FUNCTIONS, text_of
 
 R = TypeVar("R")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from streamql.engine import StatementType, without_text
 from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS
-from streamql.feature import StatementType, without_text
 from streamql.features.dynamic.language.statements import (
     AlterDynamicTable,
     CreateDynamicTable,
