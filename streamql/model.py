@@ -45,9 +45,7 @@ class Parts:
             raise ValueError(f"not a position: {self.numbers}")
 
     def __str__(self) -> str:
-        by_part = sorted(
-            self.numbers, key=lambda n: (len(n[0]), n[0])
-        )  # shorter names first: partition 9 before 10
+        by_part = sorted(self.numbers, key=lambda n: (len(n[0]), n[0]))  # shorter names first: partition 9 before 10
         return json.dumps(dict(by_part))
 
 
