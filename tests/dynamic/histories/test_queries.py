@@ -321,7 +321,7 @@ def followed(
 
 def ways(one: Subject, was: Mapping[str, int], now: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """Each operator of a query with how an incremental refresh computes it, both as EXPLAIN REFRESH names them."""
-    for found in one.whole.ways(changed_tables(one, was, now)):
+    for found in one.whole.strategies(changed_tables(one, was, now)):
         operator = str(found["operator"])
         yield next((o for o in OPERATORS if operator.startswith(o)), operator), str(found["way"])
 

@@ -225,8 +225,8 @@ def _planned(
         schedule_of(spark, statement.schedule, now),
         statement.refresh_mode or "AUTO",
     )
-    whole = analysed(spark, planned, {})
-    if not whole.tables:
+    analysed_query = analysed(spark, planned, {})
+    if not analysed_query.tables:
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
             f"the query of {name} reads no table",
@@ -234,15 +234,17 @@ def _planned(
             **where,
         )
     if planned.refresh_mode == INCREMENTAL:
-        check_incremental(whole, **where)
+        check_incremental(analysed_query, **where)
     _check_columns(statement, names)
-    tables = {part_of(t): open_table(spark, t) for t in whole.tables}
+    tables = {part_of(t): open_table(spark, t) for t in analysed_query.tables}
     check_all_trackable(tables.values(), {})
     parts = tuple((part, t.ref) for part, t in tables.items())
-    source = known_by(QuerySource(HIDDEN_TYPE, name, uid, parts, tried_ms=0), whole)
+    source = known_by(QuerySource(HIDDEN_TYPE, name, uid, parts, tried_ms=0), analysed_query)
     at = Parts.of({part: t.latest for part, t in tables.items()})
     stream = Stream(planned.stream_id, hidden_name(name), source, StreamMode.STANDARD, False, None, now, user, text)
-    return replace(planned, keys=whole.keys, states=whole.states), StreamState(stream, Offset(at, True), sequence=1)
+    return replace(planned, keys=analysed_query.keys, states=analysed_query.states), StreamState(
+        stream, Offset(at, True), sequence=1
+    )
 
 
 def _substituted(spark: SparkSession, statement: CreateDynamicTable) -> str:

@@ -129,7 +129,7 @@ def _altered(spark: SparkSession, found: DynamicTable, statement: AlterDynamicTa
         return replace(found, schedule=schedule_of(spark, action.schedule, now_ms()))
     if isinstance(action, SetRefreshMode):
         if action.mode == INCREMENTAL:
-            check_incremental(open_refresh(spark, query_of(hidden_stream(spark, found))).whole)
+            check_incremental(open_refresh(spark, query_of(hidden_stream(spark, found))).query)
         return replace(found, refresh_mode=action.mode)
     assert isinstance(action, SetComment)
     return replace(found, definition=replace(found.definition, comment=action.comment))
@@ -182,9 +182,9 @@ def label_of(statement: CreateDynamicTable | DropDynamicTable | AlterDynamicTabl
     return "MATERIALIZED VIEW" if statement.is_materialized_view else "DYNAMIC TABLE"
 
 
-def check_incremental(whole: DynamicQuery, **where: int) -> None:
+def check_incremental(query: DynamicQuery, **where: int) -> None:
     """Raises UNSUPPORTED_CLAUSE if refreshes cannot follow the changes of the tables that a query reads."""
-    why = not_incremental(whole)
+    why = not_incremental(query)
     if why is not None:
         raise StreamqlError(
             "UNSUPPORTED_CLAUSE",
