@@ -141,7 +141,7 @@ class Handler:
             return relation_as_of(reads, arguments, context["home"])
 
     @guarded
-    def follow(self, jsession: JavaObject, description: str, pin: str) -> JavaObject:
+    def reboundTable(self, jsession: JavaObject, description: str, pin: str) -> JavaObject:  # noqa: N802
         """Returns a new node for a table that is read AT a stream or at its END, if the stream's interval changed since. None: it did not
         change."""
         return rebound_table(self._reads(jsession, pin), description)

@@ -77,12 +77,12 @@ class Command:
     @property
     def reads(self) -> list[str]:
         """Returns the descriptions of all reads of streams, each once: JSON, which `reading.parse_read` reads."""
-        return str(self._handle.tokens()).splitlines()
+        return str(self._handle.readDescriptions()).splitlines()
 
     @property
     def table_reads(self) -> list[str]:
         """Returns the descriptions of all reads of tables AT a stream or at its END, each once."""
-        return str(self._handle.followers()).splitlines()
+        return str(self._handle.tableReadDescriptions()).splitlines()
 
     @property
     def text(self) -> str:

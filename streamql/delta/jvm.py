@@ -76,12 +76,12 @@ def session_id(spark: SparkSession) -> str:
 
 def set_in_transaction(spark: SparkSession, is_open: bool) -> None:
     """Tells the JVM whether a transaction is open in a session. In a transaction, the JVM refuses writes that read no stream."""
-    scala(spark).session.Blocks.set(session_of(spark), is_open)
+    scala(spark).session.OpenTransactions.set(session_of(spark), is_open)
 
 
 def sessions_in_transaction(spark: SparkSession) -> list[str]:
     """Returns the ids of the sessions in which, as far as the JVM knows, a transaction is open."""
-    return str(scala(spark).session.Blocks.ids()).split()
+    return str(scala(spark).session.OpenTransactions.ids()).split()
 
 
 _cancellations = 0

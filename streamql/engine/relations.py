@@ -100,4 +100,4 @@ def read_node(spark: SparkSession, reading: StreamReading) -> JavaObject:
 
 
 def _image_node(spark: SparkSession, reading: ImageReading) -> JavaObject:
-    return scala(spark).plans.Plans.follower(analyzed(reading.frame), reading.description)
+    return scala(spark).plans.Plans.tableRead(analyzed(reading.frame), reading.description)

@@ -52,7 +52,7 @@ class Package:
         self.TableReader = Readers(world)
         self.Txns = Txns(world)
         self.Names = Names(world)
-        self.Blocks = Node(set=lambda session, is_open: None)
+        self.OpenTransactions = Node(set=lambda session, is_open: None)
         self.Neutral = Node(other=lambda session: None)
         self.ClaimedWrite = ClaimedWrite  # Scala's class has the members of Python's
 

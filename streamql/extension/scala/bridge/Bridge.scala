@@ -33,9 +33,9 @@ trait Handler {
   /** Returns a table at a point of its history, or as of the begin or the end of a stream's interval. `arguments`: those of streamql_as_of.
    * `request`: as `ResolveStreams` writes it in JSON. */
   @throws[Throwable] def asOf(session: SparkSession, arguments: Array[Object], request: String, pin: String): LogicalPlan
-  /** Returns a table that is read AT a stream or at its END (`Plans.follower`), for the interval that the statement `pin` sees of it now.
-   * `token`: the id of the table's read. null: it shows that interval already. */
-  @throws[Throwable] def follow(session: SparkSession, token: String, pin: String): LogicalPlan
+  /** Returns a table that is read AT a stream or at its END (`Plans.tableRead`), for the interval that the statement `pin` sees of it now.
+   * `description`: that of the table's read. null: it shows that interval already. */
+  @throws[Throwable] def reboundTable(session: SparkSession, description: String, pin: String): LogicalPlan
   /** Runs a statement of streamql's own. */
   @throws[Throwable] def run(session: SparkSession, sql: String): JList[Row]
   /** Runs a statement that consumes streams. */

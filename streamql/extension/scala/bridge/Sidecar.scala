@@ -233,7 +233,7 @@ object Sidecar {
       ask(_.function(session, name, arguments, pin))
     override def asOf(session: SparkSession, arguments: Array[Object], request: String, pin: String): LogicalPlan =
       ask(_.asOf(session, arguments, request, pin))
-    override def follow(session: SparkSession, token: String, pin: String): LogicalPlan = ask(_.follow(session, token, pin))
+    override def reboundTable(session: SparkSession, description: String, pin: String): LogicalPlan = ask(_.reboundTable(session, description, pin))
     override def run(session: SparkSession, sql: String): JList[Row] = ask(_.run(session, sql))
     override def consume(session: SparkSession, command: Consumption): JList[Row] = ask(_.consume(session, command))
     override def guard(session: SparkSession, command: String, name: Array[String]): Unit = ask(_.guard(session, command, name))

@@ -43,7 +43,7 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   extends LeafRunnableCommand with Consumption {
   override val output: Seq[Attribute] = statements.head.output
   override def innerChildren: Seq[LogicalPlan] = statements
-  override def simpleString(maxFields: Int): String = s"ConsumeCommand [${reads.map(_.binding.token).distinct.mkString(", ")}]"
+  override def simpleString(maxFields: Int): String = s"ConsumeCommand [${reads.map(_.binding.description).distinct.mkString(", ")}]"
 
   private def reads: Seq[StreamRead] = statements.flatMap(Plans.reads)
   private def bound: Seq[StreamRead] = statements.flatMap(Plans.bound)
@@ -51,21 +51,21 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   override def run(session: SparkSession): Seq[Row] =
     Binding.exclusively(bound.map(_.binding)) { Bridge.get.consume(session, this).asScala.toSeq }
 
-  override def tokens: String = reads.map(_.binding.token).distinct.mkString("\n")
-  override def followers: String = bound.map(_.binding).filter(_.follows).map(_.token).distinct.mkString("\n")
+  override def readDescriptions: String = reads.map(_.binding.description).distinct.mkString("\n")
+  override def tableReadDescriptions: String = bound.map(_.binding).filter(_.isTableRead).map(_.description).distinct.mkString("\n")
   override def text: String = Fingerprint.text(statements.head)
-  override def key: String = Fingerprint.place(statements.head)
+  override def key: String = Fingerprint.textAndPosition(statements.head)
   override def statementCount: Int = statements.size
   override def askedFor: String = asked.mkString("\n")
 
-  override def rebind(old: String, plan: LogicalPlan, token: String): Unit =
-    bound.filter(_.binding.token == old).foreach(_.rebind(plan, token))
+  override def rebind(old: String, plan: LogicalPlan, description: String): Unit =
+    bound.filter(_.binding.description == old).foreach(_.rebind(plan, description))
 
   override def keepReads(): KeptReads = {
-    val kept = bound.map(_.binding).distinct.map(b => (b, b.plan, b.token))
-    () => kept.foreach { case (binding, plan, token) =>
+    val kept = bound.map(_.binding).distinct.map(b => (b, b.plan, b.description))
+    () => kept.foreach { case (binding, plan, description) =>
       binding.plan = plan
-      binding.token = token
+      binding.description = description
     }
   }
 
@@ -117,17 +117,17 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
    * `expected`: as in `ClaimedWrite`. */
   private def checkRows(own: ClassicSession, bindings: Seq[Binding], expected: String): Unit = if (expected.nonEmpty) {
     val before = JsonUtils.fromJson[Map[String, Any]](expected)
-    for (binding <- bindings; read <- before.get(binding.token).map(_.toString.toLong)) {
+    for (binding <- bindings; read <- before.get(binding.description).map(_.toString.toLong)) {
       val left = own.withActive { Dataset.ofRows(own, binding.plan).count() }
       if (left < read) throw Errors("CONSUMPTION_FAILED", "MESSAGES_COMPACTED", "read" -> read.toString, "left" -> left.toString)
     }
   }
 
   /** Streams that it did not come to read are left out. */
-  override def changes(i: Int): String = JsonUtils.toJson(Plans.reads(statements(i)).map(_.binding).groupBy(_.token).flatMap { case (token, same) =>
+  override def changes(i: Int): String = JsonUtils.toJson(Plans.reads(statements(i)).map(_.binding).groupBy(_.description).flatMap { case (description, same) =>
     val used = same.distinct.flatMap(b => Option(b.counter)).filter(_.isUsed)
     if (used.isEmpty) None
-    else Some(token -> ChangeCounter.types.map(t => t -> used.map(_.counts.toMap.apply(t)).max).filter(_._2 > 0).toMap)
+    else Some(description -> ChangeCounter.types.map(t => t -> used.map(_.counts.toMap.apply(t)).max).filter(_._2 > 0).toMap)
   })
 
   override def reserve(session: SparkSession, i: Int, mark: String): Unit = {

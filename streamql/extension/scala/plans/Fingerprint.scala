@@ -36,7 +36,7 @@ object Fingerprint {
   def of(plan: LogicalPlan, number: Int, target: String): String = {
     val isText = written(plan).exists(_.objectType.isEmpty)
     val more = if (isText) "" else inFull(numbered(analysed(plan).mkString("\u0000")))
-    hash(Seq(number.toString, plan.nodeName, target, place(plan), more).mkString("\u0000").getBytes("UTF-8"))
+    hash(Seq(number.toString, plan.nodeName, target, textAndPosition(plan), more).mkString("\u0000").getBytes("UTF-8"))
   }
 
   /** A query as a text that is the same in any process. */
@@ -54,10 +54,10 @@ object Fingerprint {
   def text(plan: LogicalPlan): String = origin(plan).flatMap(_.sqlText).getOrElse("")
 
   /** The text of a statement, and the place in it: all statements of a BEGIN … END script have the text of the script. */
-  def place(plan: LogicalPlan): String = {
+  def textAndPosition(plan: LogicalPlan): String = {
     val written = text(plan)
-    val lead = written.indexWhere(!_.isWhitespace).max(0)
-    (written.trim +: origin(plan).toSeq.flatMap(o => o.startIndex ++ o.stopIndex).map(_ - lead)).mkString("\u0000")
+    val leadingSpace = written.indexWhere(!_.isWhitespace).max(0)
+    (written.trim +: origin(plan).toSeq.flatMap(o => o.startIndex ++ o.stopIndex).map(_ - leadingSpace)).mkString("\u0000")
   }
 
   /** The first origin with a text in a statement. The origin of a view's text does not count. */
@@ -112,10 +112,10 @@ object Fingerprint {
   /** A plan as a text that is the same in any process and for any interval, except for ids. It has what the nodes do not print, too. */
   private def digestible(plan: LogicalPlan): String = {
     val named = plan.transformUpWithSubqueries {
-      case read: StreamRead if read.binding.token.isEmpty => read.binding.plan // CHANGES (…): its plan tells what it shows
+      case read: StreamRead if read.binding.description.isEmpty => read.binding.plan // CHANGES (…): its plan tells what it shows
       case read: StreamRead =>
-        val token = JsonUtils.fromJson[Map[String, Any]](read.binding.token)
-        StreamLeaf(Seq("uuid", "form", "table").flatMap(token.get).mkString(" "), read.output.map(_.toString))
+        val known = JsonUtils.fromJson[Map[String, Any]](read.binding.description)
+        StreamLeaf(Seq("uuid", "form", "table").flatMap(known.get).mkString(" "), read.output.map(_.toString))
       case s: Sample => s.copy(seed = None)
     }.transformAllExpressionsWithSubqueries { case e => unseeded(e) }
     val tree = printed(named.treeString(verbose = true, addSuffix = false, maxFields = Int.MaxValue))

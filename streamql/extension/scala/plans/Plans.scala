@@ -21,14 +21,14 @@ import org.apache.spark.sql.streamql.bridge.{Consumption, Errors}
 import org.apache.spark.sql.types.DataType
 
 /**
- * What a read of a stream stands for. `plan`: its change set. `token`: the id of the read: JSON of Python's that names the stream and the
- * interval. `follows`: the plan is a table that is read AT the stream or at its END, as of the begin or the end of the interval. Such a
+ * What a read of a stream stands for. `plan`: its change set. `description`: JSON of Python's that names the stream and the
+ * interval. `isTableRead`: the plan is a table that is read AT the stream or at its END, as of the begin or the end of the interval. Such a
  * read does not move the stream. `preparation`: what a MERGE that reads it needs beforehand.
  *
- * A consumer that had to wait gets what is left of the stream: plan and id are set anew before it runs. All copies of a relation share one
+ * A consumer that had to wait gets what is left of the stream: plan and description are set anew before it runs. All copies of a relation share one
  * binding, so that they all see the new plan.
  */
-final class Binding(@volatile var plan: LogicalPlan, @volatile var token: String, val follows: Boolean = false,
+final class Binding(@volatile var plan: LogicalPlan, @volatile var description: String, val isTableRead: Boolean = false,
     val preparation: Option[Preparation] = None)
   extends Serializable {
   private val number = Binding.numbers.incrementAndGet()
@@ -71,7 +71,7 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
   override def newInstance(): LogicalPlan = copy(columns = columns.map(_.newInstance()))
   override def innerChildren: Seq[LogicalPlan] = Seq(binding.plan)
   override def computeStats(): Statistics = binding.plan.stats
-  override def simpleString(maxFields: Int): String = s"StreamRead ${binding.token}"
+  override def simpleString(maxFields: Int): String = s"StreamRead ${binding.description}"
 
   /** The change set itself, under this node's names and ids. */
   def expand: LogicalPlan = {
@@ -88,7 +88,7 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
 
   /** Lets this read stand for another interval, with the same columns. In nested fields, only comments and the like may differ. Nested
    * fields that the analysed plan takes to be NOT NULL must be so in the other interval. Raises STREAM_MOVED. */
-  def rebind(plan: LogicalPlan, token: String): Unit = {
+  def rebind(plan: LogicalPlan, description: String): Unit = {
     val isSame = plan.output.size == columns.size && plan.output.zip(columns).forall { case (c, a) =>
       c.name == a.name && DataTypeUtils.sameType(c.dataType, a.dataType) && DataType.equalsIgnoreCompatibleNullability(c.dataType, a.dataType)
     }
@@ -96,7 +96,7 @@ case class StreamRead(binding: Binding, columns: Seq[AttributeReference], visibl
       throw Errors("STREAM_MOVED", "COLUMNS_CHANGED")
     }
     binding.plan = plan
-    binding.token = token
+    binding.description = description
   }
 }
 
@@ -121,11 +121,11 @@ case class ConsumeQuery(child: LogicalPlan, asked: Seq[String]) extends UnaryNod
 object Plans {
   /** All stream reads of an analysed plan, which its statement consumes. They are in children, in subqueries, and in plans that commands
    * hold as arguments. */
-  def reads(plan: LogicalPlan): Seq[StreamRead] = bound(plan).filterNot(_.binding.follows)
+  def reads(plan: LogicalPlan): Seq[StreamRead] = bound(plan).filterNot(_.binding.isTableRead)
 
   /** The stream reads, and the tables that are read AT a stream or at its END. Both have to show the same interval. */
   def bound(plan: LogicalPlan): Seq[StreamRead] = within(plan) {
-    case r: StreamRead => if (r.binding.token.isEmpty) Nil else Seq(r) // CHANGES (…) moves no stream
+    case r: StreamRead => if (r.binding.description.isEmpty) Nil else Seq(r) // CHANGES (…) moves no stream
   }.distinct
 
   /** The statements that write or consume below the root of a plan. If a DataFrame is the result of such a statement, a plan over the
@@ -177,11 +177,11 @@ object Plans {
   }
 
   /** Makes the node that stands for a stream. Python calls it. */
-  def streamRead(plan: LogicalPlan, token: String, visible: Int): LogicalPlan = StreamRead.of(new Binding(plan, token), visible)
+  def streamRead(plan: LogicalPlan, description: String, visible: Int): LogicalPlan = StreamRead.of(new Binding(plan, description), visible)
 
   /** Makes the node that stands for a table that is read AT a stream or at its END. It shows the table as of the begin or the end of the
    * interval that the statement sees of the stream. Python calls it. */
-  def follower(plan: LogicalPlan, token: String): LogicalPlan = StreamRead.of(new Binding(plan, token, follows = true), plan.output.size)
+  def tableRead(plan: LogicalPlan, description: String): LogicalPlan = StreamRead.of(new Binding(plan, description, isTableRead = true), plan.output.size)
 
   def consumeQuery(plan: LogicalPlan, asked: java.util.List[String]): LogicalPlan = ConsumeQuery(plan, asked.asScala.toSeq)
 

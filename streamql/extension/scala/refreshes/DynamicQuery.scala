@@ -17,7 +17,7 @@ import org.apache.spark.sql.streamql.bridge.Shared
 import org.apache.spark.sql.streamql.changes.{Newest, Values}
 import org.apache.spark.sql.streamql.plans.DynamicTables
 import org.apache.spark.sql.streamql.queries.{ClockReads, KeyedQuery, LateralGenerators, PlanText, QueryShape, StoredTypes, TableImages, TableLeaf, TrackedQuery, Untracked, UnusedColumns}
-import org.apache.spark.sql.streamql.rules.{ChangedTables, CountedTables, IntervalTables, Kept, QueryChange, RefreshWays}
+import org.apache.spark.sql.streamql.rules.{ChangedTables, CountedTables, IntervalTables, KeptRows, QueryChange, RefreshStrategies}
 import org.apache.spark.sql.streamql.session.Neutral
 import org.apache.spark.sql.types._
 
@@ -206,12 +206,12 @@ class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Optio
     node.toString
   }
 
-  /** The strategy by which an incremental refresh would compute each operator: JSON, as `RefreshWays` has it. Empty: a function of the
+  /** The strategy by which an incremental refresh would compute each operator: JSON, as `RefreshStrategies` has it. Empty: a function of the
    * query prevents incremental refreshes. `changed`: the ids of the tables that have changed, JSON. */
-  def ways(changed: String): String = {
+  def strategies(changed: String): String = {
     val list = mapper.createArrayNode()
     val tables = new CountedTables(session, new TableImages(session, Map.empty), ids(changed))
-    try new RefreshWays(shaped, new QueryChange(tables)).describe(list) catch { case _: Untracked => }
+    try new RefreshStrategies(shaped, new QueryChange(tables)).describe(list) catch { case _: Untracked => }
     list.toString
   }
 
@@ -220,7 +220,7 @@ class DynamicQuery(session: ClassicSession, analyzed: LogicalPlan, stored: Optio
   def changes(end: String, changed: JMap[String, DataFrame], stored: StoredRows): DataFrame = {
     val sets = changed.asScala.map { case (id, frame) => id -> frame.queryExecution.analyzed }.toMap
     val reads = shaped.collectWithSubqueries { case leaf: TableLeaf => leaf }
-    def plan(kept: Kept) = change(new IntervalTables(session, images(end), sets, reads, kept), stored.plan).plan
+    def plan(kept: KeptRows) = change(new IntervalTables(session, images(end), sets, reads, kept), stored.plan).plan
     Dataset.ofRows(session, RefreshRows(plan, columns(shaped.output), Some(stored.version)))
   }
 }

@@ -12,7 +12,7 @@ import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.streamql.changes.Values
 import org.apache.spark.sql.streamql.plans.{Deferred, DynamicTables}
 import org.apache.spark.sql.streamql.queries.{AggregateStates, Inexact, KeyedQuery, Untracked, Weighted}
-import org.apache.spark.sql.streamql.rules.{ChangedTables, GroupChange, Kept, PairedGroups, QueryChange}
+import org.apache.spark.sql.streamql.rules.{ChangedTables, GroupChange, KeptRows, PairedGroups, QueryChange}
 import org.apache.spark.sql.types._
 
 /**
@@ -176,14 +176,14 @@ object RefreshChange {
  * other, and each step reads what the steps before have computed. `version`: that of the dynamic table at which stored rows have the places
  * that are beside the rows; None: there are no places.
  */
-case class RefreshRows(plan: Kept => LogicalPlan, columns: Seq[AttributeReference], version: Option[Long]) extends LeafNode with MultiInstanceRelation with Deferred {
+case class RefreshRows(plan: KeptRows => LogicalPlan, columns: Seq[AttributeReference], version: Option[Long]) extends LeafNode with MultiInstanceRelation with Deferred {
   override def output: Seq[Attribute] = columns
   override def newInstance(): LogicalPlan = copy(columns = columns.map(_.newInstance()))
   override def computeStats(): Statistics = Statistics(sizeInBytes = conf.defaultSizeInBytes)
   override def simpleString(maxFields: Int): String = "RefreshRows"
 
-  override def expanded: LogicalPlan = expand(new Kept)
-  def expand(kept: Kept): LogicalPlan = {
+  override def expanded: LogicalPlan = expand(new KeptRows)
+  def expand(kept: KeptRows): LogicalPlan = {
     val made = plan(kept)
     val beside = StoredRows.places(made) ++ EqualRows.was(made.output)
     Project(columns.zip(made.output).map { case (own, a) => Alias(a, own.name)(exprId = own.exprId) } ++ beside, made)
@@ -191,5 +191,5 @@ case class RefreshRows(plan: Kept => LogicalPlan, columns: Seq[AttributeReferenc
 }
 
 object RefreshRows {
-  def expanded(p: LogicalPlan, kept: Kept): LogicalPlan = p.transformUp { case r: RefreshRows => r.expand(kept) }
+  def expanded(p: LogicalPlan, kept: KeptRows): LogicalPlan = p.transformUp { case r: RefreshRows => r.expand(kept) }
 }

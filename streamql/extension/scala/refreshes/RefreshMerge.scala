@@ -14,7 +14,7 @@ import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streamql.changes.Newest
 import org.apache.spark.sql.streamql.plans.{Plans, Preparation}
-import org.apache.spark.sql.streamql.rules.{ComputedRows, Kept, Once, QueryChange, Ranges}
+import org.apache.spark.sql.streamql.rules.{ComputedRows, KeptRows, SharedRows, QueryChange, Ranges}
 import org.apache.spark.sql.types._
 
 /**
@@ -31,7 +31,7 @@ object RefreshMerge extends Preparation {
   override def prepared[T](session: ClassicSession, merge: MergeIntoCommand)(run: LogicalPlan => T): T = {
     val bindings = Plans.reads(merge).map(_.binding).filter(_.preparation.nonEmpty).distinct
     val plans = bindings.map(_.plan)
-    val early = new Kept
+    val early = new KeptRows
     try {
       val kept = plans.map(p => changes(session, merge, RefreshRows.expanded(p, early), early))
       bindings.zip(kept).foreach { case (binding, (rows, _)) => binding.plan = rows }
@@ -46,7 +46,7 @@ object RefreshMerge extends Preparation {
   }
 
   /** What a refresh writes, computed, and the number of its rows. If it has pairs of equal rows, it has the columns of `EqualRows`. */
-  private def changes(session: ClassicSession, merge: MergeIntoCommand, plan: LogicalPlan, early: Kept): (LogicalRDD, Long) = {
+  private def changes(session: ClassicSession, merge: MergeIntoCommand, plan: LogicalPlan, early: KeptRows): (LogicalRDD, Long) = {
     val keys = EqualRows.keys(merge)
     val computed = early.computed(session, plan)
     val counts = ChangeCounts.of(computed, wanted = keys.nonEmpty)
@@ -88,7 +88,7 @@ object RefreshMerge extends Preparation {
    * `rows`: how many rows the source has. */
   private[streamql] def narrowed(session: ClassicSession, merge: MergeIntoCommand, rows: Long): Expression = {
     val pairs = keys(merge)
-    val ranges = pairs.zip(Once(session, merge.source, Some(rows)).ranges(pairs.map(_._2)))
+    val ranges = pairs.zip(SharedRows(session, merge.source, Some(rows)).ranges(pairs.map(_._2)))
     val others = QueryChange.conjuncts(merge.condition).filterNot(c => pairs.exists { case (t, s) => c == EqualNullSafe(t, s) })
     (ranges.flatMap { case ((t, s), r) => r.map(_.hold(t)).toSeq :+ Ranges.same(t, s, r) } ++ others).reduce(And(_, _))
   }

@@ -12,10 +12,10 @@ import org.apache.spark.sql.streamql.session.OuterParser
 object RefreshStatement {
   private val ROWS = Shared.constant("dynamicTables", "rows")
 
-  /** Runs `text`, an INSERT or a MERGE in which the relation ROWS stands for `rows`. `token`: the id of the read, JSON: the hidden stream
+  /** Runs `text`, an INSERT or a MERGE in which the relation ROWS stands for `rows`. `description`: of the read, JSON: the hidden stream
    * and its interval. `visible`: how many columns of `rows` the stream shows. */
-  def run(session: SparkSession, text: String, rows: LogicalPlan, token: String, visible: Int): Unit = {
-    val read = StreamRead.of(new Binding(rows, token, preparation = Some(RefreshMerge)), visible)
+  def run(session: SparkSession, text: String, rows: LogicalPlan, description: String, visible: Int): Unit = {
+    val read = StreamRead.of(new Binding(rows, description, preparation = Some(RefreshMerge)), visible)
     val own = session.asInstanceOf[ClassicSession]
     own.withActive {
       val plan = OuterParser.plain(own, text).transformDown { case UnresolvedRelation(Seq(ROWS), _, _) => read }

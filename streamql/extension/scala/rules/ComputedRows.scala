@@ -46,7 +46,7 @@ object ComputedRows {
  * Holds the rows that are computed for a statement while its plan is made. If `free` is not called, Spark frees them when nothing refers to
  * them.
  */
-class Kept {
+class KeptRows {
   private val made = mutable.ArrayBuffer[RDD[_]]()
   def keep(session: ClassicSession, p: LogicalPlan): (LogicalRDD, Long) = {
     val (rows, count) = ComputedRows.counted(session, p)

@@ -26,7 +26,7 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
     groups.zipWithIndex.map { case (g, i) => Alias(g, s"group$i")() } ++ byChange.flatMap(_.aggregates), change.plan)
   private val by = aggregated.output.take(groups.size)
   /** The same, computed. */
-  private lazy val touched: Once = tables.once(aggregated)
+  private lazy val touched: SharedRows = tables.once(aggregated)
   private def isLarge = TableBytes.of(stored) > GroupChange.SMALL
 
   def isEmpty: Boolean = touched.isEmpty
@@ -80,7 +80,7 @@ class GroupChange(a: Aggregate, change: Weighted, stored: LogicalPlan, keys: Seq
     def near = touched.among(stored, keys, by)
     val groups = if (!isLarge) Some(new Groups(aggregated, stored, JoinHint.NONE))
       else if (touched.isEmpty) None
-      else Some(new Groups(touched.plan, near, Once.hint(right = touched.isSmall)))
+      else Some(new Groups(touched.plan, near, SharedRows.hint(right = touched.isSmall)))
     groups.map(g => PairedGroups(shown(g.rows, g.values, g.isGone, g.stored ++ g.isGone :+ g.isStored), g.stored, g.isStored, g.isGone))
   }
 

@@ -33,7 +33,7 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: LogicalPlan) {
   private val changes = flat.parts.map(p => query.of(p).map(d => Part(p, d, tables.once(d.plan)))).map(_.filterNot(_.once.isEmpty))
 
   /** A part with its change. `once`: the computed change. */
-  private case class Part(plan: LogicalPlan, change: Weighted, once: Once) {
+  private case class Part(plan: LogicalPlan, change: Weighted, once: SharedRows) {
     /** The change, for a read of its own. The columns have the same ids, except for the weight. */
     def weighted: Weighted = {
       val copy = once.fresh
@@ -64,7 +64,7 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: LogicalPlan) {
 
   /** The rows of a term after some of its parts are joined. `weights`: the columns whose product is the weight of a row. `once`: the rows,
    * if they were computed. */
-  private case class Rows(once: Option[Once], plan: LogicalPlan, weights: Seq[Attribute]) {
+  private case class Rows(once: Option[SharedRows], plan: LogicalPlan, weights: Seq[Attribute]) {
     def computed: Rows = if (once.nonEmpty) this else {
       val made = tables.once(plan)
       Rows(Some(made), made.plan, weights)
@@ -113,7 +113,7 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: LogicalPlan) {
         val begin = Weighted.sum(Seq(Weighted.constant(tables.end(near), part.output, 1L), less), part.output, isNet = false).get
         (begin.plan, Some(begin.weight))
     }
-    val made = Join(rows.plan, other, Inner, on.reduceOption(And(_, _)), Once.hint(left = rows.once.exists(_.isSmall)))
+    val made = Join(rows.plan, other, Inner, on.reduceOption(And(_, _)), SharedRows.hint(left = rows.once.exists(_.isSmall)))
     val weights = rows.weights ++ weight
     if (isLast) Rows(None, made, weights) else {
       val wanted = AttributeSet(conditions.flatMap(_.references) ++ weights ++ join.output ++ join.output.flatMap(a => flat.values.get(a.exprId)).flatMap(_.references))
@@ -122,7 +122,7 @@ class InnerJoin(query: QueryChange, tables: ChangedTables, join: LogicalPlan) {
   }
 
   /** A part without the rows whose values lie outside the ranges of the values that they are compared with. */
-  private def within(once: Once, part: LogicalPlan, equal: Seq[(Expression, Expression)]): LogicalPlan =
+  private def within(once: SharedRows, part: LogicalPlan, equal: Seq[(Expression, Expression)]): LogicalPlan =
     once.ranges(equal.map(_._1)).zip(equal).flatMap { case (found, (_, own)) => found.map(_.hold(own)) }
       .reduceOption(And(_, _)).fold(part)(Filter(_, part))
 }

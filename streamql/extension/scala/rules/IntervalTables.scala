@@ -16,9 +16,9 @@ import org.apache.spark.sql.types.LongType
  * A table as of the begin is made of the table as of the end and of its change set. The files of the begin may be gone, for example if
  * OPTIMIZE has replaced them.
  */
-class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[String, LogicalPlan], leaves: Seq[TableLeaf], kept: Kept)
+class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[String, LogicalPlan], leaves: Seq[TableLeaf], kept: KeptRows)
   extends ChangedTables {
-  private val sets = mutable.HashMap[String, Once]()
+  private val sets = mutable.HashMap[String, SharedRows]()
 
   override def end(p: LogicalPlan): LogicalPlan = last.of(p)
   override def begin(p: LogicalPlan): LogicalPlan = p.transformUp {
@@ -27,7 +27,7 @@ class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[St
 
   override def both(p: LogicalPlan): (LogicalPlan, LogicalPlan) = {
     val found = mutable.ArrayBuffer[(LogicalPlan, LogicalPlan)]()
-    val marked = p.transformDown { case NearRows(near) if hasChanged(near.leaf) && isKept(near) =>
+    val marked = p.transformDown { case RowsWithKeys(near) if hasChanged(near.leaf) && isKept(near) =>
       val (now, before) = images(near)
       found += now -> before
       now
@@ -38,11 +38,11 @@ class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[St
 
   /** Whether the rows of a table are kept, and both images are made of them. The keys must be few, and all rows of the table must take less
    * than a quarter of the memory for kept rows. */
-  private def isKept(near: NearRows): Boolean =
+  private def isKept(near: RowsWithKeys): Boolean =
     near.plan.hint.rightHint.nonEmpty && bytes(near.leaf) < session.sparkContext.getExecutorMemoryStatus.values.map(_._1).sum / 4
 
   /** Rows of a table with some keys, as of the end and as of the begin, by one read. */
-  private def images(near: NearRows): (LogicalPlan, LogicalPlan) = {
+  private def images(near: RowsWithKeys): (LogicalPlan, LogicalPlan) = {
     val leaf = withId(near.leaf)
     val kept = once(near.over(Project(near.leaf.output :+ Alias(leaf.id.get, "id")(), leaf)))
     val (now, all) = (kept.fresh, kept.fresh)
@@ -62,17 +62,17 @@ class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[St
     Weighted.of(rows, columns(leaf, rows), If(EqualTo(JoinedChanges.action(rows), Literal("INSERT")), Literal(1L), Literal(-1L)), isNet = true)
   }
 
-  override def once(p: LogicalPlan): Once = {
+  override def once(p: LogicalPlan): SharedRows = {
     val (made, count) = kept.keep(session, end(p))
     // If a plan has one id twice, as here below and above a union, Spark's analysis gives a column another id. So the columns get their ids
     // back.
     val own = if (made.output.map(_.exprId) == p.output.map(_.exprId)) made
       else Project(made.output.zip(p.output).map { case (m, a) => Alias(m, a.name)(exprId = a.exprId) }, made)
-    Once(session, if (count == 0) LocalRelation(p.output) else own, Some(count))
+    SharedRows(session, if (count == 0) LocalRelation(p.output) else own, Some(count))
   }
 
   /** The change set of a table, with the columns that the query reads of it. */
-  private def set(leaf: TableLeaf): Once = sets.getOrElseUpdate(leaf.table.id, {
+  private def set(leaf: TableLeaf): SharedRows = sets.getOrElseUpdate(leaf.table.id, {
     val rows = changed(leaf.table.id)
     val names = leaves.filter(_.table.id == leaf.table.id).flatMap(_.columns).map(_.name.toLowerCase).toSet
     val unread = JoinedChanges.columns(rows).filterNot(c => names(c.name.toLowerCase))
@@ -92,7 +92,7 @@ class IntervalTables(session: ClassicSession, last: TableImages, changed: Map[St
   private def less(rows: LogicalPlan, id: Attribute, leaf: TableLeaf): LogicalPlan = {
     val now = set(leaf).fresh
     val changed = Project(Seq(JoinedChanges.rowId(now)), now)
-    Join(rows, changed, LeftAnti, Some(EqualTo(id, JoinedChanges.rowId(now))), Once.hint(right = set(leaf).isSmall))
+    Join(rows, changed, LeftAnti, Some(EqualTo(id, JoinedChanges.rowId(now))), SharedRows.hint(right = set(leaf).isSmall))
   }
 
   /** The rows of a table that have changed, as they were as of the begin. */

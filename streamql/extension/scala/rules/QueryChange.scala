@@ -22,7 +22,7 @@ trait ChangedTables {
   /** The change set of a table. */
   def change(leaf: TableLeaf): Weighted
   /** Computes rows that are used several times, or whose number matters. Plans would grow exponentially if each use computed them again. */
-  def once(p: LogicalPlan): Once
+  def once(p: LogicalPlan): SharedRows
 }
 
 /**
@@ -186,7 +186,7 @@ object QueryChange {
  * The rows that a change touches, by their `keys`; None: all rows. `sides`: the inputs of a node, each with the expressions that the keys
  * are in its rows.
  */
-case class Touched(sides: Seq[(LogicalPlan, Seq[Expression])], keys: Option[Once]) {
+case class Touched(sides: Seq[(LogicalPlan, Seq[Expression])], keys: Option[SharedRows]) {
   /** A node over those rows of its inputs that have one of the keys. */
   def of(p: LogicalPlan): LogicalPlan = keys.fold(p)(k => p.withNewChildren(sides.map { case (child, own) => k.among(child, own) }))
 }

@@ -18,13 +18,13 @@ class CountedTables(session: ClassicSession, images: TableImages, changed: Set[S
   override def begin(p: LogicalPlan): LogicalPlan = counted(p)
   override def end(p: LogicalPlan): LogicalPlan = counted(p)
   override def both(p: LogicalPlan): (LogicalPlan, LogicalPlan) = {
-    val rest = p.transformDown { case NearRows(near) if hasChanged(near.leaf) => counted(near.plan) }
+    val rest = p.transformDown { case RowsWithKeys(near) if hasChanged(near.leaf) => counted(near.plan) }
     (counted(rest), counted(rest))
   }
   override def hasChanged(leaf: TableLeaf): Boolean = changed(leaf.table.id)
   override def bytes(p: LogicalPlan): Long = images.bytes(p)
   override def change(leaf: TableLeaf): Weighted = Weighted.constant(LocalRelation(leaf.output), leaf.output, 1L)
-  override def once(p: LogicalPlan): Once = { counted(p); Once(session, LocalRelation(p.output), None) }
+  override def once(p: LogicalPlan): SharedRows = { counted(p); SharedRows(session, LocalRelation(p.output), None) }
 
   private def counted(p: LogicalPlan): LogicalPlan = p.transformUp { case leaf: TableLeaf =>
     reads(leaf.table.id) = reads.getOrElse(leaf.table.id, 0) + 1

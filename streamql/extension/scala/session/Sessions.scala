@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.command.CreateViewCommand
 import org.apache.spark.sql.streamql.bridge.{Bridge, Sidecar}
 
 /** The sessions in which a transaction (BEGIN TRANSACTION … COMMIT) is open. */
-object Blocks {
+object OpenTransactions {
   /** `operations`: the names that Spark's servers have for the statement that opened the transaction. */
   private case class Opened(session: ClassicSession, operations: Set[String])
   private val open = new ConcurrentHashMap[String, Opened]()
@@ -50,8 +50,8 @@ object Blocks {
    * only the session. When a transaction is run again, it skips the statements that it has done. So no other command may have changed their
    * results in between.
    */
-  private val harmless = Seq("Show", "Describe", "Explain", "List", "Set", "Reset", "StreamCommand", "CreateVariable", "DropVariable", "AddJar")
-  def allows(c: LogicalPlan): Boolean = harmless.exists(c.getClass.getSimpleName.startsWith) || (c match {
+  private val allowedPrefixes = Seq("Show", "Describe", "Explain", "List", "Set", "Reset", "StreamCommand", "CreateVariable", "DropVariable", "AddJar")
+  def allows(c: LogicalPlan): Boolean = allowedPrefixes.exists(c.getClass.getSimpleName.startsWith) || (c match {
     case v: CreateViewCommand => v.viewType != org.apache.spark.sql.catalyst.analysis.PersistedView
     case _ => false
   })
@@ -96,11 +96,11 @@ object ServerSessions {
       case _ => ""
     }
 
-    private def ended(operation: String): Unit = if (!Blocks.operationsInUse(operation)) sessionOf.remove(operation)
+    private def ended(operation: String): Unit = if (!OpenTransactions.operationsInUse(operation)) sessionOf.remove(operation)
 
     private def closed(session: String): Unit = {
       val operations = sessionOf.asScala.collect { case (operation, `session`) => operation }.toSet
-      val left = Blocks.openedBy(operations)
+      val left = OpenTransactions.openedBy(operations)
       if (left.nonEmpty) { // not in the thread of the listener bus: a rollback commits to the catalog
         val thread = new Thread(() => left.foreach { s =>
           try Bridge.get.closed(s)

@@ -18,7 +18,7 @@ import org.apache.spark.sql.execution.datasources.{InsertIntoDataSourceCommand, 
 import org.apache.spark.sql.streamql.bridge.{Bridge, Errors, Shared}
 import org.apache.spark.sql.streamql.consume.{ConsumeCommand, NestedStatements}
 import org.apache.spark.sql.streamql.plans.{ConsumeQuery, DynamicTables, Fingerprint, Plans, StreamCommand, StreamRead}
-import org.apache.spark.sql.streamql.session.{Blocks, Settings}
+import org.apache.spark.sql.streamql.session.{OpenTransactions, Settings}
 
 /**
  * Gives the analysis of each statement a name. Python pins the intervals of the streams that the statement reads under this name. An
@@ -27,7 +27,7 @@ import org.apache.spark.sql.streamql.session.{Blocks, Settings}
 object PinnedIntervals {
   private class Scope {
     val name: String = UUID.randomUUID().toString
-    @volatile var followers: List[StreamRead] = Nil
+    @volatile var tableReads: List[StreamRead] = Nil
   }
   private val scopes = Collections.synchronizedMap(new WeakHashMap[QueryPlanningTracker, Scope]())
   private def current: Scope = QueryPlanningTracker.get.map(scopes.computeIfAbsent(_, _ => new Scope)).getOrElse(new Scope)
@@ -36,11 +36,11 @@ object PinnedIntervals {
 
   /** Notes a table that is read AT a stream or at its END. The statement may read the stream itself later, and for fewer rows
    * (MAX_BATCH_SIZE). Then the table has to show the shorter interval. */
-  def note(follower: StreamRead): Unit = {
+  def note(tableRead: StreamRead): Unit = {
     val s = current
-    s.followers = follower :: s.followers
+    s.tableReads = tableRead :: s.tableReads
   }
-  def followers: Seq[StreamRead] = current.followers
+  def tableReads: Seq[StreamRead] = current.tableReads
 }
 
 /**
@@ -50,7 +50,7 @@ object PinnedIntervals {
 class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = {
     // If reading its streams fails, a transaction notes the statement that writes by this, and matches it when it is run again.
-    lazy val writer = if (Blocks.isOpen(session) && plan.exists(Plans.isWrite)) Some(first(plan)) else None
+    lazy val writer = if (OpenTransactions.isOpen(session) && plan.exists(Plans.isWrite)) Some(first(plan)) else None
     val names = new DynamicNames(session)
     val resolved = plan.resolveOperatorsUp {
       case held @ (_: PointOf | _: TableOf) => names.released(held)
@@ -102,9 +102,9 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     val name = qualified(r.multipartIdentifier)
     val found = Option(Bridge.get.resolve(session, name, request(r, access, writer), PinnedIntervals.scope))
     if (found.nonEmpty) Settings.checkAll(session)
-    if (found.exists(_.isInstanceOf[StreamRead])) PinnedIntervals.followers.foreach { follower =>
-      Option(Bridge.get.follow(session, follower.binding.token, PinnedIntervals.scope)).foreach {
-        case now: StreamRead => follower.rebind(now.binding.plan, now.binding.token)
+    if (found.exists(_.isInstanceOf[StreamRead])) PinnedIntervals.tableReads.foreach { tableRead =>
+      Option(Bridge.get.reboundTable(session, tableRead.binding.description, PinnedIntervals.scope)).foreach {
+        case now: StreamRead => tableRead.rebind(now.binding.plan, now.binding.description)
       }
     }
     found.map(SubqueryAlias(name.last, _))
@@ -117,7 +117,7 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     tell(context, writer)
     val table = Bridge.get.asOf(session, a.arguments.toArray, context.toString, PinnedIntervals.scope)
     table match {
-      case follower: StreamRead => PinnedIntervals.note(follower)
+      case tableRead: StreamRead => PinnedIntervals.note(tableRead)
       case _ =>
     }
     table
@@ -168,7 +168,7 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
   }
 
   private def tell(request: ObjectNode, writer: Option[LogicalPlan]): Unit = writer.foreach { plan =>
-    request.putObject("writer").put("key", Fingerprint.place(plan)).put("text", Fingerprint.text(plan).trim)
+    request.putObject("writer").put("key", Fingerprint.textAndPosition(plan)).put("text", Fingerprint.text(plan).trim)
   }
 
   private def refuseSubquery(statement: String, plan: LogicalPlan): Unit =
@@ -198,8 +198,8 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
       case WithCTE(Commands(several), _) if several.size > 1 && Plans.reads(plan).nonEmpty => throw Errors("UNSUPPORTED_STATEMENT", "SEVERAL_INSERTS_WITH_RECURSIVE")
       case _: WriteToStreamStatement | _: WriteToStream if Plans.reads(plan).nonEmpty => throw Errors("UNSUPPORTED_STATEMENT", "COMMAND", "statement" -> "writeStream")
       case Commands(several) if Plans.reads(plan).nonEmpty => wrap(several.map(rewritten), isQuery = false)
-      case Commands(several) if several.forall(_.resolved) && Blocks.isOpen(session) &&
-          several.exists(c => !Blocks.allows(Commands.bare(c))) => throw Errors("UNSUPPORTED_STATEMENT", "PLAIN_WRITE")
+      case Commands(several) if several.forall(_.resolved) && OpenTransactions.isOpen(session) &&
+          several.exists(c => !OpenTransactions.allows(Commands.bare(c))) => throw Errors("UNSUPPORTED_STATEMENT", "PLAIN_WRITE")
       case other => other
     }
   }

@@ -109,7 +109,7 @@ class DynamicQuery:
         """Returns how an incremental refresh would compute each operator, the outermost first: {`depth`, `operator`, `way`}. `way` is a key
         of STRATEGIES in `sources/views/texts.py`. `changed`: the ids of the tables that have changed. Empty: a function or a value keeps
         the query from being incremental."""
-        found: list[Mapping[str, Any]] = json.loads(self.handle.ways(json.dumps(sorted(changed))))
+        found: list[Mapping[str, Any]] = json.loads(self.handle.strategies(json.dumps(sorted(changed))))
         return found
 
     def changes(self, end: Mapping[str, int], changed: Mapping[str, DataFrame], stored: JavaObject) -> DataFrame:

@@ -10,7 +10,7 @@ import org.apache.spark.sql.streamql.queries.{AggregateStates, TableLeaf}
  * Describes for users by which strategy an incremental refresh would compute each operator of a query. `shaped`: the query in the form of
  * `QueryShape`.
  */
-class RefreshWays(shaped: LogicalPlan, change: QueryChange) {
+class RefreshStrategies(shaped: LogicalPlan, change: QueryChange) {
   /** Fills a list with {depth, operator, way}, the outermost operator first. `way`: the strategy, a key of WAYS in
    * `sources/views/texts.py`. Filters, projections and sorts are left out. */
   def describe(list: ArrayNode): Unit = walk(shaped, 0, isRoot = true, list)

@@ -5,8 +5,8 @@ import org.apache.spark.sql.catalyst.plans.LeftSemi
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.streamql.queries.{TableLeaf, TrackedQuery}
 
-/** The rows of one table that have one of some keys: `plan` is as `Once.among` makes it. `leaf`: the read of the table. */
-case class NearRows(plan: Join, leaf: TableLeaf) {
+/** The rows of one table that have one of some keys: `plan` is as `SharedRows.among` makes it. `leaf`: the read of the table. */
+case class RowsWithKeys(plan: Join, leaf: TableLeaf) {
   /** The plan over other rows, which have the columns of `leaf` and perhaps more. */
   def over(rows: LogicalPlan): LogicalPlan = {
     val more = rows.output.filterNot(leaf.outputSet.contains)
@@ -22,9 +22,9 @@ case class NearRows(plan: Join, leaf: TableLeaf) {
   def shown(rows: LogicalPlan, own: Seq[Attribute]): LogicalPlan = Project(TrackedQuery.renamed(own, plan.output), rows)
 }
 
-object NearRows {
-  def unapply(p: LogicalPlan): Option[NearRows] = p match {
-    case j @ Join(left, keys, LeftSemi, _, _) if keys.collectFirst { case leaf: TableLeaf => leaf }.isEmpty => read(left).map(NearRows(j, _))
+object RowsWithKeys {
+  def unapply(p: LogicalPlan): Option[RowsWithKeys] = p match {
+    case j @ Join(left, keys, LeftSemi, _, _) if keys.collectFirst { case leaf: TableLeaf => leaf }.isEmpty => read(left).map(RowsWithKeys(j, _))
     case _ => None
   }
 

@@ -11,9 +11,9 @@ import org.apache.spark.sql.streamql.queries.Weighted
  * Rows that were computed once, for several parts of a plan. `rows`: how many; None: they were not computed, because the rules are only
  * tried.
  */
-case class Once(session: ClassicSession, plan: LogicalPlan, rows: Option[Long]) {
+case class SharedRows(session: ClassicSession, plan: LogicalPlan, rows: Option[Long]) {
   def isEmpty: Boolean = rows.contains(0L)
-  def isSmall: Boolean = rows.exists(_ <= Once.BROADCAST_ROWS_MAX)
+  def isSmall: Boolean = rows.exists(_ <= SharedRows.BROADCAST_ROWS_MAX)
   def fresh: LogicalPlan = Weighted.fresh(plan)
 
   /** The rows of `p` for which the expressions `own` have values that the expressions `of` have in these rows. `isBounded`: whether to find
@@ -26,7 +26,7 @@ case class Once(session: ClassicSession, plan: LogicalPlan, rows: Option[Long]) 
       val values = of.map(_.transform { case a: Attribute => ids.getOrElse(a, a) })
       val same = own.zip(values).zip(found).map { case ((o, k), r) => Ranges.same(o, k, r) }.reduce(And(_, _))
       val within = found.zip(own).flatMap { case (r, o) => r.map(_.hold(o)) }
-      Join(within.reduceOption(And(_, _)).fold(near)(Filter(_, near)), keys, LeftSemi, Some(same), Once.hint(right = isSmall))
+      Join(within.reduceOption(And(_, _)).fold(near)(Filter(_, near)), keys, LeftSemi, Some(same), SharedRows.hint(right = isSmall))
     }
   }
 
@@ -57,7 +57,7 @@ case class Once(session: ClassicSession, plan: LogicalPlan, rows: Option[Long]) 
   }
 }
 
-object Once {
+object SharedRows {
   /** The most rows that Spark sends to each task (broadcast). They are some 10 MB to 100 MB. */
   val BROADCAST_ROWS_MAX = 250000L
 
