@@ -203,9 +203,8 @@ def named_relation(
                 f"the {type_.label.lower()} {source.name} cannot be written",
                 hint="INSERT INTO a Delta table; to send messages, df.write.format('kafka')",
             )
-        for key in (
-            options
-        ):  # refused, because options of Spark's own connector, such as startingOffsets, would have no effect
+        # Refused, because options of Spark's own connector, such as startingOffsets, would have no effect.
+        for key in options:
             raise StreamqlError(
                 "INVALID_PROPERTY",
                 f"the {type_.label.lower()} {source.name} has no option {key} that a query could set",

@@ -42,9 +42,8 @@ class Sources(Check[None]):
                     remedy = f"{TRACKING_LINE.format(table.ref.name)}, then CREATE OR REPLACE the stream"
                     return Finding(name, "error", "CHANGE_TRACKING_DISABLED", what, remedy)
             if not interval.is_empty:
-                source.changes(
-                    interval, state.stream.mode
-                )  # lazy: it reads the log and checks the files, but reads no rows
+                # The DataFrame is lazy: this reads the log and checks the files, but reads no rows.
+                source.changes(interval, state.stream.mode)
         except StreamqlError as e:
             return finding_of(name, e)
         except Exception as e:  # also errors of the storage, so that the other streams are still checked
