@@ -265,9 +265,7 @@ def answering(spark: SparkSession) -> Handler:
 
     gateway = spark.sparkContext._gateway
     assert gateway is not None
-    logging.getLogger("py4j").setLevel(
-        logging.CRITICAL
-    )  # it logs every exception that goes to the JVM, with a traceback
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs every exception that goes to the JVM
     gateway.callback_server_parameters.propagate_java_exceptions = True
     ensure_callback_server_started(gateway)
     # Py4J binds the port, and listens later, in a thread of its own: on a busy machine the JVM's first call could come before that.
@@ -280,7 +278,6 @@ def _check_extension(spark: SparkSession) -> None:
     extensions = spark.sparkContext.getConf().get("spark.sql.extensions", "") or ""
     if EXTENSIONS[-1] not in [e.strip() for e in extensions.split(",")]:
         raise not_installed("this Spark session was made without the streamql extension")
-    if not has_classes(
-        jvm(spark), EXTENSIONS
-    ):  # Spark only logs that it cannot load an extension, and starts without it
+    # Spark only logs that it cannot load an extension, and starts without it.
+    if not has_classes(jvm(spark), EXTENSIONS):
         raise not_installed("the JVM of this Spark session has no streamql jars")

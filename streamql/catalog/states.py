@@ -281,9 +281,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
 
 def _statement(statement: ClaimedStatement) -> dict[str, Any]:
     data = {**vars(statement), "metrics": dict(statement.metrics)}
-    if (
-        not statement.withdrawn
-    ):  # an earlier streamql does not know the field: without it, that streamql can read the claim
+    if not statement.withdrawn:  # without the field, an earlier streamql can read the claim
         del data["withdrawn"]
     return data
 

@@ -86,7 +86,6 @@ def maintain_later(make_session: Callable[[], SparkSession], table: str) -> None
             atexit.unregister(thread.join)
 
     thread = threading.Thread(target=work, name="streamql-upkeep", daemon=True)
-    atexit.register(
-        thread.join, EXIT_SECONDS_MAX
-    )  # runs before PySpark stops: otherwise a process that lives for seconds would never finish a round
+    # It runs before PySpark stops. Without it, a process that lives for seconds would never finish a round.
+    atexit.register(thread.join, EXIT_SECONDS_MAX)
     thread.start()

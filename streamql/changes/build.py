@@ -99,9 +99,8 @@ def _appended(reading: Reading, plan: ChangePlan) -> list[Part]:
     # A row is new if it has an id from this file's own range, and the version of the file's commit. Ids that a rewrite carried along are
     # lower.
     new = rows.where((F.col(ROW_ID) >= F.col(BASE_ROW_ID)) & (F.col(ROW_VERSION) == F.col(FILE_VERSION)))
-    return [
-        Part(reading.shown(new), INSERT)
-    ]  # the query runs on new rows only, because it may fail for values that an UPDATE has written
+    # The query runs on new rows only, because it may fail for values that an UPDATE has written.
+    return [Part(reading.shown(new), INSERT)]
 
 
 def _initial_appended(reading: Reading, plan: ChangePlan) -> list[Part]:

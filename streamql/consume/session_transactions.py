@@ -120,9 +120,8 @@ def commit(spark: SparkSession) -> None:
 
 def rollback(spark: SparkSession) -> None:
     """Ends the open transaction: the offsets stay."""
-    if (
-        session_id(spark) in _lost
-    ):  # the process that held its claim is dead: the next consumer of its streams resolves the claim
+    # If the process that held the transaction's claim is dead, the next consumer of its streams resolves the claim.
+    if session_id(spark) in _lost:
         _lost.discard(session_id(spark))
         set_in_transaction(spark, False)
         return

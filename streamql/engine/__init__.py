@@ -1,4 +1,4 @@
-"""Runs our own statements: parse → plan (data) → run."""
+"""Runs streamql's own statements: parses the text, and calls the function that runs statements of its type."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def statement_types() -> Mapping[type, StatementType]:
 
 
 def run(spark: SparkSession, text: str) -> DataFrame | None:
-    """Runs one of our own statements; None: it has no rows to show. Raises StreamqlError; then nothing was created or moved."""
+    """Runs one of streamql's statements, and returns its rows; None: it has no rows to show. If it raises StreamqlError, nothing was
+    created, and no offset moved."""
     statement = parse(text)
     if statement is None:
         raise StreamqlError("INTERNAL_ERROR", "a statement that is not ours reached the engine")

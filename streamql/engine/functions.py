@@ -1,4 +1,4 @@
-"""The functions in SQL that are about streams."""
+"""The SQL functions about streams."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _changes(spark: SparkSession, arguments: list[Any], _: Reads) -> Any:
 
 
 def _of_stream(name: str, ask: Callable[[SparkSession, StreamState], Any]) -> SqlFunction:
-    """Returns a function that takes the name of a stream."""
+    """Returns a SQL function that takes the name of a stream. `ask`: computes its result."""
 
     def function(spark: SparkSession, arguments: list[Any], _: Reads) -> Any:
         if len(arguments) != 1 or not isinstance(arguments[0], str):
@@ -49,7 +49,7 @@ FUNCTIONS: Mapping[str, SqlFunction] = {
     "streamql_changes": _changes,
     **{name: _of_stream(name, ask) for name, ask in _OF_STREAMS.items()},
 }
-"""By name. `streamql/shared/functions.json` says what each returns."""
+"""The functions by name. `streamql/shared/functions.json` has the types of their results."""
 
 
 def sql_functions() -> dict[str, SqlFunction]:

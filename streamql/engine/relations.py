@@ -11,7 +11,7 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume.statement import Reads
 from streamql.delta.jvm import JavaObject, analyzed, scala
-from streamql.engine.as_of import followed_stream, read_arguments, table_at
+from streamql.engine.as_of import read_arguments, stream_and_table, table_at
 from streamql.engine.reads import batch_size, find_stream, named_relation
 from streamql.errors import StreamqlError
 from streamql.model import Interval
@@ -71,7 +71,7 @@ def relation_as_of(reads: Reads, arguments: Sequence[Any], home: Sequence[str]) 
     form = asked.form
     if form is None:
         return analyzed(table_at(spark, asked))
-    state, table = followed_stream(spark, asked)
+    state, table = stream_and_table(spark, asked)
     reading = reads.read(
         state, lambda interval: read_image(spark, state, form, table.table_id, interval), for_table=True
     )

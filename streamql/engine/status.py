@@ -1,4 +1,4 @@
-"""Reads how streams stand: lag, backlog, staleness, what is wrong, who consumes them; each once, for SHOW STREAMS and the commands."""
+"""Reads the status of streams: lag, backlog, staleness, errors, and consumers. SHOW STREAMS and the commands use it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ LOOKS_AT_ONCE = 8
 
 
 def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamStatus]:
-    """`status_of` many streams. Their tables are looked at together, and so are topics of one storage connection. Only streams on tables
-    that lag, or are broken, are looked at one by one."""
+    """Returns the status of several streams. The newest versions of all tables are read at once, and so are the topics of one storage
+    connection. Only streams on tables that lag or are broken are examined one by one."""
 
     def status(state: StreamState, peeked: Peek | None, opened: Opened | None) -> StreamStatus:
         is_current = peeked is not None and peeked.is_same and peeked.position == state.offset.position
@@ -45,14 +45,14 @@ def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamS
 
 
 def status_of(spark: SparkSession, state: StreamState, opened: Opened | None = None) -> StreamStatus:
-    """Lag, backlog, staleness and what is wrong: from the log alone, or as brokers say. Never raises for a broken stream: it says why.
-    `opened`: its source, if it was opened already."""
+    """Returns the status of a stream, from the log alone or from Kafka's brokers. If the stream is broken, the status has the reason, and
+    no error is raised. `opened`: its source, if it was opened already; None: it is opened here."""
     return _with_blocked(_status_of(spark, state, opened), state)
 
 
 def _with_blocked(status: StreamStatus, state: StreamState) -> StreamStatus:
-    """Returns the status with the reason why only one transaction may consume the stream: it stopped half way. A stream that cannot be read
-    keeps that reason."""
+    """Returns the status with the reason why other statements may not consume the stream, if a transaction over it stopped half way. If the
+    status has a reason already, it stays."""
     if status.invalid_reason is not None or state.claim is None or not state.claim.is_partially_committed:
         return status
     e = half_way(state.name, state.claim)
@@ -63,7 +63,7 @@ def _status_of(spark: SparkSession, state: StreamState, opened: Opened | None) -
     try:
         source = open_source(spark, state.stream.source, opened)
         offset_time = source.time_ms(state.offset.position)
-    except Exception as e:  # storage's own among them: the other streams are shown all the same
+    except Exception as e:  # also errors of the storage, so that the other streams are still shown
         return StreamStatus(invalid_reason=_reason(e))
     known = StreamStatus(
         offset_time,
@@ -88,7 +88,7 @@ def _status_of(spark: SparkSession, state: StreamState, opened: Opened | None) -
 
 
 def _current(time_ms: int | None, source: str, state: StreamState) -> StreamStatus:
-    """Of a stream at the newest version: nothing waits but, perhaps, the rows that the table had at its creation, or a consumption that
+    """Returns the status of a stream whose offset is the newest version. It can only have initial rows to consume, or a consumption that
     has not ended."""
     initial = state.offset.initial
     has_data = initial or state.claim is not None
@@ -96,8 +96,8 @@ def _current(time_ms: int | None, source: str, state: StreamState) -> StreamStat
 
 
 def stream_facts(spark: SparkSession, states: Sequence[StreamState]) -> tuple[StreamFacts, ...]:
-    """Returns how streams stand now, in their order. From the logs, and one job over the ledger; a broken stream has its reason. Raises
-    CATALOG_UNREADABLE."""
+    """Returns the present status of streams with their consumers and newest consumptions, in their order. Reads the logs, and the ledger by
+    one job. A broken stream has the reason. Raises CATALOG_UNREADABLE."""
     if not states:
         return ()
     ledger = or_nothing(lambda: newest(spark), "last consumption")
@@ -128,7 +128,7 @@ def _consumer(spark: SparkSession, claim: Claim) -> Consumer:
 
 
 def warn_of_unreadable(spark: SparkSession) -> None:
-    """Warns of streams that cannot be listed, since their entries in the catalog cannot be read."""
+    """Warns of streams that are not listed because their entries in the catalog cannot be read."""
     catalog = catalog_of(spark)
     catalog.refresh(spark)
     for e in catalog.unreadable():

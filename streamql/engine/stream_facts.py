@@ -1,4 +1,4 @@
-"""How streams stand, as plain data: what SHOW STREAMS, the commands, the report and the prompt show. Pure, and without PySpark."""
+"""The status of streams as plain data, which SHOW STREAMS, the commands, the report and the prompt show. Pure, and without PySpark."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ State = Literal["stale", "invalid", "partial", "busy", "data", "empty"]
 
 SHOWN = ("name", "table_name", "mode", "offset_version", "offset_position", "lag_seconds", "has_data", "stale",
          "unix_millis(stale_after) AS stale_after_ms", "invalid_reason")  # fmt: skip
-"""What facts take of SHOW STREAMS, as expressions."""
+"""The expressions over SHOW STREAMS from which `StreamFacts.of_show` makes its result."""
 
 BLOCKED = "CONSUMPTION_PARTIALLY_COMMITTED"
-"""The code of the error by which a stream is blocked."""
+"""The code of the error with which `invalid_reason` begins if a stream is blocked."""
 
 
 @dataclass(frozen=True)
 class StreamStatus:
-    """How a stream stands, looked at now. Times in milliseconds since 1970; None: not known, or nothing to say.
+    """The present status of a stream. Times in milliseconds since 1970. None: not known, or not applicable.
 
-    `is_blocked`: `invalid_reason` says that a transaction stopped half way, so that no other statement may consume the stream.
-    `backlog` is not known of a broken stream, nor of one that has still to show its table's initial rows. `stale_soon`: what it has
-    still to read may be gone in a day, or a quarter of the source's retention. `latest_position`: the end of a source of several parts,
-    as JSON.
+    `is_blocked`: a transaction stopped half way, so that no other statement may consume the stream; `invalid_reason` says so. `backlog`:
+    not known for a broken stream, and for one that still has to show initial rows. `stale_soon`: the stream may become stale within a day,
+    or within a quarter of the source's retention if that is less. `latest_position`: the end of a source of several parts, as JSON.
     """
 
     offset_time_ms: int | None = None
@@ -48,7 +47,8 @@ class StreamStatus:
 
 @dataclass(frozen=True)
 class Consumer:
-    """Who holds a claim on a stream: since when (milliseconds since 1970), and why others may resolve it; None: they may not."""
+    """The owner of a claim on a stream. `since_ms`: when the claim began, in milliseconds since 1970. `abandoned`: why others may resolve
+    the claim; None: they may not."""
 
     who: str
     pid: int
@@ -76,8 +76,8 @@ class StreamFacts:
 
     @classmethod
     def of_show(cls, row: Mapping[str, Any], now_ms: int) -> StreamFacts:
-        """Returns the facts that a row of SHOW STREAMS has, which a session on a server can ask for. `row`: the columns SHOWN. Unknown
-        are backlog, consumer, consumptions, and what the lag counts."""
+        """Makes the status of a row of SHOW STREAMS, which a session of a server can read. `row`: the columns SHOWN. Backlog, consumer,
+        consumptions, and the unit of the lag are not known then."""
         after_ms, reason = row["stale_after_ms"], row["invalid_reason"]
         retention_ms = None if after_ms is None else after_ms - now_ms + 1000 * (row["lag_seconds"] or 0)
         status = StreamStatus(
@@ -94,7 +94,7 @@ class StreamFacts:
 
     @property
     def state(self) -> State:
-        """Returns the one word for it: what needs attention comes before what passes."""
+        """Returns one word for the status. If several apply, it is the one that needs attention most."""
         if self.status.stale:
             return "stale"
         if self.status.is_blocked:
@@ -107,7 +107,7 @@ class StreamFacts:
 
     @property
     def error(self) -> str | None:
-        """Returns what is wrong with it now: why it cannot be read, or why the newest consumption failed."""
+        """Returns the present error: why the stream cannot be read, or why its newest consumption failed. None: there is no error."""
         if self.status.invalid_reason is not None:
             return self.status.invalid_reason
         return None if self.last is None or self.last.is_consumed else self.last.why

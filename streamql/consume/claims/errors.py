@@ -263,9 +263,8 @@ def in_doubt(
     """
     moving = {uuid: i for uuid, i in claim.intervals.items() if i.after != i.through}
     is_whole = not claim.is_transaction and len(claim.statements) == 1 and bool(moving)
-    kept = (
-        {min(moving): moving[min(moving)]} if is_whole else claim.intervals
-    )  # moving one moves the others, too (`with_others_advanced`)
+    # Of a single statement, moving one stream moves the others, too (`with_others_advanced`).
+    kept = {min(moving): moving[min(moving)]} if is_whole else claim.intervals
     along = " (its other streams move along)" if len(kept) < len(claim.intervals) else ""
     arrived = "; ".join(
         f"ALTER STREAM {names.get(u, '…')} SET OFFSET {offset_clause(i.through)}" for u, i in kept.items()

@@ -48,9 +48,7 @@ class Heartbeat:
                 # None: the owner is replacing the claim just now, or has lost it, which its next step on the claim will report.
                 if held is not None:
                     catalog.commit(self._spark, held, [_beaten(s) for s in held], [])
-            except (
-                Exception
-            ):  # one missed beat does no harm: a lease has four, and a claim resolved too early loses no rows
+            except Exception:  # one missed beat does no harm, because a lease has four
                 continue
 
 

@@ -179,9 +179,8 @@ def finish(spark: SparkSession, resolved: Claim, why: str | None) -> ClaimOutcom
         pass
     if is_under_way_elsewhere(spark, resolved):
         return "PARTIALLY_COMMITTED"
-    if is_consumed(
-        spark, resolved
-    ):  # another process took this one for dead, resolved the claim in the same way, and advanced the streams
+    # Another process may have taken this one for dead, resolved the claim in the same way, and advanced the streams.
+    if is_consumed(spark, resolved):
         return "CONSUMED"
     if resolved.done:
         raise lost_with_data(resolved, "others took it, and released the stream")

@@ -50,9 +50,8 @@ def wait_until_free(
         return known  # if another process has claimed it since, the caller's commit is refused
     try:
         while True:
-            now = catalog.by_uuid(
-                spark, state.stream.uuid
-            )  # read anew: an old heartbeat would look like that of a dead process
+            # Read from the catalog, because an old heartbeat would look like that of a dead process.
+            now = catalog.by_uuid(spark, state.stream.uuid)
             if now is None:
                 raise gone(str(state.name))
             if now.claim is None or (now.claim.is_partially_committed and resumes(now.claim)):

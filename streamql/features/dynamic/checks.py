@@ -64,7 +64,7 @@ class DynamicTables(Check[Repair]):
 
     def fix(self, spark: SparkSession, problems: Sequence[Problem[Repair]]) -> list[Finding]:  # noqa: ARG002 - facts have it
         """See Check."""
-        return [p.finding if p.facts is None else _repaired(p.finding, p.facts) for p in problems]
+        return [p.finding if p.for_fix is None else _repaired(p.finding, p.for_fix) for p in problems]
 
 
 def _repaired(found: Finding, repair: Repair) -> Finding:

@@ -247,9 +247,7 @@ class OpenTable:
         touched = list(accumulate(rows_touched_max(c) for c in commits))
         end = longest_prefix(
             len(commits),
-            bisect_right(
-                touched, rows_max
-            ),  # so many commits fit by the upper bounds of their changes, without counting rows
+            bisect_right(touched, rows_max),  # so many commits fit by their upper bounds, without counting rows
             lambda n: self._at_most(Interval(versions.after, commits[n - 1].version), mode, rows_max),
         )
         return commits[max(1, end) - 1].version

@@ -77,9 +77,8 @@ def _commits(source: TablesOfQuery, interval: Interval) -> list[tuple[str, Commi
     timed: list[tuple[int, str, int, Commit]] = []
     for part, table in source.tables.items():
         commits = table.commits(versions_of(interval, part))
-        times = accumulate(
-            (c.time_ms for c in commits), max
-        )  # a commit may have an earlier time than the one before it
+        # A commit may have an earlier time than the one before it.
+        times = accumulate((c.time_ms for c in commits), max)
         timed += [(time, part, c.version, c) for time, c in zip(times, commits, strict=True)]
     return [(part, commit) for _, part, _, commit in sorted(timed, key=lambda t: t[:3])]
 
