@@ -102,7 +102,8 @@ def clauses_of(keys: tuple[str, ...]) -> tuple[str, ...]:
 
 def phrase_of(keys: Sequence[str]) -> Phrase | None:
     """Returns the longest phrase that a statement begins with; None: it is not a statement of a feature, or not yet known as one."""
-    begun = (phrases().get(tuple(keys[:size])) for size in range(len(keys), 0, -1))
+    longest = max(map(len, phrases()))
+    begun = (phrases().get(tuple(keys[:size])) for size in range(min(len(keys), longest), 0, -1))
     return next((phrase for phrase in begun if phrase is not None), None)
 
 
