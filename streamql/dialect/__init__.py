@@ -8,7 +8,6 @@ from streamql.dialect.rewrites.rejected import rewrite_rejected
 from streamql.dialect.rewrites.rewriter import rewrite
 from streamql.dialect.secrets import concealed, literal_secret
 from streamql.dialect.suggest import explain_rejected
-from streamql.dialect.text.spelling import nearest
 from streamql.dialect.text.splitting import split
 from streamql.dialect.text.tokens import quote_string
 
@@ -18,7 +17,6 @@ __all__ = [
     "explain_rejected",
     "literal_secret",
     "might_be_ours",
-    "nearest",
     "parse",
     "parse_name",
     "quote_string",
