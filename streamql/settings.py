@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from streamql.errors import StreamqlError, of_catalogue
+from streamql.misspelt import nearest
 from streamql.shared import constants, text_of
 
 if TYPE_CHECKING:
@@ -127,14 +128,9 @@ def _invalid(setting: Setting, given: str) -> StreamqlError:
 
 
 def _unknown(key: str) -> StreamqlError:
-    from rapidfuzz.distance import OSA  # `streamql --help` imports this module, and is to be quick
-
-    name = key.removeprefix(PREFIX)
-    limit = max(len(name) // 3, 1)
-    near = [(OSA.distance(name.lower(), known.lower(), score_cutoff=limit), known) for known in _BY_NAME]
-    mistakes, nearest = min(near)
-    if mistakes <= limit:
-        return of_catalogue("INVALID_ARGUMENT", "SETTING_MISSPELT", {"setting": key, "nearest": PREFIX + nearest})
+    meant = nearest(key.removeprefix(PREFIX), _BY_NAME)
+    if meant is not None:
+        return of_catalogue("INVALID_ARGUMENT", "SETTING_MISSPELT", {"setting": key, "nearest": PREFIX + meant})
     known = " · ".join(setting.key for setting in ALL)
     return of_catalogue("INVALID_ARGUMENT", "SETTING_UNKNOWN", {"setting": key, "known": known})
 

@@ -7,7 +7,6 @@ from streamql.dialect.rewrites.parameters import bind
 from streamql.dialect.rewrites.rewriter import rewrite, rewrite_rejected
 from streamql.dialect.secrets import concealed, literal_secret
 from streamql.dialect.suggest import explain_rejected
-from streamql.dialect.text.spelling import nearest
 from streamql.dialect.text.splitting import split
 from streamql.dialect.text.tokens import quote_string
 
@@ -17,7 +16,6 @@ __all__ = [
     "explain_rejected",
     "literal_secret",
     "might_be_ours",
-    "nearest",
     "parse",
     "parse_name",
     "quote_string",

@@ -6,9 +6,9 @@ from streamql.dialect.grammar import grammars
 from streamql.dialect.points import point_in_parentheses, version_number
 from streamql.dialect.statements import CreateStream, PointInTime
 from streamql.dialect.text.cursor import Cursor
-from streamql.dialect.text.spelling import nearest
 from streamql.dialect.text.tokens import Span, Token, TokenType, name_part, span, string_value
 from streamql.errors import StreamqlError
+from streamql.misspelt import suggestion
 from streamql.model import StreamMode
 
 CREATE_GRAMMAR = (
@@ -74,13 +74,11 @@ def _source_type(cursor: Cursor) -> str:
     known = f"{', '.join(others)} or {last}"
     if cursor.at_any(_REFUSED_SOURCES):
         raise cursor.refused(f"a stream ON {cursor.key()}", f"the source is a {known}")
-    guess = nearest(cursor.key(), [keywords[0] for keywords in sources], 2)
-    if guess is not None and name_part(cursor.token) is not None and cursor.tokens[cursor.index + 1].type in _NAMES:
-        raise cursor.expected(known, f"did you mean {guess}?")
-    named = name_part(cursor.token) is not None or cursor.at_string()
-    raise cursor.expected(
-        known, f"write ON TABLE {cursor.token.text}" if named else "write ON TABLE and the source's name"
-    )
+    if name_part(cursor.token) is None and not cursor.at_string():
+        raise cursor.expected(known, "write ON TABLE and the source's name")
+    is_named = name_part(cursor.token) is not None and cursor.tokens[cursor.index + 1].type in _NAMES
+    hint = suggestion(cursor.key(), (keywords[0] for keywords in sources)) if is_named else ""
+    raise cursor.expected(known, hint or f"write ON TABLE {cursor.token.text}")
 
 
 class _Clauses:
@@ -121,8 +119,7 @@ class _Clauses:
     def _unknown(self) -> StreamqlError:
         if any(self.cursor.take(*keywords) for keywords in _LIST_STARTS):
             return self.cursor.expected("(", "write WITH PROPERTIES ('TABLE_STREAM_MODE' = 'APPEND_ONLY')")
-        guess = nearest(self.cursor.key(), _WORDS)
-        return self.cursor.expected("a clause of CREATE STREAM", f"did you mean {guess}?" if guess else "")
+        return self.cursor.expected("a clause of CREATE STREAM", suggestion(self.cursor.key(), _WORDS))
 
     def _as_of(self) -> None:
         start = self.cursor.advance()
@@ -165,8 +162,7 @@ class _Clauses:
         if key in ("APPEND_ONLY", "INSERT_ONLY"):
             hint = "write TABLE_STREAM_MODE = APPEND_ONLY"
         else:
-            guess = nearest(key, _LIST_KEYS)
-            hint = f"did you mean {guess}?" if guess else f"the properties are {', '.join(_LIST_KEYS)}"
+            hint = suggestion(key, _LIST_KEYS) or f"the properties are {', '.join(_LIST_KEYS)}"
         return self.cursor.error(f"unknown property {token.text}", hint=hint, token=token, code="INVALID_PROPERTY")
 
     def _setting(self, token: Token, key: str) -> None:
@@ -186,15 +182,8 @@ class _Clauses:
         return StreamMode.APPEND_ONLY if self.cursor.boolean(key) else StreamMode.STANDARD
 
     def _mode_word(self) -> StreamMode:
-        token = self.cursor.token
-        word = string_value(token).strip().upper() if self.cursor.at_string() else token.key
-        if word not in StreamMode.__members__:
-            message = f"TABLE_STREAM_MODE takes STANDARD or APPEND_ONLY, found {self.cursor.found()}"
-            guess = nearest(word, StreamMode.__members__)
-            hint = f"did you mean {guess}?" if guess else "write TABLE_STREAM_MODE = STANDARD or = APPEND_ONLY"
-            raise self.cursor.error(message, hint=hint, code="INVALID_PROPERTY")
-        self.cursor.advance()
-        return StreamMode[word]
+        hint = "write TABLE_STREAM_MODE = STANDARD or = APPEND_ONLY"
+        return StreamMode[self.cursor.choice("TABLE_STREAM_MODE", StreamMode.__members__, hint)]
 
     def _set_mode(self, token: Token, key: str, mode: StreamMode) -> None:
         if self.mode not in (None, mode):

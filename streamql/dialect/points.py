@@ -9,7 +9,6 @@ from typing import Literal
 
 from streamql.dialect.statements import PointInTime
 from streamql.dialect.text.cursor import Cursor
-from streamql.dialect.text.spelling import nearest
 from streamql.dialect.text.tokens import NameParts, Token, quote_string, span, string_value
 from streamql.errors import StreamqlError
 
@@ -41,10 +40,7 @@ def point_in_parentheses(cursor: Cursor, before: bool, start: Token) -> PointInT
         word = start.key if start.key == "END" else "BEFORE" if before else "AT"
         raise cursor.refused(f"{word} ({point_type} => …)", _REFUSED[point_type], hint)
     if point_type not in _READERS:
-        guess = nearest(point_type, _READERS)
-        raise cursor.expected(
-            "TIMESTAMP, OFFSET, VERSION or STREAM", f"did you mean {guess}?" if guess else POINT_GRAMMAR
-        )
+        raise cursor.expected_one_of(_READERS, POINT_GRAMMAR)
     cursor.advance()
     if not cursor.take("=>"):
         raise cursor.expected("=>", f"write {point_type} => value")

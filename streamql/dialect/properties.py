@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from streamql.dialect.statements import SetTableProperties
 from streamql.dialect.text.cursor import Cursor
-from streamql.dialect.text.spelling import nearest
 from streamql.dialect.text.tokens import Token, TokenType, name_part, string_value
+from streamql.misspelt import did_you_mean, taken_for
 from streamql.shared import constants
 
 PROPERTIES_GRAMMAR = "ALTER TABLE name SET PROPERTIES ('change_tracking' = 'true' [, 'data_retention_days' = 'n'])"
@@ -19,9 +19,8 @@ _CHANGE_TRACKING, _RETENTION_DAYS = _OURS = (
     constants("properties")["retentionDays"],
 )
 _LISTS = ("PROPERTIES", "TBLPROPERTIES")
-_TYPOS_MAX = 2
 _PARTS = ("change", "trac", "king", "data_", "reten", "tion_", "_day")
-"""Parts of our keys, by which the prefilter knows a misspelt one: one of them is left whole by two mistakes."""
+"""Parts of our keys, by which the prefilter knows a misspelt one: one of them is left whole by the two mistakes that one may have."""
 
 
 def skip_name(cursor: Cursor) -> bool:
@@ -61,7 +60,7 @@ def _meant(tokens: list[Token], index: int) -> str | None:
     is_bare = index + 1 < len(tokens) and tokens[index + 1].key == "."
     if written in _OURS or is_bare or "." in written or not any(part in written for part in _PARTS):
         return None
-    return nearest(written, _OURS, _TYPOS_MAX)
+    return taken_for(written, _OURS)
 
 
 def _written(token: Token) -> str:
@@ -124,7 +123,7 @@ class _Properties:
         meant = _meant(cursor.tokens, cursor.index)
         if meant is not None:
             message = f"{_written(cursor.token)} is not a property of streamql"
-            raise cursor.error(message, hint=f"did you mean '{meant}'?", code="INVALID_PROPERTY")
+            raise cursor.error(message, hint=did_you_mean(f"'{meant}'"), code="INVALID_PROPERTY")
         if _written(cursor.token) in _OURS and cursor.key(1) != ".":
             return _written(cursor.advance())
         return read_key(cursor)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from streamql.dialect.grammar import grammars
 from streamql.dialect.parser import parse
 from streamql.dialect.rewrites.dollar_names import COLUMNS, FUNCTIONS
@@ -11,12 +9,11 @@ from streamql.dialect.streams import AFTER_TABLE_NAME
 from streamql.dialect.tasks import task_refused
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import EXPLAIN_OPTIONS, key_at
-from streamql.dialect.text.spelling import distance, nearest
 from streamql.dialect.text.tokens import TokenType, name_part
 from streamql.errors import StreamqlError
+from streamql.misspelt import did_you_mean, nearest, taken_for
 
 _VERBS = ("CREATE", "DROP", "ALTER", "SHOW", "DESC", "DESCRIBE")
-_MISTAKES_MAX = 2
 _WORDS_MAX = 7  # CREATE OR REPLACE TABLE STREAM, CREATE TABLE IF NOT EXISTS STREAM
 # Words between the verb and STREAM that leave no doubt about the statement.
 _BETWEEN = frozenset(("OR", "REPLACE", "TABLE", "FULL", "TERSE", "CREATE", "IF", "NOT", "EXISTS", "TEMPORARY", "TEMP"))
@@ -77,35 +74,26 @@ def _dollar_name(cursor: Cursor) -> StreamqlError | None:
         guess = None if token.key in FUNCTIONS else nearest(token.text, known)
         if guess is not None:
             meant = COLUMNS.get(guess, guess)
-            return cursor.error(f"there is no {token.text}", hint=f"did you mean {meant}?", token=token)
+            return cursor.error(f"there is no {token.text}", hint=did_you_mean(meant), token=token)
     return None
 
 
 def _misspelt(cursor: Cursor) -> StreamqlError | None:
     """Returns the error for a statement whose first keywords are nearly those of one of ours."""
-    verb = _closest(cursor.key(), _VERBS)
+    verb = taken_for(cursor.key(), _VERBS)
     if verb is None:
         return None
     keywords = [verb]
     for ahead in range(1, _WORDS_MAX):
         key = cursor.key(ahead)
-        if key and distance(key, "STREAM", _MISTAKES_MAX) <= _MISTAKES_MAX:
+        if taken_for(key, ("STREAM",)):
             keywords.append("STREAMS" if verb == "SHOW" and "CREATE" not in keywords else "STREAM")
-            return None if _is_table(cursor, keywords) else _did_you_mean(cursor, keywords)
-        close = _closest(key, _BETWEEN)
-        if close is None:
+            return None if _is_table(cursor, keywords) else _wrong_keywords(cursor, keywords)
+        keyword = taken_for(key, _BETWEEN)
+        if keyword is None:
             return None
-        keywords.append(close)
+        keywords.append(keyword)
     return None
-
-
-def _closest(key: str, known: Collection[str]) -> str | None:
-    """Returns the known word that `key` is, or is a misspelling of; of short keywords, only what is nearly the same."""
-    if key in known:
-        return key
-    fits = [(distance(key, word, _MISTAKES_MAX), word) for word in known if len(word) > 3]
-    mistakes, word = min(fits)
-    return word if mistakes <= (_MISTAKES_MAX if len(word) > 4 else 1) else None
 
 
 def _is_table(cursor: Cursor, keywords: list[str]) -> bool:
@@ -116,7 +104,7 @@ def _is_table(cursor: Cursor, keywords: list[str]) -> bool:
     return name_part(following) is None or following.key in AFTER_TABLE_NAME
 
 
-def _did_you_mean(cursor: Cursor, keywords: list[str]) -> StreamqlError | None:
+def _wrong_keywords(cursor: Cursor, keywords: list[str]) -> StreamqlError | None:
     """Returns the error for a statement whose first keywords should be `keywords`; None when they are, and in their order."""
     condition = [word for word in keywords if word in ("IF", "NOT", "EXISTS")]
     meant = [word for word in keywords if word not in condition and word not in ("TEMPORARY", "TEMP")] + condition
@@ -130,18 +118,13 @@ def _did_you_mean(cursor: Cursor, keywords: list[str]) -> StreamqlError | None:
 def _misspelt_phrase(cursor: Cursor) -> StreamqlError | None:
     """Returns the error for a statement whose first keywords are nearly one of the phrases."""
     phrases = (phrase for grammar in grammars() for phrase in grammar.phrases if phrase.is_compared)
-    for phrase in sorted(
-        phrases, key=lambda phrase: -len(phrase.words)
-    ):  # SHOW DYNAMIC TABLE REFRESH … is nearly SHOW DYNAMIC TABLES
-        written, size = cursor.tokens[: len(phrase.words)], len(phrase.words)
-        if not all(_is_nearly(token.key, word) for token, word in zip(written, phrase.words, strict=False)):
-            continue
-        wrong = next((token for token, word in zip(written, phrase.words, strict=False) if token.key != word), None)
-        if len(written) == size and wrong is not None:
+    # The longest first: SHOW DYNAMIC TABLE REFRESH … is nearly SHOW DYNAMIC TABLES.
+    for phrase in sorted(phrases, key=lambda phrase: -len(phrase.words)):
+        pairs = list(zip(cursor.tokens, phrase.words, strict=False))
+        wrong = next((token for token, word in pairs if token.key != word), None)
+        if wrong is not None and all(
+            taken_for(token.key, (word,)) for token, word in pairs
+        ):  # the end is not taken for one
+            size = len(pairs)
             return cursor.not_a_statement(size, phrase.words, wrong) if phrase.is_meant(cursor, size) else None
     return None
-
-
-def _is_nearly(key: str, word: str) -> bool:
-    limit = 0 if len(word) < 4 else 1 if len(word) == 4 else _MISTAKES_MAX
-    return bool(key) and distance(key, word, limit) <= limit

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.delta.names import SESSION_CATALOG, Found, look_up, qualify, schemas_with, tables_of
-from streamql.dialect import nearest
 from streamql.errors import StreamqlError
+from streamql.misspelt import did_you_mean, name_suggestion, nearest
 from streamql.model import METADATA_COLUMNS, StreamMode
 from streamql.names import Name, quote_if_needed
 from streamql.sources.definitions import DefinitionType
@@ -54,10 +54,8 @@ def column_hint(column: str, known: Sequence[str]) -> str | None:
     qualifier, _, last = column.rpartition(".")
     fits = [k for k in known if not qualifier or k.lower().startswith(f"{qualifier.lower()}.")]
     bare = {k.rpartition(".")[2]: k for k in reversed(fits or known)}
-    guess = nearest(last, bare, _mistakes(last))
-    if guess is None:
-        return None
-    return f"did you mean {bare[guess] if qualifier else guess}?"
+    guess = nearest(last, bare)
+    return None if guess is None else did_you_mean(bare[guess] if qualifier else guess)
 
 
 def star_hint(target: Sequence[str], source: Sequence[str]) -> str:
@@ -100,9 +98,8 @@ def table_hint(spark: SparkSession, parts: Sequence[str]) -> str | None:
             f"{name} is an external table, which this statement does not take: SELECT reads it, DESCRIBE EXTERNAL TABLE describes it, "
             "SHOW CREATE EXTERNAL TABLE shows its statement"
         )
-    other = elsewhere(spark, name, with_tables=True, with_streams=True)
-    guess = nearest_name(spark, name, with_tables=True, with_streams=True)
-    return _did_you_mean(other, None if guess is None else _as_written(parts, guess)) or None
+    known = [*(s.name for s in _streams(spark)), *_tables(spark, name)]
+    return name_suggestion(name, known, parts) or None
 
 
 def missing_stream(
@@ -117,7 +114,6 @@ def missing_stream(
     except StreamqlError:
         found = Found("missing")
     else:
-        other, guess = elsewhere(spark, name, with_streams=True), nearest_name(spark, name, with_streams=True)
         if found.type != "missing":
             message += f": {wanted} is a {'view' if found.type == 'view' else 'table'}"
             on_it = [str(s.name) for s in _streams(spark) if s.stream.source.identity == found.table_id]
@@ -126,59 +122,14 @@ def missing_stream(
             elif found.type == "delta":
                 hint = f"CREATE STREAM s ON TABLE {wanted} makes one"
         else:
-            hint = _did_you_mean(other, None if guess is None else _as_written(parts, guess)) or hint
+            hint = name_suggestion(name, (s.name for s in _streams(spark)), parts) or hint
     return StreamqlError("STREAM_NOT_FOUND", message, hint=hint, line=line, column=column, name=wanted)
 
 
 def missing_table(spark: SparkSession, name: Name, line: int | None = None, column: int | None = None) -> StreamqlError:
     """TABLE_NOT_FOUND, with the nearest table."""
-    other, guess = elsewhere(spark, name, with_tables=True), nearest_name(spark, name, with_tables=True)
-    hint = _did_you_mean(other, guess) or "SHOW TABLES lists those there are"
+    hint = name_suggestion(name, _tables(spark, name)) or "SHOW TABLES lists those there are"
     return StreamqlError("TABLE_NOT_FOUND", f"there is no table {name}", hint=hint, line=line, column=column)
-
-
-def elsewhere(spark: SparkSession, name: Name, *, with_tables: bool = False, with_streams: bool = False) -> str | None:
-    """Returns the full name of a stream or a table that has the same name in another schema; None: there is none."""
-    known: list[Name] = []
-    if with_streams:
-        known += [s.name for s in _streams(spark)]
-    if with_tables:
-        known += _external_tables(spark)
-        with contextlib.suppress(Exception):  # a metastore that cannot be listed: another error says so
-            known += [Name(SESSION_CATALOG, s, name.object) for s in schemas_with(spark, name.object)]
-    return next((str(n) for n in known if n.object.lower() == name.object.lower() and n.key != name.key), None)
-
-
-def hint_among(name: Name, known: Sequence[Name], parts: Sequence[str] = ()) -> str:
-    """Returns the hint for a name that none of `known` has: the same name in another schema, else the nearest in its own; empty: there is
-    none. `parts`: the name as it was written."""
-    other = next((str(n) for n in known if n.object.lower() == name.object.lower()), None)
-    here = [n.object for n in known if (n.catalog, n.schema.lower()) == (name.catalog, name.schema.lower())]
-    near = nearest(name.object, here, _mistakes(name.object))
-    return _did_you_mean(other, None if near is None else _as_written(parts, near))
-
-
-def _did_you_mean(elsewhere: str | None, near: str | None) -> str:
-    """Returns the hint for a name that nothing has: what has it in another schema, else the nearest one here. Empty: there is neither."""
-    if elsewhere is not None:
-        return f"did you mean {elsewhere}, which is in another schema?"
-    return "" if near is None else f"did you mean {near}?"
-
-
-def nearest_name(
-    spark: SparkSession, name: Name, *, with_tables: bool = False, with_streams: bool = False
-) -> str | None:
-    """Returns the nearest name in the schema of `name`; None: nothing there is near. What the catalogs cannot list is left out."""
-    known: list[str] = []
-    if with_streams:
-        home = (name.catalog, name.schema.lower())
-        known += [s.name.object for s in _streams(spark) if (s.name.catalog, s.name.schema.lower()) == home]
-    if with_tables:
-        home = (name.catalog, name.schema.lower())
-        known += [n.object for n in _external_tables(spark) if (n.catalog, n.schema.lower()) == home]
-        with contextlib.suppress(Exception):  # no such schema, or one that cannot be listed: another error says so
-            known += tables_of(spark, name.catalog, name.schema)
-    return nearest(name.object, known, _mistakes(name.object))
 
 
 def refuse_version(spark: SparkSession, parts: Sequence[str], facts: Sequence[str]) -> None:
@@ -204,17 +155,8 @@ def refuse_version(spark: SparkSession, parts: Sequence[str], facts: Sequence[st
     )
 
 
-def _mistakes(word: str) -> int:
-    """Returns how many mistakes a name may have: amnt is near to amount, and id to no other name of two letters."""
-    return max(len(word) // 3, min(2, len(word) // 2), 1)
-
-
 def _rows(columns: Sequence[str]) -> list[str]:
     return [c for c in columns if c.lower() not in METADATA_COLUMNS]
-
-
-def _as_written(parts: Sequence[str], guess: str) -> str:
-    return ".".join((*parts[:-1], guess))
 
 
 def _stream(spark: SparkSession, name: Name) -> StreamState | None:
@@ -222,6 +164,17 @@ def _stream(spark: SparkSession, name: Name) -> StreamState | None:
         return catalog_of(spark).find(spark, name)
     except StreamqlError:  # the catalog cannot be read: Spark's error is the one to show
         return None
+
+
+def _tables(spark: SparkSession, name: Name) -> list[Name]:
+    """Returns the names that a name which nothing has may have meant: external tables, tables of its schema, and the same name in other
+    schemas. What the catalogs cannot list is left out: another error says so."""
+    known = _external_tables(spark)
+    with contextlib.suppress(Exception):
+        known += [Name(SESSION_CATALOG, schema, name.object) for schema in schemas_with(spark, name.object)]
+    with contextlib.suppress(Exception):  # no such schema, too
+        known += [Name(name.catalog, name.schema, table) for table in tables_of(spark, name.catalog, name.schema)]
+    return known
 
 
 def _external_tables(spark: SparkSession) -> list[Name]:

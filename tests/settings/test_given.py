@@ -33,7 +33,8 @@ def refused(work: Callable[[], object]) -> tuple[str, str]:
 
 def test_before_spark_starts_and_in_it_the_same_is_said(spark: SparkSession) -> None:
     session = spark.newSession()
-    for key, value in {**BAD, "spark.streamql.busyTimout": "1s", "spark.streamql.nosuch": "1"}.items():
+    misspelt = ("busyTimout", "leaes", "elaes", "vaccumgaurd", "catal", "cata", "cat", "nosuch")
+    for key, value in {**BAD, **{f"spark.streamql.{name}": "1s" for name in misspelt}}.items():
         before = refused(lambda key=key, value=value: check({key: value}))  # type: ignore[misc]
         if value:  # SET k = '' is another value
             assert refused(lambda key=key, value=value: streamql.sql(f"SET {key} = {value}", session)) == before  # type: ignore[misc]

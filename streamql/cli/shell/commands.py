@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from streamql.dialect.text.spelling import nearest
+from streamql.misspelt import suggestion
 
 Argument = Literal["", "relation", "format", "topic", "file", "switch", "number", "text"]
 """What follows a command: for completion."""
@@ -98,9 +98,8 @@ def find(call: Call) -> Command:
     command = _BY_NAME.get(call.name)
     if command is not None:
         return command
-    guess = nearest(call.name, (name for name in _BY_NAME if name.startswith("\\")), 2)
-    hint = f"did you mean {guess}?" if guess and len(call.name) > 2 else "\\help lists the commands"
-    raise CommandError(f"there is no command {call.name}", hint)
+    hint = suggestion(call.name, names()) if len(call.name) > 2 else ""
+    raise CommandError(f"there is no command {call.name}", hint or "\\help lists the commands")
 
 
 def names(argument: Argument | None = None) -> list[str]:

@@ -8,8 +8,8 @@ import textwrap
 from streamql.cli.shell import commands
 from streamql.cli.shell.commands import CommandError
 from streamql.cli.shell.completion import words
-from streamql.dialect import nearest
 from streamql.feature import Topic, features
+from streamql.misspelt import did_you_mean, nearest
 
 WIDTH = 78
 """Columns of a terminal that a text takes at most."""
@@ -41,7 +41,7 @@ def find(argument: str) -> str:
     if topic is not None:
         return _shown(topic)
     guess = nearest(wanted, known)
-    hint = f"did you mean \\help {known[guess].name}?" if guess else "\\help lists what there is"
+    hint = did_you_mean(f"\\help {known[guess].name}") if guess else "\\help lists what there is"
     raise CommandError(f"there is no help on {argument}", hint)
 
 

@@ -14,7 +14,6 @@ from streamql.dialect.rewrites.rule import Clause, ClauseRule, SparkStatement
 from streamql.dialect.statements import PointInTime
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import Relation, key_at
-from streamql.dialect.text.spelling import nearest
 from streamql.dialect.text.splices import Splice
 from streamql.dialect.text.tokens import NameParts, Token, name_part, quote_string
 from streamql.names import quote
@@ -75,9 +74,7 @@ def _read_mode(reader: Cursor) -> str:
     reader.expect("=>", hint="write INFORMATION => DEFAULT or INFORMATION => APPEND_ONLY")
     word = reader.key()
     if word not in _MODES:
-        guess = nearest(word, _MODES)
-        hint = f"did you mean {guess}?" if guess else "DEFAULT gives net row changes, APPEND_ONLY only the inserts"
-        raise reader.expected("DEFAULT or APPEND_ONLY", hint)
+        raise reader.expected_one_of(_MODES, "DEFAULT gives net row changes, APPEND_ONLY only the inserts")
     reader.advance()
     reader.expect(")")
     return _MODES[word]

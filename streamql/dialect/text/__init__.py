@@ -1,1 +1,1 @@
-"""The text of any statement: its tokens, its shape, splices into it, scripts split into statements, and misspelt words."""
+"""The text of any statement: its tokens, its shape, splices into it, and scripts split into statements."""

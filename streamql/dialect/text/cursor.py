@@ -22,6 +22,7 @@ from streamql.dialect.text.tokens import (
     unterminated_what,
 )
 from streamql.errors import StreamqlError
+from streamql.misspelt import did_you_mean, suggestion
 
 _OPEN = {"(": ")", "[": "]", "{": "}"}
 _SCHEMA_WORDS = ("SCHEMA", "DATABASE", "NAMESPACE")
@@ -118,6 +119,10 @@ class Cursor:
             return self.error(f"expected {what} in place of the {self.found()}", hint=hint)
         return self.error(f"expected {what}, found {self.found()}", hint=hint)
 
+    def expected_one_of(self, words: Collection[str], otherwise: str = "") -> StreamqlError:
+        """Returns the error that another word stands where one of a few is wanted. `otherwise`: the hint if it is near to none."""
+        return self.expected(listed(words), suggestion(self.key(), words) or otherwise)
+
     def unterminated(self, token: Token) -> StreamqlError:
         """Returns the error for a string, name or comment that is never closed."""
         what = unterminated_what(token)
@@ -133,7 +138,7 @@ class Cursor:
     def not_a_statement(self, written: int, meant: Sequence[str], wrong: Token) -> StreamqlError:
         """Returns the error for a text whose first words, of a number, should be `meant`. `wrong`: the first that is not."""
         found = " ".join(token.text for token in self.tokens[:written])
-        return self.error(f"{found} is not a statement", hint=f"did you mean {' '.join(meant)}?", token=wrong)
+        return self.error(f"{found} is not a statement", hint=did_you_mean(" ".join(meant)), token=wrong)
 
     def found(self) -> str:
         """Returns the next token as an error shows it: its text, or its type if errors may not quote it."""
@@ -229,16 +234,17 @@ class Cursor:
 
     def boolean(self, what: str) -> bool:
         """TRUE or FALSE, quoted or bare."""
-        token = self.token
-        word = string_value(token).strip().upper() if self.at_string() else token.key
-        if word not in _BOOLEANS:
-            raise self.error(
-                f"{what} takes TRUE or FALSE, found {self.found()}",
-                hint=f"write {what} = TRUE",
-                code="INVALID_PROPERTY",
-            )
+        return _BOOLEANS[self.choice(what, _BOOLEANS, f"write {what} = TRUE")]
+
+    def choice(self, what: str, words: Collection[str], otherwise: str) -> str:
+        """Step over one of a few words, quoted or bare, and return it. Raises INVALID_PROPERTY. `otherwise`: the hint if another word is
+        near to none of them."""
+        word = string_value(self.token).strip().upper() if self.at_string() else self.key()
+        if word not in words:
+            message = f"{what} takes {listed(words)}, found {self.found()}"
+            raise self.error(message, hint=suggestion(word, words) or otherwise, code="INVALID_PROPERTY")
         self.index += 1
-        return _BOOLEANS[word]
+        return word
 
     def integer(self) -> int | None:
         """Step over a whole number, bare or quoted, and return it; None when something else comes."""
@@ -270,3 +276,9 @@ class Cursor:
         if self.index == first:
             raise self.expected(what)
         return self.text[self.tokens[first].start : self.tokens[self.index - 1].end]
+
+
+def listed(words: Iterable[str]) -> str:
+    """Returns what is wanted as errors say it: A, B or C."""
+    *others, last = words
+    return f"{', '.join(others)} or {last}"

@@ -14,12 +14,10 @@ from streamql.catalog.identity import user_of
 from streamql.catalog.store import catalog_of
 from streamql.delta.names import qualify
 from streamql.delta.rows import Value, small_frame
-from streamql.dialect import nearest
 from streamql.dialect.text.tokens import Span
 from streamql.engine import StatementType, without_text
 from streamql.engine.ddl import check_free, check_free_of_streams, definition_exists, place_of
 from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern, listed_schema, time_text
-from streamql.engine.suggestions import hint_among
 from streamql.errors import StreamqlError, counted
 from streamql.features.kafka.brokers import list_topics
 from streamql.features.kafka.language.statements import (
@@ -37,6 +35,7 @@ from streamql.features.kafka.source.connections import need_connection
 from streamql.features.kafka.source.history import parts
 from streamql.features.kafka.source.messages import COLUMNS
 from streamql.features.kafka.source.topic import brokers_of, open_definition
+from streamql.misspelt import name_suggestion, suggestion
 from streamql.names import Name
 from streamql.sources.definitions import Definition, DefinitionType, connection_name
 from streamql.times import now_ms
@@ -152,13 +151,11 @@ def _check_topic(spark: SparkSession, table: Definition, statement: CreateExtern
         if e.code != "STREAM_SOURCE_MISSING":
             raise
         topic, brokers = table.options["topics"], brokers_of(spark, table)
-        guess = nearest(topic, list_topics(spark, brokers))
         raise StreamqlError(
             "TOPIC_NOT_FOUND",
             f"{brokers.label} has no topic {topic}",
-            hint=f"did you mean {guess}?"
-            if guess
-            else "create the topic first, or check what the connection's user may see",
+            hint=suggestion(topic, list_topics(spark, brokers))
+            or "create the topic first, or check what the connection's user may see",
             topic=topic,
             **place_of(statement.name_span),
         ) from None
@@ -289,11 +286,8 @@ def _need_connection(spark: SparkSession, name: str, span: Span | None = None) -
     try:
         return need_connection(spark, name)
     except StreamqlError as e:
-        known = [d.name.object for d in catalog_of(spark).definitions(spark, DefinitionType.CONNECTION)]
-        guess = nearest(name, known)
-        raise StreamqlError(
-            e.code, e.message, hint=f"did you mean {guess}?" if guess else e.hint, **place_of(span)
-        ) from None
+        known = (d.name.object for d in catalog_of(spark).definitions(spark, DefinitionType.CONNECTION))
+        raise StreamqlError(e.code, e.message, hint=suggestion(name, known) or e.hint, **place_of(span)) from None
 
 
 def _need_table(spark: SparkSession, name: Name, span: Span | None) -> Definition:
@@ -304,7 +298,7 @@ def _need_table(spark: SparkSession, name: Name, span: Span | None) -> Definitio
     raise StreamqlError(
         "EXTERNAL_TABLE_NOT_FOUND",
         f"there is no external table {name}",
-        hint=hint_among(name, known) or "SHOW EXTERNAL TABLES lists those there are",
+        hint=name_suggestion(name, known) or "SHOW EXTERNAL TABLES lists those there are",
         **place_of(span),
     )
 

@@ -5,6 +5,7 @@ import java.util.regex.Pattern
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
+import org.apache.commons.text.similarity.DamerauLevenshteinDistance
 import org.apache.spark.SparkContext
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.SparkSession
@@ -12,7 +13,6 @@ import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.command.SetCommand
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streamql.bridge.{Errors, Shared, StreamqlException}
-import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Registers streamql's settings with Spark, so that SET, `spark.conf.set` and Spark Connect refuse a value that a setting does not take.
@@ -71,14 +71,21 @@ object Settings {
   private def isUnknown(key: String) = key.startsWith(prefix) && !key.startsWith(internal) && !keys(key)
 
   private def unknown(key: String): StreamqlException = {
-    val name = key.drop(prefix.length)
-    val near = all.map(s => distance(name, s.key.drop(prefix.length), (name.length / 3).max(1)) -> s.key).filter(_._1 >= 0)
-    if (near.isEmpty) Errors("INVALID_ARGUMENT", "SETTING_UNKNOWN", "setting" -> key, "known" -> all.map(_.key).mkString(" · "))
-    else Errors("INVALID_ARGUMENT", "SETTING_MISSPELT", "setting" -> key, "nearest" -> near.min._2)
+    val meant = nearest(key.drop(prefix.length).toLowerCase)
+    if (meant.isEmpty) Errors("INVALID_ARGUMENT", "SETTING_UNKNOWN", "setting" -> key, "known" -> all.map(_.key).mkString(" · "))
+    else Errors("INVALID_ARGUMENT", "SETTING_MISSPELT", "setting" -> key, "nearest" -> meant.get)
   }
 
-  private def distance(one: String, other: String, limit: Int): Int =
-    UTF8String.fromString(one.toLowerCase).levenshteinDistance(UTF8String.fromString(other.toLowerCase), limit)
+  /** The key of the setting that a name is near to, or begins: `nearest` of `misspelt.py`. Settings are checked before there is a Python to ask. */
+  private def nearest(name: String): Option[String] = {
+    val known = all.map(s => s.key.drop(prefix.length).toLowerCase -> s.key)
+    val near = known.flatMap { case (other, key) =>
+      val longer = name.length.max(other.length)
+      val mistakes = new DamerauLevenshteinDistance(if (longer > 4) (longer / 3).max(2) else 1).apply(name, other)
+      Option.when(mistakes >= 0)(mistakes.intValue -> key)
+    }
+    near.minOption.map(_._2).orElse(known.collectFirst { case (other, key) if name.length >= 4 && other.startsWith(name) => key })
+  }
 
   /** Refuses SET of a setting that does not exist. */
   def checkSet(set: SetCommand): Unit = set.kv.foreach { case (key, _) => if (isUnknown(key)) throw unknown(key) }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from streamql.dialect.listing import read_limit, read_listing, read_where
 from streamql.dialect.text.cursor import Cursor
-from streamql.dialect.text.spelling import nearest
 from streamql.dialect.text.tokens import NameParts, Span
 from streamql.features.dynamic.language.statements import (
     DescribeDynamicTable,
@@ -98,9 +97,8 @@ def parse_show_history(cursor: Cursor) -> ShowRefreshHistory:
         elif key == "LIMIT":
             limit = read_limit(cursor)
         else:
-            guess = nearest(key, ("FOR", "WHERE", "LIMIT"))
-            hint = f"did you mean {guess}?" if guess else f"write FOR {cursor.token.text}" if cursor.at_name() else ""
-            raise cursor.expected("FOR, WHERE or LIMIT", hint)
+            hint = f"write FOR {cursor.token.text}" if cursor.at_name() else ""
+            raise cursor.expected_one_of(("FOR", "WHERE", "LIMIT"), hint)
     return ShowRefreshHistory(is_view, name, where, limit, name_span)
 
 

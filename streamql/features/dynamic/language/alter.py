@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.text.cursor import Cursor
-from streamql.dialect.text.spelling import nearest
-from streamql.errors import StreamqlError
 from streamql.features.dynamic.language.create import read_refresh_mode
 from streamql.features.dynamic.language.refused import ALTERED, SETTINGS, refuse
 from streamql.features.dynamic.language.schedule import read_refresh, read_target_lag
@@ -60,7 +58,7 @@ def _action(cursor: Cursor) -> _Action:
     if cursor.take("UNSET"):
         return _unset(cursor)
     if not cursor.take("SET"):
-        raise _expected(cursor, _ACTIONS)
+        raise cursor.expected_one_of(_ACTIONS)
     refuse(cursor, SETTINGS, "SET")
     action = _set(cursor)
     if not cursor.at_end() and not cursor.at(";"):
@@ -78,7 +76,7 @@ def _set(cursor: Cursor) -> _Action:
         cursor.take("=")
         return SetComment(cursor.string("the comment"))
     if not cursor.take("REFRESH"):
-        raise _expected(cursor, _SET)
+        raise cursor.expected_one_of(_SET)
     start = cursor.token
     schedule, has_cluster = read_refresh(cursor, ())
     if schedule is None or has_cluster:
@@ -90,11 +88,5 @@ def _set(cursor: Cursor) -> _Action:
 def _unset(cursor: Cursor) -> _Action:
     refuse(cursor, SETTINGS, "UNSET")
     if not cursor.at_any(_UNSET):
-        raise _expected(cursor, _UNSET)
+        raise cursor.expected_one_of(_UNSET)
     return SetComment(None) if cursor.advance().key == "COMMENT" else SetSchedule(None)
-
-
-def _expected(cursor: Cursor, words: tuple[str, ...]) -> StreamqlError:
-    guess = nearest(cursor.key(), words)
-    what = f"{', '.join(words[:-1])} or {words[-1]}"
-    return cursor.expected(what, f"did you mean {guess}?" if guess else "")

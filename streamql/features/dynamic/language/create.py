@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from streamql.dialect.properties import read_key, read_value
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import Shape, StatementType, shape
-from streamql.dialect.text.spelling import nearest
-from streamql.dialect.text.tokens import Span, Token, TokenType, span, string_value
+from streamql.dialect.text.tokens import Span, Token, TokenType, span
 from streamql.errors import StreamqlError
 from streamql.features.dynamic.language.refused import CREATED, refuse, refuse_head
 from streamql.features.dynamic.language.schedule import read_compute_name, read_refresh, read_target_lag
 from streamql.features.dynamic.language.statements import CreateDynamicTable, Schedule
 from streamql.features.dynamic.language.words import name_of, take_type, type_words
+from streamql.misspelt import suggestion
 
 CREATE_DYNAMIC_GRAMMAR = (
     "CREATE [OR REPLACE] {DYNAMIC TABLE | MATERIALIZED VIEW} [IF NOT EXISTS] name [(column [COMMENT '…'], …)] "
@@ -73,21 +73,7 @@ def parse_create_dynamic(cursor: Cursor) -> CreateDynamicTable:
 def read_refresh_mode(cursor: Cursor) -> str:
     """`[=] mode`; REFRESH_MODE is read. Raises INVALID_PROPERTY."""
     cursor.take("=")
-    return _word(cursor, "REFRESH_MODE =", REFRESH_MODES)
-
-
-def _word(cursor: Cursor, setting: str, choices: Iterable[str]) -> str:
-    """Returns one of a few words, bare or quoted. `setting`: what it is a value of, as the statement spells it."""
-    words = list(choices)
-    token = cursor.token
-    word = string_value(token).strip().upper() if cursor.at_string() else token.key
-    if word not in words:
-        guess = nearest(word, words)
-        message = f"{setting.removesuffix(' =')} takes {', '.join(words[:-1])} or {words[-1]}, found {cursor.found()}"
-        hint = f"did you mean {guess}?" if guess else f"write {setting} {words[0]}"
-        raise cursor.error(message, hint=hint, code="INVALID_PROPERTY")
-    cursor.advance()
-    return word
+    return cursor.choice("REFRESH_MODE", REFRESH_MODES, f"write REFRESH_MODE = {REFRESH_MODES[0]}")
 
 
 def _query(cursor: Cursor) -> tuple[str, Span]:
@@ -181,8 +167,8 @@ class _Clauses:
             self._readers[token.key]()
 
     def _unknown(self) -> StreamqlError:
-        guess = nearest(self.cursor.key(), (*self._readers, "AS"))
-        hint = f"did you mean {guess}?" if guess else "" if self.cursor.key() else "write AS SELECT …"
+        hint = suggestion(self.cursor.key(), (*self._readers, "AS"))
+        hint = hint or ("" if self.cursor.key() else "write AS SELECT …")
         return self.cursor.expected(f"a clause of {self._statement}, or AS and the query", hint)
 
     def _check_once(self, token: Token) -> None:
@@ -258,10 +244,12 @@ class _Clauses:
 
     def _initialize(self) -> None:
         self.cursor.take("=")
-        self.is_initialized = _INITIALIZED[_word(self.cursor, "INITIALIZE =", _INITIALIZED)]
+        self.is_initialized = _INITIALIZED[
+            self.cursor.choice("INITIALIZE", _INITIALIZED, "write INITIALIZE = ON_CREATE")
+        ]
 
     def _build(self) -> None:
-        self.is_initialized = _BUILT[_word(self.cursor, "BUILD", _BUILT)]
+        self.is_initialized = _BUILT[self.cursor.choice("BUILD", _BUILT, "write BUILD IMMEDIATE")]
 
     def _warehouse(self) -> None:
         read_compute_name(self.cursor, "the warehouse")

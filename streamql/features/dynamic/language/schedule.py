@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection
 
 from streamql.dialect.text.cursor import Cursor
-from streamql.dialect.text.spelling import nearest
 from streamql.dialect.text.tokens import Token, string_value
 from streamql.errors import StreamqlError
 from streamql.features.dynamic.language.statements import Schedule
+from streamql.misspelt import suggestion
 
 LAG_HINT = "write TARGET_LAG = '10 minutes', or TARGET_LAG = DOWNSTREAM"
 INTERVAL_HINT = "write REFRESH INTERVAL 10 MINUTE"
@@ -97,8 +97,8 @@ def _refuse(cursor: Cursor) -> None:
 
 
 def _no_schedule(cursor: Cursor) -> StreamqlError:
-    guess = nearest(cursor.key(), ("START", "INTERVAL", "VCLUSTER"))
-    return cursor.expected("START WITH, INTERVAL or VCLUSTER", f"did you mean {guess}?" if guess else INTERVAL_HINT)
+    hint = suggestion(cursor.key(), ("START", "INTERVAL", "VCLUSTER"))
+    return cursor.expected("START WITH, INTERVAL or VCLUSTER", hint or INTERVAL_HINT)
 
 
 def _ends_time(cursor: Cursor, following: Collection[str]) -> bool:
@@ -145,5 +145,4 @@ def _seconds(text: str) -> int | None:
 def _unit_hint(text: str) -> str:
     """Returns the hint for a misspelt unit, the last word of the text; empty: it resembles none."""
     words = text.split()
-    guess = nearest(words[-1].removesuffix("s"), _UNITS) if words and words[-1].isalpha() else None
-    return f"did you mean {guess}?" if guess else ""
+    return suggestion(words[-1].removesuffix("s"), _UNITS) if words and words[-1].isalpha() else ""

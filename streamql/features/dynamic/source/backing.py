@@ -17,13 +17,13 @@ from streamql.delta.names import look_up, qualify, view_columns, view_property
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable
 from streamql.dialect import quote_string
-from streamql.engine.suggestions import hint_among
 from streamql.errors import StreamqlError
 from streamql.features.dynamic.language.statements import CreateDynamicTable
 from streamql.features.dynamic.source.analysis import analysed
 from streamql.features.dynamic.source.graph import in_order, upstream
 from streamql.features.dynamic.source.queries import DynamicQuery, SparkError
 from streamql.features.dynamic.source.table import DynamicTable, all_dynamic, find_dynamic
+from streamql.misspelt import name_suggestion
 from streamql.model import TableSource
 from streamql.names import Name, quote
 from streamql.shared import constants
@@ -254,7 +254,7 @@ def _missing(spark: SparkSession, parts: Sequence[str], where: Mapping[str, int]
     """Returns the error DYNAMIC_TABLE_NOT_FOUND. Its hint names the table of that name in another schema, or the nearest name."""
     hint = ""
     with contextlib.suppress(StreamqlError):  # the parts are not a name
-        hint = hint_among(qualify(spark, tuple(parts)), [t.name for t in all_dynamic(spark)], parts)
+        hint = name_suggestion(qualify(spark, tuple(parts)), (t.name for t in all_dynamic(spark)), parts)
     return StreamqlError(
         "DYNAMIC_TABLE_NOT_FOUND",
         f"there is no dynamic table or materialized view {'.'.join(parts)}",

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 
 from streamql.dialect.text.cursor import Cursor
-from streamql.dialect.text.spelling import nearest
 from streamql.dialect.text.tokens import name_part, string_value
 from streamql.features.kafka.language.options import (
     Option,
@@ -23,6 +22,7 @@ from streamql.features.kafka.language.statements import (
     DropConnection,
     ShowConnections,
 )
+from streamql.misspelt import did_you_mean, suggestion, taken_for
 
 CREATE_CONNECTION_GRAMMAR = (
     "CREATE [OR REPLACE] STORAGE CONNECTION [IF NOT EXISTS] name TYPE KAFKA BOOTSTRAP_SERVERS = ['host:port', …] "
@@ -38,7 +38,6 @@ _SERVERS_HINT = "write BOOTSTRAP_SERVERS = ['host:9092']"
 _SERVER = re.compile(r"(?:\w+://)?(?:\[[0-9A-Fa-f:.%]+\]|[\w.-]+):[0-9]{1,5}", re.ASCII)
 _PREFIX = "kafka."
 _LISTS = (("WITH", "OPTIONS"), ("WITH", "PROPERTIES"), ("OPTIONS",), ("PROPERTIES",), ("WITH",))
-_TYPOS_MAX = 2
 
 # fmt: off
 _KNOWN = (
@@ -96,10 +95,7 @@ def _read_type(cursor: Cursor) -> None:
     if word is None:
         raise cursor.expected(_TYPE, "write TYPE KAFKA")
     if word.upper() != _TYPE:
-        guess = nearest(word, (_TYPE,), _TYPOS_MAX)
-        hint = (
-            f"did you mean {guess}?" if guess else "write TYPE KAFKA; Spark reads files of other storage by their path"
-        )
+        hint = suggestion(word, (_TYPE,)) or "write TYPE KAFKA; Spark reads files of other storage by their path"
         what = f"TYPE {word.upper()}" if re.fullmatch("[A-Za-z0-9_]{1,20}", word) else "this TYPE"
         raise cursor.refused(what, "streamql knows storage connections of TYPE KAFKA", hint)
     cursor.advance()
@@ -148,9 +144,9 @@ class _Clauses:
     def _set(self, option: Option) -> None:
         cursor, key = self.cursor, _kafka_name(option.key)
         check_secret(cursor, key, option)
-        meant = None if key in _KNOWN else nearest(key, _KNOWN, _TYPOS_MAX)
-        if meant is not None:
-            hint = f"did you mean {meant.replace('.', '_').upper() if option.is_bare else repr(meant)}?"
+        meant = taken_for(key, _KNOWN)
+        if meant is not None and meant != key:
+            hint = did_you_mean(meant.replace(".", "_").upper() if option.is_bare else repr(meant))
             raise invalid(cursor, f"{option.key} is not a setting of Kafka's client", hint, option.start)
         if key in self._options:
             raise given_twice(cursor, option, key)

@@ -22,6 +22,7 @@ from streamql.features.kafka.language.tables import (
     parse_show_external,
     uses_kafka,
 )
+from streamql.misspelt import did_you_mean
 
 
 def _recognize(cursor: Cursor) -> Parse | None:
@@ -74,7 +75,7 @@ def _keyword_missing(cursor: Cursor) -> StreamqlError | None:
     verb = " ".join(token.key for token in cursor.tokens[:after])
     words = [cursor.key(after), cursor.key(after + 1)]
     if words[0] == "CONNECTION":
-        return cursor.error(f"{verb} CONNECTION is not a statement", hint=f"did you mean {verb} STORAGE CONNECTION?")
+        return cursor.error(f"{verb} CONNECTION is not a statement", hint=did_you_mean(f"{verb} STORAGE CONNECTION"))
     is_external = words == ["EXTERNAL", "TABLE"]
     name = after + (2 if is_external else 1)
     named = (index for index in clauses(cursor.tokens, name) if index > name)
@@ -83,7 +84,7 @@ def _keyword_missing(cursor: Cursor) -> StreamqlError | None:
         hint = "write USING KAFKA OPTIONS (…) CONNECTION c"
         return cursor.error("an external table with a CONNECTION is USING KAFKA", hint=hint, token=connection)
     if connection is not None and words[0] == "TABLE" and uses_kafka(cursor.tokens, name):
-        hint = f"did you mean {verb} EXTERNAL TABLE?"
+        hint = did_you_mean(f"{verb} EXTERNAL TABLE")
         return cursor.error("a table with a CONNECTION is an external table", hint=hint, token=cursor.tokens[after])
     return None
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from streamql.dialect.points import POSITIONS_EXAMPLE, parse_positions
-from streamql.dialect.text.spelling import nearest
 from streamql.dialect.text.tokens import Token, TokenType, name_part
+from streamql.misspelt import suggestion
 
 KAFKA_COLUMNS: tuple[tuple[str, str], ...] = (
     ("topic", "STRING"),
@@ -66,9 +66,7 @@ def column_fault(columns: Sequence[tuple[str, str]]) -> tuple[int, Fault] | None
     for index, (name, type_) in enumerate(columns):
         lower = name.lower()
         if lower not in known:
-            guess = nearest(lower, known)
-            hint = f"did you mean {guess}?" if guess else COLUMNS_HINT
-            return index, (f"a Kafka table has no column {name}", hint)
+            return index, (f"a Kafka table has no column {name}", suggestion(lower, known) or COLUMNS_HINT)
         if lower in seen:
             return index, (f"the column {name} is given twice", "leave one of them out")
         seen.add(lower)
@@ -101,9 +99,9 @@ def is_pattern(key: str) -> bool:
 
 def unknown_option_hint(key: str) -> str:
     """Returns what to type instead of an option that a table does not have."""
-    guess = nearest(key.replace(".", "_"), (GROUP, TOPICS, STARTING, ENDING))
-    if guess:
-        return f"did you mean {guess}?"
+    hint = suggestion(key.replace(".", "_"), (GROUP, TOPICS, STARTING, ENDING))
+    if hint:
+        return hint
     if "." in key:
         return f"settings of Kafka's client begin with {KAFKA_PREFIX} here: write '{KAFKA_PREFIX}{key}' = '…'"
     return f"the options are {GROUP}, {TOPICS}, {STARTING}, {ENDING}, and settings of Kafka's client: '{KAFKA_PREFIX}…'"

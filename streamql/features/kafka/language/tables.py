@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import key_at, outermost
-from streamql.dialect.text.spelling import nearest
 from streamql.dialect.text.tokens import Span, Token, TokenType, name_part, string_value
 from streamql.features.kafka.language.kafka import (
     KAFKA_PREFIX,
@@ -164,8 +163,7 @@ class _Clauses:
         while not cursor.at_end() and not cursor.at(";"):
             token = cursor.token
             if not cursor.at_any(_CLAUSES):
-                guess = nearest(token.key, _CLAUSES)
-                raise cursor.expected("OPTIONS, CONNECTION or COMMENT", f"did you mean {guess}?" if guess else "")
+                raise cursor.expected_one_of(_CLAUSES)
             if token.key in seen:
                 raise cursor.error(f"{token.key} is given twice", token=token)
             seen[token.key] = cursor.advance()

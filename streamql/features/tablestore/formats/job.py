@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from streamql.dialect.text.spelling import nearest
 from streamql.errors import StreamqlError
 from streamql.features.tablestore.formats.jsonc import error, parse
 from streamql.features.tablestore.formats.parameters import Entries, is_set
 from streamql.features.tablestore.formats.retries import RETRIES, RETRIES_MAX
 from streamql.features.tablestore.formats.windows import TIME_MAX_MS, Window, of_day, parse_date
 from streamql.features.tablestore.formats.writers import WRITER_HINT, Writer, parse_writer
+from streamql.misspelt import suggestion
 
 JOB_BYTES_MAX = 1 << 18
 
@@ -112,7 +112,7 @@ def parse_job(text: str) -> Job:
     reader.check_keys(("name", "parameter"))
     name = reader.required_text("name", f'write "name": "{READER}"')
     if name != READER:
-        hint = f"did you mean {READER}?" if nearest(name, [READER]) else f'write "name": "{READER}"'
+        hint = suggestion(name, [READER]) or f'write "name": "{READER}"'
         raise error(reader.members["name"], f"there is no reader {name}", hint)
     parameter = reader.child("parameter", "the parameter of the reader", f"write {READER_HINT}")
     read = _reader(parameter)

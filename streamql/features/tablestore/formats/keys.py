@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from streamql.dialect.text.spelling import nearest
 from streamql.errors import StreamqlError
 from streamql.features.tablestore.formats.hashing import xxhash64
 from streamql.features.tablestore.formats.values import Value, text_of
+from streamql.misspelt import suggestion
 from streamql.names import quote, quote_if_needed
 
 PRIMARY_KEY = "tablestore.primary_key"
@@ -99,12 +99,11 @@ def declared(configuration: Mapping[str, str], fields: Sequence[Mapping[str, Any
     for name in parse_names(text, table):
         field = by_name.get(name.lower())
         if field is None:
-            meant = nearest(name, [str(f["name"]) for f in fields])
             renamed = (
                 f"ALTER TABLE {table} SET TBLPROPERTIES ('{PRIMARY_KEY}' = '…'), with its new name if it was renamed"
             )
-            hint = f"did you mean {meant}?" if meant else renamed
-            raise _wrong(table, f"has no column {name}", hint)
+            hint = suggestion(name, (str(f["name"]) for f in fields))
+            raise _wrong(table, f"has no column {name}", hint or renamed)
         columns.append(KeyColumn(str(field["name"]), _key_type(field, table)))
     return PrimaryKey(tuple(columns))
 

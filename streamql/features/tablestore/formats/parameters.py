@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from streamql.dialect.text.spelling import nearest
 from streamql.errors import StreamqlError
 from streamql.features.tablestore.formats.jsonc import Node, error
+from streamql.misspelt import suggestion
 
 _BOOLEANS = {"true": True, "false": False}
 
@@ -37,8 +37,7 @@ class Entries:
                 if is_set(node):
                     raise error(node, f"{self.what} cannot set {key}: {refused[key]}", f"remove {key}", at_key=True)
             elif key not in known:
-                meant = nearest(key, known)
-                hint = f"did you mean {meant}?" if meant else f"it takes {', '.join(known)}"
+                hint = suggestion(key, known) or f"it takes {', '.join(known)}"
                 raise error(node, f'{self.what} has an unknown entry "{key}"', hint, at_key=True)
 
     def find(self, key: str) -> Node | None:

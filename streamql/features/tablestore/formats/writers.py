@@ -8,9 +8,9 @@ from enum import Enum
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from streamql.dialect.text.spelling import nearest
 from streamql.features.tablestore.formats.jsonc import error
 from streamql.features.tablestore.formats.parameters import Entries
+from streamql.misspelt import suggestion
 
 WRITER_HINT = '"writer": {"name": "jsonl", "parameter": {"path": "records.jsonl"}}'
 
@@ -70,8 +70,7 @@ def parse_writer(writer: Entries) -> Writer:
     name = writer.required_text("name", f"write {WRITER_HINT}")
     names = [f.value for f in Format]
     if name not in names:
-        meant = nearest(name, names)
-        hint = f"did you mean {meant}?" if meant else f"writers are {', '.join(names)}"
+        hint = suggestion(name, names) or f"writers are {', '.join(names)}"
         raise error(writer.members["name"], f"there is no writer {name}", hint)
     chosen = Format(name)
     parameter = writer.child("parameter", f"the parameter of the writer {name}", f"write {WRITER_HINT}")
