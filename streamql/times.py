@@ -19,14 +19,6 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-def duration(ms: int) -> str:
-    """Returns a whole duration for display, in its largest whole unit: `10 minutes`."""
-    for unit, size in (("day", DAY_MS), ("hour", HOUR_MS), ("minute", 60_000), ("second", 1000)):
-        if ms % size == 0:
-            return f"{ms // size} {unit}{'' if ms == size else 's'}"
-    return f"{ms} ms"
-
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 

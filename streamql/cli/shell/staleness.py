@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-DAY_MS = 86_400_000
-_HOUR_MS, _MINUTE_MS = 3_600_000, 60_000
+from streamql.durations import in_words
+from streamql.times import DAY_MS
 
 
 class Age(NamedTuple):
@@ -41,11 +41,5 @@ def _sentence(age: Age, left_ms: int) -> str:
     if age.is_stale:
         return f"stream {age.name} is stale: a part of its source's history is lost; \\d {age.name} says more"
     remedy = "consume it, or raise the source's data_retention_days (\\help retention)"
-    when = f"in {_span(left_ms)}" if left_ms > 0 else "any moment"
+    when = f"in {in_words(left_ms, parts=2, is_long=True)}" if left_ms > 0 else "any moment"
     return f"stream {age.name} may become stale {when}: {remedy}"
-
-
-def _span(ms: int) -> str:
-    if ms >= 2 * _HOUR_MS:
-        return f"{ms // _HOUR_MS} hours"
-    return f"{max(1, ms // _MINUTE_MS)} minutes"

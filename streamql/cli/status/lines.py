@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from streamql.cli.status.overview import Overview
 from streamql.console.render import quantities
+from streamql.durations import in_words
 from streamql.engine.ledger import Consumption
 from streamql.engine.stream_facts import StreamFacts
 from streamql.errors import counted
@@ -65,7 +66,7 @@ def lag_text(facts: StreamFacts) -> str:
     if not versions:
         return "0"
     return f"{quantities.count(versions)} {facts.unit[0]}" + (
-        "" if seconds is None else f", {quantities.duration(seconds)}"
+        "" if seconds is None else f", {in_words(seconds * 1000)}"
     )
 
 

@@ -15,6 +15,7 @@ from streamql.delta.jvm import sentence
 from streamql.delta.names import look_up, tables_like
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable
+from streamql.durations import in_words
 from streamql.engine.doctor.check import Check, Finding, Problem, Severity, finding_of
 from streamql.errors import StreamqlError
 from streamql.features.dynamic.refreshes.facts import DynamicFacts, dynamic_facts
@@ -24,7 +25,7 @@ from streamql.features.dynamic.source.refresh import REPLACED, open_refresh
 from streamql.features.dynamic.source.table import BACKING_PREFIX, DynamicTable, all_dynamic, dynamic_of_id
 from streamql.names import Name, quote
 from streamql.sources.views.query import QuerySource
-from streamql.times import HOUR_MS, duration, iso, now_ms
+from streamql.times import HOUR_MS, iso, now_ms
 
 LATE_TIMES = 2
 """A table is reported once it has been behind for so many times its target."""
@@ -99,8 +100,11 @@ def _problems(
         what = "a statement other than a refresh has written its rows, which the next refresh puts right"
         yield Problem(Finding(name, "error", "DYNAMIC_TABLE_WRITTEN", what, f"REFRESH {table.label} {name}"))
     if facts.target_ms is not None and facts.lag_ms > LATE_TIMES * facts.target_ms and not facts.is_suspended:
-        behind = duration(facts.lag_ms // 1000 * 1000)
-        what = f"it has been behind for {behind}, and its target is {duration(facts.target_ms)}"
+        behind, target = (
+            in_words(facts.lag_ms, parts=2, is_long=True),
+            in_words(facts.target_ms, is_exact=True, is_long=True),
+        )
+        what = f"it has been behind for {behind}, and its target is {target}"
         remedy = (
             "streamql refresh --loop keeps targets; SHOW DYNAMIC TABLE REFRESH HISTORY tells how long refreshes take"
         )

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from streamql.console.render import quantities
+from streamql.durations import in_words
 from streamql.errors import counted
 from streamql.features.dynamic.refreshes.facts import DynamicFacts
 from streamql.features.dynamic.source.table import Schedule
-from streamql.times import duration
 
 HEADER = ("dynamic table", "reads", "lag", "target", "state", "next refresh", "last refresh")
 
@@ -56,17 +56,19 @@ def lag_text(facts: DynamicFacts) -> str:
     """3 min; where it is above the target: 3 min (late). 0: the table shows all changes."""
     if not facts.is_filled:
         return "never filled"
-    shown = quantities.duration(facts.lag_ms / 1000) if facts.lag_ms else "0"
+    shown = in_words(facts.lag_ms) if facts.lag_ms else "0"
     return f"{shown} (late)" if facts.is_late else shown
 
 
 def schedule_text(schedule: Schedule, target_ms: int | None) -> str:
     """10 minutes; every 5 minutes; downstream (10 minutes); empty: only statements refresh it."""
     if schedule.is_downstream:
-        return "downstream" + ("" if target_ms is None else f" ({duration(target_ms)})")
+        return "downstream" + ("" if target_ms is None else f" ({in_words(target_ms, is_exact=True, is_long=True)})")
     if schedule.lag_ms is not None:
-        return duration(schedule.lag_ms)
-    return "" if schedule.interval_ms is None else f"every {duration(schedule.interval_ms)}"
+        return in_words(schedule.lag_ms, is_exact=True, is_long=True)
+    if schedule.interval_ms is None:
+        return ""
+    return f"every {in_words(schedule.interval_ms, is_exact=True, is_long=True)}"
 
 
 def next_text(facts: DynamicFacts, now_ms: int) -> str:
@@ -97,8 +99,8 @@ def trouble_of(facts: DynamicFacts) -> str:
         times = "its last refresh" if facts.failures == 1 else f"its last {facts.failures} refreshes"
         return f"{times} failed{error}"
     if facts.state == "late" and facts.target_ms is not None:
-        lag = quantities.duration(facts.lag_ms / 1000)
-        return f"it has been behind for {lag}, and its target is {duration(facts.target_ms)}: streamql refresh --due --loop keeps it"
+        lag, target = in_words(facts.lag_ms), in_words(facts.target_ms, is_exact=True, is_long=True)
+        return f"it has been behind for {lag}, and its target is {target}: streamql refresh --due --loop keeps it"
     return ""
 
 

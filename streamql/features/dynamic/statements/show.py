@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamql.delta.rows import Value, small_frame
+from streamql.durations import in_words
 from streamql.engine.ddl import place_of
 from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern, listed_schema, time_text
 from streamql.features.dynamic.language.statements import (
@@ -34,7 +35,6 @@ from streamql.features.dynamic.refreshes.verify import verify
 from streamql.features.dynamic.source.backing import need_dynamic, shown_names
 from streamql.features.dynamic.source.table import DynamicTable, Schedule, all_dynamic
 from streamql.features.dynamic.statements.explain import explain
-from streamql.times import duration
 
 TABLES_COLUMNS = (
     "name STRING, schema_name STRING, state STRING, target_lag STRING, lag_seconds BIGINT, has_changes BOOLEAN, refresh_mode STRING, "
@@ -108,7 +108,8 @@ def schedule_text(schedule: Schedule) -> str | None:
     ms = schedule.lag_ms if schedule.lag_ms is not None else schedule.interval_ms
     if ms is None:
         return None
-    return duration(ms) if schedule.lag_ms is not None else f"every {duration(ms)}"
+    shown = in_words(ms, is_exact=True, is_long=True)
+    return shown if schedule.lag_ms is not None else f"every {shown}"
 
 
 def describe_dynamic_table(spark: SparkSession, statement: DescribeDynamicTable) -> DataFrame:
