@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +31,10 @@ R = TypeVar("R")
 LIST = "streamql.features"
 """The module that lists the features."""
 
+_INSTALLED = Path(__file__).parent / "pages"
+"""Where setup.py puts a copy of the reference of SQL. A checkout has none."""
+_PAGES = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1] / "docs" / "sql"
+
 
 @dataclass(frozen=True)
 class StatementType:
@@ -48,22 +53,6 @@ class StatementType:
     def columns_of(self, statement: object) -> str:
         """Returns the columns of a statement's rows, as DDL; empty: it has none."""
         return self.columns if isinstance(self.columns, str) else self.columns(statement)
-
-
-@dataclass(frozen=True)
-class Topic:
-    """An entry of \\help. `grammars`: as error messages show them. `examples`: statements that run one after the other, topic by topic.
-
-    `needs_kafka`: the examples run only against a Kafka broker, so tests in a plain session only parse them.
-    """
-
-    name: str
-    summary: str
-    grammars: tuple[str, ...]
-    text: str
-    examples: tuple[str, ...]
-    also: tuple[str, ...] = ()
-    needs_kafka: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,12 +90,12 @@ SqlFunction = Callable[["SparkSession", "list[Any]", "Reads"], Any]
 
 @dataclass(frozen=True, eq=False)  # compared and hashed as itself, which costs nothing
 class Feature:
-    """What a feature registers. Each field but `commands` is a function, called when it is asked: what it returns may need PySpark.
+    """What a feature registers. A field that is a function is called when it is asked: what it returns may need PySpark.
 
     `grammar`: how its statements are recognized and parsed. `statements`: their types, and how they are run. `source_types`: what streams
     can be made on. `forms`: in which a stream's changes can be read beside rows, by name. `functions`: in SQL, by name. `stored`: what
-    a definition shows of another table's rows; None: it shows none. `checks`: of the doctor, in their order. `topics`: entries of
-    \\help. `explains`: what stands in the place of an exception of the JVM; None: the exception itself.
+    a definition shows of another table's rows; None: it shows none. `checks`: of the doctor, in their order. `topics`: the pages of which
+    \\help makes its entries. `explains`: what stands in the place of an exception of the JVM; None: the exception itself.
     """
 
     name: str
@@ -117,9 +106,14 @@ class Feature:
     functions: Callable[[], Mapping[str, SqlFunction]] = dict
     stored: Callable[[Definition], StoredTable | None] = lambda _: None
     checks: Callable[[], Sequence[Check[Any]]] = tuple
-    topics: Callable[[], Sequence[Topic]] = tuple
+    topics: Sequence[Path] = ()
     commands: Sequence[Command] = ()
     explains: Callable[[Exception], Exception | None] = lambda _: None
+
+
+def pages(*names: str) -> tuple[Path, ...]:
+    """Returns pages of the reference of SQL, by their names without `.md`."""
+    return tuple(_PAGES / f"{name}.md" for name in names)
 
 
 def without_text(run: Callable[[SparkSession, Any], R]) -> Callable[[SparkSession, Any, str], R]:

@@ -19,9 +19,9 @@ _NOT_PROSE = re.compile(r"^```.*?^```|<!--.*?-->|^(?:#|    |\t)[^\n]*", re.DOTAL
 _ROW = re.compile(r"^\|(?P<cells>.*)\|$", re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\([^)]*\)")
 _SPOKEN = frozenset(
-    ("StreamqlError", "error", "refused", "CommandError", "Topic", "Setting", "Command", "add", "add_argument")
+    ("StreamqlError", "error", "refused", "CommandError", "Setting", "Command", "add", "add_argument")
 )
-"""The functions whose texts are shown: messages, hints, topics of the shell, settings, --help."""
+"""The functions whose texts are shown: messages, hints, settings, --help."""
 
 
 @dataclass(frozen=True)

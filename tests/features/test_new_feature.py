@@ -11,6 +11,7 @@ import streamql
 from streamql import features
 from streamql.cli.main import main
 from streamql.cli.shell import topics
+from streamql.cli.shell.pages import topic_of
 from streamql.engine.doctor import examine
 from streamql.feature import Feature, sql_functions, statement_types
 from streamql.shared import FUNCTIONS, text_of
@@ -42,6 +43,7 @@ def test_what_it_registers_works_everywhere(spark: SparkSession, capsys: pytest.
         run(spark, "SHOW MIROR STREAMS")
     assert main(["help", "mirrors"]) == 0
     assert "SHOW MIRROR STREAMS" in topics.names()
+    assert "  SHOW MIRROR STREAMS;" in topics.find("show mirror streams").split("\n")
     run(spark, "DROP STREAM s")
 
 
@@ -54,7 +56,7 @@ def test_the_record_of_each_feature_is_whole(feature: Feature) -> None:
     assert set(types) <= set(statement_types())
     for command in feature.commands:
         assert {"run", "arguments"} <= vars(command.code).keys()
-    assert all(topic.examples for topic in feature.topics())
+    assert all(topic_of(path).examples for path in feature.topics)
     assert all(callable(check.examine) for check in feature.checks())
     assert all(callable(source_type.open) for source_type in feature.source_types())
     assert all(callable(form) for form in feature.forms().values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from streamql.feature import Feature, StatementType, Topic
+from streamql.feature import Feature, StatementType, pages
 
 if TYPE_CHECKING:
     from streamql.dialect.grammar import Grammar
@@ -37,12 +37,6 @@ def _checks() -> Sequence[Check[Any]]:
     return (ExternalTables(),)
 
 
-def _topics() -> Sequence[Topic]:
-    from streamql.features.kafka.topics import TOPICS
-
-    return TOPICS
-
-
 def _explains(e: Exception) -> Exception | None:
     from streamql.features.kafka.brokers import explained
 
@@ -55,6 +49,6 @@ KAFKA = Feature(
     statements=_statements,
     source_types=_source_types,
     checks=_checks,
-    topics=_topics,
+    topics=pages("create-storage-connection", "storage-connections", "create-external-table", "external-tables"),
     explains=_explains,
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from streamql.feature import Command, Feature, ReadForm, SqlFunction, Topic
+from streamql.feature import Command, Feature, ReadForm, SqlFunction, pages
 
 
 def _forms() -> Mapping[str, ReadForm]:
@@ -19,17 +19,11 @@ def _functions() -> Mapping[str, SqlFunction]:
     return {NAME: records}
 
 
-def _topics() -> Sequence[Topic]:
-    from streamql.features.tablestore.topics import TOPICS
-
-    return TOPICS
-
-
 TABLESTORE = Feature(
     "TableStore",
     forms=_forms,
     functions=_functions,
-    topics=_topics,
+    topics=pages("tablestore-records"),
     commands=(
         Command(
             "export",

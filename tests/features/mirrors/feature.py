@@ -1,9 +1,10 @@
-"""What mirrors register: a statement, a type of source, a command, a check, a topic of help."""
+"""What mirrors register: a statement, a type of source, a command, a check, a page for \\help."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -14,7 +15,7 @@ from streamql.dialect.grammar import Grammar, Parse, Phrase
 from streamql.dialect.statements import Statement
 from streamql.dialect.text.cursor import Cursor
 from streamql.engine.doctor.check import Check, Finding, Problem
-from streamql.feature import Command, Feature, StatementType, Topic, without_text
+from streamql.feature import Command, Feature, StatementType, without_text
 from streamql.model import TableSource
 from streamql.names import Name
 from streamql.sources.protocol import SourceType
@@ -84,7 +85,7 @@ MIRRORS = Feature(
     statements=lambda: (StatementType(ShowMirrorStreams, without_text(_show), COLUMNS),),
     source_types=lambda: (SourceType(name="mirror", label="MIRROR", read=Mirror.from_json, open=_open, find=_find),),
     checks=lambda: (Mirrors(),),
-    topics=lambda: (Topic("SHOW MIRROR STREAMS", "list them", (GRAMMAR,), "Streams on mirrors.", (f"{GRAMMAR};",)),),
+    topics=(Path(__file__).with_name("show-mirror-streams.md"),),
     commands=(
         Command("mirrors", "print the mirrors", "tests.features.mirrors.command", in_session=True, reads_only=True),
     ),
