@@ -1,4 +1,4 @@
-"""Table streams over Delta Lake on Spark: SELECT shows the net row changes since a bookmark, DML moves it exactly once."""
+"""Table streams over Delta Lake on Spark: SELECT shows the net row changes since an offset, DML moves it exactly once."""
 
 from __future__ import annotations
 

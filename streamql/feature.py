@@ -1,58 +1,34 @@
 """What a feature registers, as data: the kernel, the console and the command know features only by these records.
 
-The list of features is `streamql.features.FEATURES`. This module imports the list by its name at the first use. So the kernel imports no
-feature, and a feature may import the kernel.
+The kernel reads a record field by field (`streamql.registered`), because the record names types of the whole kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from streamql.registered import records
 
-    from streamql.catalog.states import StreamState
+if TYPE_CHECKING:  # some need PySpark, which `streamql --help` does not wait for
     from streamql.catalog.stored import StoredTable
-    from streamql.consume.statement import Reads
     from streamql.dialect.grammar import Grammar
+    from streamql.dialect.rewrites.rule import RewriteRule
+    from streamql.dialect.vocabulary import Vocabulary
+    from streamql.engine import StatementType
     from streamql.engine.doctor.check import Check
-    from streamql.model import Interval
+    from streamql.engine.functions import SqlFunction
+    from streamql.reading import ReadForm
     from streamql.sources.definitions import Definition
-    from streamql.sources.protocol import OpenSource, SourceType
-
-R = TypeVar("R")
-
-LIST = "streamql.features"
-"""The module that lists the features."""
+    from streamql.sources.protocol import SourceType
 
 _INSTALLED = Path(__file__).parent / "pages"
 """Where setup.py puts a copy of the reference of SQL. A checkout has none."""
 _PAGES = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1] / "docs" / "sql"
-
-
-@dataclass(frozen=True)
-class StatementType:
-    """A type of statement, as the parser returns it, and how it is run.
-
-    `run` takes the session, the statement and its text, and returns the rows to show; None: there are none to show. `columns`: of these
-    rows, as DDL; empty: there are none. A function, if they depend on the statement. `note`: what the user reads once a
-    statement without rows has run; empty: nothing.
-    """
-
-    type: type
-    run: Callable[[SparkSession, Any, str], DataFrame | None]
-    columns: str | Callable[[Any], str] = ""
-    note: Callable[[Any], str] = lambda _: ""
-
-    def columns_of(self, statement: object) -> str:
-        """Returns the columns of a statement's rows, as DDL; empty: it has none."""
-        return self.columns if isinstance(self.columns, str) else self.columns(statement)
 
 
 @dataclass(frozen=True)
@@ -81,34 +57,35 @@ class Command:
         return import_module(self.module)
 
 
-ReadForm = Callable[["StreamState", "OpenSource", "Interval"], "DataFrame"]
-"""Returns the changes of an interval in a form of its own, with a hidden change type as the last column. Lazy."""
-
-SqlFunction = Callable[["SparkSession", "list[Any]", "Reads"], Any]
-"""A function in SQL: takes the session, its arguments and what its statement reads; returns a value, or a node of Spark's plan."""
-
-
 @dataclass(frozen=True, eq=False)  # compared and hashed as itself, which costs nothing
 class Feature:
-    """What a feature registers. A field that is a function is called when it is asked: what it returns may need PySpark.
-
-    `grammar`: how its statements are recognized and parsed. `statements`: their types, and how they are run. `source_types`: what streams
-    can be made on. `forms`: in which a stream's changes can be read beside rows, by name. `functions`: in SQL, by name. `stored`: what
-    a definition shows of another table's rows; None: it shows none. `checks`: of the doctor, in their order. `topics`: the pages of which
-    \\help makes its entries. `explains`: what stands in the place of an exception of the JVM; None: the exception itself.
-    """
+    """What a feature registers. A field that is a function is called when it is asked: what it returns may need PySpark."""
 
     name: str
     grammar: Callable[[], Grammar | None] = lambda: None
+    """How its statements are recognized and parsed."""
+    rewrites: Callable[[], Sequence[RewriteRule]] = tuple
+    """What it adds to statements of Spark, in the order in which the rules are asked."""
     statements: Callable[[], Sequence[StatementType]] = tuple
+    """The types of its statements, and how they are run."""
     source_types: Callable[[], Sequence[SourceType]] = tuple
+    """What streams can be made on."""
     forms: Callable[[], Mapping[str, ReadForm]] = dict
+    """Forms in which a stream's changes can be read beside rows, by name."""
     functions: Callable[[], Mapping[str, SqlFunction]] = dict
+    """Functions in SQL, by name."""
     stored: Callable[[Definition], StoredTable | None] = lambda _: None
+    """What a definition shows of another table's rows; None: it shows none."""
     checks: Callable[[], Sequence[Check[Any]]] = tuple
+    """Checks of the doctor. Each says what it is about, and so when it runs."""
+    vocabulary: Callable[[], Vocabulary | None] = lambda: None
+    """What the console and the shell know of its words, beside the first keywords of statements, which the grammar has."""
     topics: Sequence[Path] = ()
+    """Pages of which \\help makes its entries."""
     commands: Sequence[Command] = ()
+    """Commands of the command line."""
     explains: Callable[[Exception], Exception | None] = lambda _: None
+    """What stands in the place of an exception of the JVM; None: the exception itself."""
 
 
 def pages(*names: str) -> tuple[Path, ...]:
@@ -116,42 +93,6 @@ def pages(*names: str) -> tuple[Path, ...]:
     return tuple(_PAGES / f"{name}.md" for name in names)
 
 
-def without_text(run: Callable[[SparkSession, Any], R]) -> Callable[[SparkSession, Any, str], R]:
-    """Returns the `run` of a type of statement whose function does not take the text."""
-    return lambda spark, statement, _: run(spark, statement)
-
-
 def features() -> Sequence[Feature]:
-    """Returns the features, in the order in which the kernel asks them."""
-    found: Sequence[Feature] = import_module(LIST).FEATURES
-    return found
-
-
-def grammars() -> Iterator[Grammar]:
-    """Yields how the statements of each feature are recognized."""
-    return (grammar for feature in features() if (grammar := feature.grammar()) is not None)
-
-
-@cache
-def _statement_types(_: Sequence[Feature]) -> Mapping[type, StatementType]:
-    return MappingProxyType({one.type: one for feature in features() for one in feature.statements()})
-
-
-def statement_types() -> Mapping[type, StatementType]:
-    """Returns the types of statements that the parser returns, and how they are run."""
-    return _statement_types(tuple(features()))
-
-
-def read_form(name: str) -> ReadForm:
-    """Returns how a stream's changes are read in the form of a name. Raises KeyError if no feature has the form."""
-    return {known: form for feature in features() for known, form in feature.forms().items()}[name]
-
-
-def sql_functions() -> dict[str, SqlFunction]:
-    """Returns the functions in SQL, by name."""
-    return {name: function for feature in features() for name, function in feature.functions().items()}
-
-
-def explained(e: Exception) -> Exception | None:
-    """Returns what stands in the place of an exception of the JVM; None: the exception itself."""
-    return next((found for feature in features() if (found := feature.explains(e)) is not None), None)
+    """Return the features, in the order in which they are asked."""
+    return records()

@@ -1,4 +1,4 @@
-"""The things streamql speaks of, as plain frozen data: no I/O, no Spark."""
+"""The objects of streamql as frozen dataclasses: streams, offsets, positions, intervals, sources. No I/O, no Spark."""
 
 from __future__ import annotations
 
@@ -15,31 +15,22 @@ CHANGE_TYPE = constants("columns")["changeType"]
 CHANGE_TYPES = change_types()
 
 METADATA_COLUMNS = (CHANGE_TYPE, "__commit_version", "__commit_timestamp")
-"""The columns every stream shows before its source's columns (seed grammar: change type, version, time)."""
+"""The columns that every stream shows before its source's columns: change type, version and time of the commit."""
 
 METADATA_DDL = f"{CHANGE_TYPE} STRING, __commit_version BIGINT, __commit_timestamp TIMESTAMP_LTZ"
 
 
 class StreamMode(Enum):
-    """STANDARD: net row changes. APPEND_ONLY: rows as first inserted, whatever became of them later."""
+    """What a stream shows. STANDARD: net row changes. APPEND_ONLY: inserted rows as they were first inserted, even if they changed
+    later."""
 
     STANDARD = "STANDARD"
     APPEND_ONLY = "APPEND_ONLY"
 
 
-class SourceType(Enum):
-    """What a statement can call the source of a stream."""
-
-    TABLE = "TABLE"
-    VIEW = "VIEW"
-    DYNAMIC_TABLE = "DYNAMIC TABLE"
-    MATERIALIZED_VIEW = "MATERIALIZED VIEW"
-    EXTERNAL_TABLE = "EXTERNAL TABLE"
-
-
 @dataclass(frozen=True)
 class Parts:
-    """A position in a source of several parts: (part, number) pairs, sorted by part. A part without a number counts from its begin."""
+    """A position in a source of several parts: pairs (part, number), sorted by part. A part that is missing is at its begin."""
 
     numbers: tuple[tuple[str, int], ...]
 
@@ -54,7 +45,7 @@ class Parts:
             raise ValueError(f"not a position: {self.numbers}")
 
     def __str__(self) -> str:
-        by_part = sorted(self.numbers, key=lambda n: (len(n[0]), n[0]))  # partition 10 is behind partition 9
+        by_part = sorted(self.numbers, key=lambda n: (len(n[0]), n[0]))  # shorter names first: partition 9 before 10
         return json.dumps(dict(by_part))
 
 
@@ -63,8 +54,8 @@ Position = int | Parts
 
 
 def is_ordered(after: Position, through: Position) -> bool:
-    """Returns whether a position is not later than another one of the same source: no part of it is, and no part is missing from the later
-    one."""
+    """Returns whether `after` is not later than `through`, a position in the same source. No part of `after` may be later, and `through`
+    must have every part of `after`."""
     if isinstance(after, int) and isinstance(through, int):
         return -1 <= after <= through
     if isinstance(after, Parts) and isinstance(through, Parts):
@@ -79,7 +70,7 @@ def version_or_none(position: Position) -> int | None:
 
 
 def parts_or_none(position: Position) -> str | None:
-    """Returns the position of a source of several parts as text, JSON; None if it is a version."""
+    """Returns a position of several parts as JSON text; None if it is a version."""
     return None if isinstance(position, int) else str(position)
 
 
@@ -94,7 +85,7 @@ def shown_position(position: Position) -> str:
 
 
 def offset_form(position: Position) -> str:
-    """Returns how ALTER STREAM … SET OFFSET takes positions like this one, for hints."""
+    """Returns the form in which ALTER STREAM … SET OFFSET takes positions of this source, for hints."""
     return "VERSION n" if isinstance(position, int) else "'{\"partition\": offset}'"
 
 
@@ -112,7 +103,7 @@ class Versions:
 
     @property
     def is_empty(self) -> bool:
-        """No commit and no initial rows: nothing can be in it."""
+        """Returns whether it has no commit and no initial rows, so that it has no changes."""
         return self.after == self.through and not self.initial
 
 
@@ -130,7 +121,7 @@ class Interval:
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether nothing can be in it: it has no commit and no initial rows. A part that `after` lacks counts from 0."""
+        """Returns whether it has no commit and no initial rows, so that it has no changes. A part that `after` lacks counts from 0."""
         if self.initial:
             return False
         if isinstance(self.after, Parts) and isinstance(self.through, Parts):
@@ -152,7 +143,7 @@ def version_of(position: Position) -> int:
 
 
 class SourceRef(Protocol):
-    """A source as a stream refers to it: what finds it again. Frozen, comparable and hashable data, without I/O."""
+    """A reference to a source, by which a stream finds it again. Frozen, comparable and hashable data, without I/O."""
 
     @property
     def type_name(self) -> str:
@@ -160,29 +151,31 @@ class SourceRef(Protocol):
 
     @property
     def name(self) -> Name:
-        """Returns its name when it was last seen."""
+        """Returns the name that the source had when it was last seen."""
 
     @property
     def identity(self) -> str:
-        """Returns what stays the same for as long as it is the same source, whatever its name is."""
+        """Returns the identity of the source, which stays the same if the source is renamed."""
 
     @property
     def path(self) -> str:
-        """Returns where its files are; empty: it has no files of its own."""
+        """Returns the path of the source's files; empty: it has no files of its own."""
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what its type reads back."""
+        """Returns the JSON form, which `SourceType.read` of its type reads."""
 
     def holds(self, interval: Interval) -> list[tuple[TableSource, Versions]]:
-        """Returns the Delta tables whose history an interval needs, each with its part of the interval. VACUUM and retention go by it."""
+        """Returns the Delta tables whose history an interval needs, each with its versions in the interval. The guard of VACUUM and the
+        retention use it."""
 
 
 @dataclass(frozen=True)
 class TableSource:
-    """A Delta table as a stream refers to it: by Delta's table id; path and name are where it was last seen.
+    """A reference to a Delta table by Delta's table id. `name` and `path`: as they were when the table was last seen.
 
-    `seen`: its newest version by then, and the in-commit time of that in milliseconds. A copy has the same id, but another time there.
-    None: the commits have no such times.
+    `seen`: the table's newest version at that time, and the in-commit timestamp of that version, in milliseconds. By these, the history is
+    recognised: a copy of the table that was written since has the same id, but another timestamp for the version. None: the table's commits
+    have no in-commit timestamps.
     """
 
     name: Name
@@ -197,11 +190,11 @@ class TableSource:
 
     @property
     def identity(self) -> str:
-        """Delta's table id."""
+        """Returns Delta's table id."""
         return self.table_id
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what `from_json` reads back."""
+        """Returns the JSON form, which `from_json` reads."""
         return {"name": list(self.name.parts), "path": self.path, "table_id": self.table_id, "seen": self.seen}
 
     @classmethod
@@ -218,7 +211,7 @@ class TableSource:
 
 @dataclass(frozen=True)
 class Stream:
-    """A bookmark on a source: everything but its offset, which moves."""
+    """A stream on a source. Its offset is not in it, because that moves (`StreamState`)."""
 
     uuid: str
     name: Name
@@ -233,7 +226,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Offset:
-    """The position up to which a stream was consumed. `initial`: the rows that the source had there are still to be shown
+    """The position up to which a stream was consumed. `initial`: the stream still has to show the rows that the source had at the position
     (SHOW_INITIAL_ROWS)."""
 
     position: Position

@@ -53,6 +53,10 @@ class Name:
         """Returns all three parts, quoted, for use in SQL text."""
         return ".".join(quote(p) for p in (self.catalog, self.schema, self.object))
 
+    def is_in(self, catalog: str, schema: str) -> bool:
+        """Returns whether it is a name in a schema."""
+        return self.catalog == catalog and self.schema.lower() == schema.lower()
+
     def __str__(self) -> str:
         parts = (
             (self.schema, self.object) if self.catalog == "spark_catalog" else (self.catalog, self.schema, self.object)

@@ -1,8 +1,9 @@
-"""Reading a stream: the interval a statement sees, and the change set over it."""
+"""Reads a stream: the interval that a statement sees, and the change set over that interval."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,26 +13,30 @@ from streamql.catalog.store import catalog_of
 from streamql.catalog.stored import as_shown
 from streamql.changes import HIDDEN_COLUMNS
 from streamql.errors import StreamqlError
-from streamql.feature import read_form
 from streamql.model import Interval, SourceRef, TableSource, offset_form
+from streamql.registered import registered
 from streamql.sources.protocol import Backlog, OpenSource
 from streamql.sources.registry import open_source, read_source, source_json
 from streamql.sources.tables.image import check_files_exist, image
 from streamql.sources.tables.table import open_table
 
 CHANGES, BEGIN, END = "changes", "begin", "end"
-"""The forms of a read of a stream: its changes, or a table of its source as of the begin or the end of the interval. Features add other
-forms of its changes (`Feature.forms`)."""
+"""What a read of a stream shows: its changes, or a table of its source as of the begin or the end of the interval. Features add other forms
+of the changes (`Feature.forms`)."""
+
+ReadForm = Callable[["StreamState", OpenSource, Interval], DataFrame]
+"""Returns the changes of an interval in a form of its own, with a hidden change type as the last column. Lazy."""
 
 
 def visible_columns(changes: DataFrame) -> int:
-    """Returns how many of a change set's columns SELECT * shows: the hidden ones are its last."""
+    """Returns how many columns of a change set SELECT * shows. The hidden columns are the last ones."""
     return len(changes.columns) - len(HIDDEN_COLUMNS)
 
 
 @dataclass(frozen=True)
 class StreamReading:
-    """A stream as one statement sees it. `details`: what the ledger shall say of a consumption besides, JSON; None: nothing."""
+    """A stream as one statement sees it. `rows_max`: MAX_BATCH_SIZE of the read; None: it has none. `details`: JSON that the ledger shows
+    besides if the read is consumed; None: nothing. `form`: one of the forms above."""
 
     state: StreamState
     interval: Interval
@@ -42,12 +47,13 @@ class StreamReading:
     form: str = CHANGES
 
     @property
-    def token(self) -> str:
-        """Returns what the node in the plan says of itself: JSON of the stream, its interval, and where its source is now."""
+    def description(self) -> str:
+        """Returns the read as its node in Spark's plan carries it: JSON of the stream, the interval, and the source where it is now.
+        `parse_read` reads it."""
         more = {} if self.details is None else {"details": self.details}
         if self.form != CHANGES:
             more["form"] = self.form
-        return json.dumps({**_token_of(self.state, self.interval, self.source, self.rows_max), **more})
+        return json.dumps({**_described(self.state, self.interval, self.source, self.rows_max), **more})
 
     @property
     def visible(self) -> int:
@@ -55,7 +61,7 @@ class StreamReading:
         return visible_columns(self.frame) if self.form == CHANGES else len(self.frame.columns) - 1
 
 
-def _token_of(state: StreamState, interval: Interval, source: SourceRef, rows_max: int | None) -> dict[str, object]:
+def _described(state: StreamState, interval: Interval, source: SourceRef, rows_max: int | None) -> dict[str, object]:
     after, through, initial = interval_json(interval)
     return {
         "stream": str(state.name),
@@ -80,47 +86,48 @@ class ImageReading:
     frame: DataFrame
 
     @property
-    def token(self) -> str:
-        """Returns what the node in the plan says of itself: as that of a read of the stream, with the form and the table."""
-        common = _token_of(self.state, self.interval, self.source, None)
+    def description(self) -> str:
+        """Returns the read as its node in Spark's plan carries it: as `StreamReading.description`, with the form and the table."""
+        common = _described(self.state, self.interval, self.source, None)
         return json.dumps({**common, "form": self.form, "table": self.table_id})
 
 
 @dataclass(frozen=True)
-class Token:
-    """A token read back. `table_id`: of the table that BEGIN or END shows; empty: the read shows changes."""
+class PlannedRead:
+    """A read in an analysed statement, as its node in the plan describes it. `description`: the JSON that the node carries. `table_id`: the
+    id of the table that the form BEGIN or END shows; empty: the read shows changes. The other fields are those of `StreamReading`."""
 
     uuid: str
     stream: str
     interval: Interval
     source: SourceRef
     rows_max: int | None
-    text: str
+    description: str
     details: str | None = None
     form: str = CHANGES
     table_id: str = ""
 
 
-def read_token(text: str) -> Token:
-    """Returns the stream and interval that a node of the plan stands for."""
-    t = json.loads(text)
-    interval = read_interval((t["after"], t["through"], t["initial"]))
-    return Token(
-        t["uuid"],
-        t["stream"],
+def parse_read(description: str) -> PlannedRead:
+    """Returns the read that a node of the plan describes."""
+    data = json.loads(description)
+    interval = read_interval((data["after"], data["through"], data["initial"]))
+    return PlannedRead(
+        data["uuid"],
+        data["stream"],
         interval,
-        read_source(t["source"]),
-        t["rows_max"],
-        text,
-        t.get("details"),
-        t.get("form", CHANGES),
-        t.get("table", ""),
+        read_source(data["source"]),
+        data["rows_max"],
+        description,
+        data.get("details"),
+        data.get("form", CHANGES),
+        data.get("table", ""),
     )
 
 
 def interval_now(spark: SparkSession, state: StreamState, source: OpenSource) -> Interval:
-    """(offset, latest]. Raises STREAM_INVALID after a RESTORE of the catalog, STREAM_STALE where the source went back,
-    STREAM_SOURCE_REPLACED where it went back and came on again otherwise."""
+    """Returns the interval (offset, latest]. Raises STREAM_INVALID if the catalog was restored to before the stream's last event, and what
+    `check_history` raises."""
     if catalog_of(spark).was_restored(state):
         raise StreamqlError(
             "STREAM_INVALID",
@@ -132,13 +139,13 @@ def interval_now(spark: SparkSession, state: StreamState, source: OpenSource) ->
 
 
 def check_history(state: StreamState, source: OpenSource) -> None:
-    """Raises STREAM_STALE where the source went back before the stream's offset, and STREAM_SOURCE_REPLACED where it came on again
-    otherwise: the offset means nothing there."""
+    """Checks that the stream's offset is a position in the history of its source. Raises STREAM_STALE if the source ends before the offset,
+    because it was put back from a copy. Raises STREAM_SOURCE_REPLACED if it was written since, and has another history now."""
     source.check_history(state.offset, state.stream.source, state.name)
 
 
 def open_interval(spark: SparkSession, state: StreamState, pinned: Interval | None) -> tuple[OpenSource, Interval]:
-    """Opens a stream's source. Returns it with the pinned interval, or with (offset, latest] if that is None. Raises what `interval_now`
+    """Opens a stream's source. Returns it with the pinned interval, or, if that is None, with (offset, latest]. Raises what `interval_now`
     and `check_history` raise."""
     source = open_source(spark, state.stream.source)
     if pinned is None:
@@ -154,16 +161,18 @@ def read_stream(
     rows_max: int | None = None,
     form: str = CHANGES,
 ) -> StreamReading:
-    """Returns a stream's change set, for an interval or for what there is now. Raises what reading it raises, before any job.
+    """Returns a stream's change set over the pinned interval, or, if that is None, over all changes since the offset. Raises what reading
+    it raises, before any job.
 
-    `form`: another form of the changes, which has a hidden change type as its last column, by which consumed rows are counted.
+    `rows_max`: if no interval is pinned, the interval ends after at most so many changes. `form`: another form of the changes. Its last
+    column is a hidden change type, by which consumed rows are counted.
     """
     source, interval = open_interval(spark, state, pinned)
     if pinned is None and rows_max is not None:
         end = source.batch_end(interval, state.stream.mode, rows_max)
         interval = Interval(interval.after, end, interval.initial)
     seen = source.seen_at(interval.through)
-    frame = source.changes(interval, state.stream.mode) if form == CHANGES else read_form(form)(state, source, interval)
+    frame = source.changes(interval, state.stream.mode) if form == CHANGES else _form(form)(state, source, interval)
     return StreamReading(state, interval, seen, frame, rows_max, form=form)
 
 
@@ -175,10 +184,10 @@ def read_image(
     pinned: Interval | None = None,
     shown_as: Interval | None = None,
 ) -> ImageReading:
-    """Returns a table of a stream's source as of the begin or the end of an interval, or of what there is now. Lazy.
+    """Returns a table of a stream's source as of the begin or the end of an interval. Lazy.
 
-    `shown_as`: an interval in whose columns the rows are shown if it has a later version of the table. Raises INCOMPATIBLE_SCHEMA_CHANGE,
-    and what reading the stream raises.
+    `pinned`: the interval; None: (offset, latest]. `shown_as`: another interval. If it has a later version of the table, the rows are shown
+    in the columns of that version. Raises INCOMPATIBLE_SCHEMA_CHANGE, and what reading the stream raises.
     """
     source, interval = open_interval(spark, state, pinned)
     table, version = _version_of(source.ref, interval, form, table_id)
@@ -189,20 +198,31 @@ def read_image(
     return ImageReading(state, interval, source.seen_at(interval.through), form, table_id, frame)
 
 
+def _form(name: str) -> ReadForm:
+    """Return how a stream's changes are read in a form. Raises KeyError if no feature has the form."""
+    found: dict[str, ReadForm] = {known: form for forms in registered("forms") for known, form in forms().items()}
+    return found[name]
+
+
 def _version_of(source: SourceRef, interval: Interval, form: str, table_id: str) -> tuple[TableSource, int]:
     table, versions = next(held for held in source.holds(interval) if held[0].table_id == table_id)
     return table, versions.after if form == BEGIN else versions.through
 
 
 def has_data(spark: SparkSession, state: StreamState) -> bool:
-    """Returns whether there is something to consume, by the log alone: never False wrongly. True as well for a stream whose consumption has
-    not ended, since the next consumer resumes it. True for an interval without rows, if it would go stale unless it is consumed."""
+    """Returns whether there is something to consume, by the log alone, without a job. It may be True for an interval without net changes,
+    and is never False for one with changes.
+
+    It is also True for a stream with a claim, because the next consumer may have to resume that consumption. It is also True for an
+    interval without rows if the stream will soon become stale unless it is consumed.
+    """
     source = open_source(spark, state.stream.source)
     return is_due(state, source, interval_now(spark, state, source))
 
 
 def is_due(state: StreamState, source: OpenSource, interval: Interval, waiting: Backlog | None = None) -> bool:
-    """`has_data` for an interval of a stream that starts at its offset. `waiting`: its backlog, where it is known."""
+    """Returns what `has_data` returns, for an interval of a stream that starts at its offset. `waiting`: the interval's backlog; None: it
+    is not known yet."""
     if state.claim is not None or interval.initial:
         return True
     if interval.is_empty:
@@ -214,7 +234,7 @@ def is_due(state: StreamState, source: OpenSource, interval: Interval, waiting: 
         if step == interval:
             raise
         source.backlog(step, state.stream.mode)
-        return True  # whole it cannot be read, but in batches, up to the commit that is the trouble
+        return True  # the interval cannot be read as a whole, but its first step can: batches can consume it up to the unreadable commit
     if waiting.has_data:
         return True
     expiry = source.expiry(interval, state.stream.mode)

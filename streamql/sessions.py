@@ -180,7 +180,7 @@ def _one_process() -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         **small_tables(cores),  # the data of one directory on one machine
         # Hadoop's own starts a process for each file that it makes. Executors would need the class before they have the jar.
-        "spark.hadoop.fs.file.impl": "org.apache.spark.sql.streamql.LocalFiles",
+        "spark.hadoop.fs.file.impl": "org.apache.spark.sql.streamql.storage.LocalFiles",
     }
 
 

@@ -19,6 +19,11 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
+def is_near(at_ms: int, retention_ms: int, now: int) -> bool:
+    """Returns whether the end of a retention is near: in a day, or in a quarter of the retention if that is less. All in milliseconds."""
+    return at_ms - now <= min(DAY_MS, retention_ms // 4)
+
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 

@@ -48,7 +48,7 @@ INVERTED = re.compile(
 )
 """Other words stand for these: is not a, if there is, even if, ended, does it, did not learn."""
 NO_VERB = re.compile(r"(?:The|An?|Whether|What|How|Where|Why|Which|Who|When|All|Its|Those|Every|Some|One)\b(?!')")
-"""What the docstring of a function does not begin with: Returns the …, Returns whether …, Yields … stand for these."""
+"""What the docstring of a function does not begin with. It begins with a verb, which may be any: Return, Make, Check, Find …"""
 SENTENCE_WORDS_MAX = 25
 PLAIN = ("streamql/", "sql/", "setup.py", "docs/", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 """Where sentences are short and not inverted."""

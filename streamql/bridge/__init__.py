@@ -1,4 +1,4 @@
-"""Between the JVM's session extension and Python."""
+"""The connection between the session extension in the JVM and Python."""
 
 from streamql.bridge.errors import as_streamql_error, silence
 from streamql.bridge.handler import install

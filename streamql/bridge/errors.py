@@ -1,4 +1,4 @@
-"""Our errors, on their way back from Spark to Python."""
+"""The errors of streamql, as they come back to Python in exceptions of Spark."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import logging
 import re
 
 from streamql.errors import ERROR_CLASSES, StreamqlError
+from streamql.registered import registered
 
 _HEAD = re.compile(r"\[([A-Z_]+)\] (.*?)(?: \(line (\d+), column (\d+)\))?(?:\nHint: (.*))?\Z", re.DOTALL)
 
 
 def as_streamql_error(e: BaseException) -> StreamqlError | None:
-    """Returns the error of ours that Spark's exception carries across the JVM; None: it is Spark's own."""
+    """Returns the error of streamql that an exception of Spark carries; None: it carries none."""
     code = getattr(e, "getCondition", lambda: None)()
     if code not in ERROR_CLASSES:
         return None
@@ -23,6 +24,11 @@ def as_streamql_error(e: BaseException) -> StreamqlError | None:
 
 
 def silence() -> None:
-    """PySpark writes every failed query to stderr, as JSON, besides raising it: here it does not."""
+    """Keeps PySpark from writing every failed query to stderr as JSON. It raises the error in any case."""
     for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
+
+
+def explained(e: Exception) -> Exception | None:
+    """Return what a feature puts in the place of an exception of the JVM; None: the exception itself is shown."""
+    return next((found for explain in registered("explains") if (found := explain(e)) is not None), None)

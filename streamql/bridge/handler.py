@@ -13,22 +13,24 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from streamql import dialect, engine
-from streamql.consume import consume, transactions
+from streamql.bridge.errors import explained
+from streamql.consume import consume, session_transactions
 from streamql.consume.effects import reported_to_client
 from streamql.consume.pins import PinnedIntervals
 from streamql.consume.statement import Reads
 from streamql.delta.command import Command
 from streamql.delta.jvm import JavaObject, has_classes, java_frame, java_list, jvm, scala, session_of
 from streamql.delta.names import columns_of
+from streamql.engine import statement_types
+from streamql.engine.functions import sql_functions
 from streamql.engine.guards import guard
 from streamql.engine.properties import created_properties
 from streamql.engine.reads import find_stream, need_stream
-from streamql.engine.relations import followed, relation, relation_as_of
+from streamql.engine.relations import rebound_table, relation, relation_as_of
 from streamql.engine.retention import check_vacuum
 from streamql.engine.suggestions import hint_for
 from streamql.errors import StreamqlError
 from streamql.extension.settings import EXTENSIONS, not_installed
-from streamql.feature import explained, sql_functions, statement_types
 
 log = logging.getLogger("streamql")
 
@@ -37,7 +39,7 @@ R = TypeVar("R")
 
 
 def guarded(method: Callable[Concatenate[Handler, P], R]) -> Callable[Concatenate[Handler, P], R]:
-    """Turns every exception into one that the JVM throws on as Spark's own: the user sees a sentence, never a Python traceback."""
+    """Turns every exception of a method into one that the JVM throws as Spark's own. The user sees its message, and no Python traceback."""
 
     @functools.wraps(method)
     def wrapper(self: Handler, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -50,10 +52,10 @@ def guarded(method: Callable[Concatenate[Handler, P], R]) -> Callable[Concatenat
 
 
 class Handler:
-    """Implements the Scala trait `Handler`. Stateless but for the intervals that running statements have pinned."""
+    """Implements the Scala trait `Handler`. Its only state are the intervals that running statements have pinned."""
 
     class Java:
-        implements = ("org.apache.spark.sql.streamql.Handler",)
+        implements = ("org.apache.spark.sql.streamql.bridge.Handler",)
 
     def __init__(self, spark: SparkSession) -> None:
         self._context = spark.sparkContext
@@ -64,9 +66,10 @@ class Handler:
 
     @guarded
     def plan(self, jsession: JavaObject, delegate: JavaObject, sql: str) -> JavaObject:
-        """Plans one of our statements as a command, or one with pieces of its text spliced; None: it is Spark's as it is."""
+        """Returns the plan of a statement of streamql (a command), or of a statement of Spark in which clauses of streamql were replaced.
+        None: the text has none of these, and Spark parses it as it is."""
         statement = dialect.parse(sql)
-        plans = scala(self._spark).Plans
+        plans = scala(self._spark).plans.Plans
         if statement is not None:
             return plans.command(sql, statement_types()[type(statement)].columns_of(statement))
         spark = self._session(jsession)
@@ -81,14 +84,14 @@ class Handler:
         try:
             plan = self._parsed(spark, delegate, sql, rewrite.text)
         except Exception:
-            command = dialect.explain_rejected(sql)
-            if command is not None:
-                raise command from None
+            explanation = dialect.explain_rejected(sql)
+            if explanation is not None:
+                raise explanation from None
             raise
         return plans.consumeQuery(plan, java_list(spark, asked)) if rewrite.consume else plan
 
     def _parsed(self, spark: SparkSession, delegate: JavaObject, sql: str, text: str) -> JavaObject:
-        """Spark's plan of a spliced statement, which may need another rewrite if Spark rejects it."""
+        """Returns Spark's plan of a spliced statement. If Spark rejects it, tries the rewrites for rejected statements."""
         try:
             return self._spliced(spark, delegate, sql, text)
         except Exception:
@@ -98,59 +101,60 @@ class Handler:
             return self._spliced(spark, delegate, sql, rewritten)
 
     def _spliced(self, spark: SparkSession, delegate: JavaObject, sql: str, text: str) -> JavaObject:
-        """Spark's plan of a text in which names were put into the user's own."""
-        if "`" in sql:  # the user's own may be patterns of names
+        """Returns Spark's plan of a spliced text. The splices add names in backquotes. A setting (quotedRegexColumnNames) would make Spark
+        take these for regular expressions, so it is off for this text."""
+        if "`" in sql:  # the user has backquotes too, which may be regular expressions
             return delegate.parse(text)
-        return scala(spark).Neutral.parseNames(session_of(spark), delegate, text)
+        return scala(spark).session.Neutral.parseNames(session_of(spark), delegate, text)
 
     @guarded
     def bind(self, sql: str, names: JavaObject, literals: JavaObject) -> str:
-        """Returns the statement with its parameters replaced by literals: of those names, or in their order if there are no names."""
+        """Returns the statement with its parameters replaced by literals: by name, or, if there are no names, in their order."""
         values = list(literals)
         return dialect.bind(sql, dict(zip(names, values, strict=True)) if len(names) else values)
 
     @guarded
     def rejected(self, jsession: JavaObject, delegate: JavaObject, sql: str) -> JavaObject:
-        """Returns what Spark's parser rejected: rewritten, or explained if it resembles a statement of streamql; None: Spark's command
-        stands."""
+        """Returns the plan of a statement that Spark's parser rejected, once it is rewritten. Raises an error that explains it if it
+        resembles a statement of streamql. None: Spark's own error stands."""
         spark = self._session(jsession)
         rewritten = dialect.rewrite_rejected(sql, lambda parts: columns_of(spark, parts))
         if rewritten is not None:
             return self._spliced(spark, delegate, sql, rewritten)
-        command = dialect.explain_rejected(sql)
-        if command is not None:
-            raise command
+        explanation = dialect.explain_rejected(sql)
+        if explanation is not None:
+            raise explanation
         return None
 
     @guarded
     def resolve(self, jsession: JavaObject, name: Sequence[str], request: str, pin: str) -> JavaObject:
-        """Returns the node that stands for a stream's change set; None: no stream has the name."""
+        """Returns the node that stands for a stream or an external table; None: neither has the name."""
         reads, asked = self._reads(jsession, pin), json.loads(request)
-        with transactions.pending_on_failure(reads.spark, asked.get("writer")):
+        with session_transactions.pending_on_failure(reads.spark, asked.get("writer")):
             return relation(reads, name, asked["access"], asked["options"])
 
     @guarded
     def asOf(self, jsession: JavaObject, arguments: Sequence[Any], request: str, pin: str) -> JavaObject:  # noqa: N802 (the trait's name)
-        """Returns the node that stands for a table at a point, or at the begin or end of what the statement sees of a stream."""
+        """Returns the node that stands for a table at a point in time, or at the begin or end of the interval of a stream."""
         reads, context = self._reads(jsession, pin), json.loads(request)
-        with transactions.pending_on_failure(reads.spark, context.get("writer")):
+        with session_transactions.pending_on_failure(reads.spark, context.get("writer")):
             return relation_as_of(reads, arguments, context["home"])
 
     @guarded
-    def follow(self, jsession: JavaObject, token: str, pin: str) -> JavaObject:
-        """Returns the node for a table that is read at a stream of which the statement sees another interval by now; None: it sees the
-        same."""
-        return followed(self._reads(jsession, pin), token)
+    def reboundTable(self, jsession: JavaObject, description: str, pin: str) -> JavaObject:  # noqa: N802
+        """Returns a new node for a table that is read AT a stream or at its END, if the stream's interval changed since. None: it did not
+        change."""
+        return rebound_table(self._reads(jsession, pin), description)
 
     @guarded
     def function(self, jsession: JavaObject, name: str, arguments: Sequence[Any], pin: str) -> JavaObject:
-        """Returns what a function of ours in SQL returns: a value, or the node of a relation."""
+        """Returns the result of a SQL function of streamql: a value, or the node of a relation."""
         reads = self._reads(jsession, pin)
         return sql_functions()[name](reads.spark, list(arguments), reads)
 
     @guarded
     def run(self, jsession: JavaObject, sql: str) -> JavaObject:
-        """Runs one of our own statements; its rows."""
+        """Runs a statement of streamql, and returns its rows."""
         spark = self._session(jsession)
         with reported_to_client(spark):
             frame = engine.run(spark, sql)
@@ -158,7 +162,7 @@ class Handler:
 
     @guarded
     def consume(self, jsession: JavaObject, command: JavaObject) -> JavaObject:
-        """Runs a statement that consumes streams; its rows."""
+        """Runs a statement that consumes streams, and returns its rows."""
         spark = self._session(jsession)
         with reported_to_client(spark):
             try:
@@ -168,41 +172,42 @@ class Handler:
 
     @guarded
     def guard(self, jsession: JavaObject, command: str, name: Sequence[str]) -> None:
-        """Refuses a command on a name that is a stream's."""
+        """Refuses a command of Spark on a name that is a stream's."""
         guard(self._session(jsession), command, tuple(name))
 
     @guarded
     def created(self, jsession: JavaObject, properties: str, provider: str) -> str | None:
-        """Returns the properties that a new table gets, in place of those that its statement names; None: those."""
+        """Returns the properties that a new table gets in place of those that its statement names. None: it gets those that the statement
+        names."""
         return created_properties(self._session(jsession), properties, provider)
 
     @guarded
     def guardVacuum(self, jsession: JavaObject, path: str, hours: float | None) -> None:  # noqa: N802 (the trait's name)
-        """Refuses VACUUM of files that a stream needs. `hours`: of RETAIN; None: the table's own retention."""
+        """Refuses a VACUUM that would remove files which a stream needs. `hours`: of RETAIN; None: the table's own retention."""
         check_vacuum(self._session(jsession), path, hours)
 
     @guarded
     def hint(self, jsession: JavaObject, error: str, name: Sequence[str], known: Sequence[str]) -> str | None:
-        """Returns what to type in place of what Spark refuses; None: nothing to say."""
+        """Returns a hint for an error of Spark: what to type instead. None: there is no hint."""
         return hint_for(self._session(jsession), error, list(name), list(known))
 
     @guarded
     def closed(self, jsession: JavaObject) -> None:
-        """Gives up what the session of a server's client, which is closed, has left open."""
-        transactions.abandon(self._session(jsession))
+        """Ends the transaction that a session has left open when a server closed it."""
+        session_transactions.abandon(self._session(jsession))
 
     # -- Java's own methods, which Py4J sends here too
 
     def toString(self) -> str:  # noqa: N802 (Java's name)
-        """For Java's logs."""
+        """Returns the name that Java's logs show."""
         return "streamql.bridge.Handler"
 
     def hashCode(self) -> int:  # noqa: N802 (Java's name)
-        """Identity."""
+        """Hashes by identity."""
         return id(self) & 0x7FFFFFFF
 
     def equals(self, other: object) -> bool:
-        """Identity."""
+        """Compares by identity."""
         return other is self
 
     # -- helpers
@@ -212,11 +217,11 @@ class Handler:
         return SparkSession(self._context, jsession)
 
     def _reads(self, jsession: JavaObject, pin: str) -> Reads:
-        """Returns what a statement sees of streams. `pin`: what the JVM calls the statement."""
+        """Returns what a statement sees of streams. `pin`: the name that the JVM gave the statement."""
         return Reads(self._session(jsession), pin, self._pinned)
 
     def java_exception(self, e: Exception) -> JavaObject:
-        """Returns the exception that the JVM shall throw: Spark's own as it came, ours under its code."""
+        """Returns the exception that the JVM throws: Spark's own as it came, and an error of streamql under its code."""
         if isinstance(e, Py4JJavaError):
             return e.java_exception
         origin = getattr(e, "_origin", None)
@@ -229,7 +234,7 @@ class Handler:
                 f"{type(e).__name__}: {e}",
                 hint="a fault of streamql: please report it, with what logging level DEBUG of 'streamql' shows",
             )
-        return scala(self._spark).Errors.of(e.code, str(e), e.line, e.column)
+        return scala(self._spark).bridge.Errors.of(e.code, str(e), e.line, e.column)
 
 
 _installed: set[str] = set()
@@ -238,9 +243,9 @@ _install_lock = threading.Lock()
 
 
 def install(spark: SparkSession) -> None:
-    """Sees to it that Python answers for the session's JVM: this process, where no other does so already; once is enough.
+    """Makes this process answer the calls of the session's JVM, unless another one already does. A second call does nothing.
 
-    Raises EXTENSION_NOT_INSTALLED, with the lines to add, where the session was made without the extension.
+    Raises EXTENSION_NOT_INSTALLED, with the lines to add, if the session was made without the extension.
     """
     context = spark.sparkContext
     application = str(context.applicationId)
@@ -248,9 +253,9 @@ def install(spark: SparkSession) -> None:
         if application in _installed:
             return
         _check_extension(spark)
-        # A sidecar that was there first stays: it may hold open transactions.
-        if not scala(spark).Sidecar.isServing():
-            scala(spark).Bridge.register(answering(spark))
+        # A sidecar that already answers is not replaced: it may hold open transactions.
+        if not scala(spark).bridge.Sidecar.isServing():
+            scala(spark).bridge.Bridge.register(answering(spark))
         _installed.add(application)
 
 
@@ -260,12 +265,12 @@ def answering(spark: SparkSession) -> Handler:
 
     gateway = spark.sparkContext._gateway
     assert gateway is not None
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs every exception that crosses, with a traceback
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs every exception that goes to the JVM
     gateway.callback_server_parameters.propagate_java_exceptions = True
     ensure_callback_server_started(gateway)
-    # Py4J binds the port here and listens in a thread of its own: on a busy machine the JVM's first call could be refused.
+    # Py4J binds the port, and listens later, in a thread of its own: on a busy machine the JVM's first call could come before that.
     gateway._callback_server.server_socket.listen()
-    scala(spark).Wire.prompt(gateway.java_gateway_server)
+    scala(spark).bridge.Wire.prompt(gateway.java_gateway_server)
     return Handler(spark)
 
 
@@ -273,5 +278,6 @@ def _check_extension(spark: SparkSession) -> None:
     extensions = spark.sparkContext.getConf().get("spark.sql.extensions", "") or ""
     if EXTENSIONS[-1] not in [e.strip() for e in extensions.split(",")]:
         raise not_installed("this Spark session was made without the streamql extension")
-    if not has_classes(jvm(spark), EXTENSIONS):  # Spark logs that it cannot load an extension, and starts without it
+    # Spark only logs that it cannot load an extension, and starts without it.
+    if not has_classes(jvm(spark), EXTENSIONS):
         raise not_installed("the JVM of this Spark session has no streamql jars")

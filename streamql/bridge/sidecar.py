@@ -1,7 +1,7 @@
-"""The Python process of a JVM that no Python has started: bin/spark-sql, the Thrift and the Connect server.
+"""The sidecar: the Python process of a JVM that was not started by Python (bin/spark-sql, the Thrift server, the Connect server).
 
-The JVM starts it (Sidecar.scala), with the address of a gateway and its secret in the environment. It says when it is ready, answers the
-JVM's calls, and ends when its standard input does: the JVM is gone then, or done with it.
+The JVM starts it (Sidecar.scala), with the address of a gateway and its secret in the environment. It tells the JVM when it is ready, and
+answers the JVM's calls. It ends when its standard input ends, because the JVM has then ended or no longer needs it.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import NoReturn
 from streamql.shared import constants
 
 NUMBER = constants("environment")["sidecar"]
-"""Environment variable: which start of the JVM's this is."""
+"""Environment variable: how many sidecars the JVM has started, with this one."""
 
 
 def main() -> NoReturn:
-    """Serves until standard input ends; ends the process: 0 then, 1 if it could not begin."""
-    # PySpark takes Ctrl-C over in the main thread, and Ctrl-C is not for this process.
+    """Serves until standard input ends, and then ends the process with code 0. If it cannot start, ends the process with code 1."""
+    # PySpark installs a handler of Ctrl-C if it runs in the main thread. Ctrl-C is meant for the JVM, and not for this process.
     threading.Thread(target=_begin, name="streamql-begin", daemon=True).start()
     sys.stdin.buffer.read()
-    os._exit(0)  # at once: threads may wait for answers of a JVM that is gone
+    os._exit(0)  # without waiting for threads: these may wait for answers of a JVM that has ended
 
 
 def _begin() -> None:
@@ -36,9 +36,7 @@ def _begin() -> None:
 
 
 def _serve() -> None:
-    warnings.simplefilter(
-        "ignore"
-    )  # for developers; users would see this process's output between their own statements
+    warnings.simplefilter("ignore")  # they are for developers, and would be printed between the statements of a user
     logging.basicConfig(format="streamql: %(message)s", level=logging.WARNING)
     from streamql.bridge.errors import silence
 
@@ -48,10 +46,10 @@ def _serve() -> None:
     from pyspark.sql import SparkSession
 
     from streamql.bridge.handler import answering
-    from streamql.consume import transactions
+    from streamql.consume import session_transactions
 
     gateway = launch_gateway()  # attaches to the JVM that the environment names
-    sidecar = gateway.jvm.org.apache.spark.sql.streamql.Sidecar
+    sidecar = gateway.jvm.org.apache.spark.sql.streamql.bridge.Sidecar
     session = sidecar.session()
     version = session.version()
     if version != __version__:
@@ -59,5 +57,5 @@ def _serve() -> None:
     java_context = gateway.jvm.JavaSparkContext.fromSparkContext(session.sparkContext())
     context = SparkContext(gateway=gateway, jsc=java_context, conf=SparkConf(_jconf=java_context.getConf()))
     spark = SparkSession(context, session)
-    transactions.inherit(spark)
+    session_transactions.inherit(spark)
     sidecar.ready(int(os.environ[NUMBER]), answering(spark))

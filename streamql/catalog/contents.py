@@ -1,4 +1,4 @@
-"""What a catalog holds, as its table's named pieces of state say it: streams, their names, the numbers of their events. No I/O."""
+"""The contents of a catalog, made of the domain metadata of its table: streams, their names, and the numbers of their events. No I/O."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ NAME_DOMAIN = "streamql.name."
 
 
 class Contents:
-    """Streams and definitions by id, and ids by name. An entry that streamql has not written, or a newer streamql has, is an error for a
-    statement that names it, and for no other."""
+    """Streams and definitions by id, and ids by name.
+
+    An entry may be unreadable: another program wrote it, or a newer streamql. Only statements that name it get an error.
+    """
 
     def __init__(self, numbers: Mapping[str, int] | None = None) -> None:
         self.streams: dict[str, StreamState] = {}
@@ -27,7 +29,7 @@ class Contents:
         self._unreadable: dict[str, StreamqlError] = {}
 
     def apply(self, domains: Mapping[str, str | None]) -> None:
-        """Follows a commit: what it set, and (None) what it removed."""
+        """Applies the domain metadata of a commit. A value of None removes the domain."""
         for domain, text in domains.items():
             if domain.startswith(STREAM_DOMAIN):
                 self._apply(domain.removeprefix(STREAM_DOMAIN), text)
@@ -56,7 +58,7 @@ class Contents:
             self._unreadable[uuid] = e
 
     def find(self, name: Name) -> StreamState | None:
-        """Returns the stream of a name. Raises CATALOG_UNREADABLE where its entry cannot be read, or the name is another stream's."""
+        """Returns the stream of a name. Raises CATALOG_UNREADABLE if its entry cannot be read, or is that of a stream with another name."""
         uuid = self._names.get(name.key)
         state = None if uuid is None else self.get(uuid)
         if state is not None and state.name.key != name.key:
@@ -68,32 +70,32 @@ class Contents:
         return state
 
     def shown(self) -> list[StreamState]:
-        """Returns the streams that can be read, by name; not those of refreshes."""
+        """Returns the streams whose entries can be read, sorted by name, without the hidden streams of dynamic tables."""
         shown = (s for s in self.streams.values() if s.stream.source.type_name != HIDDEN_TYPE)
         return sorted(shown, key=lambda s: s.name)
 
     def find_definition(self, name: Name) -> Definition | None:
-        """Returns the connection or external table of a name. Raises CATALOG_UNREADABLE where its entry cannot be read."""
+        """Returns the definition of a name. Raises CATALOG_UNREADABLE if its entry cannot be read."""
         uuid = self._names.get(name.key)
         if uuid is not None and uuid in self._unreadable:
-            raise self._told(uuid)
+            raise self._explained(uuid)
         return None if uuid is None else self.definitions.get(uuid)
 
     def entry(self, uuid: str) -> Entry | None:
-        """Returns what an id stands for, as far as it can be read."""
+        """Returns the stream or definition of an id; None: there is none, or its entry cannot be read."""
         return self.streams.get(uuid) or self.definitions.get(uuid)
 
     def get(self, uuid: str) -> StreamState | None:
-        """Returns a stream by its id. Raises CATALOG_UNREADABLE where its entry cannot be read."""
+        """Returns a stream by its id. Raises CATALOG_UNREADABLE if its entry cannot be read."""
         if uuid in self._unreadable:
-            raise self._told(uuid)
+            raise self._explained(uuid)
         return self.streams.get(uuid)
 
     def unreadable(self) -> list[StreamqlError]:
-        """Returns why entries of streams cannot be read, each with what to do."""
-        return [self._told(uuid) for uuid in self._unreadable]
+        """Returns an error for each unreadable entry, which says why and what to do."""
+        return [self._explained(uuid) for uuid in self._unreadable]
 
-    def _told(self, uuid: str) -> StreamqlError:
+    def _explained(self, uuid: str) -> StreamqlError:
         e = self._unreadable[uuid]
         name = next((_shown(key) for key, holder in self._names.items() if holder == uuid), None)
         dropped = f"DROP STREAM {name}, and make it again from the offset that its ledger shows" if name else ""
@@ -105,7 +107,8 @@ class Contents:
         )
 
     def contradictions(self) -> list[str]:
-        """Returns what does not fit together; nothing, unless others than streamql wrote it."""
+        """Returns a sentence for each inconsistency between names and streams. There is none unless another program wrote to the
+        catalog."""
         streams, names = self.streams, self._names
         known = streams.keys() | self.definitions.keys() | self._unreadable.keys()
         lost = [f"the name {_shown(key)} stands for no stream" for key, uuid in names.items() if uuid not in known]
@@ -118,8 +121,11 @@ class Contents:
         return lost + [f"stream {s.name} ({s.stream.uuid}) cannot be found by its name" for s in nameless]
 
     def without(self, name: Name) -> dict[str, str | None]:
-        """Returns the change that takes a name away, with the entry that it stands for, where that is damaged and none of a newer streamql;
-        nothing where the name stands for a stream that is."""
+        """Returns the change of the domain metadata that removes a broken name. Returns an empty change if the name is not broken.
+
+        A name is broken if it stands for no entry, for a stream with another name, or for a damaged entry. A damaged entry is removed with
+        its name. An entry that a newer streamql wrote is not damaged: it stays.
+        """
         uuid = self._names.get(name.key)
         if uuid is None:
             return {}
@@ -130,7 +136,7 @@ class Contents:
             return {}
         domains: dict[str, str | None] = {NAME_DOMAIN + name.key: None}
         if uuid in self._unreadable:
-            if self._unreadable[uuid].hint:  # there is another way: to upgrade
+            if self._unreadable[uuid].hint:  # the hint says to upgrade: a newer streamql wrote the entry
                 return {}
             domains[STREAM_DOMAIN + uuid] = None
         return domains
@@ -138,8 +144,11 @@ class Contents:
     def change(
         self, before: Sequence[Entry], after: Sequence[Entry | None]
     ) -> tuple[dict[str, str | None] | None, dict[str, int]]:
-        """Pieces of state and numbers of events with which entries go from before to after (None: dropped); an entry in `after` alone is
-        new. No pieces: a name is taken."""
+        """Returns the domain metadata and the numbers of events of a commit that replaces the entries `before` by the entries `after`.
+
+        None in `after`: the entry is dropped. An entry that only `after` has is new. None in place of the domain metadata: another entry
+        has one of the names.
+        """
         domains: dict[str, str | None] = {}
         numbers: dict[str, int] = {}
         names = {(uuid_of(e), e.name.key) for e in after if e is not None}
@@ -168,5 +177,5 @@ class Contents:
 
 
 def _shown(key: str) -> str:
-    """Returns the name of a key, for display."""
+    """Returns the name that a key of `Name.key` stands for, for display."""
     return str(Name(*key.split("\x1f")))

@@ -1,4 +1,4 @@
-"""Makes the catalog: its schema, its table of events, and the views for users."""
+"""Creates the catalog: its schema, its table of events, and the views for users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from streamql.names import quote
 
 
 def create(spark: SparkSession, schema: str, path: str | None) -> None:
-    """Makes all that is not there yet; `path`: of a catalog that is shared by it. Raises Spark's own errors, also if two do so at once."""
+    """Creates whatever is missing. `path`: of the table of events, if the catalog is shared by its path. Raises Spark's own errors, also if
+    another process creates the same objects at the same time."""
     own = neutral_clone(spark)
     _create_schema(own, schema)
     own.sql(tables.create_events(schema, path))
@@ -19,14 +20,14 @@ def create(spark: SparkSession, schema: str, path: str | None) -> None:
 
 
 def create_views(spark: SparkSession, schema: str, path: str | None, *, replace: bool = False) -> None:
-    """Makes the views alone, in the session's metastore: those that are missing or outdated. `replace`: all of them."""
+    """Creates only the views, in the session's metastore: those that are missing or outdated, or, with `replace`, all of them."""
     own = neutral_clone(spark)
     _create_schema(own, schema)
     _create_views(own, schema, path, replace)
 
 
 def replace_outdated_views(spark: SparkSession, schema: str, path: str | None) -> None:
-    """Replaces views of an earlier streamql; one that is missing stays so, since an operator may have dropped it."""
+    """Replaces the views that an earlier streamql created. A missing view is not created, because an operator may have dropped it."""
     outdated = [view for view, is_outdated in _wanting(spark, schema, path).items() if is_outdated]
     own = neutral_clone(spark) if outdated else spark
     columns = _optional_columns(own, schema, path) if outdated else frozenset()
@@ -35,14 +36,15 @@ def replace_outdated_views(spark: SparkSession, schema: str, path: str | None) -
 
 
 def lacks_views(spark: SparkSession, schema: str, path: str | None) -> bool:
-    """Returns whether one of the views is missing from the session's metastore, or is that of an earlier streamql."""
+    """Returns whether one of the views is missing from the session's metastore, or was created by an earlier streamql."""
     if not schema_exists(spark, "spark_catalog", schema):
         return True
     return bool(_wanting(spark, schema, path))
 
 
 def _wanting(spark: SparkSession, schema: str, path: str | None) -> dict[str, bool]:
-    """Returns the views to make, and whether there is an outdated one. A view over the events of another catalog is left as it is."""
+    """Returns the views to create: {name of the view: whether an outdated one exists}. A view over the events of another catalog is not
+    touched."""
     events, wanting = tables.events_name(schema, path), {}
     for view, (_, query) in tables.views(schema, path, _optional_columns(spark, schema, path)).items():
         text = view_text(spark, schema, view)
@@ -52,7 +54,7 @@ def _wanting(spark: SparkSession, schema: str, path: str | None) -> dict[str, bo
 
 
 def _optional_columns(spark: SparkSession, schema: str, path: str | None) -> frozenset[str]:
-    """Returns which optional columns the table of events has. A catalog of an earlier streamql lacks some."""
+    """Returns which of the optional columns the table of events has. The table of an earlier streamql lacks some."""
     there = spark.table(tables.events_name(schema, path)).columns
     return frozenset(name for name, _ in tables.OPTIONAL_COLUMNS if name in there)
 

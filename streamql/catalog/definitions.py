@@ -1,4 +1,5 @@
-"""The stored form of definitions: entries of the catalog beside streams, which earlier releases set aside as unreadable. Pure."""
+"""The stored form of definitions, which are entries of the catalog like streams. Earlier releases treat them as unreadable entries.
+Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ Entry = StreamState | Definition
 """What the catalog keeps under an id and a name."""
 
 _TYPE = "entry"
-"""The field that tells a definition from a stream, which has none of the name."""
+"""The field of the JSON form that only definitions have, and streams do not."""
 
 
 def uuid_of(entry: Entry) -> str:
@@ -24,7 +25,7 @@ def uuid_of(entry: Entry) -> str:
 
 
 def encode(entry: Entry) -> str:
-    """Returns the JSON form."""
+    """Returns the JSON form of an entry."""
     if isinstance(entry, StreamState):
         return encode_stream(entry)
     return json.dumps(
@@ -47,7 +48,7 @@ def encode(entry: Entry) -> str:
 
 
 def decode(text: str) -> Entry:
-    """Returns the entry that a JSON form holds. Raises CATALOG_UNREADABLE if streamql has not written it, or a newer streamql has."""
+    """Returns the entry that a JSON form holds. Raises CATALOG_UNREADABLE if streamql did not write it, or a newer streamql wrote it."""
     return decoded(text, _read_definition)
 
 

@@ -1,4 +1,4 @@
-"""Why a catalog cannot be read: the forms of CATALOG_UNREADABLE."""
+"""Makes the error CATALOG_UNREADABLE, for each reason why a catalog cannot be read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streamql.errors import StreamqlError
 
 
 def log_unreadable(schema: str, path: str | None, why: str) -> StreamqlError:
-    """Returns the error for a log that storage or Delta does not read. `path`: of the table of events; None: it was not found."""
+    """Returns the error for a log that Delta or the storage cannot read. `path`: of the table of events; None: the table was not found."""
     return StreamqlError(
         "CATALOG_UNREADABLE",
         f"the log of the table {schema}.{tables.EVENTS} cannot be read: {why}",
@@ -28,7 +28,7 @@ def put_back(schema: str, path: str, known: int, version: int) -> StreamqlError:
 
 
 def missing(schema: str, path: str) -> StreamqlError:
-    """Returns the error for a table of events that was there, and is not."""
+    """Returns the error for a table of events that existed, and no longer does."""
     return StreamqlError(
         "CATALOG_UNREADABLE",
         f"the table {schema}.{tables.EVENTS}, which keeps all streams, does not exist any longer: {path}",
@@ -38,7 +38,7 @@ def missing(schema: str, path: str) -> StreamqlError:
 
 
 def not_created(schema: str) -> StreamqlError:
-    """Returns the error for a table of the catalog's name that is something else."""
+    """Returns the error for a catalog that could not be created, because its name stands for something else."""
     return StreamqlError(
         "CATALOG_UNREADABLE",
         f"the catalog of streams could not be created: {schema}.{tables.EVENTS} is something else",
@@ -48,7 +48,8 @@ def not_created(schema: str) -> StreamqlError:
 
 
 def of_other_version(schema: str, version: str | None) -> StreamqlError:
-    """Returns the error for a table that a newer streamql wrote, or (None) no streamql."""
+    """Returns the error for a table that this streamql cannot read. `version`: its version if a newer streamql wrote it; None: no streamql
+    wrote it."""
     return StreamqlError(
         "CATALOG_UNREADABLE",
         f"the table {schema}.{tables.EVENTS} is not a catalog of streams that this streamql can read"
@@ -58,7 +59,7 @@ def of_other_version(schema: str, version: str | None) -> StreamqlError:
 
 
 def altered(schema: str, what: str) -> StreamqlError:
-    """Returns the error for columns that events do not fit."""
+    """Returns the error for a table of events whose columns were altered, so that no event can be written. `what`: the wrong column."""
     return StreamqlError(
         "CATALOG_UNREADABLE",
         f"the table {schema}.{tables.EVENTS} was altered: {what}, so that no event can be written",

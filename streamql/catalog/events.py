@@ -1,4 +1,4 @@
-"""Rows of the table of events: the ledger that users read. Pure."""
+"""Makes the rows of the table of events, from which users read the ledger. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from streamql.model import Interval, version_or_none
 
 
 def stream_event(event: str, state: StreamState, at_ms: int, user: str, statement: str) -> dict[str, Any]:
-    """created, replaced, altered, renamed, set_offset, dropped. The positions of a source of several parts are the offset, twice."""
+    """Returns the row of an event that is not a consumption: created, replaced, altered, renamed, set_offset or dropped.
+
+    If the source has several parts, the column `positions` has the offset as both begin and end.
+    """
     positions = _positions(Interval(state.offset.position, state.offset.position))
     return {
         **_about(event, state),
@@ -31,8 +34,8 @@ def consumption_event(
     statement: ClaimedStatement,
     error: str | None,
 ) -> dict[str, Any]:
-    """consumed (outcome CONSUMED) or released (any other): one resolved statement's part in one stream's consumption. One that failed in a
-    transaction that committed all the same has FAILED."""
+    """Returns the row for one resolved statement and one of the streams of its claim. The event is `consumed` if the claim's outcome is
+    CONSUMED, and `released` for any other outcome. A failed statement of a claim that was consumed has the outcome FAILED."""
     if outcome == "CONSUMED" and statement.outcome == "fenced":
         outcome = "FAILED"
     metrics = statement.metrics
@@ -64,7 +67,7 @@ def consumption_event(
 
 
 UNCHANGED = "UNCHANGED"
-"""The reason in the details of a refresh that found nothing to do."""
+"""The reason that the column `details` has for a refresh that found nothing to do."""
 
 
 def refresh_event(
@@ -76,7 +79,8 @@ def refresh_event(
     ended_ms: int,
     error: str | None,
 ) -> dict[str, Any]:
-    """released: a refresh that failed before it claimed its stream. consumed, if `error` is None: one after it that found nothing to do."""
+    """Returns the row of a refresh that claimed nothing. With an error it is `released`: the refresh failed before its claim. If `error` is
+    None it is `consumed`: the refresh found nothing to do after one that had failed."""
     position = state.offset.position
     done = {
         "positions": _positions(Interval(position, position)),
@@ -98,7 +102,7 @@ def refresh_event(
 
 
 def rows_written(metrics: Mapping[str, str]) -> int | None:
-    """Rows that a commit inserted, updated or deleted, by Delta's operation metrics: None where they say nothing."""
+    """Returns how many rows a commit inserted, updated or deleted, by Delta's operation metrics. None: the metrics do not say."""
     merged = [k for k in ("numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted") if k in metrics]
     if merged:
         return sum(int(metrics[k]) for k in merged)
@@ -106,13 +110,13 @@ def rows_written(metrics: Mapping[str, str]) -> int | None:
 
 
 def _changes(statement: ClaimedStatement, uuid: str) -> str | None:
-    """{change type: rows} as JSON; None if the process ended before it could say."""
+    """Returns {change type: rows} as JSON. None: the process that ran the statement ended before it recorded them."""
     counted = statement.changes.get(uuid)
     return None if counted is None else json.dumps(dict(counted), sort_keys=True)
 
 
 def _positions(interval: Interval) -> str | None:
-    """Returns where an interval of several parts begins and ends, as JSON; None for versions of a table."""
+    """Returns the begin and end of an interval whose source has several parts, as JSON; None for a source that is one table."""
     if isinstance(interval.through, int):
         return None
     return json.dumps([position_json(interval.after), position_json(interval.through)], sort_keys=True)

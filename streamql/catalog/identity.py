@@ -1,4 +1,4 @@
-"""Who a process runs as, and where: what the catalog records of actors."""
+"""The user and the host of a process, as the catalog records them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pyspark.sql import SparkSession
 
 
 def user_of(spark: SparkSession) -> str:
-    """Returns who the session runs as."""
+    """Returns the user that the session runs as."""
     return str(spark.sparkContext.sparkUser())
 
 
 def host_name() -> str:
-    """This machine's name."""
+    """Returns the name of this machine."""
     return socket.gethostname()

@@ -1,4 +1,4 @@
-"""What the rows of the table of events say, which users read: of streams that exist, and of streams that were dropped. One job each."""
+"""Questions that the rows of the table of events answer, about streams that exist or were dropped. Each answer is one job."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from streamql.model import version_or_none
 
 @dataclass(frozen=True)
 class Shown:
-    """What a stream's newest row shows; None: there is no row."""
+    """What the newest row of a stream shows. `version`: its offset; None: there is no row, or the source is not one table."""
 
     version: int | None = None
     sequence: int = 0
 
 
 def shown_wrongly(events: DataFrame, states: Sequence[StreamState]) -> dict[str, Shown]:
-    """By stream id, of streams whose newest row shows another offset than their state has: the rows were edited by hand."""
+    """Returns, by stream id, the streams whose newest row shows another offset than the catalog's state has. Their rows were edited by
+    hand."""
     newest = events.groupBy("stream_id").agg(
         F.max_by("offset_version", "sequence").alias("version"), F.max("sequence").alias("sequence")
     )
@@ -35,7 +36,7 @@ def shown_wrongly(events: DataFrame, states: Sequence[StreamState]) -> dict[str,
 
 
 def sources_of_dropped(events: DataFrame) -> set[tuple[str, str]]:
-    """(name, table id) of the sources of streams that were dropped or replaced."""
+    """Returns (name, table id) of the sources of streams that were dropped or replaced."""
     dropped = (
         events.where("event = 'dropped' AND source IS NOT NULL AND source_id IS NOT NULL")
         .select("source", "source_id")
@@ -45,7 +46,7 @@ def sources_of_dropped(events: DataFrame) -> set[tuple[str, str]]:
 
 
 def targets_of_consumptions(events: DataFrame) -> dict[str, str]:
-    """Returns the names of the tables that consumptions have written, by path."""
+    """Returns the tables that consumptions have written: {path: newest name}."""
     rows = events.where("event = 'consumed' AND target_path IS NOT NULL")
     newest = rows.groupBy("target_path").agg(F.max_by("target", "ended_at").alias("target"))
     return {row["target_path"]: row["target"] for row in newest.collect() if row["target_path"]}

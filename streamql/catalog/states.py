@@ -1,4 +1,4 @@
-"""The state of a stream as the catalog keeps it, and its JSON form. Pure."""
+"""The state of a stream as the catalog stores it, and its JSON form. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ from streamql.names import Name
 from streamql.sources.registry import read_source, source_json
 
 FORMAT = 2
-"""Version of the JSON form; a newer one is refused, not guessed at. Streams on tables are written as format 1, which all releases read."""
+"""The newest version of the JSON form. A higher version is refused. Streams on tables are written in format 1, which all releases read."""
 
 StatementOutcome = Literal["open", "done", "fenced"]
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Who made a claim. `started` tells two processes of one id apart; `token` two processes of one host and id."""
+    """The process that made a claim.
+
+    `token`: a UUID of the process (it is also stored under this name). `started`: when the process started, as its kernel says it, which
+    tells apart two processes that had the same `pid` one after the other. `host`: as `claims.owner` makes it. `user`: as Spark names it.
+    """
 
     token: str
     host: str
@@ -30,19 +34,21 @@ class Owner:
 
     @property
     def who(self) -> str:
-        """user@host, for display: without what tells one start of the host from another."""
+        """Returns user@host for display, without the parts of `host` that identify a start of the host or a container."""
         return f"{self.user}@{self.host.split('/')[0]}"
 
 
 @dataclass(frozen=True)
 class ClaimedStatement:
-    """One statement of a claim and where it writes: the target's log at `path` resolves it, by the number under `app_id`.
+    """One statement of a claim, and where it writes. The log of the target at `path` resolves it, by the number that it has for `app_id`.
 
-    `seen`: the target's version when the claim was made. `fingerprint`: equal for equal statements. Of one that is done:
-    `target_version`, the version that its commit made, and the commit's metrics, where they are known; `changes`: the rows it took of
-    each stream (by id), by change type, known where its own process lived to say so. `streams`: ids of those that it reads; none: all
-    of its claim. `entered`: in a block, the number of the claim by then, which is another one in each run of the block. `withdrawn`:
-    it failed, and ROLLBACK STATEMENT said that COMMIT need not wait for it.
+    `seen`: the target's version when the statement entered the claim. `fingerprint`: equal for equal statements. `streams`: the ids of the
+    streams that it reads; empty: all streams of its claim. `entered`: in a transaction, the number that the claim had when the statement
+    entered; each run of the transaction has another number. `withdrawn`: the statement failed, and ROLLBACK STATEMENT withdrew it.
+
+    Of a done statement: `target_version` is the version that its commit made, and `metrics` are those of the commit; None and empty if they
+    are not known. `changes`: how many rows of each change type it took, by stream id. Only the process that ran the statement knows them,
+    so they are empty if another process resolved it.
     """
 
     ordinal: int
@@ -63,20 +69,26 @@ class ClaimedStatement:
     withdrawn: bool = False
 
     def writes_where(self, path: str, target: str) -> bool:
-        """Returns whether it writes into the target at a path, which has many names. A target that is not a Delta table has only a name."""
+        """Returns whether it writes into the given target. A Delta table is compared by its path, because it may have several names.
+        Another target has an empty path, and is compared by its name."""
         return self.path == path and (bool(path) or self.target == target)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A consumption under way: which streams over which intervals, into what, by whom.
+    """A consumption that has not ended: its owner, the intervals of its streams (by stream id), and its statements with their targets.
 
-    `number` is n: the event number that the claim's own commit gave the lowest stream. Statements commit with 2n, a fence with 2n + 1.
-    `is_block`: the statements come one by one (BEGIN TRANSACTION), so that only COMMIT says there are no more. `is_partially_committed`:
-    some statements are done, the others fenced, and no process is at work: the same statements, run again, take the claim over. `revision`
-    counts how often the claim was written anew: a process that resolves it for its owner must have read all statements that entered it.
-    `details`: what the ledger shall say besides, JSON; None: nothing. `is_for_one_driver`: it touches a table where a commit can be lost if
-    several drivers write. `counted`: the rows of intervals of which a second read may find less, by stream, before its first statement.
+    `number`: n. It is the event number that the commit of the claim gave to the claim's numbering stream (`numbering_stream_of`). Its
+    statements commit with the number 2n, and a fence of one of them has 2n + 1.
+
+    `is_transaction`: it is of a transaction (BEGIN TRANSACTION), whose statements enter one by one: only COMMIT says that there are no
+    more. `is_partially_committed`: some statements are done, the others are fenced, and no process works on it. The same statements, run
+    again, take the claim over. `revision`: how often the claim was replaced in the catalog. A process that resolves the claim for its owner
+    compares it, so that it misses no statement that has entered since.
+
+    `details`: JSON that the ledger shows besides; None: nothing. `is_for_one_driver`: it touches a table whose log can lose commits if
+    several drivers write. `counted`: the number of rows of an interval before the first statement ran, by stream id; only of sources where
+    a later read may find fewer rows.
     """
 
     consumption_id: str
@@ -88,7 +100,7 @@ class Claim:
     started_at_ms: int
     text: str
     lease_seconds: float
-    is_block: bool = False
+    is_transaction: bool = False
     is_partially_committed: bool = False
     revision: int = 0
     details: str | None = None
@@ -97,12 +109,12 @@ class Claim:
 
     @property
     def identity(self) -> tuple[str, int, int]:
-        """Returns what must be the same for a step on a claim to be a step on this claim, as it was read: heartbeats aside, all of it."""
+        """Returns what every compare-and-set on the claim compares. It changes with each change of the claim but its heartbeats."""
         return (self.consumption_id, self.number, self.revision)
 
     @property
     def done(self) -> tuple[ClaimedStatement, ...]:
-        """Returns the statements whose commits are in their targets, by the record."""
+        """Returns the statements that are recorded as done: their commits are in their targets."""
         return tuple(s for s in self.statements if s.outcome == "done")
 
     def reads(self, statement: ClaimedStatement, uuid: str) -> bool:
@@ -110,31 +122,32 @@ class Claim:
         return not statement.streams or uuid in statement.streams
 
     def guarantee(self, statement: ClaimedStatement) -> str:
-        """Returns how often a change arrives where a statement of the claim writes. Without a log at the target, its process alone knows
-        what it did; a query that consumed is not shown again."""
+        """Returns the delivery guarantee of a statement of the claim, as the ledger shows it. At a target that is not a Delta table it is
+        at_least_once, and at_most_once for a query, whose rows are not shown again."""
         if not statement.path:
             return "at_least_once" if statement.target else "at_most_once"
         return "exactly_once_by_one_driver" if self.is_for_one_driver else "exactly_once"
 
     @property
     def where_done(self) -> str:
-        """For display: the targets of the statements that are done, with the versions these made."""
+        """Returns the targets of the done statements, with the versions that these made, for display."""
         return ", ".join(f"{s.target} (version {s.target_version})" for s in self.done)
 
     @property
     def commit_number(self) -> int:
-        """Returns what the statement's own commit carries."""
+        """Returns the number that the commit of each statement carries."""
         return 2 * self.number
 
     @property
     def fence_number(self) -> int:
-        """Returns what a fence carries: higher, so that the statement can no longer commit."""
+        """Returns the number that a fence carries. It is higher than `commit_number`, so the fenced statement can no longer commit."""
         return 2 * self.number + 1
 
 
 @dataclass(frozen=True)
 class StreamState:
-    """A stream with what moves: offset, event number, live claim."""
+    """A stream with what changes about it. `sequence`: the number of its last event. `claim`: None if no statement holds the stream.
+    `last_consumed_ms`: when it was last consumed, in milliseconds since 1970; None: never."""
 
     stream: Stream
     offset: Offset
@@ -148,13 +161,8 @@ class StreamState:
         return self.stream.name
 
     def next(self, **changes: Any) -> StreamState:
-        """Returns the state after one more event."""
+        """Returns the state after one more event. `changes`: fields with their new values."""
         return replace(self, sequence=self.sequence + 1, **changes)
-
-
-def lowest(uuids: Mapping[str, Any]) -> str:
-    """Of several streams, the one whose number and id a claim is known by."""
-    return min(uuids)
 
 
 def encode(state: StreamState) -> str:
@@ -185,12 +193,12 @@ T = TypeVar("T")
 
 
 def decode(text: str) -> StreamState:
-    """Returns the state that a JSON form holds. Raises CATALOG_UNREADABLE if it is not a form of ours."""
+    """Returns the state that a JSON form holds. Raises CATALOG_UNREADABLE if streamql did not write it, or a newer streamql wrote it."""
     return decoded(text, lambda _: None)
 
 
 def decoded(text: str, other: Callable[[Mapping[str, Any]], T | None]) -> StreamState | T:
-    """Returns what a JSON form holds: what `other` reads from it, else (it returns None) the state of a stream. Raises
+    """Returns what a JSON form holds: the object that `other` reads from it, or, if `other` returns None, the state of a stream. Raises
     CATALOG_UNREADABLE."""
     try:
         data = json.loads(text)
@@ -230,7 +238,7 @@ def decoded(text: str, other: Callable[[Mapping[str, Any]], T | None]) -> Stream
 
 
 def position_json(position: Position) -> int | dict[str, int]:
-    """Returns a position as JSON has it: a table's version as a number, parts as an object."""
+    """Returns the JSON form of a position: a number for a version of a table, an object for a position of several parts."""
     return position if isinstance(position, int) else dict(position.numbers)
 
 
@@ -242,7 +250,7 @@ def read_position(data: object) -> Position:
 
 
 def interval_json(interval: Interval) -> list[Any]:
-    """Returns an interval as JSON has it: where it begins, where it ends, whether it has initial rows."""
+    """Returns the JSON form of an interval: its begin, its end, and whether it has initial rows."""
     return [position_json(interval.after), position_json(interval.through), interval.initial]
 
 
@@ -262,7 +270,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
         "started_at_ms": claim.started_at_ms,
         "text": claim.text,
         "lease_seconds": claim.lease_seconds,
-        "is_block": claim.is_block,
+        "is_block": claim.is_transaction,
         "is_unfinished": claim.is_partially_committed,
         "revision": claim.revision,
         **({} if claim.details is None else {"details": claim.details}),
@@ -273,7 +281,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
 
 def _statement(statement: ClaimedStatement) -> dict[str, Any]:
     data = {**vars(statement), "metrics": dict(statement.metrics)}
-    if not statement.withdrawn:  # versions of streamql that do not know the field can read all other claims
+    if not statement.withdrawn:  # without the field, an earlier streamql can read the claim
         del data["withdrawn"]
     return data
 
@@ -299,7 +307,7 @@ def _read_claim(data: Mapping[str, Any]) -> Claim:
 
 
 def read_count(value: object, least: int = 0) -> int:
-    """Returns a whole number, at least `least`. Raises ValueError."""
+    """Returns the value if it is a whole number of at least `least`. Raises ValueError if it is not."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ValueError(f"{value!r} is not a count")
     return value

@@ -1,8 +1,9 @@
-"""The catalog of streams: reads its state, and writes events, each a compare-and-set on the streams it concerns.
+"""The catalog of streams: reads its state, and writes events. Each event is a compare-and-set on the streams that it concerns.
 
-State lies in Delta domain metadata, one domain a stream and one a name; the same commit adds the event's row for users and a
-SetTransaction (stream uuid, event number), which RESTORE of the table does not take back. Delta refuses a commit when another one
-touched the same domain since the snapshot it is based on: that is the compare-and-set, and streams do not disturb one another.
+The state is in Delta's domain metadata: one domain for each stream, and one for each name. The commit of an event changes the domains. It
+also adds the event's row, which users read, and a SetTransaction with the stream's id and the event's number. RESTORE of the table does not
+take back SetTransactions. Delta refuses a commit if another commit has changed one of the same domains since the snapshot that it is based
+on. This is the compare-and-set. Commits for different streams do not conflict.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ from streamql.names import Name, quote
 from streamql.sources.definitions import Definition, DefinitionType
 
 REPLAY_COMMITS_MAX = 1000
-"""More new commits than this, and the state is read whole."""
+"""If there are more new commits than this, the whole state is read instead of these commits."""
 CREATION_SECONDS_MAX = 2.0
-"""How long a process that was not the first to create the catalog waits for it."""
+"""How long a process waits for a catalog that another process creates at the same time."""
 RECENT_SECONDS = 2.0
-"""How long after it was read or written the catalog need not be read for a commit, which Delta refuses if others changed the same entry."""
+"""A commit does not read the catalog again if this process read or wrote it less than so long ago. The state may be outdated then, and
+Delta refuses the commit if another process has changed one of its entries."""
 
 Event = Mapping[str, Any]
 
@@ -46,7 +48,7 @@ log = logging.getLogger("streamql")
 
 
 class Catalog:
-    """The streams that a session sees. One object for all sessions of a JVM that use the same place; safe for threads."""
+    """The catalog that a session uses. All sessions of an application that use the same catalog share one object. Safe for threads."""
 
     def __init__(self, schema: str, path: str | None) -> None:
         self._schema = schema
@@ -62,18 +64,18 @@ class Catalog:
 
     @property
     def table_id(self) -> str:
-        """Returns the id of the table that the catalog was last seen in."""
+        """Returns the id of the table of events when it was last read; empty: it was not read yet, or does not exist."""
         return self._table_id
 
     @property
     def path(self) -> str:
-        """Returns where the table of events was last seen; empty: it was not looked for yet, or is not there."""
+        """Returns the path of the table of events; empty: it was not looked for yet, or does not exist."""
         return self._path or ""
 
     # -- reading
 
     def refresh(self, spark: SparkSession) -> None:
-        """Reads the log's events since the last read. Raises CATALOG_UNREADABLE, and guesses nothing."""
+        """Reads the commits since the last read. Raises CATALOG_UNREADABLE if the log or the table cannot be read."""
         with self._lock:
             path = self._path
             try:
@@ -82,7 +84,7 @@ class Catalog:
                     asked = time.monotonic()
                     self._follow(spark, path)
                     self._known_at = asked
-            except (Py4JError, PySparkException) as e:  # Delta's, the metastore's and the storage's own
+            except (Py4JError, PySparkException) as e:  # errors of Delta, the metastore and the storage
                 raise errors.log_unreadable(self._schema, path, sentence(e)) from e
 
     def _follow(self, spark: SparkSession, path: str) -> None:
@@ -96,7 +98,7 @@ class Catalog:
             return
         self._load(log, snapshot)
         if not self._is_loaded():
-            self._path = None  # it is looked for anew
+            self._path = None  # the next read looks for the table again
             if was_there or (self._has_been(spark) and not DeltaTable(spark, path).latest().exists):
                 raise errors.missing(self._schema, path)
 
@@ -108,7 +110,7 @@ class Catalog:
         domains: Mapping[str, str | None],
         numbers: Mapping[str, int],
     ) -> None:
-        """Follows a commit of this process without reading it, unless commits of others are before or after it."""
+        """Applies a commit of this process without reading it. Reads the log only if others have committed before or after it."""
         if version != self._version + 1 or int(snapshot.version()) != version:
             self.refresh(spark)
             return
@@ -117,35 +119,33 @@ class Catalog:
         self._version, self._base, self._known_at = version, snapshot, time.monotonic()
 
     def find(self, spark: SparkSession, name: Name) -> StreamState | None:
-        """Returns the stream of a name, as of now. Raises CATALOG_UNREADABLE, where its entry is damaged for one."""
+        """Returns the stream of a name, as of now; None: no stream has it. Raises CATALOG_UNREADABLE, such as for a damaged entry."""
         with self._lock:
             self.refresh(spark)
             return self._contents.find(name)
 
     def by_uuid(self, spark: SparkSession, uuid: str) -> StreamState | None:
-        """Returns a stream by its id, as of now."""
+        """Returns a stream by its id, as of now; None: there is no such stream."""
         with self._lock:
             self.refresh(spark)
             return self._contents.get(uuid)
 
     def last_read(self, spark: SparkSession, uuid: str) -> StreamState | None:
-        """Returns a stream by its id, as this process last read it or wrote it. The catalog is read only if it has no such stream.
-
-        For changes: `commit` refuses one that is based on a state that is no longer there.
-        """
+        """Returns a stream by its id, as this process last read or wrote it. Reads the catalog only if this process does not know the
+        stream. It is meant for changes: `commit` refuses one that is based on an outdated state."""
         with self._lock:
             return self._contents.get(uuid) or self.by_uuid(spark, uuid)
 
     def definition(self, spark: SparkSession, name: Name, type_: DefinitionType | None = None) -> Definition | None:
-        """Returns the definition of a name, as of now: of any type, or of one. Raises CATALOG_UNREADABLE, where its entry is damaged for
-        one."""
+        """Returns the definition of a name, as of now; None: no definition of the type has the name. `type_`: None: any type. Raises
+        CATALOG_UNREADABLE, for example if its entry is damaged."""
         with self._lock:
             self.refresh(spark)
             found = self._contents.find_definition(name)
             return found if found is not None and type_ in (None, found.type) else None
 
     def definitions(self, spark: SparkSession, type_: DefinitionType | None = None) -> list[Definition]:
-        """Returns every definition, or those of a type, whose entry can be read, by name."""
+        """Returns the definitions whose entries can be read, sorted by name. `type_`: only those of this type; None: all."""
         with self._lock:
             self.refresh(spark)
             return sorted(
@@ -154,23 +154,23 @@ class Catalog:
             )
 
     def all(self, spark: SparkSession) -> list[StreamState]:
-        """Returns every stream whose entry can be read, by name; not those of refreshes."""
+        """Returns the streams whose entries can be read, sorted by name, without the hidden streams of dynamic tables."""
         with self._lock:
             self.refresh(spark)
             return self._contents.shown()
 
     def unreadable(self) -> list[StreamqlError]:
-        """Returns why entries could not be read, at the last read."""
+        """Returns an error for each entry that could not be read at the last read. Each says what to do."""
         with self._lock:
             return self._contents.unreadable()
 
     def contradictions(self) -> list[str]:
-        """Returns what in the catalog as it was last read does not fit together; nothing, unless others than streamql wrote it."""
+        """Returns what is inconsistent, at the last read; empty unless another program wrote to the catalog."""
         with self._lock:
             return self._contents.contradictions()
 
     def was_restored(self, state: StreamState) -> bool:
-        """Returns whether the table of events was taken back behind an event of this stream: its offset is not to be trusted then."""
+        """Returns whether RESTORE took the table of events back to before the stream's last event: its offset cannot be trusted."""
         with self._lock:
             now = self._contents.streams.get(state.stream.uuid)
             return now is not None and self._contents.numbers.get(now.stream.uuid, 0) > now.sequence
@@ -180,7 +180,7 @@ class Catalog:
         return max(self._contents.numbers.get(state.stream.uuid, 0), state.sequence)
 
     def outcome_of(self, spark: SparkSession, consumption_id: str) -> str | None:
-        """Returns what the ledger says became of a consumption: CONSUMED if any of its rows says so; None: nothing."""
+        """Returns the outcome of a consumption by the ledger: CONSUMED if one of its rows says so. None: the ledger has no row of it."""
         rows = self.ledger(spark)
         if rows is None:
             return None
@@ -190,12 +190,12 @@ class Catalog:
         return "CONSUMED" if "CONSUMED" in said else next(iter(said), None)
 
     def ledger(self, spark: SparkSession) -> DataFrame | None:
-        """Returns the rows of resolved consumptions, as the view `consumptions` shows them. None: there is no catalog yet."""
+        """Returns the rows of the consumptions that have ended, which the view `consumptions` shows. None: there is no catalog yet."""
         rows = self.events(spark)
         return None if rows is None else rows.where(tables.IS_CONSUMPTION)
 
     def events(self, spark: SparkSession) -> DataFrame | None:
-        """Returns all rows. None: there is no catalog yet."""
+        """Returns all rows of the table of events. None: there is no catalog yet."""
         self.refresh(spark)
         return neutral(spark).read.format("delta").load(self._path) if self._is_loaded() and self._path else None
 
@@ -208,13 +208,11 @@ class Catalog:
         after: Sequence[Entry | None],
         events: Sequence[Event],
     ) -> bool:
-        """Makes one event commit: each entry goes from its state before to its state after. None: it is dropped; only in `after`: new.
-
-        False: an entry or name was changed by another process since `before` was read; nothing is written.
-        """
+        """Commits events: replaces the entries `before` by the entries `after`. None in `after`: the entry is dropped. An entry that only
+        `after` has is new. Returns False, and writes nothing, if another process has changed one of them or taken a name since."""
         self._show_here(spark)
         if not self._is_loaded() or time.monotonic() - self._known_at > RECENT_SECONDS:
-            self._create(spark)  # without the lock: its SQL asks this catalog from other threads
+            self._create(spark)  # without the lock: its SQL statements read this catalog in other threads
         with self._lock:
             if any(self._contents.entry(uuid_of(e)) != e for e in before) or not self._is_loaded():
                 return False
@@ -233,7 +231,7 @@ class Catalog:
             return True
 
     def discard(self, spark: SparkSession, name: Name) -> bool:
-        """Takes away a name that stands for a damaged entry, with that, or for another stream; no other name."""
+        """Removes a broken name, with its entry if that is damaged (`Contents.without`). Returns False if the name is not broken."""
         with self._lock:
             self.refresh(spark)
             domains = self._contents.without(name)
@@ -247,25 +245,26 @@ class Catalog:
         return f"delta.{quote(self._path or '')}"
 
     def maintain(self, spark: SparkSession) -> None:
-        """Does one round of upkeep, now; nothing if there is no catalog."""
+        """Does one round of upkeep now; does nothing if there is no catalog."""
         self.refresh(spark)
         if self._is_loaded():
             upkeep.maintain(neutral_clone(spark), self._table)
 
     def _is_written(self, spark: SparkSession, base: int, domains: Mapping[str, str | None]) -> bool:
-        """Returns whether a refused commit is in the log all the same, after version `base`: storage may take one and not say so, and
-        Delta's retry then meets it, and takes it for another process's. Others may have gone on from it since, so that the state of now
-        does not tell; of two equal ones, which hold the same numbers and ids, it makes no difference whose it is."""
+        """Returns whether a refused commit is in the log all the same, after version `base`. Storage may write a commit and report a
+        failure. Delta then retries, finds the commit, and takes it for one of another process. The state of now does not show it, because
+        other processes may have committed since. A commit of another process with equal domains has the same numbers and ids, and so the
+        same effect."""
         table = DeltaTable(spark, self._path or "")
         try:
             return any(
                 domains.items() <= c.domains.items()
                 for c in table.commits(table.latest(), base, self._version, files=False)
             )
-        except CommitMissing:  # after more than a day in one commit
+        except CommitMissing:  # the log keeps commits for a day: this commit took longer
             return False
 
-    # -- where it lies
+    # -- place and creation
 
     def _locate(self, spark: SparkSession) -> str | None:
         if self._path is None:
@@ -276,7 +275,7 @@ class Catalog:
         return self._path
 
     def _has_been(self, spark: SparkSession) -> bool:
-        """Returns whether the session's metastore has this catalog's ledger: what is not there now, was."""
+        """Returns whether the session's metastore has the view of this catalog's ledger, so that the catalog has existed."""
         ledger = view_text(spark, self._schema, tables.CONSUMPTIONS)
         return ledger is not None and tables.events_name(self._schema, self._configured_path) in ledger
 
@@ -287,14 +286,14 @@ class Catalog:
         try:
             self._repair(spark)
             creation.create(spark, self._schema, self._configured_path)
-        except Exception:  # two at once: the metastore, or Delta, refuses one, which finds what the other makes
+        except Exception:  # if two processes create it at once, one gets an error, and finds what the other one creates
             if not self._appears(spark):
                 raise
         if not self._appears(spark):
             raise errors.not_created(self._schema)
 
     def _repair(self, spark: SparkSession) -> None:
-        """Gives a table of events that has never been used, and has times without a time zone, the right columns."""
+        """Corrects the columns of a table of events that is `_is_unused`."""
         path = self._locate(spark)
         if path is None:
             return
@@ -304,7 +303,7 @@ class Catalog:
             creation.create_views(spark, self._schema, self._configured_path, replace=True)
 
     def _appears(self, spark: SparkSession) -> bool:
-        """Returns whether the catalog is there, now or in a moment."""
+        """Waits up to `CREATION_SECONDS_MAX` for the catalog to exist. Returns whether it does."""
         deadline = time.monotonic() + CREATION_SECONDS_MAX
         while True:
             self.refresh(spark)
@@ -313,8 +312,8 @@ class Catalog:
             time.sleep(0.1)
 
     def _show_here(self, spark: SparkSession) -> None:
-        """Replaces, the first time that this process writes, views of an earlier streamql; of a catalog that is shared by path, also makes
-        those that its metastore lacks."""
+        """Replaces views of an earlier streamql, when this process writes for the first time. If the catalog is shared by path, creates
+        missing views, too."""
         if self._is_shown or not self._is_loaded():
             return
         self._is_shown = True
@@ -323,15 +322,15 @@ class Catalog:
                 creation.replace_outdated_views(spark, self._schema, None)
             else:
                 self.lacks_views(spark, fix=True)
-        except Exception as e:  # who may not make views consumes all the same
+        except Exception as e:  # a user without permission to create views may consume all the same
             log.debug("no views of the catalog: %s", e)
 
     def lacks_views(self, spark: SparkSession, *, fix: bool) -> bool:
-        """Returns whether views are missing or outdated: their maker died first, or was an earlier streamql. `fix`: they are made."""
+        """Returns whether views are missing (the creator of the catalog died first) or outdated. `fix`: creates them."""
         self.refresh(spark)
         if not self._is_loaded() or not creation.lacks_views(spark, self._schema, self._configured_path):
             return False
-        if fix:  # without the lock: the extension reads the catalog meanwhile, in another thread
+        if fix:  # without the lock: the SQL statements read this catalog in other threads
             creation.create_views(spark, self._schema, self._configured_path)
         return True
 
@@ -349,7 +348,7 @@ class Catalog:
         if version is None or not version.isdigit() or int(version) > tables.VERSION:
             raise errors.of_other_version(self._schema, version)
         if _is_unused(state):
-            return  # the first event repairs it
+            return  # the first event repairs the table (`_repair`)
         wrong = tables.misfit(state.schema)
         if wrong is not None:
             raise errors.altered(self._schema, wrong)
@@ -358,7 +357,8 @@ class Catalog:
         self._version, self._table_id, self._base = state.version, state.table_id, snapshot
 
     def _replay(self, spark: SparkSession, path: str, snapshot: JavaObject, version: int) -> bool:
-        """Follows the new commits; False where only reading the whole state is right."""
+        """Applies the new commits, and returns True. Returns False if the whole state must be read: the commits are too many, are not all
+        in the log, or have changed the metadata or restored the table."""
         if not 0 <= version - self._version <= REPLAY_COMMITS_MAX or snapshot.metadata().id() != self._table_id:
             return False
         table = DeltaTable(spark, path)
@@ -380,7 +380,7 @@ class Catalog:
 
 
 def _is_unused(state: EventState) -> bool:
-    """Returns whether a table of events is as an earlier streamql left it that could not write it: with times that have no time zone."""
+    """Returns whether a table of events was created, and never written, by an earlier streamql that gave its times no time zone."""
     return state.version == 0 and tables.has_local_times(state.schema)
 
 
@@ -389,7 +389,7 @@ _catalogs_lock = threading.Lock()
 
 
 def catalog_of(spark: SparkSession) -> Catalog:
-    """Returns the catalog that the session's settings name: spark.streamql.catalog (a schema), spark.streamql.catalogLocation (a path)."""
+    """Returns the catalog that the session's settings name: `spark.streamql.catalog` (schema), `spark.streamql.catalogLocation` (path)."""
     schema = settings.text(spark, settings.CATALOG)
     path = settings.text(spark, settings.CATALOG_LOCATION) or None
     key = (str(spark.sparkContext.applicationId), schema, path)

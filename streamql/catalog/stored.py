@@ -9,15 +9,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from streamql.catalog.store import catalog_of
 from streamql.delta.images import select
-from streamql.feature import features
 from streamql.model import TableSource
 from streamql.names import Name, quote
+from streamql.registered import registered
 from streamql.sources.definitions import Definition
 
 
 @dataclass(frozen=True)
 class StoredTable:
-    """An object that shows the rows of a Delta table: a `RowQuery` over it. `columns`: those that it shows."""
+    """An object that shows the rows of a Delta table; it is a `RowQuery` over them. `columns`: the columns that it shows."""
 
     definition: Definition
     table: TableSource
@@ -46,15 +46,16 @@ def stored_table(spark: SparkSession, name: Name) -> StoredTable | None:
 
 
 def stored_in(spark: SparkSession, table_id: str) -> StoredTable | None:
-    """Returns the object whose rows are in the Delta table of an id; None: the rows of none are. Raises CATALOG_UNREADABLE."""
+    """Returns the object whose rows are in the Delta table of an id; None: there is no such object. Raises CATALOG_UNREADABLE."""
     return next((stored for stored in stored_tables(spark) if stored.table.table_id == table_id), None)
 
 
 def as_shown(spark: SparkSession, table_id: str, rows: DataFrame) -> DataFrame:
-    """Returns rows of a Delta table in the columns that the object shows whose rows they are; of another table the rows themselves."""
+    """Returns rows of a Delta table as the object over that table shows them: in the object's columns. If there is no such object, returns
+    the rows as they are."""
     stored = stored_in(spark, table_id)
     return rows if stored is None else stored.rows(rows)
 
 
 def _stored(definition: Definition) -> StoredTable | None:
-    return next((stored for feature in features() if (stored := feature.stored(definition)) is not None), None)
+    return next((found for shown in registered("stored") if (found := shown(definition)) is not None), None)

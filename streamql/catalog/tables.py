@@ -1,4 +1,4 @@
-"""The catalog's tables: one Delta table of events, written by streamql alone, and two views for users."""
+"""The SQL of the catalog: one Delta table of events, which only streamql writes, and two views over it for users."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EVENTS, STREAMS, CONSUMPTIONS = "events", "streams", "consumptions"
 VIEWS = (STREAMS, CONSUMPTIONS)
 
 IS_CONSUMPTION = "event IN ('consumed', 'released')"
-"""Which events are rows of the ledger."""
+"""The condition for the events that are rows of the ledger."""
 
 EVENT_COLUMNS = (
     ("stream_id", "STRING"),
@@ -48,34 +48,34 @@ EVENT_COLUMNS = (
     ("outcome", "STRING"),
     ("error", "STRING"),
 )
-"""One row an event and stream. `from_version` and `through_version`: the interval (from, through] that a consumption took; NULL if its
-source has several parts."""
+"""The table has one row for each event and stream. `from_version` and `through_version`: the interval (from, through] that a consumption
+took; NULL if the source has several parts."""
 
 OPTIONAL_COLUMNS = (("positions", "STRING"), ("details", "STRING"))
-"""Columns that a catalog of an earlier streamql may lack: its rows are written without them. `positions`: JSON [from, through] of a
-consumption whose source has several parts. `details`: JSON of what else a statement says of a consumption: mode and reason of a refresh."""
+"""Columns that the table of an earlier streamql may lack; rows are then written without them. `positions`: JSON [from, through] of a
+consumption whose source has several parts. `details`: JSON of further properties of a consumption, such as mode and reason of a refresh."""
 
 
 def columns_ddl() -> str:
-    """Returns the columns of the table of events."""
+    """Returns the columns of the table of events, as DDL."""
     return ", ".join(f"{name} {sql_type}" for name, sql_type in (*EVENT_COLUMNS, *OPTIONAL_COLUMNS))
 
 
 JSON_TYPES = {"STRING": "string", "BIGINT": "long", "TIMESTAMP_LTZ": "timestamp"}
-"""What Delta's JSON calls the types of EVENT_COLUMNS."""
+"""The names that Delta's JSON has for the types of EVENT_COLUMNS."""
 _LOCAL_TIME = "timestamp_ntz"
 
 
 def misfit(schema: Mapping[str, Any]) -> str | None:
-    """Returns what is not in a table's schema (as Delta's JSON) that events need: a required column, or the right type of one.
-    Others' columns do no harm."""
+    """Checks that a table's schema (Delta's JSON) has the columns that events need, with the right types. Returns a sentence about the
+    first column that is missing or wrong; None: all are right. Further columns are allowed."""
     wrong = _wrong(schema)
     return f"column {wrong[0][0]} is no {wrong[0][1]}" if wrong else None
 
 
 def has_local_times(schema: Mapping[str, Any]) -> bool:
-    """Returns whether a table's schema fits but for its times, which have no time zone: an earlier streamql made it in a session whose
-    spark.sql.timestampType was TIMESTAMP_NTZ, and could not use it."""
+    """Returns whether only the times of a table's schema are wrong, because they have no time zone. An earlier streamql created such a
+    table if spark.sql.timestampType was TIMESTAMP_NTZ, and then could not write it."""
     there = _types(schema)
     wrong = _wrong(schema)
     return bool(wrong) and all(
@@ -96,28 +96,27 @@ def _wrong(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def events_name(schema: str, path: str | None) -> str:
-    """Returns the table of events in SQL: by its name, or, of a catalog that is shared by path, by that, whatever the metastore has of the
-    name."""
+    """Returns how SQL names the table of events: by its name, or, if the catalog is shared by path, by its path."""
     return f"delta.{quote(path)}" if path else f"{quote('spark_catalog')}.{quote(schema)}.{EVENTS}"
 
 
 def create_events(schema: str, path: str | None) -> str:
-    """Returns the statement that makes the table of events; nothing happens where it is there already."""
-    # A checkpoint each 100 commits: events are small and many, and state is read from the newest checksum or checkpoint.
+    """Returns the statement that creates the table of events unless it exists."""
+    # A checkpoint each 100 commits, because events are many and small: Delta reads the state from the newest checksum or checkpoint.
     return (
         f"CREATE TABLE IF NOT EXISTS {events_name(schema, path)} ({columns_ddl()}) USING delta "
         "COMMENT 'streamql: what happened to streams; written by streamql only' TBLPROPERTIES ("
         f"'{VERSION_KEY}' = '{VERSION}', 'delta.feature.domainMetadata' = 'supported', 'delta.checkpointInterval' = '100', "
-        # What upkeep compacts may go soon. Only a user's RESTORE needs older versions. Each day of files is in every checkpoint. For
-        # each query of a view, Delta lists all commits that the log keeps if it lies on a local file system.
+        # Short retention: only a user's RESTORE needs older versions. Checkpoints list removed files for as long as they are kept. On a
+        # local file system, Delta lists all commits of the log for each query of a view.
         "'delta.deletedFileRetentionDuration' = 'interval 1 day', 'delta.logRetentionDuration' = 'interval 1 day', "
         "'delta.enableInCommitTimestamps' = 'true')"
     )
 
 
 def create_view(schema: str, path: str | None, view: str, columns: Collection[str], *, replace: bool) -> str:
-    """Returns the statement that makes a view; `replace`: in the place of the one of that name, else nothing happens if there is one.
-    `columns`: those of OPTIONAL_COLUMNS that the table of events has."""
+    """Returns the statement that creates a view unless it exists; with `replace`, it replaces an existing one. `columns`: those of
+    OPTIONAL_COLUMNS that the table of events has."""
     comment, query = views(schema, path, columns)[view]
     name = f"{quote('spark_catalog')}.{quote(schema)}.{view}"
     create = "CREATE OR REPLACE VIEW" if replace else "CREATE VIEW IF NOT EXISTS"
@@ -125,7 +124,7 @@ def create_view(schema: str, path: str | None, view: str, columns: Collection[st
 
 
 def views(schema: str, path: str | None, columns: Collection[str]) -> dict[str, tuple[str, str]]:
-    """Returns the views, by name: what each shows, and its query. `columns`: those of OPTIONAL_COLUMNS that the table of events has."""
+    """Returns {name of a view: (its comment, its query)}. `columns`: those of OPTIONAL_COLUMNS that the table of events has."""
     return {
         STREAMS: ("the streams there are", _streams_query(schema, path)),
         CONSUMPTIONS: ("the ledger of consumptions", _consumptions_query(schema, path, columns)),
@@ -133,7 +132,7 @@ def views(schema: str, path: str | None, columns: Collection[str]) -> dict[str, 
 
 
 def _streams_query(schema: str, path: str | None) -> str:
-    """Returns the streams there are, each with its offset."""
+    """Returns the query of the view of the streams, each with its offset."""
     return (
         "SELECT stream_id, stream AS name, mode, source, source_id, offset_version, comment, definition, sequence, ended_at AS changed_at "
         f"FROM (SELECT *, row_number() OVER (PARTITION BY stream_id ORDER BY sequence DESC) AS newest FROM {events_name(schema, path)}) "
@@ -142,11 +141,11 @@ def _streams_query(schema: str, path: str | None) -> str:
 
 
 _OUTCOME = "CASE outcome WHEN 'UNDECIDED' THEN 'IN_DOUBT' WHEN 'UNFINISHED' THEN 'PARTIALLY_COMMITTED' ELSE outcome END"
-"""An outcome as it is called now: format 1 catalogs hold rows with two earlier names."""
+"""The outcome by its present name. Rows of earlier releases have former names of two outcomes."""
 
 
 def _consumptions_query(schema: str, path: str | None, columns: Collection[str]) -> str:
-    """Returns the ledger: which statement took which versions of which stream into which version of which target."""
+    """Returns the query of the view of the ledger: which statement took which interval of which stream into which version of its target."""
     optional = ", ".join(
         name if name in columns else f"CAST(NULL AS {sql_type}) AS {name}" for name, sql_type in OPTIONAL_COLUMNS
     )

@@ -1,4 +1,5 @@
-"""Change sets: the least rows that turn a table's earlier version into a later one, read from the files that changed."""
+"""Change sets: the smallest sets of row changes that turn an earlier version of a table into a later one. They are read from the files that
+changed."""
 
 from __future__ import annotations
 
@@ -31,11 +32,13 @@ def change_set(
     bitwise: bool = False,
 ) -> DataFrame:
     """Returns the changes of a Delta table over an interval: the three metadata columns, the table's columns as of `interval.through`, then
-    HIDDEN_COLUMNS. Lazy. `query`: what is shown of the table's rows, in place of its columns; None: all. `bitwise`: updates of the sign of
-    zero, the order of a map or the layout of a variant are shown as well.
+    HIDDEN_COLUMNS. Lazy.
 
-    STANDARD: at most one DELETE or INSERT, or one UPDATE_BEFORE with one UPDATE_AFTER, for each row identity; versions and times are
-    those of the row image shown. APPEND_ONLY: rows as first inserted. Raises STREAM_STALE, CHANGE_TRACKING_DISABLED,
+    In STANDARD mode, a row id has at most one DELETE, or one INSERT, or one UPDATE_BEFORE with one UPDATE_AFTER. The version and time of a
+    row are those of its row image. In APPEND_ONLY mode, rows are as they were first inserted.
+
+    `query`: makes the rows that are shown of the table's rows; None: the table's rows themselves. `bitwise`: an update is also shown if it
+    changes only the sign of zero, the order of a map or the layout of a variant. Raises STREAM_STALE, CHANGE_TRACKING_DISABLED,
     INCOMPATIBLE_SCHEMA_CHANGE, RESERVED_COLUMN_NAME, CHANGES_UNREADABLE, before any job runs.
     """
     reading, plan = _prepare(spark, path, interval, mode, table, end)
@@ -43,12 +46,12 @@ def change_set(
 
 
 def explain(spark: SparkSession, path: str, interval: Versions, mode: StreamMode) -> ChangePlan:
-    """Returns the plan by which `change_set` would read; same errors, no reading of rows."""
+    """Returns the plan by which `change_set` would read. Raises the same errors, and reads no rows."""
     return _prepare(spark, path, interval, mode, None, None)[1]
 
 
 def read_commits(table: DeltaTable, snapshot: Snapshot, interval: Versions) -> list[Commit]:
-    """Returns the commits of an interval, all of them. Raises STREAM_STALE where one is gone."""
+    """Returns all commits of an interval. Raises STREAM_STALE if one is no longer in the log."""
     try:
         return table.commits(snapshot, interval.after, interval.through)
     except CommitMissing as e:
@@ -85,8 +88,11 @@ def _epochs(table: DeltaTable, end: Snapshot, interval: Versions, commits: list[
 
 
 def _start(table: DeltaTable, interval: Versions, commits: list[Commit]) -> Snapshot:
-    """Returns the table as of the interval's start, for its metadata. Log cleanup may have taken that version a moment after the first
-    commit of the interval made a checkpoint: the version behind that commit has the same, unless the commit changed it."""
+    """Returns the table as of the interval's begin, for its metadata.
+
+    A checkpoint at the interval's first commit may have let log cleanup remove the version of the begin. Then the next version is returned.
+    It has the same metadata unless the commit changed it, in which case the error is raised.
+    """
     try:
         return table.at(interval.after)
     except StreamqlError:

@@ -1,4 +1,4 @@
-"""From a plan to a lazy DataFrame: the change set's rows. Runs no job; only file lists and positions pass the driver."""
+"""Builds the lazy DataFrame of a change set from its plan. Runs no job. Only lists of files and positions go through the driver."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HIDDEN_COLUMNS = (
     "change$is_update",
     "change$row_id",
 )
-"""Snowflake's and Databend's names for what the metadata columns say; they follow the table's columns."""
+"""The names that Snowflake and Databend have for the metadata columns. These columns are hidden, and come after the table's columns."""
 
 _HIDDEN_DDL = ", ".join(
     f"{quote(name)} {change_type}"
@@ -64,7 +64,7 @@ def _check_files_exist(reading: Reading, plan: ChangePlan) -> None:
 
 @dataclass(frozen=True)
 class Part:
-    """Rows as `scan` shows them; their change type, or None: column _TYPE says it."""
+    """Rows with the columns of `scan`. `change_type`: of all rows; None: the column _TYPE has it."""
 
     rows: DataFrame
     change_type: str | None = None
@@ -84,7 +84,7 @@ def _shown(reading: Reading, part: Part, times: JavaObject) -> DataFrame:
 
 
 def _apart(reading: Reading, plan: ChangePlan) -> list[Part]:
-    """No row is on both sides, so there is nothing to compare."""
+    """Reads removed rows as DELETEs and added rows as INSERTs. No row has images on both sides, so nothing is compared."""
     pieces = plan.inserted + plan.pieces
     parts = [(change, [p for p in pieces if p.weight * sign > 0]) for sign, change in ((-1, DELETE), (+1, INSERT))]
     return [Part(scan(reading, part), change) for change, part in parts if part]
@@ -96,9 +96,11 @@ def _initial_rows(reading: Reading, _: ChangePlan) -> list[Part]:
 
 def _appended(reading: Reading, plan: ChangePlan) -> list[Part]:
     rows = table_rows(reading, plan.inserted, origins=True)
-    # A row is new where its id was given out by this very file, at the file's own commit; ids that a rewrite carried along are lower.
+    # A row is new if it has an id from this file's own range, and the version of the file's commit. Ids that a rewrite carried along are
+    # lower.
     new = rows.where((F.col(ROW_ID) >= F.col(BASE_ROW_ID)) & (F.col(ROW_VERSION) == F.col(FILE_VERSION)))
-    return [Part(reading.shown(new), INSERT)]  # only of new rows: a query may fail for what an UPDATE has written
+    # The query runs on new rows only, because it may fail for values that an UPDATE has written.
+    return [Part(reading.shown(new), INSERT)]
 
 
 def _initial_appended(reading: Reading, plan: ChangePlan) -> list[Part]:
@@ -110,11 +112,12 @@ def _initial_appended(reading: Reading, plan: ChangePlan) -> list[Part]:
 
 
 def _minimize(reading: Reading, plan: ChangePlan) -> list[Part]:
-    """Joins both sides at once: every row id has at most one image on either side, and equal versions cancel unseen."""
+    """Joins old and new images by row id. Every row id has at most one image on each side. Two images of the same row version are no
+    change."""
     removed = scan(reading, [p for p in plan.pieces if p.weight < 0])
     added = scan(reading, [p for p in plan.pieces if p.weight > 0])
     if plan.type is PlanType.MINIMIZE_CARRIED:
-        # Most rows of rewritten files are the same on both sides. Their ids are read first, and tell which are not.
+        # Most rows of rewritten files are the same on both sides. The ids of these rows are read first, so that they can be left out.
         whole = scan(reading, [p for p in plan.pieces if p.weight > 0 and p.other is None])
         kept = whole.where(F.col(ROW_VERSION) <= plan.interval.after)
         removed = removed.where(~among(kept.select(ROW_ID), F.col(ROW_ID)))
@@ -130,7 +133,8 @@ def _names(reading: Reading) -> list[str]:
 
 
 def _minimize_moved(reading: Reading, plan: ChangePlan) -> list[Part]:
-    """Moved copies of a row image enter with weights of both signs: they are summed by (row id, version) before the sides are separated."""
+    """Reads files that moves have copied, so that one row image has weights of both signs. The weights are summed by (row id, version)
+    before the images are divided into old and new ones."""
     columns = reading.columns
     image = ", ".join([f"{ROW_VERSION} AS version", *(f"{quote(c)} AS c{i}" for i, c in enumerate(columns))])
     images = None
@@ -139,7 +143,7 @@ def _minimize_moved(reading: Reading, plan: ChangePlan) -> list[Part]:
         part = select(rows, [ROW_ID, ROW_VERSION, f"{weight} AS {_WEIGHT}", f"struct({image}) AS image"])
         images = part if images is None else images.union(part)
     assert images is not None
-    # Either way serves both groupings.
+    # Both ways put all images of a row id into one task, so neither of the two groupings below shuffles.
     together = images.coalesce(1) if plan.meets_in_one_task else images.repartition(F.col(ROW_ID))
     summed = (
         together.groupBy(ROW_ID, ROW_VERSION)

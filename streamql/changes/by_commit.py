@@ -1,8 +1,8 @@
-"""What each commit of an interval did to rows, read from files that are opened once. Pure; the plan is data.
+"""Plans how to read what each commit of an interval did to rows, so that every file is opened once. Pure; the plan is data.
 
-`plan.py` plans the net changes of an interval. Here each commit counts by itself: a file that one commit added and a later one removed has
-its rows in both. A plan for each commit would take jobs for each commit, and open such a file twice. Therefore this plan lists each file
-once, with all its uses: which commit added or removed which of its rows.
+`plan.py` plans the net changes of an interval. This module plans the changes of each commit. If one commit adds a file and a later one
+removes it, its rows are changes of both. With one plan for each commit, each commit would take jobs, and such a file would be opened twice.
+So this plan lists each file once, with all its uses. A use says which commit added or removed which of the file's rows.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from streamql.delta.log import Commit, FileChange, FileState
 ADDED, REMOVED = +1, -1
 
 USES_MAX = 10_000
-"""How many uses of files one plan has, unless a single commit has more: the list of them passes the driver, and Spark plans with it."""
+"""How many uses one plan has at most, unless a single commit has more. The list of uses goes through the driver and into Spark's plan."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """Rows of one file that a commit added (`sign` +1) or removed (-1): those that `state` has and `other` has not.
+    """Rows of one file that a commit added (`sign` +1) or removed (-1): the rows that `state` has and `other` does not have.
 
-    A state has the rows of its file that its deletion vector does not mark. `other`: another state of the file. None: no state, so all
-    rows of `state` are meant.
+    A state has the rows of its file that its deletion vector does not mark. `other`: another state of the file. None: all rows of `state`
+    are meant.
     """
 
     version: int
@@ -35,14 +35,14 @@ class Use:
 
     @property
     def is_whole(self) -> bool:
-        """Returns whether all rows in the file are meant, so that no bitmap is needed."""
+        """Returns whether all rows of the file are meant, so that no deletion vector has to be read."""
         return self.state.vector is None and self.other is None
 
 
 @dataclass(frozen=True)
 class FileUses:
-    """A file and its uses, in the order of versions. `file`: a state by whose action the file is found and read. Its deletion vector is not
-    to be applied, since each use has its own rows."""
+    """A file and its uses, in the order of versions. `file`: a state whose action says how to read the file. Its deletion vector must not
+    be applied, because each use has rows of its own."""
 
     file: FileState
     uses: tuple[Use, ...]
@@ -52,10 +52,10 @@ class FileUses:
 class CommitsPlan:
     """What to read for the changes of each commit.
 
-    `files`: each file once. `compared`: versions that both added and removed rows. Old and new images of a row may meet in these, and rows
-    that a rewrite carried along unchanged are on both sides; in other versions each row is a change. `told`: those of the compared versions
-    in which an added row is unchanged if and only if its row commit version is lower than the version. `perishable`: states whose file or
-    deletion vector VACUUM may have removed.
+    `files`: each file once. `compared`: the versions that both added and removed rows. In these, a row may have an old and a new image, and
+    rows that a rewrite carried along unchanged have two equal images. In other versions each row is a change. `told`: the compared versions
+    in which the row commit version alone tells which added rows are unchanged: those whose row commit version is lower than the version.
+    `perishable`: states whose file or deletion vector VACUUM may have removed.
     """
 
     files: tuple[FileUses, ...]
@@ -70,8 +70,8 @@ class CommitsPlan:
 
 
 def changed_files(commits: Sequence[Commit]) -> Iterator[tuple[int, FileChange]]:
-    """Returns the changes of files that changed rows, each with its version. Left out are moves (OPTIMIZE and others), and files that were
-    only named again."""
+    """Yields the changes of files that changed rows, each with its version. Leaves out moves of rows (OPTIMIZE and others), and files that
+    a commit added again in the same state."""
     for commit in commits:
         for change in commit.changes:
             if change.data_change and change.before != change.after:
@@ -79,7 +79,7 @@ def changed_files(commits: Sequence[Commit]) -> Iterator[tuple[int, FileChange]]
 
 
 def plan_commits(commits: Sequence[Commit]) -> CommitsPlan:
-    """Returns the plan for commits, which are in the order of versions. Only commits that changed rows have uses.
+    """Returns the plan for commits, which must be in the order of their versions. Only commits that changed rows have uses.
 
     Raises CHANGE_TRACKING_DISABLED and CHANGES_UNREADABLE, as `plan_changes` does.
     """
@@ -100,13 +100,14 @@ def plan_commits(commits: Sequence[Commit]) -> CommitsPlan:
 
 
 def first_commit(commit: Commit) -> Commit:
-    """Returns the first commit of a table, which may have replaced another table, without the files that it removed: these were the other
-    table's."""
+    """Returns the first commit of a table without the files that it removed. If it replaced another table, it removed the files of that
+    one."""
     return replace(commit, changes=tuple(change for change in commit.changes if change.before is None))
 
 
 def without_uses(plan: CommitsPlan, empty: Collection[Use]) -> CommitsPlan:
-    """Returns the plan without uses that have no rows, which the deletion vectors tell, and without files that lose all their uses."""
+    """Returns the plan without the uses that have no rows, and without the files that have no other uses. `empty`: these uses, by the
+    deletion vectors."""
     gone = frozenset(empty)
     kept = ((f, tuple(use for use in f.uses if use not in gone)) for f in plan.files)
     files = tuple(replace(f, uses=uses) for f, uses in kept if uses)
@@ -120,7 +121,8 @@ def _compared(files: Sequence[FileUses]) -> frozenset[int]:
 
 
 def _uses(version: int, change: FileChange) -> Iterator[Use]:
-    """Yields the rows that left the file, then those that came. A vector that grew has only the former, but a vector may lose rows too."""
+    """Yields the use of the rows that a change removed from a file, then the use of those that it added. A deletion vector that only grew
+    adds no rows, but a vector may also give rows back."""
     if change.before is not None:
         yield Use(version, REMOVED, change.before, change.after)
     if change.after is not None and (change.before is None or change.before.vector is not None):
@@ -134,8 +136,8 @@ def _perishable(commits: Sequence[Commit], files: Sequence[FileUses]) -> tuple[F
 
 
 def in_batches(commits: Sequence[Commit], uses_max: int = USES_MAX, begins: Collection[int] = ()) -> list[list[Commit]]:
-    """Splits commits into runs, each of which is planned by itself. A run has at most `uses_max` changed files, or is one commit. `begins`:
-    versions at which a run begins in any case."""
+    """Splits commits into runs, each of which gets a plan of its own. A run has at most `uses_max` changed files, or is one commit.
+    `begins`: the versions at which a run must begin."""
     batches: list[list[Commit]] = []
     size = 0
     for commit in commits:

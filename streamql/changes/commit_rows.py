@@ -1,8 +1,8 @@
-"""From commits to lazy DataFrames of what each of them did to rows. `by_commit.py` plans which files are read.
+"""Builds lazy DataFrames of what each commit did to rows. `by_commit.py` plans which files are read.
 
-Commits are read in *runs*: consecutive ones that have one schema. A run is one scan, which reads each file once however many commits of
-the run added or removed its rows. Each row comes with the commits that touched it, and becomes a row for each of them. Where old and new
-images may meet, they are grouped by version and row id.
+Commits are read in *runs*. A run is consecutive commits with one schema, and is read by one scan. The scan reads each file once, even if
+several commits of the run added or removed its rows. It returns each row once for each of these commits. If a commit may have both an old
+and a new image of a row, the images are grouped by version and row id.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from streamql.changes.scan import Reading, by_partitioning, descriptor, in_final
 from streamql.delta.images import select
 from streamql.delta.log import Commit, Json
 from streamql.delta.table import ROW_ID, ROW_VERSION, DeltaTable, Snapshot
-from streamql.delta.uses import SIGN, SLICE, TIME, TOLD, VERSION, Fact, UsedFiles, with_changed
+from streamql.delta.uses import SIGN, SLICE, TIME, TOLD, VERSION, CommitValues, UsedFiles, with_changed
 from streamql.dialect import quote_string
 from streamql.errors import StreamqlError, counted
 from streamql.names import quote
@@ -51,9 +51,9 @@ _IMAGE = "__streamql_image"
 class RunChanges:
     """The row changes of the commits `first` to `last`, which have one schema. `metadata`: as of `last`.
 
-    `flat`: rows of commits that only added or only removed rows, as VERSION, TIME, SLICE, ROW_ID, SIGN and the table's columns. `compared`:
-    row changes of commits that did both, as COLUMNS; rows that they carried along unchanged are not in it. None: there are none. A row
-    change is in one of the two, once.
+    `flat`: the rows of commits that only added or only removed rows, in the columns VERSION, TIME, SLICE, ROW_ID, SIGN and the table's.
+    `compared`: the row changes of the other commits, in COLUMNS, without rows that these carried along unchanged. None: there are no such
+    rows. Each row change is in exactly one of the two.
     """
 
     first: int
@@ -64,7 +64,7 @@ class RunChanges:
 
     @property
     def apart(self) -> DataFrame | None:
-        """Returns the rows of `flat` as COLUMNS."""
+        """Returns the rows of `flat` in COLUMNS; None: there are none."""
         return None if self.flat is None else _apart(self.flat, schema.column_names(self.metadata))
 
     @property
@@ -78,8 +78,8 @@ class RunChanges:
 
 @dataclass(frozen=True)
 class History:
-    """Consecutive commits of a table, and its metadata before them. `start` None: the first commit makes the table, or replaces another
-    one. `latest`: the newest version of the table."""
+    """Consecutive commits of a table. `start`: the table's metadata before them; None: the first commit creates the table, or replaces
+    another one. `latest`: the newest version of the table."""
 
     table: DeltaTable
     latest: Snapshot
@@ -88,7 +88,7 @@ class History:
 
     @property
     def epochs(self) -> list[schema.Epoch]:
-        """Returns the metadata over time."""
+        """Returns the table's metadata before the commits, then each one that a commit brought, with its version."""
         first = self.commits[0]
         if self.start is not None:
             return schema.epochs(self.start, first.version - 1, self.commits)
@@ -104,10 +104,10 @@ def changes_by_commit(
     slice_of: Mapping[int, int] | None = None,
     uses_max: int = USES_MAX,
 ) -> Iterator[RunChanges]:
-    """Returns the row changes of each commit, run by run. Lazy: reads deletion vectors, and runs no job.
+    """Yields the row changes of the commits, run by run. Reads deletion vectors and runs no job; the DataFrames are lazy.
 
-    `cuts`: versions at which a new run begins. `slice_of`: the slices of versions. None: all are in slice 0. `uses_max`: how many changes
-    of files a run has at most. Raises STREAM_STALE, CHANGE_TRACKING_DISABLED, INCOMPATIBLE_SCHEMA_CHANGE, RESERVED_COLUMN_NAME and
+    `cuts`: versions at which a new run begins. `slice_of`: the slice of each version; None: all are in slice 0. `uses_max`: how many
+    changes of files a run has at most. Raises STREAM_STALE, CHANGE_TRACKING_DISABLED, INCOMPATIBLE_SCHEMA_CHANGE, RESERVED_COLUMN_NAME and
     CHANGES_UNREADABLE.
     """
     epochs = history.epochs if history.commits else []
@@ -120,7 +120,7 @@ def changes_by_commit(
 def _runs(
     commits: Sequence[Commit], epochs: Sequence[schema.Epoch], cuts: frozenset[int], uses_max: int
 ) -> Iterator[tuple[list[Commit], schema.Epoch]]:
-    """Yields the commits that are read together, and the epoch that they end in. Runs that changed no rows are left out."""
+    """Yields each run that changed rows: its commits, and the epoch of the last one."""
     epoch_of: dict[int, schema.Epoch] = {}
     index = 0
     for commit in commits:
@@ -138,13 +138,13 @@ def _runs(
 
 
 def _is_alike(one: Json, other: Json) -> bool:
-    """Returns whether files written under both are read alike."""
+    """Returns whether files that were written under the two metadata can be read by one scan."""
 
-    def facts(metadata: Json) -> tuple[object, ...]:
+    def layout(metadata: Json) -> tuple[object, ...]:
         mapping = (metadata.get("configuration") or {}).get(schema.MAPPING_MODE, "none")
         return metadata["schemaString"], tuple(metadata.get("partitionColumns") or ()), mapping
 
-    return facts(one) == facts(other)
+    return layout(one) == layout(other)
 
 
 def _reading(
@@ -178,11 +178,11 @@ def _changes(
     used = UsedFiles(spark, reading.table, files)
     kept = without_uses(plan, {plan.files[file].uses[use] for file, use in used.empty()})
     _check_files_exist(reading, kept, is_latest=commits[-1].version == latest)
-    facts = [Fact(c.version, c.time_ms, slice_of.get(c.version, 0), c.version in kept.told) for c in commits]
+    values = [CommitValues(c.version, c.time_ms, slice_of.get(c.version, 0), c.version in kept.told) for c in commits]
     number = {f.file.path: i for i, f in enumerate(plan.files)}
 
     def rows(files: Sequence[FileUses]) -> DataFrame | None:
-        return _scan(reading, used, [(number[f.file.path], f) for f in files], facts) if files else None
+        return _scan(reading, used, [(number[f.file.path], f) for f in files], values) if files else None
 
     def is_compared(file: FileUses) -> bool:
         return any(use.version in kept.compared for use in file.uses)
@@ -212,8 +212,10 @@ def _check_files_exist(reading: Reading, plan: CommitsPlan, *, is_latest: bool) 
         )
 
 
-def _scan(reading: Reading, used: UsedFiles, files: Sequence[tuple[int, FileUses]], facts: Sequence[Fact]) -> DataFrame:
-    """Returns the rows of files, once for each use: the row's id and version, the columns of `Fact`, then the table's columns of the
+def _scan(
+    reading: Reading, used: UsedFiles, files: Sequence[tuple[int, FileUses]], values: Sequence[CommitValues]
+) -> DataFrame:
+    """Returns the rows of files, once for each use: the row's id and version, the values of its commit, then the table's columns of the
     run."""
     numbers = {file.file.path: number for number, file in files}
     pieces = [Piece(+1, file.file) for _, file in files]
@@ -221,7 +223,7 @@ def _scan(reading: Reading, used: UsedFiles, files: Sequence[tuple[int, FileUses
     parts: DataFrame | None = None
     for epoch, group in by_partitioning(reading, pieces):
         chosen = [numbers[piece.file.path] for piece in group]
-        rows = used.scan(descriptor(reading, epoch), chosen, facts, loose_columns(reading, epoch))
+        rows = used.scan(descriptor(reading, epoch), chosen, values, loose_columns(reading, epoch))
         shown = in_final_columns(reading, rows, epoch, own)
         parts = shown if parts is None else parts.unionByName(shown)
     assert parts is not None
@@ -246,7 +248,8 @@ def _apart(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
 
 
 def _compared(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Returns the rows of each commit, by row id. A row that row versions tell to be carried along comes without its image."""
+    """Returns the row changes of each commit in COLUMNS, one for each row id. Rows that were carried along unchanged are left out. If the
+    row version tells that (TOLD), the image of the row is not even made."""
     carried = f"({TOLD} AND {SIGN} > 0 AND {ROW_VERSION} < {VERSION})"
     images = select(
         rows,

@@ -1,7 +1,6 @@
-"""Ranges of keys into which the records of a large commit are divided, so that several tasks make them.
+"""Divides the records of a large commit into ranges of keys, so that several tasks can make them.
 
-The ranges come from the statistics of the commit's files. They balance the tasks, and change neither the
-records nor their order.
+The ranges come from the statistics of the commit's files. They only balance the tasks: the records and their order stay the same.
 """
 
 from __future__ import annotations
@@ -18,28 +17,28 @@ from streamql.delta.table import DeltaTable, Snapshot
 from streamql.dialect import quote_string
 
 RANGE_ROWS = 250_000
-"""How many row images a range of a commit and shard has about."""
+"""About how many row images a range has, for one commit and one shard."""
 
 DIVIDED_MAX = 20
-"""How many commits of an interval are divided. More large commits than this keep all tasks busy anyway."""
+"""If an interval has more large commits than this, none is divided: they keep all tasks busy as they are."""
 
 _POINTS = 64
-"""By how many points the distribution of keys is described."""
+"""How many points describe the distribution of the keys."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _INTEGERS = frozenset({"byte", "short", "integer", "long"})
 
 Statistics = tuple[int, Any, Any]
-"""The rows of a file, and the least and the greatest value of a column in it."""
+"""The number of rows of a file, and the least and the greatest value of a column in it."""
 
 Point = tuple[Any, float]
-"""A value of the key's first column, and about how many rows have it or a value behind it, up to the next point."""
+"""A value of the key's first column, and about how many rows have a value from this one up to the next point."""
 
 
 def bounds(
     table: DeltaTable, latest: Snapshot, commits: Sequence[Commit], field: Json, shards: int
 ) -> dict[int, list[str]]:
-    """Returns the bounds between the ranges of each commit that is divided: SQL expressions, growing.
+    """Returns the bounds between the ranges of each commit that is divided: SQL expressions in ascending order, by version.
 
     `field`: the first column of the key. `shards`: how many shards there are. A commit is not divided if its files have no statistics of
     the column.
@@ -58,7 +57,7 @@ def bounds(
 
 
 def values_between(stats: Sequence[Statistics], data_type: Any, count: int) -> list[str]:
-    """Returns at most `count` - 1 bounds between ranges, which have about the same number of rows: SQL expressions, growing.
+    """Returns at most `count` - 1 bounds between ranges with about the same number of rows: SQL expressions in ascending order.
 
     `data_type`: of the column, as Spark's JSON schema has it."""
     total = sum(rows for rows, _, _ in stats)
@@ -67,13 +66,13 @@ def values_between(stats: Sequence[Statistics], data_type: Any, count: int) -> l
 
 
 def _rows(commit: Commit) -> int:
-    """Returns how many row images a commit has at most, as far as statistics tell."""
+    """Returns an upper bound of the row images of a commit. Files without statistics do not count."""
     states = [s for _, change in changed_files([commit]) for s in (change.before, change.after) if s is not None]
     return sum(state.rows or 0 for state in states)
 
 
 def _points(stats: Statistics, data_type: Any, total: int) -> list[Point]:
-    """Returns the points of a file, as if its integers or times were spread evenly."""
+    """Returns the points of a file, assuming that its integers or times are spread evenly."""
     rows, low, high = stats
     if data_type == "string":
         return [(low, rows)]
@@ -93,7 +92,7 @@ def _instant(text: str) -> datetime:
 
 
 def quantiles(points: Collection[Point], count: int) -> list[Any]:
-    """Returns at most `count` - 1 different values, which divide points into parts of about the same weight."""
+    """Returns at most `count` - 1 different values that divide the points into parts of about the same weight."""
     ordered = sorted(points, key=lambda p: p[0])
     total = sum(weight for _, weight in ordered)
     found: list[Any] = []
@@ -114,8 +113,8 @@ def _literal(value: Any, data_type: Any) -> str:
 
 
 def range_sql(column: str, version: str, of_versions: Mapping[int, Sequence[str]]) -> str:
-    """Returns the SQL expression for the number of a row's range in its commit; 0 if the commit is not divided. `column`, `version`: names
-    of columns: the key's first, and the commit's version."""
+    """Returns the SQL expression for the number of a row's range in its commit, which is 0 if the commit is not divided. `column`: the name
+    of the key's first column. `version`: the name of the column that has the commit's version."""
     cases = [
         f"WHEN {version} = {number} AND {column} >= {value} THEN {i}"
         for number, values in of_versions.items()

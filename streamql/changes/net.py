@@ -1,10 +1,12 @@
-"""What the commits of an interval did to files, summed: from log actions to file states with weights. Pure.
+"""Sums what the commits of an interval did to files. The sum gives each file state a weight. Pure.
 
-Each data-changing commit takes a file from a state s to a state t, and so contributes t - s. A state is absent, or present with a deletion
-vector. Over all commits that sums to last - first. A move (`dataChange = false`: OPTIMIZE, REORG, backfill) takes rows from files to files
-and changes none, so what it contributes is zero as rows, if not as files: it may be left out, or counted, whichever leaves less to read.
-Left out, as a rule: an interval that compacts the whole table then has nothing of it. But if rewrites came before and after a move, what it
-took and what it gave are both in the sum. Counting the move makes them vanish.
+A commit that changes data takes a file from a state s to a state t, and contributes t - s. A state is absent, or present with or without a
+deletion vector. The sum over all commits is last state - first state.
+
+A move (`dataChange = false`: OPTIMIZE, REORG, backfill) takes rows from files to other files and changes no row. Summed over rows it
+contributes nothing, but summed over files it does. So it may be counted or left out, whichever leaves fewer bytes to read. Usually it is
+left out: a compaction of the whole table then adds nothing to read. If rewrites came before and after a move, both the files that it took
+and the files that it made are in the sum. Then counting the move cancels them.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from streamql.delta.log import Commit, FileChange, FileState
 class NetFile:
     """The states of one file that are left in the sum.
 
-    `weights`: state → its weight. `moved`: a state left in the sum was (also) put there by a move. `inserted`: the file came by a commit
-    that removed nothing, so every row of it was new then.
+    `weights`: state → its weight. `moved`: a move has made one of these states. `inserted`: a commit that removed nothing added the file,
+    so that every row of it was new then.
     """
 
     weights: dict[FileState, int] = field(default_factory=dict)
@@ -29,25 +31,25 @@ class NetFile:
 
     @property
     def is_pair(self) -> bool:
-        """Returns whether what is left is one state before and one after: the file's vector changed."""
+        """Returns whether one old and one new state are left: the file stayed, and its deletion vector changed."""
         return sorted(self.weights.values()) == [-1, +1]
 
     def count(self, state: FileState, weight: int) -> None:
-        """Adds to the weight of a state; of the actions that show it, one that has the file's size and partition is kept."""
+        """Adds to the weight of a state. Of equal states, one is kept whose action has the file's size and partition."""
         old = self.weights.pop(state, 0) if state.has_metadata else self.weights.get(state, 0)
         self.weights[state] = old + weight
 
 
 GREEDY_MOVES_MAX = 16
-"""With more moves than this in an interval, either all are counted or none."""
+"""If an interval has more moves than this, either all of them are counted or none."""
 
 
 def least_files(commits: Sequence[Commit]) -> tuple[dict[str, NetFile], frozenset[int]]:
-    """`net_files` with those moves counted that leave least to read, and the versions that made them."""
+    """Returns `net_files` with a choice of counted moves that leaves few bytes to read, and the versions of these moves."""
     best, counted = net_files(commits), frozenset[int]()
     if not any(f.moved for f in best.values()):
         return best, counted
-    # Only moves that say so took the rows' ids along: to rewrite a table by hand with dataChange = false gives it new ones.
+    # Only moves whose commit says so kept the rows' ids. A user who rewrites a table with dataChange = false gives its rows new ones.
     moves = [c.version for c in commits if c.row_tracking_preserved and any(not m.data_change for m in c.changes)]
     choices = [frozenset(moves)]
     if len(moves) <= GREEDY_MOVES_MAX:
@@ -60,7 +62,7 @@ def least_files(commits: Sequence[Commit]) -> tuple[dict[str, NetFile], frozense
 
 
 def bytes_read(files: Mapping[str, NetFile]) -> int:
-    """Returns how much of the table a sum makes one read: a file whose vector changed once, others once for each state."""
+    """Returns how many bytes must be read for a sum: a file whose deletion vector changed counts once, others once for each state."""
     total = 0
     for file in files.values():
         size = max(int(s.action.get("size") or 0) for s in file.weights)
@@ -69,8 +71,8 @@ def bytes_read(files: Mapping[str, NetFile]) -> int:
 
 
 def net_files(commits: Sequence[Commit], counted: frozenset[int] = frozenset()) -> dict[str, NetFile]:
-    """Path → what is left of the file in the sum over the commits, moves of the `counted` versions among them; files of which nothing is
-    left are not in it."""
+    """Returns path → what is left of the file in the sum over the commits. Files of which nothing is left are not in it. `counted`: the
+    versions whose moves are counted."""
     files: dict[str, NetFile] = {}
     moved: set[FileState] = set()
     for commit in commits:
@@ -100,10 +102,10 @@ def net_files(commits: Sequence[Commit], counted: frozenset[int] = frozenset()) 
 
 
 def first_adds(commits: Sequence[Commit], after: int) -> dict[str, FileState]:
-    """Each file whose rows were first written in the interval, at its first add, with the vector it had then.
+    """Returns each file whose rows were first written in the interval, in the state of its first add action.
 
-    RESTORE and grown deletion vectors add a file again: an add counts only where the file's own commit version lies in the interval. A
-    file that a move brought holds rows that were there before, whatever ids it gave them, even if a data change adds it again.
+    RESTORE and changed deletion vectors add a file again. So an add counts only if the file's own commit version is in the interval. A file
+    that a move made has rows that were there before, whatever ids it gave them. It does not count, even if a data change adds it again.
     """
     first: dict[str, FileState] = {}
     seen: set[str] = set()
@@ -122,15 +124,15 @@ def first_adds(commits: Sequence[Commit], after: int) -> dict[str, FileState]:
 REWRITING_OPERATIONS = frozenset(
     {"WRITE", "STREAMING UPDATE", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "OPTIMIZE", "REORG"}
 )
-"""Operations that make new row images, or carry along those there are, and never bring back an old one."""
+"""Operations that write new row images or carry existing ones along, and never bring back an image that was removed."""
 
 
 def versions_tell(commits: Sequence[Commit]) -> bool:
-    """Returns whether no commit brought old row images back, as RESTORE does: then a row whose version is older than the interval is
-    unchanged.
+    """Returns whether no commit brought back removed row images, as RESTORE does. Then a row with a row commit version from before the
+    interval is certainly unchanged.
 
-    The actions show it: an old file is added again, or a deletion vector does not grow. The operation shows it too, since a vector may lose
-    rows while it gains others.
+    Two types of actions bring images back: an add of an old file, and a deletion vector that does not grow. The operation is checked as
+    well, because a vector that grows may still give some rows back.
     """
     for commit in commits:
         for change in commit.changes:
@@ -151,7 +153,7 @@ def _cardinality(state: FileState) -> int:
 
 
 def rewrite_by_hand(commits: Sequence[Commit]) -> int | None:
-    """Returns the version of a rewrite that gave rows new ids, and says that it changed none. None: there is no such rewrite."""
+    """Returns the version of a commit with dataChange = false that gave rows new ids. None: there is no such commit."""
     rewrites = (
         c
         for c in commits
@@ -161,16 +163,16 @@ def rewrite_by_hand(commits: Sequence[Commit]) -> int | None:
 
 
 def untracked_rewrite(net: Mapping[str, NetFile], commits: Sequence[Commit]) -> int | None:
-    """Returns the version of a rewrite that gave new row ids to rows which the interval brought. None: there is no such rewrite.
+    """Returns the version of a move that gave new ids to rows that were written in the interval. None: there is no such move.
 
-    It counts only if later changes to these rows are in the net changes: then the changes cannot be matched with the row.
+    It counts only if later changes to these rows are in the net changes, because these cannot be matched with the rows then.
 
-    A file is followed from move to move: that it holds rows which the interval brought (`fresh`), and that such rows lost their ids on
-    the way (`lost`, by which version). Of several files that one move took and made, each may have gone into each.
+    Files are followed from move to move. `fresh` has the files that may hold rows written in the interval. `lost` has the files in which
+    such rows may have lost their ids, with the version of the move. Rows of each file that a move took may be in each file that it made.
     """
     if rewrite_by_hand(commits) is None:
         return None
-    grows = versions_tell(commits)  # then no changed vector gives rows back
+    grows = versions_tell(commits)  # then no changed deletion vector gives rows back
     fresh: set[str] = set()
     lost: dict[str, int] = {}
     for commit in commits:
@@ -186,7 +188,7 @@ def untracked_rewrite(net: Mapping[str, NetFile], commits: Sequence[Commit]) -> 
             if change.data_change:
                 if before is None or not grows:
                     fresh.add(change.path)
-            # A file that is only named again, with other statistics, keeps its version, and its rows their ids.
+            # A file that is only added again, with other statistics, keeps its commit version, and its rows keep their ids.
             elif before is None and after.default_row_commit_version == commit.version:
                 if is_fresh:
                     fresh.add(change.path)
@@ -196,12 +198,12 @@ def untracked_rewrite(net: Mapping[str, NetFile], commits: Sequence[Commit]) -> 
 
 
 def there_before(commits: Sequence[Commit]) -> dict[str, FileState]:
-    """Files that were in the table when the interval began, with the vector they had, of those that it touched."""
+    """Returns path → the state at the interval's begin, of the files that the interval touched and that were in the table then."""
     return {path: c.before for path, c in first_changes(commits).items() if c.before is not None}
 
 
 def first_changes(commits: Sequence[Commit]) -> dict[str, FileChange]:
-    """Returns what the first commit that touched a file did to it, by path."""
+    """Returns path → the first change of the file in the interval."""
     first: dict[str, FileChange] = {}
     for commit in commits:
         for change in commit.changes:
@@ -210,7 +212,7 @@ def first_changes(commits: Sequence[Commit]) -> dict[str, FileChange]:
 
 
 def gone_after(commits: Sequence[Commit]) -> set[str]:
-    """Files that the last action of the interval on them removed: only these can have been vacuumed since."""
+    """Returns the paths of the files whose last change in the interval removed them. Only these can have been vacuumed since."""
     gone: set[str] = set()
     for commit in commits:
         for change in commit.changes:

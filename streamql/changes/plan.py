@@ -1,7 +1,7 @@
-"""Chooses how a change set is read, from what is left of the interval's files. Pure; the plan is data.
+"""Chooses how a change set is read, by the sum of the interval's file states (`net.py`). Pure; the plan is data.
 
-After "What's the Difference? Incremental Processing with Change Queries in Snowflake" (SIGMOD 2023): most intervals only add, and an
-interval that only adds or only removes needs no comparison at all.
+The idea is that of "What's the Difference? Incremental Processing with Change Queries in Snowflake" (SIGMOD 2023). Most intervals only add
+rows. An interval that only adds or only removes rows needs no comparison of rows.
 """
 
 from __future__ import annotations
@@ -30,35 +30,32 @@ class PlanType(Enum):
     NOTHING = "NOTHING"  # no job at all
     ADDED_ONLY = "ADDED_ONLY"  # scan, no shuffle
     REMOVED_ONLY = "REMOVED_ONLY"  # scan, no shuffle
-    ADDED_AND_REMOVED = (
-        "ADDED_AND_REMOVED"  # both, but of rows that have nothing to do with one another: scans, no shuffle
-    )
-    MINIMIZE = "MINIMIZE"  # old and new images of a row meet once, by row id
-    MINIMIZE_CARRIED = (
-        "MINIMIZE_CARRIED"  # the same where rewrites carried rows along: ids first, then the rows that changed
-    )
-    MINIMIZE_MOVED = "MINIMIZE_MOVED"  # the same where moved copies of one image must cancel first
+    ADDED_AND_REMOVED = "ADDED_AND_REMOVED"  # both, but no row has an old and a new image: scans, no shuffle
+    MINIMIZE = "MINIMIZE"  # old and new images are joined by row id
+    MINIMIZE_CARRIED = "MINIMIZE_CARRIED"  # the same if rewrites carried many rows along: reads the ids first, then the rows that changed
+    MINIMIZE_MOVED = "MINIMIZE_MOVED"  # the same if moves copied row images, which must cancel first
     APPENDED = "APPENDED"  # APPEND_ONLY: scan, no shuffle
     INITIAL_ROWS = "INITIAL_ROWS"  # the whole table as INSERTs
     INITIAL_APPENDED = "INITIAL_APPENDED"  # APPEND_ONLY: the table as it was, then what was appended
 
 
 CARRIED_BYTES_MIN = 4 << 20
-"""Rewritten files smaller than this, on either side, are compared as they are: reading the ids takes a Spark job."""
+"""If the rewritten files of one side are smaller than this, all rows are compared: reading the ids first takes a Spark job."""
 
 CARRIED_ROWS_MAX = 1 << 26
-"""With more rows than this, the set of ids (two bytes each, where they lie far apart) would be too large for one task."""
+"""If there are more rows than this, the set of ids would be too large for one task. An id takes up to two bytes in it."""
 
 ONE_TASK_BYTES_MAX = 32 << 20
-"""Rows that have to meet do so in one task where all their files are no larger than this: a shuffle, its two stages and the planning
-between them take longer than to read so much. A task's results fit in any executor's memory, and what is sorted may spill."""
+"""If all files together are no larger than this, their rows are compared in one task. A shuffle, with its two stages and the planning
+between them, takes longer than reading so much. The rows fit into the memory of any executor, and sorts may spill."""
 
 ONE_TASK_FILES_MAX = 32
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of one file that enter the sum with `weight`: all of them, or those that `other`, another state of it, has deleted."""
+    """Rows of one file with their weight in the sum. `other`: another state of the file; the rows are those that `file` has and `other` has
+    deleted. None: they are all rows of `file`."""
 
     weight: int
     file: FileState
@@ -67,8 +64,8 @@ class Piece:
 
 @dataclass(frozen=True)
 class ChangePlan:
-    """What to read. `inserted`: files all of whose rows are new. `pieces`: the rest. `perishable`: files that VACUUM may have taken,
-    or whose deletion vectors it may have."""
+    """What to read. `inserted`: files all of whose rows are new. `pieces`: the rest. `perishable`: files whose data or deletion vectors
+    VACUUM may have removed."""
 
     type: PlanType
     interval: Versions
@@ -76,9 +73,9 @@ class ChangePlan:
     pieces: tuple[Piece, ...] = ()
     perishable: tuple[FileState, ...] = ()
     versions_tell: bool = False
-    """Whether a row that has, at the interval's end, a version from before the interval is certainly unchanged."""
+    """Whether a row is certainly unchanged if its row commit version at the interval's end is from before the interval."""
     moves: frozenset[int] = frozenset()
-    """Versions whose moves of rows between files are counted in, since that leaves less to read."""
+    """The versions whose moves of rows between files are counted, because that leaves less to read."""
 
     @property
     def files(self) -> int:
@@ -87,7 +84,7 @@ class ChangePlan:
 
     @property
     def meets_in_one_task(self) -> bool:
-        """Returns whether the rows to be compared are so few that shuffling them is not worth it."""
+        """Returns whether the rows to compare are so few that one task is faster than a shuffle."""
         size = sum(int(p.file.action["size"]) for p in self.pieces)
         return size <= ONE_TASK_BYTES_MAX and len(self.pieces) <= ONE_TASK_FILES_MAX
 
@@ -95,8 +92,8 @@ class ChangePlan:
 def plan_changes(
     commits: Sequence[Commit], interval: Versions, mode: StreamMode, later: Sequence[Commit] = ()
 ) -> ChangePlan:
-    """Returns the plan for an interval whose commits these are. `later`: those behind it, which may have removed files that initial rows
-    need.
+    """Returns the plan for an interval with these commits. `later`: the commits after the interval, which may have removed files that
+    initial rows need.
 
     Raises CHANGE_TRACKING_DISABLED and CHANGES_UNREADABLE.
     """
@@ -147,7 +144,7 @@ def _pieces(net: dict[str, NetFile], keep_inserted_apart: bool) -> tuple[tuple[P
     inserted: list[Piece] = []
     pieces: list[Piece] = []
     for file in net.values():
-        if file.is_pair:  # only the rows by which the two states differ
+        if file.is_pair:  # only the rows by which the two states differ are read
             (old,) = (s for s, w in file.weights.items() if w < 0)
             (new,) = (s for s, w in file.weights.items() if w > 0)
             pieces.append(Piece(-1, old, new))
@@ -162,7 +159,8 @@ def _pieces(net: dict[str, NetFile], keep_inserted_apart: bool) -> tuple[tuple[P
 
 
 def without_pairs(plan: ChangePlan, weights: set[int]) -> ChangePlan:
-    """Returns the plan without changed deletion vectors on the given sides, where they turned out to hold no row."""
+    """Returns the plan without the pieces of changed deletion vectors on the given sides. `weights`: the sides on which the vectors turned
+    out to differ by no row."""
     pieces = tuple(p for p in plan.pieces if p.other is None or p.weight not in weights)
     plan_type = _type(plan.inserted, pieces, plan.type is PlanType.MINIMIZE_MOVED, plan.versions_tell)
     return replace(plan, type=plan_type, pieces=pieces)
@@ -190,7 +188,7 @@ def _much_is_rewritten(pieces: Sequence[Piece]) -> bool:
 
 
 def _records(pieces: Sequence[Piece]) -> float:
-    """Returns how many rows the files have; infinitely many where one does not say."""
+    """Returns how many rows the files have. It is infinite if a file has no statistics."""
     return sum(float(p.file.action.get("numRecords", "inf")) for p in pieces)
 
 
@@ -200,11 +198,11 @@ def _perishable(commits: Sequence[Commit], pieces: Sequence[Piece]) -> tuple[Fil
 
 
 MOVING_OPERATIONS = frozenset({"UPDATE", "DELETE", "MERGE", "OPTIMIZE"})
-"""Operations that rewrite rows and so must say that row ids and versions were carried along."""
+"""Operations that rewrite rows. Their commits must say that row ids and versions were kept."""
 
 
 def check_row_tracking(commits: Sequence[Commit]) -> None:
-    """Raises CHANGE_TRACKING_DISABLED where a commit did not keep row identity."""
+    """Raises CHANGE_TRACKING_DISABLED if a commit did not keep the ids of rows, or switched change tracking off."""
     for commit in commits:
         configuration = (commit.metadata or {}).get("configuration") or {}
         if commit.metadata is not None and configuration.get("delta.enableRowTracking") != "true":
@@ -216,7 +214,8 @@ def check_row_tracking(commits: Sequence[Commit]) -> None:
 
 
 def check_readable(file: FileState) -> None:
-    """Raises CHANGES_UNREADABLE where an action lacks what reading the file's rows by identity needs."""
+    """Checks that the rows of a file can be read with their ids. Raises CHANGE_TRACKING_DISABLED if the file has none, and
+    CHANGES_UNREADABLE if its action lacks size or partition."""
     if file.base_row_id is None or file.default_row_commit_version is None:
         raise StreamqlError(
             "CHANGE_TRACKING_DISABLED",
@@ -237,7 +236,7 @@ TRACK_AGAIN = "ALTER TABLE … SET PROPERTIES ('change_tracking' = 'true'), then
 
 
 def tracking_disabled(version: int, what: str, hint: str = TRACK_AGAIN) -> StreamqlError:
-    """Returns the error for a version at which rows have no identity that could be followed."""
+    """Returns the error for a version that does not keep the ids of rows. `what`: what the version did."""
     return StreamqlError(
         "CHANGE_TRACKING_DISABLED",
         f"version {version} of the source {what}",

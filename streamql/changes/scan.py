@@ -1,4 +1,7 @@
-"""The rows of an interval's files: which metadata reads a file, and how what it reads becomes rows of the final schema. Lazy."""
+"""Reads the rows of an interval's files, and converts them to the schema of the interval's end. Lazy.
+
+A file is read with metadata of the interval that has the file's partition columns.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +26,20 @@ from streamql.names import quote
 
 
 class RowQuery(Protocol):
-    """A query that makes at most one row of each row of a table: filters and projections."""
+    """A query that makes at most one row of each row of a table: it has only filters and projections."""
 
     @property
     def columns(self) -> Sequence[str]:
-        """Returns the columns that it makes."""
+        """Returns the columns of its rows."""
 
     def rows(self, rows: DataFrame, carried: Sequence[str]) -> DataFrame:
-        """Returns its rows, made of rows of the table: the columns `carried` of those rows, then its own. Lazy."""
+        """Returns its rows over the given rows of the table: first the columns `carried` of the table's row, then its own columns. Lazy."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """All that building needs: the table, its version at the interval's end, the commits between, the metadata over time."""
+    """All that building a change set needs. `end`: the table at the interval's end. `commits`: of the interval. `epochs`: the table's
+    metadata over time. `start`: reads the table at the interval's begin."""
 
     spark: SparkSession
     table: DeltaTable
@@ -44,40 +48,41 @@ class Reading:
     epochs: Sequence[schema.Epoch]
     start: Callable[[], Snapshot]
     is_latest: bool
-    """Whether the interval ends at the newest version: only then are files that it added certain to be there."""
+    """Whether the interval ends at the newest version. Only then the files that it added certainly exist."""
     changed: Mapping[int, FileRows] = field(default_factory=dict)
-    """By weight: the rows of files in another state that the deletion vectors lost (-1), or gave back (+1)."""
+    """The rows by which deletion vectors changed, by weight: those that were deleted (-1), and those that were given back (+1)."""
     query: RowQuery | None = None
-    """What is shown of the table's rows. It is put below the comparison of old and new rows. None: they are shown as they are."""
+    """Makes the rows that are shown of the table's rows, before old and new rows are compared. None: the table's rows are shown."""
     bitwise: bool = False
-    """Whether old and new rows are the same only if their bits are."""
+    """Whether old and new values are equal only if their bits are."""
 
     @cached_property
     def changed_types(self) -> frozenset[str]:
-        """Returns the identities of columns whose type changed in the interval. Rows of it may hold NULLs that the last type excludes.
+        """Returns the identities of the columns whose type changed in the interval. Their values may have NULLs that the last type
+        excludes.
 
-        Other columns keep NOT NULL inside their types: Delta's MERGE into such a type takes no type without it.
+        Other columns keep NOT NULL inside their types, because Delta's MERGE into such a type refuses a type without it.
         """
         return schema.changed_types(self.epochs)
 
     @property
     def columns(self) -> list[str]:
-        """Returns the columns that are shown: those of the query, or the table's at the end of the interval."""
+        """Returns the columns that are shown: the query's, or, without a query, the table's at the end of the interval."""
         return schema.column_names(self.end.metadata) if self.query is None else list(self.query.columns)
 
     def shown(self, rows: DataFrame) -> DataFrame:
-        """Rows of the table, in its final columns, as rows of the query."""
+        """Returns the query's rows over rows of the table in its final columns; without a query, the same rows."""
         return rows if self.query is None else self.query.rows(rows, [ROW_ID, ROW_VERSION])
 
 
 def scan(reading: Reading, pieces: Sequence[Piece]) -> DataFrame:
-    """Returns the rows of the pieces, as they are shown."""
+    """Returns the rows of the pieces in the columns that are shown."""
     return reading.shown(table_rows(reading, pieces))
 
 
 def table_rows(reading: Reading, pieces: Sequence[Piece], origins: bool = False) -> DataFrame:
-    """Returns the rows of the table in the pieces: for each partitioning one scan of whole files, and one of changed ones. `origins`: with
-    the columns that say where ids come from."""
+    """Returns the table's rows in the pieces, in the final columns. For each partitioning there is one scan of whole files, and one for
+    each side of changed deletion vectors. `origins`: adds BASE_ROW_ID and FILE_VERSION, which say where a row's id comes from."""
     own = [ROW_ID, ROW_VERSION, *((BASE_ROW_ID, FILE_VERSION) if origins else ())]
     parts = []
     for epoch, group in by_partitioning(reading, pieces):
@@ -106,7 +111,8 @@ def loose_columns(reading: Reading, epoch: schema.Epoch) -> list[str]:
 
 
 def complete(reading: Reading, plan: ChangePlan) -> tuple[Reading, ChangePlan]:
-    """Reads the deletion vectors that the plan compares, and leaves out what they show to be nothing."""
+    """Reads the deletion vectors that the plan compares. Returns the reading with the rows by which they differ, and the plan without the
+    pieces that have no such rows."""
     pairs = [(p.file, p.other) for p in plan.pieces if p.other is not None and p.weight < 0]
     if not pairs:
         return reading, plan
@@ -116,7 +122,7 @@ def complete(reading: Reading, plan: ChangePlan) -> tuple[Reading, ChangePlan]:
 
 
 def by_partitioning(reading: Reading, pieces: Sequence[Piece]) -> list[tuple[schema.Epoch, list[Piece]]]:
-    """Returns files by the metadata to read them with: the final one reads all, but for files that were partitioned otherwise."""
+    """Groups pieces by the epoch whose metadata reads them. The last epoch reads all files, except those with other partition columns."""
     epochs = reading.epochs
     versions = [e.version for e in epochs]
     layouts = [schema.physical_partition_columns(e.metadata) for e in epochs]
@@ -133,7 +139,7 @@ def by_partitioning(reading: Reading, pieces: Sequence[Piece]) -> list[tuple[sch
             compatible.add(index)
         layout = layouts[index]
         if written < versions[0]:
-            # It was there when the interval began, and so partitioned as the table was then; or a RESTORE brought it back.
+            # The file is from before the interval. It is partitioned as the table was at the begin, unless a RESTORE brought it back.
             layout = came_back.get(piece.file.path, layouts[0])
         if layout not in last_with:
             raise _partitioned_otherwise(piece.file, layout)
@@ -142,8 +148,8 @@ def by_partitioning(reading: Reading, pieces: Sequence[Piece]) -> list[tuple[sch
 
 
 def _came_back(commits: Sequence[Commit]) -> dict[str, frozenset[str]]:
-    """Returns what the files that were not there when the interval began are partitioned by: an add, unlike a remove, names also those
-    columns whose value is NULL."""
+    """Returns path → the partition columns of each file whose first change in the interval adds it. An add action names all of them. A
+    remove action leaves out those whose value is NULL."""
     adds = {path: c.after for path, c in first_changes(commits).items() if c.before is None}
     return {path: frozenset(f.action.get("partitionValues") or ()) for path, f in adds.items() if f is not None}
 
@@ -158,8 +164,8 @@ def _partitioned_otherwise(file: FileState, layout: frozenset[str]) -> StreamqlE
 
 
 def check_readable_at_end(epochs: Sequence[schema.Epoch], index: int) -> None:
-    """Raises INCOMPATIBLE_SCHEMA_CHANGE where files of an epoch cannot be shown in the columns of the last; it names the version that
-    brought the change."""
+    """Raises INCOMPATIBLE_SCHEMA_CHANGE if files of an epoch cannot be shown in the columns of the last epoch. The error names the version
+    that changed the schema."""
     try:
         schema.check_compatible(epochs[index], epochs[-1].metadata, epochs[-1].version)
     except StreamqlError:
@@ -169,15 +175,15 @@ def check_readable_at_end(epochs: Sequence[schema.Epoch], index: int) -> None:
 
 
 def descriptor(reading: Reading, epoch: schema.Epoch) -> JavaObject:
-    """Returns what files of an epoch are read with."""
+    """Returns the descriptor with which `DeltaTable.scan` reads files of an epoch."""
     if epoch is reading.epochs[-1]:
         return reading.end.handle
     return reading.table.descriptor(reading.end, epoch.version, epoch.metadata)
 
 
 def in_final_columns(reading: Reading, rows: DataFrame, epoch: schema.Epoch, carried: Sequence[str]) -> DataFrame:
-    """Rows read with an epoch's metadata, under the final names and types; a column that came later is NULL. `carried`: the columns that
-    come first, which are not the table's."""
+    """Returns rows, which were read with an epoch's metadata, in the final columns. Columns that were added later are NULL. `carried`: the
+    columns in front of the table's, which stay as they are."""
     if epoch is reading.epochs[-1]:
         return rows
     shown = followed(
@@ -190,9 +196,11 @@ def in_final_columns(reading: Reading, rows: DataFrame, epoch: schema.Epoch, car
 
 
 def followed(get: Callable[[str], Column], old: Sequence[Json], new: Sequence[Json], types: StructType) -> list[Column]:
-    """Fields in their final order, names and types, followed by identity from those that `get` finds by their old name.
+    """Returns fields in their final order, with their final names and types. A field is found by its identity, and is NULL if `old` lacks
+    it.
 
-    `types`: the final types, all nullable. A field that had its final type before keeps NOT NULL inside that type.
+    `get`: returns a field by its old name. `types`: the final types, all nullable. A field that had its final type before keeps NOT NULL
+    inside that type.
     """
     before = {schema.identity(f): f for f in old}
     shown = []
@@ -209,7 +217,7 @@ def followed(get: Callable[[str], Column], old: Sequence[Json], new: Sequence[Js
 
 
 def _reshaped(value: Column, was: Any, now: Any, data_type: DataType) -> Column:
-    """Returns a value in the final type: structs by the identity of their fields, where a cast would go by position."""
+    """Returns a value in the final type. Fields of structs are found by their identity; a cast would find them by their position."""
     if was == now or not isinstance(was, Mapping) or not isinstance(now, Mapping) or was.get("type") != now.get("type"):
         return value
     if isinstance(data_type, StructType):

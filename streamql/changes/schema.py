@@ -1,6 +1,6 @@
-"""The schema of an interval: rows come in the schema of its last version; columns are followed by their identity. Pure.
+"""The schemas of an interval. Its rows are shown in the schema of its last version, and columns are matched by their identity. Pure.
 
-Identity of a column: its physical name where column mapping is on (Delta, PROTOCOL.md, "Column Mapping"), else its name.
+The identity of a column is its physical name if column mapping is on (Delta, PROTOCOL.md, "Column Mapping"), else its name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PHYSICAL_NAME = "delta.columnMapping.physicalName"
 MAPPING_MODE = "delta.columnMapping.mode"
 
 OWN_PREFIX = "__streamql_"
-"""What the columns that scans add to a table's own are called."""
+"""The prefix of the names of columns that scans add to a table's own."""
 
 _WIDER: Mapping[str, frozenset[str]] = {
     "byte": frozenset({"short", "integer", "long", "double"}),
@@ -27,26 +27,26 @@ _WIDER: Mapping[str, frozenset[str]] = {
     "float": frozenset({"double"}),
     "date": frozenset({"timestamp_ntz"}),
 }
-"""Type changes that Delta's reader applies to old files (PROTOCOL.md, "Type Widening"); decimals are computed."""
+"""Type changes that Delta's reader applies to old files (PROTOCOL.md, "Type Widening"). Those of decimals are in `widens`."""
 
 _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """A span of versions with one metadata: from `version` on."""
+    """A span of versions with the same metadata. `version`: its first one."""
 
     version: int
     metadata: Json
 
 
 def epochs(start: Json, after: int, commits: Sequence[Commit]) -> list[Epoch]:
-    """Returns the metadata in force at `after`, then each one that a commit of the interval brought."""
+    """Returns the metadata at the version `after`, then each one that a commit of the interval brought."""
     return [Epoch(after, start), *(Epoch(c.version, c.metadata) for c in commits if c.metadata is not None)]
 
 
 def changed_types(epochs: Sequence[Epoch]) -> frozenset[str]:
-    """Returns the identities of columns whose type differs between epochs that have them; a NOT NULL inside the type counts."""
+    """Returns the identities of the columns whose type differs between two epochs, including NOT NULL inside the type."""
     types: dict[str, Any] = {}
     changed = set()
     for epoch in epochs if len(epochs) > 1 else ():
@@ -62,7 +62,7 @@ def fields(metadata: Json) -> list[Json]:
 
 
 def identity(field: Json) -> str:
-    """Returns what a column stays the same by, when it is renamed."""
+    """Returns the identity of a column, which stays the same if the column is renamed."""
     return str((field.get("metadata") or {}).get(PHYSICAL_NAME, field["name"]))
 
 
@@ -72,7 +72,8 @@ def check_reserved(metadata: Json, table: str, **where: int | None) -> None:
 
 
 def check_names(names: Iterable[str], table: str, hint: str | None = None, **where: int | None) -> None:
-    """`check_reserved` for the columns of a table or a query. `hint`: how to give the column another name; None: as a table takes it."""
+    """Raises RESERVED_COLUMN_NAME if one of the columns of a table or query is named like a metadata column. `hint`: how to rename it;
+    None: by ALTER TABLE."""
     for name in names:
         if name.lower() in METADATA_COLUMNS or name.lower().startswith(OWN_PREFIX):
             raise StreamqlError(
@@ -85,25 +86,24 @@ def check_names(names: Iterable[str], table: str, hint: str | None = None, **whe
 
 
 def column_names(metadata: Json) -> list[str]:
-    """Names of the columns, in the table's order."""
+    """Returns the names of the columns, in the table's order."""
     return [f["name"] for f in fields(metadata)]
 
 
 def physical_partition_columns(metadata: Json) -> frozenset[str]:
-    """Returns the partition columns as the log's partitionValues name them."""
+    """Returns the partition columns by the names that the log's partitionValues have."""
     names = {f["name"]: identity(f) for f in fields(metadata)}
     return frozenset(names.get(c, c) for c in metadata.get("partitionColumns") or ())
 
 
 def has_type_of(was: Json, now: Json) -> bool:
-    """Returns whether two fields have the same type, collations included: JSON has those beside the type."""
+    """Returns whether two fields have the same type and the same collations, which JSON has in the field's metadata."""
     collations = [(field.get("metadata") or {}).get("__COLLATIONS") for field in (was, now)]
     return bool(was["type"] == now["type"] and collations[0] == collations[1])
 
 
 def has_same_columns(was: Json, now: Json) -> bool:
-    """Returns whether each name that two metadata both have is the name of the same column in both, of the same type, nested fields
-    included."""
+    """Returns whether every name that both metadata have is the name of the same column in both, with the same type and nested fields."""
     before = {f["name"].lower(): f for f in fields(was)}
     return all(
         identity(old) == identity(new) and has_type_of(old, new)
@@ -113,7 +113,8 @@ def has_same_columns(was: Json, now: Json) -> bool:
 
 
 def _check_mapping(old: Epoch, new: Json, new_version: int) -> None:
-    """Files are read by the columns' names inside them, which column mapping changes when it comes or goes with names of its own."""
+    """Checks that files of both metadata have the same names for the columns. They do not if column mapping was switched on or off in
+    between, and has physical names of its own. Raises INCOMPATIBLE_SCHEMA_CHANGE."""
     is_mapped = [(m.get("configuration") or {}).get(MAPPING_MODE, "none") != "none" for m in (old.metadata, new)]
     if is_mapped[0] == is_mapped[1]:
         return
@@ -132,7 +133,7 @@ def _check_mapping(old: Epoch, new: Json, new_version: int) -> None:
 
 
 def check_compatible(old: Epoch, new: Json, new_version: int) -> None:
-    """Raises INCOMPATIBLE_SCHEMA_CHANGE where a row image written under `old` cannot be shown in the columns of `new`."""
+    """Raises INCOMPATIBLE_SCHEMA_CHANGE if a row image that was written under `old` cannot be shown in the columns of `new`."""
     _check_mapping(old, new, new_version)
     before = {identity(f): f for f in fields(old.metadata)}
     for field in fields(new):
@@ -152,7 +153,7 @@ def check_compatible(old: Epoch, new: Json, new_version: int) -> None:
 
 
 def _differences(path: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Leaves at which two types differ, walking structs by identity, arrays and maps by part."""
+    """Yields (path, old type, new type) of each leaf in which two types differ. Fields of structs are matched by their identity."""
     if isinstance(was, Mapping) and isinstance(now, Mapping) and was.get("type") == now.get("type"):
         data_type = now["type"]
         if data_type == "struct":

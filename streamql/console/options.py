@@ -25,7 +25,7 @@ DATA_VARIABLE, DATABASE_VARIABLE = "STREAMQL_DATA", "STREAMQL_DATABASE"
 
 DESCRIPTION = """\
 Table streams over Delta Lake, in SQL: SELECT shows the net row changes of a table since
-a bookmark, and the DML statement that reads them moves the bookmark, exactly once."""
+an offset, and the DML statement that reads them moves the offset, exactly once."""
 
 EPILOG = f"""\
 commands (streamql help COMMAND):

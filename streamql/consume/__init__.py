@@ -1,7 +1,7 @@
 """The only place where data and offset move together.
 
-The protocol: claim, run, resolve, advance or release, recover. The target's log alone resolves a statement; the catalog records the
-outcome. docs/internals/consumption.md says why each step is as it is.
+The steps of the protocol are: claim, run, resolve, advance or release, recover. The log of its target alone says whether a statement
+committed. The catalog records that outcome. docs/internals/consumption.md gives the reason for each step.
 """
 
 from streamql.consume.claims.release import force_release, warn_of_release, with_others_advanced

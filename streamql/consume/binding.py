@@ -1,4 +1,4 @@
-"""Which streams an analysed statement reads, and over which intervals: its reads are bound to one interval a stream."""
+"""Binds the reads of an analysed statement: all reads of one stream get the same interval."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from streamql.consume.claims.errors import gone
 from streamql.delta.command import Command
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Offset, SourceRef, is_ordered
-from streamql.reading import CHANGES, Token, read_image, read_stream, read_token
+from streamql.reading import CHANGES, PlannedRead, parse_read, read_image, read_stream
 from streamql.sources.protocol import HIDDEN_TYPE
 from streamql.sources.registry import open_source, type_of
 from streamql.sources.views.query import QuerySource
@@ -21,53 +21,62 @@ from streamql.sources.views.query import QuerySource
 NO_INTERVALS: Mapping[str, Interval] = {}
 
 
-def tokens_of(command: Command) -> list[Token]:
-    """Returns the reads of streams in a statement, each once."""
-    return [read_token(text) for text in command.tokens]
+def reads_of(command: Command) -> list[PlannedRead]:
+    """Returns the distinct reads of streams in a statement."""
+    return [parse_read(description) for description in command.reads]
 
 
 def sources_of(command: Command) -> dict[str, SourceRef]:
-    """Returns where the source of each stream was found when the statement was analysed."""
-    return {t.uuid: t.source for t in tokens_of(command)}
+    """Returns the source of each stream by stream id, at the place where it was found when the statement was analysed."""
+    return {read.uuid: read.source for read in reads_of(command)}
 
 
 def streams_of(spark: SparkSession, command: Command) -> list[StreamState]:
-    """Returns the streams that a statement reads, by id, as this process last read them: what is made of them is compared and set. Raises
-    STREAM_NOT_FOUND."""
+    """Returns the streams that a statement reads, in the order of their ids. Raises STREAM_NOT_FOUND.
+
+    The states are those that this process last read from the catalog. They may be outdated: the commit that is based on them is a
+    compare-and-set, and is refused then.
+    """
     states = {}
-    for token in tokens_of(command):
-        state = catalog_of(spark).last_read(spark, token.uuid)
+    for read in reads_of(command):
+        state = catalog_of(spark).last_read(spark, read.uuid)
         if state is None:
-            raise gone(token.stream)
-        states[token.uuid] = state
+            raise gone(read.stream)
+        states[read.uuid] = state
     return [states[u] for u in sorted(states)]
 
 
 def bind(
     spark: SparkSession, command: Command, states: Iterable[StreamState], fixed: Mapping[str, Interval] = NO_INTERVALS
 ) -> dict[str, Interval]:
-    """Returns one interval for each of the streams: the one that is `fixed`, else one that starts at its offset.
+    """Returns one interval for each of the streams, by stream id: its interval in `fixed` if it has one, else one that starts at its
+    offset.
 
-    Reads that were made for another one (another consumer was first, or parts of the statement were made at different times) are given
-    this one. So are tables that are read AT one of the streams or at its END.
+    A read may have been analysed with another interval: another consumer moved the offset since, or parts of the statement were analysed at
+    different times. Such a read is bound to the returned interval. So is each table that the statement reads AT one of the streams or at
+    its END.
     """
     intervals: dict[str, Interval] = {}
-    reads = tokens_of(command)  # to bind one stream anew changes no other's
+    all_reads = reads_of(command)  # read once: binding one stream does not change the reads of another one
     for state in states:
         uuid = state.stream.uuid
-        tokens = [t for t in reads if t.uuid == uuid]
+        reads = [read for read in all_reads if read.uuid == uuid]
         wanted = fixed.get(uuid)
-        if len(tokens) == 1 and _fits(tokens[0], wanted, state.offset):
-            intervals[uuid] = tokens[0].interval
+        if len(reads) == 1 and _fits(reads[0], wanted, state.offset):
+            intervals[uuid] = reads[0].interval
         else:
-            intervals[uuid] = _rebind(spark, command, state, tokens, wanted)
-        _follow(spark, command, state, intervals[uuid])
+            intervals[uuid] = _rebind(spark, command, state, reads, wanted)
+        _rebind_tables(spark, command, state, intervals[uuid])
     return intervals
 
 
 def is_refresh(command: Command, states: Iterable[StreamState]) -> bool:
-    """Returns whether a statement refreshes a dynamic table, which may write if no source has changed: a query may read the clock. Raises
-    STREAM_MOVED if another refresh has begun since this one read the stream: the offset alone does not tell if it stays where it is."""
+    """Returns whether a statement refreshes a dynamic table. A refresh may write even if no source has changed, because its query may read
+    the clock.
+
+    Raises STREAM_MOVED if another refresh has claimed the stream since this one read it. `QuerySource.attempt` shows that. The offset does
+    not, because a refresh without changes leaves it where it is.
+    """
     sources = sources_of(command)
     for state in states:
         own, now = sources[state.stream.uuid], state.stream.source
@@ -83,29 +92,30 @@ def _was_first(state: StreamState) -> StreamqlError:
     return StreamqlError("STREAM_MOVED", message, hint="REFRESH it again")
 
 
-def _follow(spark: SparkSession, command: Command, state: StreamState, interval: Interval) -> None:
-    """Lets the tables that are read AT a stream or at its END show the interval."""
-    for old in map(read_token, command.followers):
+def _rebind_tables(spark: SparkSession, command: Command, state: StreamState, interval: Interval) -> None:
+    """Makes each table that is read AT a stream show the begin of the interval, and each that is read at its END the end."""
+    for old in map(parse_read, command.table_reads):
         if old.uuid != state.stream.uuid or old.interval == interval:
             continue
         reading = read_image(spark, state, old.form, old.table_id, interval, old.interval)
-        command.rebind(old.text, reading.frame, reading.token)
+        command.rebind(old.description, reading.frame, reading.description)
 
 
-def _fits(token: Token, wanted: Interval | None, offset: Offset) -> bool:
+def _fits(read: PlannedRead, wanted: Interval | None, offset: Offset) -> bool:
     if wanted is not None:
-        return token.interval == wanted
-    return (token.interval.after, token.interval.initial) == (offset.position, offset.initial)
+        return read.interval == wanted
+    return (read.interval.after, read.interval.initial) == (offset.position, offset.initial)
 
 
 def _rebind(
-    spark: SparkSession, command: Command, state: StreamState, tokens: Sequence[Token], wanted: Interval | None
+    spark: SparkSession, command: Command, state: StreamState, reads: Sequence[PlannedRead], wanted: Interval | None
 ) -> Interval:
+    """Binds all reads of a stream to one interval, and returns it: `wanted`, or (None) one that starts at the stream's offset."""
     if wanted is None and state.stream.source.type_name == HIDDEN_TYPE:
         raise _was_first(state)
-    rows_max = min((t.rows_max for t in tokens if t.rows_max is not None), default=None)
+    rows_max = min((read.rows_max for read in reads if read.rows_max is not None), default=None)
     now = wanted
-    for old in tokens:
+    for old in reads:
         reading = read_stream(spark, state, now, rows_max, old.form)
         now, frame = reading.interval, reading.frame
         if (
@@ -114,21 +124,21 @@ def _rebind(
             and is_ordered(now.through, old.interval.through)
         ):
             frame = open_source(spark, reading.source).as_at(old.interval.through, frame, now.through)
-        command.rebind(old.text, frame, reading.token)
+        command.rebind(old.description, frame, reading.description)
     assert now is not None
     return now
 
 
 def changes_of(command: Command, i: int) -> dict[str, dict[str, int]]:
-    """Rows by change type that statement `i` took when it ran, by stream id."""
-    return {read_token(token).uuid: counts for token, counts in command.changes(i).items()}
+    """Returns how many rows of each change type statement `i` took when it ran: {stream id: {change type: rows}}."""
+    return {parse_read(description).uuid: counts for description, counts in command.changes(i).items()}
 
 
 def counted_before(
     spark: SparkSession, command: Command, intervals: Mapping[str, Interval], claim: Claim
 ) -> dict[str, int]:
-    """Counts the rows of intervals of which a second read may find less, and which a claim does not have yet: several statements will read
-    them. By stream id. Raises what reading raises."""
+    """Counts the rows of intervals that several statements will read, if a later read may find fewer rows (Kafka may compact the topic
+    meanwhile). Returns the counts by stream id, of streams that the claim does not have yet. Raises what reading raises."""
     found = {}
     for uuid, source in sources_of(command).items():
         count = type_of(source).count_if_shrinking
@@ -141,11 +151,13 @@ def counted_before(
 
 @contextlib.contextmanager
 def nothing_bound(spark: SparkSession, command: Command) -> Iterator[None]:
-    """Makes all reads show nothing while the statement runs unclaimed: it must not carry rows over even if it unexpectedly succeeds. Then
-    they show what they did: a DataFrame may be written again."""
+    """Makes all reads return no rows while the statement runs without a claim: it must not write rows, even if it unexpectedly succeeds.
+
+    Afterwards the reads have their intervals again, because a user may write the same DataFrame a second time.
+    """
     states = {s.stream.uuid: s for s in streams_of(spark, command)}
     with command.keeping_reads():
-        for token in tokens_of(command):
-            end = token.interval.through  # its columns are those of the analysed read
-            _rebind(spark, command, states[token.uuid], [token], Interval(end, end))
+        for read in reads_of(command):
+            end = read.interval.through  # an empty interval here has the columns of the analysed read
+            _rebind(spark, command, states[read.uuid], [read], Interval(end, end))
         yield

@@ -1,8 +1,8 @@
-"""A consumption: one claim, from the first statement that enters it to its end. A single statement is a block of one.
+"""A consumption: one claim, from the first statement that enters it to its end. It may be of one statement or of a transaction.
 
 ```
  NEW ──enter, take over──► CLAIMED ──run──► CLAIMED ──resolve──► all statements done or fenced ──┬─ finish ──► ENDED, or partially committed
-                              ▲   └──enter (a further statement of a block)──┘                   └─ commit ──► ENDED (consumed)
+                              ▲   └──enter (next statement of a transaction)─┘                   └─ commit ──► ENDED (consumed)
                               └──────────────────────────────────────────────┘
 ```
 """
@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import SparkSession
 
-from streamql.catalog.states import Claim, ClaimedStatement, StreamState, lowest
+from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.catalog.store import catalog_of
-from streamql.consume.binding import counted_before, sources_of, tokens_of
+from streamql.consume.binding import counted_before, reads_of, sources_of
 from streamql.consume.claims import errors
 from streamql.consume.claims.heartbeat import Heartbeat
 from streamql.consume.claims.outcomes import ClaimOutcome
@@ -39,7 +39,7 @@ from streamql.consume.claims.steps import (
     with_storage,
 )
 from streamql.consume.execute import counted, execute
-from streamql.consume.targets import TEXT_CHARACTERS_MAX, check_stands, claimed_statement, lead_of, prepare
+from streamql.consume.targets import TEXT_CHARACTERS_MAX, check_stands, claimed_statement, numbering_stream_of, prepare
 from streamql.delta.command import Command, Target
 from streamql.delta.jvm import JavaObject, sentence
 from streamql.model import Interval
@@ -50,7 +50,8 @@ log = logging.getLogger("streamql")
 
 @dataclass(frozen=True)
 class Entry:
-    """A statement that has entered the claim: statement `index` of its command, as the claim has it, and its target as it was then."""
+    """A statement that has entered the claim. `index`: its number in its command. `statement`: its record in the claim. `target`: its
+    target as it was when it entered."""
 
     index: int
     statement: ClaimedStatement
@@ -59,8 +60,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Ran:
-    """A statement that ran: its rows, its record with the outcome, and what it raised (None: nothing). It may have raised and be done, or
-    be fenced by another process and have raised nothing."""
+    """A statement that ran: its rows, its record with the outcome, and the exception that it raised (None: it raised none).
+
+    The exception does not tell the outcome. A statement that raised may have committed. One that raised nothing may have been fenced by
+    another process.
+    """
 
     rows: JavaObject
     statement: ClaimedStatement
@@ -68,15 +72,17 @@ class Ran:
 
 
 class Consumption:
-    """One claim of this process. `is_block`: only COMMIT ends it as consumed. `goes_on`: when it returns False, others may resolve the
-    claim. Not safe for threads, its heartbeat aside."""
+    """One claim of this process. It is used by one thread, and by the thread of its heartbeat.
+
+    `is_transaction`: only COMMIT ends the claim as consumed. `is_active`: when it returns False, other processes may resolve the claim.
+    """
 
     def __init__(
-        self, spark: SparkSession, *, is_block: bool = False, goes_on: Callable[[], bool] = lambda: True
+        self, spark: SparkSession, *, is_transaction: bool = False, is_active: Callable[[], bool] = lambda: True
     ) -> None:
         self._spark = spark
-        self._is_block = is_block
-        self._goes_on = goes_on
+        self._is_transaction = is_transaction
+        self._is_active = is_active
         self._id: str | None = None
         self._claim: Claim | None = None
         self._work: Work | None = None
@@ -84,7 +90,7 @@ class Consumption:
 
     @property
     def claim(self) -> Claim | None:
-        """Returns the claim as it is now; None: no statement has entered."""
+        """Returns the claim as it is now; None: no statement has entered it."""
         return self._claim
 
     def __enter__(self) -> Consumption:
@@ -94,11 +100,11 @@ class Consumption:
         self.close()
 
     def close(self) -> None:
-        """Stops the heartbeat. If the claim has not ended, others resolve it."""
+        """Stops the heartbeat. If the claim has not ended, other processes may resolve it from now on."""
         self._resources.close()
 
     def stop_work(self) -> None:
-        """Lets other statements of this process resolve the claim."""
+        """Says that this process no longer works on the claim, so that its other statements may resolve the claim."""
         if self._work is not None:
             stop_running(self._work)
 
@@ -112,23 +118,24 @@ class Consumption:
         joining: Sequence[StreamState],
         resumed: Claim | None = None,
     ) -> list[Entry]:
-        """Puts statements of a command into the claim by one commit, before they run. The first commit makes the claim.
+        """Puts statements of a command into the claim by one commit of the catalog, before they run. The first such commit makes the claim.
 
-        `targets`: by the index of the statement in its command. `intervals`: of all streams of the claim. `joining`: the streams that the
-        claim does not have yet. `resumed`: the partially committed claim of a single command that this one takes over, whose done
-        statements stay. Raises `Changed`, CLAIM_LOST, CONSUMPTION_PARTIALLY_COMMITTED, UNSUPPORTED_TARGET.
+        `targets`: the statements' targets, by their index in the command. `intervals`: the intervals of all streams of the claim.
+        `joining`: the streams that the claim does not have yet. `resumed`: a partially committed claim of the same command, which this
+        process takes over; its done statements stay done. Raises `Changed`, CLAIM_LOST, CONSUMPTION_PARTIALLY_COMMITTED,
+        UNSUPPORTED_TARGET.
         """
         base = self._claim or resumed or self._new(command)
-        if self._is_block or len(targets) > 1:
+        if self._is_transaction or len(targets) > 1:
             base = replace(base, counted={**base.counted, **counted_before(self._spark, command, intervals, base)})
-        lead = lead_of(base) if base.statements else lowest(intervals)
+        numbering_stream = numbering_stream_of(base, intervals)
         entries = []
         for i, target in targets.items():
             known = None if resumed is None else resumed.statements[i]
-            entries.append(self._prepared(command, i, target, base, lead, known))
+            entries.append(self._prepared(command, i, target, base, numbering_stream, known))
         statements = tuple(e.statement for e in entries)
         if self._claim is None:
-            claim = owned(self._spark, base, joining, lead)
+            claim = owned(self._spark, base, joining, numbering_stream)
             statements = tuple(replace(s, entered=claim.number) if s.outcome == "open" else s for s in statements)
             self._take(joining, replace(claim, intervals=dict(intervals), statements=statements), sources_of(command))
         else:
@@ -140,38 +147,46 @@ class Consumption:
 
     def _new(self, command: Command) -> Claim:
         self._id = self._id or str(uuid.uuid4())
-        details = next((t.details for t in tokens_of(command) if t.details is not None), None)
+        details = next((read.details for read in reads_of(command) if read.details is not None), None)
         text = command.text[:TEXT_CHARACTERS_MAX]
-        return new_claim(self._spark, self._id, text, is_block=self._is_block, details=details)
+        return new_claim(self._spark, self._id, text, is_transaction=self._is_transaction, details=details)
 
     def _prepared(
-        self, command: Command, i: int, target: Target, base: Claim, lead: str, known: ClaimedStatement | None
+        self,
+        command: Command,
+        i: int,
+        target: Target,
+        base: Claim,
+        numbering_stream: str,
+        known: ClaimedStatement | None,
     ) -> Entry:
         ready = prepare(self._spark, command, i, target, base.consumption_id)
         if known is not None and known.outcome == "done":
             check_stands(self._spark, base, known, target)
             return Entry(i, known, ready)
-        ordinal = len(base.statements) if self._is_block else i
-        return Entry(i, claimed_statement(self._spark, command, i, ready, lead, ordinal), ready)
+        ordinal = len(base.statements) if self._is_transaction else i
+        return Entry(i, claimed_statement(self._spark, command, i, ready, numbering_stream, ordinal), ready)
 
     def _take(self, states: Sequence[StreamState], claim: Claim, sources: Sources) -> None:
-        """Makes the claim, and keeps it until `close`."""
+        """Commits the claim to the catalog, and sends heartbeats for it until `close`."""
         claim = with_storage(self._spark, claim, sources)
         with ExitStack() as unless_claimed:
-            work = unless_claimed.enter_context(running(claim.consumption_id))  # before others can see the claim
+            # Noted before other threads can see the claim: they take a claim of this process without noted work for abandoned.
+            work = unless_claimed.enter_context(running(claim.consumption_id))
             claim_streams(self._spark, states, claim, sources)
             self._resources.enter_context(unless_claimed.pop_all())
         self._claim, self._work = claim, work
-        self._resources.enter_context(Heartbeat(self._spark, lambda: self._claim, self._goes_on))
+        self._resources.enter_context(Heartbeat(self._spark, lambda: self._claim, self._is_active))
 
     def take_over(self, begun: Claim) -> bool:
-        """Takes a partially committed block over: its done statements stay, others enter anew. False: its streams changed meanwhile."""
+        """Takes over the partially committed claim of an earlier run of this transaction. Its done statements stay done, and the others
+        enter again. Returns False if its streams changed meanwhile."""
         found = [catalog_of(self._spark).by_uuid(self._spark, u) for u in begun.intervals]
         states = [s for s in found if s is not None and s.claim is not None and s.claim.identity == begun.identity]
         if len(states) < len(begun.intervals):
             return False
         try:
-            claim = owned(self._spark, begun, states, lead_of(begun))
+            claim = owned(self._spark, begun, states, numbering_stream_of(begun, begun.intervals))
             self._take(states, claim, {s.stream.uuid: s.stream.source for s in states})
         except Changed:
             return False
@@ -179,7 +194,8 @@ class Consumption:
         return True
 
     def _update(self, changed: Claim, joining: Sequence[StreamState] = (), sources: Sources | None = None) -> None:
-        """Writes the claim anew. Raises `Changed` if the claim was written before without an answer, CLAIM_LOST if it is gone."""
+        """Replaces the claim in the catalog. Raises CLAIM_LOST if it is gone. Raises `Changed` if an earlier commit of this process, whose
+        answer was lost, has replaced it already."""
         assert self._claim is not None
         try:
             changed = with_storage(self._spark, changed, sources or {})
@@ -190,8 +206,8 @@ class Consumption:
             raise errors.lost(self._claim, "another process took this one for dead") from None
 
     def adopt_unacknowledged(self) -> bool:
-        """Returns whether the last commit of the claim was this process's, though no answer arrived (Ctrl-C). Then the claim is as that
-        commit wrote it, and its statements are resolved."""
+        """Looks for a commit of this process that replaced the claim, and whose answer was lost (Ctrl-C). If there is one, takes the claim
+        as that commit wrote it, with its statements resolved. Returns whether there is one."""
         if self._claim is None:
             return False
         state = catalog_of(self._spark).by_uuid(self._spark, next(iter(self._claim.intervals)))
@@ -203,7 +219,7 @@ class Consumption:
         return True
 
     def record(self, changed: Claim) -> None:
-        """Writes the claim anew, for a change of its statements. Raises CLAIM_LOST."""
+        """Replaces the claim in the catalog by one whose statements have changed. Raises CLAIM_LOST."""
         try:
             self._update(changed)
         except Changed:
@@ -212,15 +228,15 @@ class Consumption:
     # -- running
 
     def run(self, command: Command, entry: Entry) -> Ran:
-        """Runs a statement that has entered, and resolves it, whatever it raised. Raises CONSUMPTION_IN_DOUBT, and what reading or fencing
-        its target raises: then the statement stays open."""
+        """Runs a statement that has entered, and resolves it, whatever it raises. Raises CONSUMPTION_IN_DOUBT, and what reading or fencing
+        its target raises; the statement stays open then."""
         claim = self._claim
         assert claim is not None
         failure: BaseException | None = None
         rows: JavaObject = command.no_rows()
         try:
             rows = execute(command, entry.index, claim, entry.statement, entry.target)
-        except BaseException as e:  # whatever it was, the log resolves the statement
+        except BaseException as e:  # the exception does not tell whether the statement committed: the target's log does
             failure = e
         try:
             resolved = resolve_own(self._spark, claim, entry.statement, failure)
@@ -234,7 +250,7 @@ class Consumption:
         return Ran(rows, resolved, failure)
 
     def resolve(self) -> list[ClaimedStatement]:
-        """Resolves the statements that are open, and returns them. They did not run, or `run` could not resolve them. Raises
+        """Resolves the open statements, and returns them: those that did not run, and those that `run` could not resolve. Raises
         CONSUMPTION_IN_DOUBT, and what reading or fencing a target raises."""
         if self._claim is None or all(s.outcome != "open" for s in self._claim.statements):
             return []
@@ -250,12 +266,14 @@ class Consumption:
     # -- its end
 
     def finish(self, why: str | None) -> ClaimOutcome:
-        """Ends the claim without COMMIT, as its resolved statements say. Raises `ClaimTaken` and CLAIM_LOST if others ended it."""
+        """Ends the claim without COMMIT, by the outcomes of its statements. All of them must be resolved. `why`: the error that the ledger
+        shows if the claim fails. Raises `ClaimTaken` or CLAIM_LOST if another process ended the claim."""
         assert self._claim is not None
         return finish(self._spark, self._claim, why)
 
     def commit(self) -> None:
-        """Advances the streams whose statements are done, and releases the others. Raises CLAIM_LOST if others ended it."""
+        """Advances the streams that a done statement has read, and releases the others. Raises CLAIM_LOST if another process ended the
+        claim."""
         assert self._claim is not None
         outcome = "CONSUMED" if self._claim.done else "FAILED"
         try:
@@ -266,7 +284,8 @@ class Consumption:
                 raise errors.lost_without_commit(self._claim, said) from None
 
     def end_query(self, statement: ClaimedStatement, failure: BaseException | None) -> None:
-        """Ends the claim of a query that consumed by reading. Raises CLAIM_LOST if others ended it and the query succeeded."""
+        """Ends the claim of a query that consumed by reading. `failure`: what the query raised; None: it succeeded. Raises CLAIM_LOST if
+        the query succeeded, and another process ended the claim."""
         assert self._claim is not None
         claim = replace(self._claim, statements=(statement,))
         try:
@@ -279,12 +298,12 @@ class Consumption:
                 raise errors.lost(claim, "another process took the claim over") from None
 
     def is_held(self) -> bool:
-        """Returns whether all streams of the claim have it still."""
+        """Returns whether all streams of the claim still have it."""
         return self._claim is not None and is_held(self._spark, self._claim)
 
 
 def warn_of_resumption(begun: Claim) -> None:
-    """Warns that a statement or transaction resumes an earlier one, so that it reads the same interval."""
+    """Warns that a statement or transaction resumes an earlier run of it, and so reads the interval of that run."""
     log.warning(
         "this resumes the consumption that %s began at %s: changes since then stay in the stream",
         begun.owner.who,

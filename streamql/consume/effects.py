@@ -1,6 +1,6 @@
-"""What consumptions did, for a front end that asks: which streams moved, and how many rows went where.
+"""The effects of consumptions, for a front end that asks: which streams moved, and how many rows were written into which table.
 
-A front end that does not ask pays nothing, so `spark.sql()` stays silent and as quick as before.
+Nothing is collected for a front end that does not ask, such as `spark.sql()`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from streamql.catalog.events import rows_written
 from streamql.catalog.states import Claim, ClaimedStatement
 from streamql.catalog.store import catalog_of
-from streamql.consume.binding import tokens_of
+from streamql.consume.binding import reads_of
 from streamql.consume.claims.outcomes import moves
 from streamql.delta.command import Command
 from streamql.model import Position
@@ -28,10 +28,8 @@ log = logging.getLogger("streamql")
 
 @dataclass(frozen=True)
 class Move:
-    """A stream's offset before and after a consumption: versions, or the text of a position of several parts. Equal ones: there was nothing
-    to take.
-
-    `initial`: the rows that the source had at `after` were taken as well."""
+    """A stream's offset before (`after`) and after (`through`) a consumption: a version, or JSON for a source of several parts. The two are
+    equal if there was nothing to consume. `initial`: the rows that the source had at `after` were consumed as well."""
 
     stream: str
     after: int | str
@@ -46,7 +44,7 @@ def shown(position: Position) -> int | str:
 
 @dataclass(frozen=True)
 class Write:
-    """What one statement wrote. `rows`: by the metrics of the target's commit; None: the target does not count them."""
+    """What one statement wrote. `rows`: as the metrics of the target's commit count them; None: there are no such metrics."""
 
     operation: str
     target: str
@@ -55,8 +53,8 @@ class Write:
 
 @dataclass(frozen=True)
 class Effect:
-    """What one statement did. `is_open`: it stands in a transaction, so the streams move at COMMIT. `is_skipped`: an earlier run of the
-    transaction did it."""
+    """What one statement did. `is_open`: it is part of a transaction, so its streams move at COMMIT. `is_skipped`: it was skipped, because
+    an earlier run of the transaction has done it."""
 
     moves: tuple[Move, ...] = ()
     writes: tuple[Write, ...] = ()
@@ -69,7 +67,7 @@ _asked: ContextVar[tuple[list[Effect], ...]] = ContextVar("_asked", default=())
 
 @contextmanager
 def observed() -> Iterator[list[Effect]]:
-    """Collects the effects of all consumptions that this thread runs inside."""
+    """Collects the effects of all consumptions that this thread runs in the body."""
     effects: list[Effect] = []
     before = _asked.set((*_asked.get(), effects))
     try:
@@ -79,7 +77,8 @@ def observed() -> Iterator[list[Effect]]:
 
 
 def report(spark: SparkSession, claim: Claim, statements: Sequence[ClaimedStatement], *, is_open: bool = False) -> None:
-    """Reports what statements of a claim did. `is_open`: of a transaction, before its COMMIT; COMMIT has no statements of its own."""
+    """Reports what `statements` of a claim did. `is_open`: they belong to a transaction, before its COMMIT. COMMIT itself reports with no
+    statements."""
     if not _asked.get():
         return
     if is_open:
@@ -88,7 +87,9 @@ def report(spark: SparkSession, claim: Claim, statements: Sequence[ClaimedStatem
         moved = [uuid for uuid in claim.intervals if moves(claim, uuid)]
     try:
         states = [catalog_of(spark).by_uuid(spark, uuid) for uuid in moved]
-    except Exception as e:  # the statement has committed: a catalog that cannot be read must not make it a failure
+    except (
+        Exception
+    ) as e:  # the statement has committed: it must not fail because the catalog cannot be read for this report
         log.warning("the streams that the statement moved cannot be shown: %s", e)
         states = []
     found = tuple(
@@ -100,14 +101,14 @@ def report(spark: SparkSession, claim: Claim, statements: Sequence[ClaimedStatem
 
 
 def report_nothing(command: Command) -> None:
-    """Reports that a statement's streams had nothing to take, so that they stay where they are."""
+    """Reports that a statement's streams had nothing to consume, so that their offsets stay."""
     if _asked.get():
-        last = {t.stream: shown(t.interval.through) for t in tokens_of(command)}
+        last = {read.stream: shown(read.interval.through) for read in reads_of(command)}
         _report(Effect(tuple(Move(name, position, position) for name, position in last.items())))
 
 
 def report_skipped() -> None:
-    """Reports that a statement of a transaction was not run, since an earlier run of the transaction did it."""
+    """Reports that a statement of a transaction was skipped, because an earlier run of the transaction has done it."""
     _report(Effect(is_open=True, is_skipped=True))
 
 
@@ -116,12 +117,12 @@ def _report(effect: Effect) -> None:
         effects.append(effect)
 
 
-# -- for a client of a server, by two settings of its session: a setting is all that Spark Connect reads without a job
+# -- for clients of a server: through two settings of the session, because Spark Connect reads nothing else without a job
 
 
 @contextmanager
 def reported_to_client(spark: SparkSession) -> Iterator[None]:
-    """Leaves the effects of what runs inside in the session's settings, if its client has asked for them."""
+    """Writes the effects of the body into a setting of the session, if the session's client has asked for them."""
     if not spark.conf.get(WANTS_EFFECTS, ""):
         yield
         return
@@ -133,12 +134,12 @@ def reported_to_client(spark: SparkSession) -> Iterator[None]:
 
 
 def to_json(effects: Sequence[Effect]) -> str:
-    """Effects as a client reads them."""
+    """Returns effects as JSON, which `from_json` reads."""
     return json.dumps([asdict(e) for e in effects])
 
 
 def from_json(text: str) -> list[Effect]:
-    """Returns what `to_json` wrote; nothing for an empty text."""
+    """Returns the effects that `to_json` wrote; none for an empty text."""
     return [
         Effect(**{**e, "moves": tuple(Move(**m) for m in e["moves"]), "writes": tuple(Write(**w) for w in e["writes"])})
         for e in (json.loads(text) if text else [])

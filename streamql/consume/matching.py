@@ -1,4 +1,4 @@
-"""Matches the statements of a transaction with those that are done already: by an earlier run of it, or by this one."""
+"""Matches the statements of a transaction with those that this run or an earlier run of it has done already."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from streamql.delta.command import Target
 
 
 class DoneStatements:
-    """`earlier`: done by an earlier run of the block, and not matched yet. `unreported`: done by this run, but their callers received an
-    error. `mismatched`: fingerprints of statements that were refused because they are not among those that are done."""
+    """The done statements of a transaction that have not been matched yet.
+
+    `earlier`: done by an earlier run of the transaction. `unreported`: done by this run, but their callers received an error. `mismatched`:
+    the fingerprints of statements that were refused because they match none of the done ones.
+    """
 
     def __init__(self) -> None:
         self.earlier: list[ClaimedStatement] = []
@@ -23,16 +26,19 @@ class DoneStatements:
         self._warned: list[ClaimedStatement] = []
 
     def cannot_match(self, claim: Claim, fingerprint: str) -> bool:
-        """Returns whether a statement is certainly new."""
+        """Returns whether a statement is certainly not one of the done ones. It costs no look-up of the target."""
         is_known = fingerprint in self.mismatched or _is_withdrawn(claim, fingerprint)
         return not (self.unreported or self.earlier or is_known)
 
     def match(self, spark: SparkSession, claim: Claim, target: Target, fingerprint: str) -> ClaimedStatement | None:
-        """Returns the record of a statement that is done, so that it is skipped; None: it must run.
+        """Returns the record of a done statement, which the caller skips. None: the statement must run.
 
-        Raises CONSUMPTION_PARTIALLY_COMMITTED if its target was replaced since, and for a statement that is neither one that is done nor
-        one that failed. Raises STATEMENT_COMMITTED, once, for a statement into a target which a done statement wrote, if it may be the
-        same in other words: the done one reported an error, or this one was refused, or this one was withdrawn.
+        Raises CONSUMPTION_PARTIALLY_COMMITTED if the target of the done statement was replaced since. Raises it also while statements of an
+        earlier run are unmatched, if the given one is neither one of these nor a statement that failed.
+
+        Raises STATEMENT_COMMITTED if a done statement wrote the same target, and the given one may be a rewording of it. That is so if the
+        done one reported an error, or if the given one was refused as unmatched or was withdrawn. It is raised once for each done
+        statement.
         """
         for records in (self.unreported, self.earlier):
             found = next((s for s in records if s.fingerprint == fingerprint), None)

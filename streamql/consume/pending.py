@@ -1,4 +1,4 @@
-"""The statements of a transaction that COMMIT waits for: they failed, or could not begin, and were not run again."""
+"""The pending statements of a transaction, which COMMIT waits for: they failed or could not begin, and were not run again."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from streamql.consume.matching import DoneStatements
 from streamql.errors import StreamqlError
 
 TEXT_CHARACTERS_SHOWN = 200
-"""How much of a statement an error or a warning shows."""
+"""How many characters of a statement an error or a warning shows."""
 
 
 @dataclass(frozen=True)
 class PendingStatement:
-    """`fingerprint`: of the statement, or its key if its target is not known. `target`: its name, empty if it is not known. `done`: if it
-    is one of several INSERTs of one command, the records of those that are done."""
+    """A statement that COMMIT waits for.
+
+    `fingerprint`: of the statement, or its key if the fingerprint is not known yet. `target`: the target's name; empty if it is not known.
+    `done`: of a multi-insert, the records of the INSERTs that are done.
+    """
 
     fingerprint: str
     text: str
@@ -28,7 +31,7 @@ class PendingStatement:
 
     @property
     def shown(self) -> str:
-        """Returns the statement as an error or a warning names it."""
+        """Returns the statement as errors and warnings show it."""
         text = " ".join(self.text.split())
         text = text if len(text) <= TEXT_CHARACTERS_SHOWN else f"{text[:TEXT_CHARACTERS_SHOWN]}…"
         return text or (f"a DataFrame write into {self.target}" if self.target else "a DataFrame write")
@@ -60,7 +63,7 @@ class Pending:
         self.add(statement.fingerprint, statement.text, statement.target)
 
     def add_resolved(self, statements: Sequence[ClaimedStatement]) -> None:
-        """Notes the outcome of statements that `run` could not resolve: fenced ones are pending, done ones are skipped later."""
+        """Notes the outcomes of statements that were resolved after their run: fenced ones are pending, done ones will be skipped."""
         for statement in statements:
             if statement.outcome == "fenced":
                 self.add_claimed(statement)
@@ -68,7 +71,7 @@ class Pending:
                 self._done.unreported.append(statement)
 
     def belongs(self, done: Collection[ClaimedStatement]) -> None:
-        """Says of the last statement that it is one of several INSERTs of one command, of which those in `done` are done."""
+        """Notes that the last statement is an INSERT of a multi-insert, whose INSERTs in `done` are done."""
         last = self.last
         if last is not None:
             self._statements[last.fingerprint] = replace(last, done=tuple(done))
@@ -80,9 +83,12 @@ class Pending:
 
     @contextmanager
     def on_failure(self, fingerprint: str, text: str) -> Iterator[None]:
-        """Notes a statement that could not begin (STREAM_BUSY, Ctrl-C): COMMIT would move its streams without it. A statement that is
-        refused for what it says is not noted; one that has begun is noted when it is resolved.
-        `fingerprint`: the statement's key, if its fingerprint is not known yet."""
+        """Notes a statement as pending if it could not begin (STREAM_BUSY, Ctrl-C). Without that, COMMIT would advance its streams without
+        it.
+
+        A statement that is refused for its text or its target is not noted (`errors.is_refusal`). One that has begun is noted when it is
+        resolved. `fingerprint`: of the statement, or its key if the fingerprint is not known yet.
+        """
         try:
             yield
         except BaseException as e:
@@ -94,13 +100,13 @@ class Pending:
 
 
 def left_out_of(claim: Claim | None) -> PendingStatement | None:
-    """Returns the statement of an earlier run that `left_out` finds; None: there is none. Pure."""
+    """Returns the statement of an earlier run that `outcomes.left_out` finds; None: it finds none. Pure."""
     left = None if claim is None else left_out(claim)
     return None if left is None else PendingStatement(left.fingerprint, left.text, left.target)
 
 
 def without(claim: Claim | None, fingerprint: str) -> Claim | None:
-    """Returns the claim with its failed statements of a fingerprint withdrawn; None: it has none. Pure."""
+    """Returns the claim with its failed statements of this fingerprint marked as withdrawn; None: it has no such statement. Pure."""
     if claim is None or not any(s.outcome == "fenced" and s.fingerprint == fingerprint for s in claim.statements):
         return None
     statements = [

@@ -1,4 +1,4 @@
-"""Runs a statement that consumes streams. Outside of a transaction, a statement is a block of one: it commits if it is done."""
+"""Runs a statement that consumes streams. Outside of a transaction, the streams advance as soon as the statement has committed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import Claim, StreamState
 from streamql.catalog.store import catalog_of
-from streamql.consume import effects, transactions
-from streamql.consume.binding import bind, changes_of, is_refresh, nothing_bound, streams_of, tokens_of
+from streamql.consume import effects, session_transactions
+from streamql.consume.binding import bind, changes_of, is_refresh, nothing_bound, reads_of, streams_of
 from streamql.consume.claims.errors import busy, contended, fenced, partially_committed
 from streamql.consume.claims.outcomes import ClaimOutcome
 from streamql.consume.claims.resolve import ClaimTaken
@@ -28,7 +28,7 @@ log = logging.getLogger("streamql")
 
 @dataclass(frozen=True)
 class Entered:
-    """The statements are in the claim; a query that consumes by reading has none."""
+    """The statements have entered the claim. A query that consumes by reading has no entries."""
 
     entries: list[Entry]
 
@@ -40,17 +40,17 @@ class NothingToConsume:
 
 @dataclass(frozen=True)
 class RunsPlain:
-    """Spark raises its error, or does nothing: the statement runs without a claim, over reads without rows."""
+    """Spark will refuse the statement, or will do nothing: it runs without a claim, and its reads return no rows."""
 
 
 def consume(spark: SparkSession, command: Command) -> JavaObject:
-    """Runs the statement and moves the offsets of the streams it reads, both or neither. Returns its rows.
+    """Runs the statement and advances the offsets of the streams that it reads: both happen, or neither. Returns the statement's rows.
 
-    Several INSERTs in one statement are one consumption: if some commit and others do not, it stays partially committed, and the same
-    statement resumes it. In a transaction block the offsets stay until COMMIT. Raises what the statement raises, STREAM_BUSY,
+    The INSERTs of a multi-insert are one consumption. If some commit and others do not, the consumption stays partially committed, and the
+    same statement, run again, resumes it. In a transaction the offsets stay until COMMIT. Raises what the statement raises, STREAM_BUSY,
     UNSUPPORTED_TARGET, CLAIM_LOST, CONSUMPTION_IN_DOUBT, CONSUMPTION_PARTIALLY_COMMITTED, and what reading raises.
     """
-    if not command.tokens:
+    if not command.reads:
         raise StreamqlError(
             "UNSUPPORTED_CLAUSE",
             "WITH CONSUME, and no stream is read",
@@ -58,9 +58,9 @@ def consume(spark: SparkSession, command: Command) -> JavaObject:
         )
     if command.is_query:
         _check_asked(command)
-    block = transactions.current(spark)
-    if block is not None:
-        return block.run(command)
+    transaction = session_transactions.current(spark)
+    if transaction is not None:
+        return transaction.run(command)
     with Consumption(spark) as consumption:
         entering = retry_changed(spark, lambda: _enter(spark, command, consumption), lambda: _busy(spark, command))
         if isinstance(entering, RunsPlain):
@@ -76,14 +76,15 @@ def consume(spark: SparkSession, command: Command) -> JavaObject:
 
 
 def _check_asked(command: Command) -> None:
-    """Raises if a query that consumes would take along a stream that it only reads."""
-    for token in tokens_of(command):
-        if token.uuid not in command.asked:
+    """Raises UNSUPPORTED_CLAUSE if a query that consumes also reads a stream without WITH CONSUME: its claim would advance that one,
+    too."""
+    for read in reads_of(command):
+        if read.uuid not in command.asked:
             raise StreamqlError(
                 "UNSUPPORTED_CLAUSE",
-                f"the query consumes by reading, and reads {token.stream} too, which was not asked to be consumed",
-                hint=f"put WITH CONSUME behind {token.stream} as well, or read it in a query of its own",
-                stream=token.stream,
+                f"the query consumes by reading, and reads {read.stream} too, which was not asked to be consumed",
+                hint=f"put WITH CONSUME behind {read.stream} as well, or read it in a query of its own",
+                stream=read.stream,
             )
 
 
@@ -98,16 +99,17 @@ def _run_unclaimed(command: Command) -> JavaObject:
 
 
 def _enter(spark: SparkSession, command: Command, consumption: Consumption) -> Entered | NothingToConsume | RunsPlain:
-    """Claims the streams of a statement over its intervals. Raises `Changed`."""
+    """Binds the reads of a statement, and claims its streams over their intervals. Raises `Changed` if a stream or target changed
+    meanwhile: the caller tries again."""
 
     def resumes(claim: Claim) -> bool:
-        if claim.is_block or command.is_query:
+        if claim.is_transaction or command.is_query:
             return False
         return [s.fingerprint for s in claim.statements] == [command.fingerprint(i) for i in range(command.count)]
 
     states = [wait_until_free(spark, s, resumes=resumes) for s in streams_of(spark, command)]
     begun = next((s.claim for s in states if s.claim is not None), None)
-    # Looked up after every wait: the statement that held the stream may have made, filled or dropped the table.
+    # Targets are looked up after the wait: the statement that held the stream may have made, filled or dropped one of them.
     targets = {} if command.is_query else {i: find_target(spark, command, i) for i in range(command.count)}
     intervals = bind(spark, command, states, {} if begun is None else begun.intervals)
     if any(runs_plain(t) for t in targets.values()):
@@ -125,8 +127,8 @@ def _enter(spark: SparkSession, command: Command, consumption: Consumption) -> E
 
 
 def _busy(spark: SparkSession, command: Command) -> StreamqlError:
-    """Returns the error for a statement whose streams others kept changing."""
-    state: StreamState | None = catalog_of(spark).by_uuid(spark, min(t.uuid for t in tokens_of(command)))
+    """Returns the error for a statement whose streams or targets other statements kept changing."""
+    state: StreamState | None = catalog_of(spark).by_uuid(spark, min(read.uuid for read in reads_of(command)))
     return contended() if state is None or state.claim is None else busy(state)
 
 
@@ -134,7 +136,7 @@ def _busy(spark: SparkSession, command: Command) -> StreamqlError:
 
 
 def _run(spark: SparkSession, command: Command, consumption: Consumption, entries: list[Entry]) -> JavaObject:
-    """Runs the statements, resolves them by their targets' logs whatever happened, advances or releases the streams."""
+    """Runs the statements, resolves them by the logs of their targets whatever they raised, and advances or releases the streams."""
     rows = command.no_rows()
     failure: BaseException | None = None
     outcome: ClaimOutcome | None
@@ -147,7 +149,7 @@ def _run(spark: SparkSession, command: Command, consumption: Consumption, entrie
             if ran.statement.outcome != "done":
                 failure = ran.failure
                 break
-    except BaseException as e:  # the target's log did not answer: it is asked once more
+    except BaseException as e:  # reading the target's log failed: `resolve` below reads it once more
         failure = e
     try:
         consumption.resolve()
@@ -172,7 +174,7 @@ def _run(spark: SparkSession, command: Command, consumption: Consumption, entrie
 
 
 def _run_query(spark: SparkSession, command: Command, consumption: Consumption) -> JavaObject:
-    """Runs a query that consumes by reading: the streams advance if its rows arrive in the driver."""
+    """Runs a query that consumes by reading. The streams advance once its rows are in the driver."""
     claim = consumption.claim
     assert claim is not None
     try:

@@ -1,4 +1,4 @@
-"""What one statement sees of streams: the first read of a stream pins its interval, and all other references see that one."""
+"""What one statement sees of streams. Its first read of a stream pins an interval, and all its other references see the same interval."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Protocol, TypeVar
 from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
-from streamql.consume import transactions
+from streamql.consume import session_transactions
 from streamql.consume.pins import Pin, PinnedIntervals
 from streamql.model import Interval
 
 
 class Reading(Protocol):
-    """What was read of a stream."""
+    """The result of reading a stream."""
 
     @property
     def interval(self) -> Interval:
@@ -27,20 +27,24 @@ R = TypeVar("R", bound=Reading)
 
 @dataclass(frozen=True)
 class Reads:
-    """The reads of one statement. `statement`: what the JVM calls it. `pinned`: what the statements of the process have pinned."""
+    """The reads of one statement. `statement`: the name that the JVM gave it. `pinned`: the intervals that all statements of this process
+    have pinned."""
 
     spark: SparkSession
     statement: str
     pinned: PinnedIntervals
 
     def seen(self, state: StreamState, *, is_batch: bool = False) -> Interval | None:
-        """Returns the interval of a stream that the statement, or its transaction, has read; None: none. `is_batch`: the read takes a batch
-        of the stream, which may be smaller than what AT and END (STREAM => …) of the statement have pinned."""
+        """Returns the interval of a stream that the statement or its transaction has pinned; None: neither has read the stream.
+
+        `is_batch`: the caller reads a batch of the stream. The batch may be smaller than the interval that AT and END (STREAM => …) of the
+        statement have pinned, so such a pin is not returned.
+        """
         batch_of = self.statement if is_batch else None
-        block = transactions.current(self.spark)
-        in_block = None if block is None else block.interval(state, batch_of)
-        if in_block is not None:
-            return in_block
+        transaction = session_transactions.current(self.spark)
+        in_transaction = None if transaction is None else transaction.interval(state, batch_of)
+        if in_transaction is not None:
+            return in_transaction
         earlier = self.pinned.get(self.statement, state.stream.uuid, batch_of)
         return None if earlier is None else earlier.interval
 
@@ -50,20 +54,21 @@ class Reads:
         read: Callable[[Interval | None], R],
         *,
         is_batch: bool = False,
-        follows: bool = False,
+        for_table: bool = False,
     ) -> R:
-        """Reads a stream in the interval that the statement sees, and pins that. Another thread may have pinned another one meanwhile: then
-        the stream is read again.
+        """Reads a stream in the interval that the statement sees, and pins that interval. If another thread has pinned another one
+        meanwhile, the stream is read again in that one.
 
-        `read`: reads an interval; None: what there is now. `is_batch`: as `seen` has it. `follows`: a table is read at the stream.
+        `read`: reads the given interval, or (None) all changes since the offset. `is_batch`: as `seen` takes it. `for_table`: as `Pin` has
+        it.
         """
         reading = read(self.seen(state, is_batch=is_batch))
-        pinned = self._pin(state, Pin(reading.interval, self.statement, follows))
+        pinned = self._pin(state, Pin(reading.interval, self.statement, for_table))
         return reading if pinned == reading.interval else read(pinned)
 
     def _pin(self, state: StreamState, pin: Pin) -> Interval:
         interval = self.pinned.put(pin.statement, state.stream.uuid, pin)
-        block = transactions.current(self.spark)
-        if block is not None:
-            block.pin(state.stream.uuid, interval, pin.statement, pin.follows)
+        transaction = session_transactions.current(self.spark)
+        if transaction is not None:
+            transaction.pin(state.stream.uuid, interval, pin.statement, pin.for_table)
         return interval

@@ -1,8 +1,9 @@
-"""Where a consuming statement writes: found, made ready to be fenced, and noted down for the claim."""
+"""The targets of consuming statements: finds them, makes them ready to be fenced, and makes the records of statements in a claim."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 from pyspark.sql import SparkSession
 
@@ -15,15 +16,15 @@ from streamql.delta.command import CREATE, Command, Target
 from streamql.delta.table import DeltaTable
 from streamql.delta.txns import SET_TRANSACTION_RETENTION
 from streamql.errors import StreamqlError
-from streamql.reading import read_token
+from streamql.reading import parse_read
 from streamql.settings import AT_LEAST_ONCE, NON_DELTA_TARGETS, choice
 from streamql.shared import constants
 
 MARK = constants("properties")["reserved"]
-"""Table property of a reservation: the id of the consumption that made it."""
+"""The table property that marks an empty table as a reservation. Its value is the id of the consumption that made the table."""
 
 TEXT_CHARACTERS_MAX = 4000
-"""How much of a statement's text the ledger keeps."""
+"""How many characters of a statement's text the ledger keeps."""
 
 RESERVE_LOOKS = 10
 RESERVE_PAUSE_SECONDS = 0.2
@@ -37,11 +38,11 @@ _OPERATIONS = {
     "InsertIntoDataSourceCommand": "INSERT",
     "SaveIntoDataSourceCommand": "WRITE",
 }
-"""Spark's plan nodes by the names users know; others stay as they are."""
+"""The names that users know of Spark's plan nodes. Other nodes keep Spark's name."""
 
 
 def find_target(spark: SparkSession, command: Command, i: int) -> Target:
-    """Returns where statement `i` of the command writes, looked up now. Raises UNSUPPORTED_TARGET."""
+    """Looks up where statement `i` of the command writes. Raises UNSUPPORTED_TARGET."""
     target = command.target(i)
     if target.format != "delta" and (target.is_created or choice(spark, NON_DELTA_TARGETS) != AT_LEAST_ONCE):
         raise StreamqlError(
@@ -63,24 +64,26 @@ def find_target(spark: SparkSession, command: Command, i: int) -> Target:
 
 
 def runs_plain(target: Target) -> bool:
-    """Returns whether Spark shall say its error, or do nothing (IF NOT EXISTS, or mode ignore, over a table that is there)."""
+    """Returns whether the statement runs without a claim because it cannot write: REPLACE TABLE of a table that does not exist, or a
+    creation of a table that exists. Spark then raises its error, or does nothing (IF NOT EXISTS, mode ignore)."""
     if target.operation == "REPLACE":
         return not target.exists
     return target.operation == "EXISTS" or (target.operation == CREATE and target.exists and not target.is_reserved)
 
 
 def prepare(spark: SparkSession, command: Command, i: int, target: Target, consumption_id: str) -> Target:
-    """Returns the target with a table in place that can be fenced: CREATE TABLE AS reserves its name by an empty marked table.
+    """Returns the target once it has a table, whose log can be fenced. For CREATE TABLE AS it creates an empty table with a mark, which
+    reserves the name.
 
     Raises `Changed` if another statement made, filled or dropped a table of the name at the same time. Raises UNSUPPORTED_TARGET, before it
-    makes anything, if the new table would forget transactions.
+    creates a table, if the new table would forget transactions.
     """
     if target.forgets:
         default = f"spark.databricks.delta.properties.defaults.{SET_TRANSACTION_RETENTION.removeprefix('delta.')}"
         hint = f"leave {SET_TRANSACTION_RETENTION} out of the table's properties, and RESET {default} if it is set"
         raise _forgetful(target, target.forgets, hint)
     if target.is_reserved:
-        if target.mark != consumption_id:  # else an earlier attempt of this consumption made it
+        if target.mark != consumption_id:  # otherwise an earlier attempt of this consumption made the reservation
             _wait_for_reservation(spark, target)
         waited_for = command.target(i)
         if not waited_for.is_reserved:
@@ -91,7 +94,8 @@ def prepare(spark: SparkSession, command: Command, i: int, target: Target, consu
     try:
         command.reserve(i, consumption_id)
     except Exception:
-        for _ in range(RESERVE_LOOKS):  # the other one's files are there before its name is
+        # Another statement may be creating the table: its files, which made `reserve` fail, are there before the metastore has its name.
+        for _ in range(RESERVE_LOOKS):
             if command.target(i).exists:
                 raise Changed from None
             time.sleep(RESERVE_PAUSE_SECONDS)
@@ -109,16 +113,16 @@ def _wait_for_reservation(spark: SparkSession, target: Target) -> None:
 
 
 def claimed_statement(
-    spark: SparkSession, command: Command, i: int, target: Target, lead: str, ordinal: int
+    spark: SparkSession, command: Command, i: int, target: Target, numbering_stream: str, ordinal: int
 ) -> ClaimedStatement:
-    """Returns what a claim keeps of statement `i` of the command, its own `ordinal`-th. Raises `Changed` if the target changed since it was
-    looked up, and UNSUPPORTED_TARGET."""
+    """Returns the record of statement `i` of the command in a claim, in which it has the number `ordinal`. Raises `Changed` if the target
+    changed since it was looked up, and UNSUPPORTED_TARGET."""
     if target.format != "delta":
-        return _statement(command, i, target, lead, ordinal, "", -1)
+        return _statement(command, i, target, numbering_stream, ordinal, "", -1)
     seen = DeltaTable(spark, target.path).latest()
     is_same = seen.exists and seen.table_id == target.table_id
     if not is_same and not target.is_created:
-        # The statement was analysed against another table: to look it up again would not help.
+        # The statement was analysed with the columns of the former table, so a second look-up of the name would not help.
         raise StreamqlError(
             "CONSUMPTION_FAILED",
             f"{target.name} was replaced or dropped since the statement was analysed",
@@ -131,7 +135,7 @@ def claimed_statement(
     if retention is not None:
         hint = f"ALTER TABLE {target.name} UNSET TBLPROPERTIES ('{SET_TRANSACTION_RETENTION}')"
         raise _forgetful(target, retention, hint)
-    return _statement(command, i, target, lead, ordinal, seen.table_id, seen.version)
+    return _statement(command, i, target, numbering_stream, ordinal, seen.table_id, seen.version)
 
 
 def _forgetful(target: Target, retention: str, hint: str) -> StreamqlError:
@@ -145,12 +149,12 @@ def _forgetful(target: Target, retention: str, hint: str) -> StreamqlError:
 
 
 def _statement(
-    command: Command, i: int, target: Target, lead: str, ordinal: int, table_id: str, seen: int
+    command: Command, i: int, target: Target, numbering_stream: str, ordinal: int, table_id: str, seen: int
 ) -> ClaimedStatement:
     operation = _OPERATIONS.get(target.operation, target.operation)
     return ClaimedStatement(
         ordinal,
-        app_id(lead, ordinal),
+        app_id(numbering_stream, ordinal),
         target.path,
         table_id,
         target.name,
@@ -158,13 +162,13 @@ def _statement(
         command.fingerprint(i),
         seen,
         text=command.text[:TEXT_CHARACTERS_MAX],
-        streams=tuple(sorted({read_token(t).uuid for t in command.tokens})),
+        streams=tuple(sorted({parse_read(description).uuid for description in command.reads})),
     )
 
 
 def check_stands(spark: SparkSession, claim: Claim, done: ClaimedStatement, target: Target) -> None:
-    """Raises CONSUMPTION_PARTIALLY_COMMITTED if the table that a done statement wrote was dropped, replaced or restored since, so that the
-    statement cannot be skipped. A target that is not a Delta table is not checked."""
+    """Checks that a done statement may be skipped. Raises CONSUMPTION_PARTIALLY_COMMITTED if the table that it wrote was dropped, replaced
+    or restored since. A target that is not a Delta table is not checked."""
     stands = done.writes_where(target.path, target.name)
     if stands and done.path:
         table = DeltaTable(spark, done.path)
@@ -179,11 +183,14 @@ def check_stands(spark: SparkSession, claim: Claim, done: ClaimedStatement, targ
 _APP_ID = "streamql"
 
 
-def app_id(lead: str, ordinal: int) -> str:
-    """Under what name a claim's statement puts its number into the target's log. `lead`: the stream that the claim is known by."""
-    return f"{_APP_ID}:{lead}:{ordinal}"
+def app_id(numbering_stream: str, ordinal: int) -> str:
+    """Returns the application id under which a statement of a claim commits the claim's commit number to its target's log.
+    `numbering_stream`: as `numbering_stream_of` returns it."""
+    return f"{_APP_ID}:{numbering_stream}:{ordinal}"
 
 
-def lead_of(claim: Claim) -> str:
-    """Returns the id of the stream that a claim with statements is known by."""
-    return claim.statements[0].app_id.split(":")[1]
+def numbering_stream_of(claim: Claim, uuids: Iterable[str]) -> str:
+    """Returns the id of the stream that a claim has its number from (`Claim.number`). Of a new claim it is the lowest of `uuids`, the ids
+    of its streams. It stays the same for all statements of the claim and for all processes that resume it: the application ids contain
+    it."""
+    return claim.statements[0].app_id.split(":")[1] if claim.statements else min(uuids)

@@ -18,11 +18,14 @@ CREATE = _CREATIONS["create"]
 
 @dataclass(frozen=True)
 class Target:
-    """Where a statement writes. `format`: delta or other. `operation`: Spark's name of the write; CTAS, RTAS or REPLACE if it
-    creates the table; EXISTS: a write by path that a table there keeps from writing (mode ignore, error). `mark`: of the empty
-    table that reserves the name for the statement; empty: the name is not reserved. `table_id`, `path`: of a Delta table that
-    `exists`. `managed`: whether DROP TABLE removes its files. `forgets`: after how long the table that the statement creates would
-    forget transactions; empty: it would not."""
+    """Where a statement writes.
+
+    `format`: "delta" or "other". `operation`: Spark's name of the write; CTAS, RTAS or REPLACE if it creates the table; EXISTS for a write
+    by path in mode ignore or error to a path that has a table already. `table_id` and `path`: of a Delta table that `exists`. `mark`: the
+    mark of the empty table that reserves the name for the statement; empty if the name is not reserved. `managed`: whether DROP TABLE
+    removes the table's files. `forgets`: after how long the table that the statement creates would forget transactions (a property of
+    Delta); empty if it would keep them.
+    """
 
     format: str
     operation: str
@@ -36,21 +39,24 @@ class Target:
 
     @property
     def is_reserved(self) -> bool:
-        """Returns whether the name is reserved: a table with a mark and without rows has it."""
+        """Returns whether the name is reserved, which means that an empty table with a mark has it."""
         return bool(self.mark)
 
     @property
     def is_created(self) -> bool:
-        """Returns whether the statement makes the table, or makes it anew: then it is looked up by name each time."""
+        """Returns whether the statement creates or replaces the table. Such a target is looked up by its name each time."""
         return self.operation in _CREATIONS.values()
 
 
 @dataclass(frozen=True)
 class ClaimedWrite:
-    """The write of a claimed statement, as the Scala class of that name has it. Its commit carries `number` for the app id. `path`,
-    `table_id`: of the target; `seen`: the target's version when the statement was claimed. `is_reserved`: the statement replaces an
-    empty table that was made for it, unless that has been written since. `expected`: how many rows streams must still have at the commit,
-    by their tokens, JSON; empty: they cannot have fewer."""
+    """The write of a claimed statement, as the Scala class of the same name has it.
+
+    `app_id` and `number`: the application transaction (Delta's `txn` action) that the commit carries. `path` and `table_id`: of the target.
+    `seen`: the target's version when the statement was claimed. `is_reserved`: the statement replaces an empty table that was made for it,
+    unless that table has been written since. `expected`: JSON of how many rows each read must still have at the commit, by the read's
+    description; empty if no read can have fewer rows than before.
+    """
 
     app_id: str
     number: int
@@ -69,38 +75,39 @@ class Command:
         self._handle = handle
 
     @property
-    def tokens(self) -> list[str]:
-        """Returns the tokens of all stream reads, each once."""
-        return str(self._handle.tokens()).splitlines()
+    def reads(self) -> list[str]:
+        """Returns the descriptions of all reads of streams, each once: JSON, which `reading.parse_read` reads."""
+        return str(self._handle.readDescriptions()).splitlines()
 
     @property
-    def followers(self) -> list[str]:
-        """Returns the tokens of tables that are read AT a stream or at its END, each once."""
-        return str(self._handle.followers()).splitlines()
+    def table_reads(self) -> list[str]:
+        """Returns the descriptions of all reads of tables AT a stream or at its END, each once."""
+        return str(self._handle.tableReadDescriptions()).splitlines()
 
     @property
     def text(self) -> str:
-        """Returns the statement as it was written, as far as Spark kept it."""
+        """Returns the text of the statement as the user wrote it; empty if Spark has not kept it (a DataFrame writer)."""
         return str(self._handle.text())
 
     @property
     def key(self) -> str:
-        """Returns the text, and where in it the statement stands, since statements of one BEGIN … END script share its text."""
+        """Returns the text and the position of the statement in it, because all statements of a BEGIN … END script have the script's
+        text."""
         return str(self._handle.key())
 
     @property
     def is_query(self) -> bool:
-        """Returns whether the rows are the result, and nothing is written."""
+        """Returns whether it is a query: it returns rows and writes nothing."""
         return bool(self._handle.isQuery())
 
     @property
     def asked(self) -> frozenset[str]:
-        """Returns the ids of the streams that a query asked to consume."""
+        """Returns the ids of the streams that a query consumes by WITH CONSUME."""
         return frozenset(str(self._handle.askedFor()).splitlines())
 
     @property
     def count(self) -> int:
-        """Returns how many statements."""
+        """Returns how many statements it has: one for each INSERT of a multi-insert, else 1."""
         return int(self._handle.statementCount())
 
     def target(self, i: int) -> Target:
@@ -115,16 +122,17 @@ class Command:
         return str(self._handle.pin())
 
     def fingerprint(self, i: int) -> str:
-        """Equal for equal statements: of the text, or if there is none (a DataFrame writer) of what is written where."""
+        """Returns a text that is equal for equal statements. It is made of the statement's text, or, for a DataFrame writer, of what is
+        written where."""
         return str(self._handle.fingerprint(session_of(self._spark), i))
 
-    def rebind(self, token: str, frame: DataFrame, new_token: str) -> None:
-        """Lets every read with this token stand for another interval, of the same columns."""
-        self._handle.rebind(token, analyzed(frame), new_token)
+    def rebind(self, description: str, frame: DataFrame, new_description: str) -> None:
+        """Binds every read that has this description to `frame`, which shows another interval in the same columns."""
+        self._handle.rebind(description, analyzed(frame), new_description)
 
     @contextlib.contextmanager
     def keeping_reads(self) -> Iterator[None]:
-        """Reads that are given other intervals inside have their own again behind."""
+        """Restores on exit the intervals that the reads had on entry."""
         kept = self._handle.keepReads()
         try:
             yield
@@ -132,7 +140,7 @@ class Command:
             kept.putBack()
 
     def reserve(self, i: int, mark: str) -> None:
-        """Makes the empty marked table that CREATE TABLE AS will replace."""
+        """Creates the empty table with a mark that CREATE TABLE AS will replace."""
         self._handle.reserve(session_of(self._spark), i, mark)
 
     def no_rows(self) -> JavaObject:
@@ -140,13 +148,13 @@ class Command:
         return java_list(self._spark, [])
 
     def execute(self, i: int, claimed: ClaimedWrite | None = None) -> JavaObject:
-        """Runs statement `i` as analysed. Returns its rows, which stay in the JVM. `claimed`: what its commit carries; None: nothing.
+        """Runs statement `i` as it was analysed. Returns its rows, which stay in the JVM. `claimed`: its write; None: it has no claim.
 
         Raises CONSUMPTION_FAILED if the target is no longer the one that was claimed.
         """
         if claimed is None:
             return self._handle.execute(session_of(self._spark), i, None)
-        write = scala(self._spark).ClaimedWrite(
+        write = scala(self._spark).bridge.ClaimedWrite(
             claimed.app_id,
             claimed.number,
             claimed.path,
@@ -158,6 +166,6 @@ class Command:
         return self._handle.execute(session_of(self._spark), i, write)
 
     def changes(self, i: int) -> dict[str, dict[str, int]]:
-        """Returns how many rows of each change type statement `i` took when it was last executed, by the tokens of the streams."""
+        """Returns how many rows of each change type statement `i` took when it was last executed, by the descriptions of its reads."""
         counted: dict[str, dict[str, int]] = json.loads(self._handle.changes(i))
         return counted

@@ -1,4 +1,4 @@
-"""Relational pieces that Spark has and its DataFrame interface lacks, or has at the price of a call to the JVM for each column."""
+"""Relational operations that PySpark's DataFrames lack, or that take a call to the JVM for each column there. Here each takes one call."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from streamql.shared import constants
 
 
 def select(df: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Returns the SQL expressions."""
-    return frame(df.sparkSession, scala(df.sparkSession).Images.select(java_frame(df), json.dumps(list(columns))))
+    """Returns a DataFrame of the SQL expressions over the rows of `df`."""
+    return frame(
+        df.sparkSession, scala(df.sparkSession).changes.Images.select(java_frame(df), json.dumps(list(columns)))
+    )
 
 
 TYPE, TIME, ACTION, IS_UPDATE = (constants("shown")[name] for name in ("type", "time", "action", "isUpdate"))
-"""What `shown` can show besides columns: the change type, its commit's time, INSERT or DELETE, and whether it is half of an update."""
+"""What `shown` can show besides columns: the change type, the commit's time, INSERT or DELETE, and whether the row is half of an update."""
 
 
 def shown(
@@ -29,11 +31,11 @@ def shown(
     change_type_column: str,
     version_column: str,
 ) -> DataFrame:
-    """(name, what it shows) for each column; what: a column's name, or one of the constants above.
+    """Returns the rows with the given columns: (name, what it shows), which is the name of a column or one of the constants above.
 
-    `change_type`: the change type of all rows; None: `change_type_column` says it. `times`: of DeltaTable.commit_times.
+    `change_type`: the change type of all rows; None: `change_type_column` has it. `times`: as `DeltaTable.commit_times` returns it.
     """
-    images = scala(df.sparkSession).Images
+    images = scala(df.sparkSession).changes.Images
     made = images.shown(
         java_frame(df), json.dumps(list(columns)), change_type, change_type_column, version_column, times
     )
@@ -41,24 +43,27 @@ def shown(
 
 
 def compared(before: DataFrame, after: DataFrame, names: Sequence[str], *, bitwise: bool) -> DataFrame:
-    """Rows of two sides, both (row id, version, columns …), joined by row id: from each pair the rows of the change set.
+    """Joins old and new images by row id, and returns the rows of the change set. Both sides have the columns row id, version, and the
+    values.
 
-    `names`: of the change type, row id, version and columns. A pair of equal values (`Values.scala`), or of one version, is not a change.
-    `bitwise`: values are equal only if their bits are.
+    `names`: the names of the result's columns: change type, row id, version, and the values. Two images with equal values (`Values.scala`)
+    or the same version are not a change. `bitwise`: values are equal only if their bits are.
     """
-    images = scala(before.sparkSession).Images
+    images = scala(before.sparkSession).changes.Images
     made = images.compared(java_frame(before), java_frame(after), json.dumps(list(names)), bitwise)
     return frame(before.sparkSession, made)
 
 
 def unfold(pairs: DataFrame, names: Sequence[str], *, bitwise: bool) -> DataFrame:
-    """`compared` for pairs made elsewhere: the columns of the row before, then of the row after, NULLs if there is none."""
-    images = scala(pairs.sparkSession).Images
+    """Returns the rows of the change set for pairs that are joined already, as `compared` does. `pairs`: the columns of the old image, then
+    those of the new one; they are NULL if the image is missing."""
+    images = scala(pairs.sparkSession).changes.Images
     return frame(pairs.sparkSession, images.unfold(java_frame(pairs), json.dumps(list(names)), bitwise))
 
 
 def among(rows: DataFrame, row_id: Column) -> Column:
-    """Returns whether a row id is one of those in the only column of `rows`. They run first, as a subquery, and become a set of bits."""
+    """Returns a column that says whether a row id is in the only column of `rows`. A subquery computes `rows` first, and makes a bitmap of
+    them."""
     from pyspark.sql.classic.column import Column as ClassicColumn
 
-    return ClassicColumn(scala(rows.sparkSession).RowIds.among(java_frame(rows), row_id._jc))
+    return ClassicColumn(scala(rows.sparkSession).changes.RowIds.among(java_frame(rows), row_id._jc))

@@ -1,4 +1,4 @@
-"""The one place where Python reaches into the JVM of a Spark session."""
+"""Python's access to the JVM of a Spark session: its classes, sessions, DataFrames and errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from py4j.java_gateway import JavaClass
+from py4j.java_gateway import JavaClass, JavaPackage
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
@@ -19,14 +19,14 @@ JavaObject = Any
 
 
 class _Known:
-    """A package or class of the JVM whose members are asked for once: Py4J asks the JVM at each access what a name is."""
+    """A package or class of the JVM that keeps its members. Py4J itself asks the JVM at each access what a name stands for."""
 
     def __init__(self, target: JavaObject) -> None:
         self._target = target
 
     def __getattr__(self, name: str) -> JavaObject:
         member = getattr(self._target, name)
-        if isinstance(member, JavaClass):
+        if isinstance(member, JavaClass | JavaPackage):
             member = _Known(member)
         setattr(self, name, member)
         return member
@@ -39,7 +39,7 @@ _packages: WeakKeyDictionary[JavaObject, _Known] = WeakKeyDictionary()
 
 
 def scala(spark: SparkSession) -> JavaObject:
-    """Returns the package of streamql's own Scala classes."""
+    """Returns the package of streamql's own Scala classes. It has a package for each folder of the sources."""
     view = jvm(spark)
     package = _packages.get(view)
     if package is None:
@@ -48,7 +48,7 @@ def scala(spark: SparkSession) -> JavaObject:
 
 
 def jvm(spark: SparkSession) -> JavaObject:
-    """Py4J's view of the JVM."""
+    """Returns Py4J's view of the JVM."""
     return spark.sparkContext._jvm
 
 
@@ -70,18 +70,18 @@ def session_of(spark: SparkSession) -> JavaObject:
 
 
 def session_id(spark: SparkSession) -> str:
-    """Returns what tells the JVM's session behind a Python one from others."""
+    """Returns the id of the JVM's session behind a Python one."""
     return str(session_of(spark).sessionUUID())
 
 
-def set_in_block(spark: SparkSession, is_open: bool) -> None:
-    """Tells the JVM whether a transaction is open in a session: it refuses writes then that read no stream."""
-    scala(spark).Blocks.set(session_of(spark), is_open)
+def set_in_transaction(spark: SparkSession, is_open: bool) -> None:
+    """Tells the JVM whether a transaction is open in a session. In a transaction, the JVM refuses writes that read no stream."""
+    scala(spark).session.OpenTransactions.set(session_of(spark), is_open)
 
 
-def sessions_in_block(spark: SparkSession) -> list[str]:
-    """Returns the ids of the sessions in which the JVM holds a transaction to be open."""
-    return str(scala(spark).Blocks.ids()).split()
+def sessions_in_transaction(spark: SparkSession) -> list[str]:
+    """Returns the ids of the sessions in which, as far as the JVM knows, a transaction is open."""
+    return str(scala(spark).session.OpenTransactions.ids()).split()
 
 
 _cancellations = 0
@@ -89,29 +89,29 @@ _cancellations = 0
 
 
 def cancel_waiting() -> None:
-    """Ends all waiting of this process, for streams and for brokers. A shell's Ctrl-C calls it, because it does not interrupt the
-    statement's thread as a server's cancel does."""
+    """Ends all waits of this process for streams and brokers. A shell calls it at Ctrl-C, which does not interrupt the thread of the
+    statement as a server's cancel does."""
     global _cancellations
     _cancellations += 1
 
 
 class Waiting:
-    """A wait of the statement that this thread works for, which a user can cancel."""
+    """A wait of the statement that this thread runs. A user can cancel it."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._cancellations = _cancellations
 
     def is_cancelled(self) -> bool:
-        """Returns whether `cancel_waiting` was called since, or a server's client has cancelled the statement: Spark interrupts the JVM's
-        thread of it."""
+        """Returns whether `cancel_waiting` was called since, or a server's client has cancelled the statement. In the latter case, Spark
+        has interrupted the statement's thread in the JVM."""
         return _cancellations != self._cancellations or bool(
             jvm(self._spark).java.lang.Thread.currentThread().isInterrupted()
         )
 
 
 def activate(spark: SparkSession) -> None:
-    """Makes a session the current one of the JVM thread that serves this thread: Delta takes settings from there."""
+    """Makes a session the active one of the JVM thread that serves this thread. Delta takes settings from the active session."""
     jvm(spark).org.apache.spark.sql.classic.SparkSession.setActiveSession(session_of(spark))
 
 
@@ -141,12 +141,12 @@ def java_list(spark: SparkSession, items: list[Any]) -> JavaObject:
 
 
 ERROR_CHARACTERS_MAX = 1000
-"""How much of an error."""
+"""How many characters of an error are shown and stored."""
 
 
 def message(e: BaseException) -> str:
-    """Returns what an error says. Of a write that failed Spark throws the cause or a wrapper of it, as it happens which of the tasks
-    was the first: it is the cause here."""
+    """Returns the message of an error. If a write fails, Spark throws either the error of a task or a wrapper of it, which depends on the
+    order of the tasks. Of a wrapper, this returns the message of its cause."""
     if not isinstance(e, Py4JJavaError):
         return str(e)
     thrown = e.java_exception
@@ -165,8 +165,8 @@ def sentence(e: BaseException) -> str:
 
 @dataclass(frozen=True)
 class Cause:
-    """The innermost cause of an error: Spark wraps the error of a task in that of the write. `class_name`: its Java class; empty: it comes
-    from Python. `sql_state`: of the innermost cause that has one; None: Spark gave none."""
+    """The innermost cause of an error, which Spark may have wrapped in the error of the write. `class_name`: its Java class; empty: the
+    error comes from Python. `sql_state`: that of the innermost cause that has one; None: no cause has one."""
 
     class_name: str = ""
     sql_state: str | None = None
@@ -178,7 +178,7 @@ def cause_of(e: BaseException) -> Cause:
     found = Cause()
     while thrown is not None:
         state = found.sql_state
-        with contextlib.suppress(Py4JError):  # not one of Spark's
+        with contextlib.suppress(Py4JError):  # it is not an exception of Spark, and has no such method
             state = thrown.getSqlState() or state
         found = Cause(thrown.getClass().getName(), state)
         thrown = thrown.getCause()

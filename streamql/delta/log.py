@@ -1,4 +1,4 @@
-"""Delta's commits as plain data: the transaction log as it is written.
+"""Delta's commits as plain data, read from the transaction log.
 
 Source of the format: Delta's PROTOCOL.md, "Actions".
 """
@@ -17,9 +17,9 @@ VectorKey = tuple[str, str, int | None]
 
 @dataclass(frozen=True)
 class FileState:
-    """A data file as one action shows it: present, with a deletion vector or without.
+    """A data file as one action shows it, with or without a deletion vector. Two states are equal if their path and deletion vector are.
 
-    `action` is the action's JSON object. Two states are the same where path and vector are.
+    `action`: the JSON object of the action.
     """
 
     path: str
@@ -28,34 +28,36 @@ class FileState:
 
     @property
     def base_row_id(self) -> int | None:
-        """Row id of the file's first row, unless a row carries its own."""
+        """Returns the row id of the file's first row. A row that has an id of its own in the file is an exception. None: the action has
+        none."""
         value = self.action.get("baseRowId")
         return None if value is None else int(value)
 
     @property
     def default_row_commit_version(self) -> int | None:
-        """Row commit version of the file's rows, unless a row carries its own."""
+        """Returns the row commit version of the file's rows. A row that has one of its own in the file is an exception. None: the action
+        has none."""
         value = self.action.get("defaultRowCommitVersion")
         return None if value is None else int(value)
 
     @property
     def deleted_rows(self) -> int:
-        """Number of rows that the deletion vector marks as deleted."""
+        """Returns the number of rows that the deletion vector marks as deleted."""
         return int((self.action.get("deletionVector") or {}).get("cardinality", 0))
 
     @property
     def rows(self) -> int | None:
-        """Number of rows in this state, without deleted ones; None if the action has no statistics."""
+        """Returns the number of rows in this state, without deleted ones. None: the action has no statistics."""
         records = self.action.get("numRecords")
         return None if records is None else int(records) - self.deleted_rows
 
     @property
     def has_metadata(self) -> bool:
-        """Returns whether the action says enough to read the file by (removes may leave it out)."""
+        """Returns whether the action has what reading the file needs: size and partition. A remove action may lack them."""
         return "size" in self.action and "partitionValues" in self.action
 
     def as_add(self) -> str:
-        """Returns the state as an add action in JSON, for reading."""
+        """Returns the state as an add action in JSON, with which the JVM reads the file."""
         keep = ("path", "size", "deletionVector", "baseRowId", "defaultRowCommitVersion")
         add: dict[str, Any] = {k: self.action[k] for k in keep if self.action.get(k) is not None}
         add["partitionValues"] = self.action.get("partitionValues") or {}
@@ -66,7 +68,7 @@ class FileState:
 
 @dataclass(frozen=True)
 class FileChange:
-    """What one commit did to one file: from a state (None: absent) to a state."""
+    """What one commit did to one file. `before`, `after`: its states; None: the file is not in the table."""
 
     before: FileState | None
     after: FileState | None
@@ -82,8 +84,9 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit of the log. `time_ms` is its in-commit timestamp where there is one (`has_own_time`), else its file's.
-    `user_metadata`: what the writer noted in it."""
+    """One commit of the log. `time_ms`: its in-commit timestamp if it has one (`has_own_time`), else the time of its file. `metadata`,
+    `protocol`: None if it does not change them. `transactions`: number by application id. `domains`: domain metadata; a value of None
+    removes the domain. `user_metadata`: the text that its writer put into it."""
 
     version: int
     time_ms: int
@@ -100,7 +103,7 @@ class Commit:
 
 
 class CommitMissing(Exception):
-    """The file of a commit is no longer in the log."""
+    """Raised if the file of a commit is no longer in the log."""
 
     def __init__(self, version: int) -> None:
         self.version = version
@@ -108,14 +111,14 @@ class CommitMissing(Exception):
 
 
 def file_state(action: Json) -> FileState:
-    """Returns the state that an add shows, or the one that a remove ends."""
+    """Returns the state that an add action makes, or the one that a remove action removes."""
     dv = action.get("deletionVector")
     vector = (str(dv["storageType"]), str(dv["pathOrInlineDv"]), dv.get("offset")) if dv else None
     return FileState(str(action["path"]), vector, action)
 
 
 def parse_commits(text: str) -> list[Commit]:
-    """Returns the answer of TableReader.commits as data. Raises CommitMissing."""
+    """Parses the answer of `TableReader.commits`. Raises `CommitMissing`."""
     return [_commit(entry) for entry in json.loads(text)]
 
 

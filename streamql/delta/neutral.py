@@ -1,4 +1,5 @@
-"""Sessions in which our own SQL, DDL and expressions mean the same, whatever the user's session has set (`Neutral.scala`)."""
+"""Sessions in which streamql's own SQL, DDL and expressions mean the same, whatever the settings of the user's session
+(`Neutral.scala`)."""
 
 from __future__ import annotations
 
@@ -9,24 +10,27 @@ from streamql.shared import constants
 
 
 def neutral_clone(spark: SparkSession) -> SparkSession:
-    """Makes a session for our own statements. It has the user's settings of storage and speed; its changes are its own. It may write what
-    the extension keeps others from: the catalog, and the tables and views of dynamic tables."""
-    made = SparkSession(spark.sparkContext, scala(spark).Neutral.cloned(session_of(spark)))
+    """Makes a session for streamql's own statements. It has the user's settings of storage and speed. Settings that are changed in it do
+    not change the user's session. It may write what the extension protects from users: the catalog, and the tables and views of dynamic
+    tables."""
+    made = SparkSession(spark.sparkContext, scala(spark).session.Neutral.cloned(session_of(spark)))
     made.conf.set(constants("dynamicTables")["setting"], "true")
     return made
 
 
 def dynamic_session(spark: SparkSession) -> SparkSession:
-    """Makes a session that may write the tables and views of dynamic tables, which the extension keeps others from."""
+    """Makes a session that may write the tables and views of dynamic tables, which the extension protects from users."""
     return neutral_clone(spark)
 
 
 def neutral(spark: SparkSession) -> SparkSession:
-    """Returns a session for our own reads: `spark` itself if its settings leave our text alone, else a shared clone. Do not alter it."""
-    other = scala(spark).Neutral.other(session_of(spark))
+    """Returns a session for streamql's own reads. It is `spark` if its settings do not change the meaning of these, else a shared clone. Do
+    not change its settings."""
+    other = scala(spark).session.Neutral.other(session_of(spark))
     return spark if other is None else SparkSession(spark.sparkContext, other)
 
 
 def run(spark: SparkSession, statement: str) -> None:
-    """Runs a statement of our own, without rows, on a user's table: in the user's session, whose settings do not change its text."""
-    scala(spark).Neutral.run(session_of(spark), statement)
+    """Runs a statement of streamql on a user's table, in the user's session. It returns no rows. The session's settings do not change how
+    its text is parsed."""
+    scala(spark).session.Neutral.run(session_of(spark), statement)

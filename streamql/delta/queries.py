@@ -1,4 +1,4 @@
-"""Queries over Delta tables, analysed: which tables they read, and the rows of their changes."""
+"""Analysed queries over Delta tables: which tables they read, and the rows of their changes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from streamql.names import Name
 
 @dataclass(frozen=True)
 class TrackedQuery:
-    """A query that is a UNION ALL of branches, each of filters, projections, and inner and cross joins of Delta tables.
+    """A query that is a UNION ALL of branches. A branch has filters, projections, and inner and cross joins of Delta tables.
 
-    `refused`: why it is not one, as a key of `sources/views/texts.py`; None: it is one. `tables`: each once. `branches`: for each the
-    indices of the tables that it reads, in its own order. `paths`: for each its number in every UNION ALL above it. `columns`: its own.
-    `texts`: those of the views in it, outermost first.
+    `refused`: why the query does not have this form, as a key of `REFUSED` in `sources/views/texts.py`; None: it has it. `tables`: the
+    tables that it reads, each once. `branches`: for each branch, the indices of the tables that it reads, in their order in the branch.
+    `paths`: for each branch, its number in every UNION ALL above it. `columns`: of the query. `texts`: of the views in the query, outermost
+    first.
     """
 
     spark: SparkSession
@@ -37,21 +38,22 @@ class TrackedQuery:
 
     @property
     def reads_one_table_once(self) -> bool:
-        """Returns whether each row of the query is made of one row of the only table."""
+        """Returns whether the query reads only one table, and each of its branches reads that once."""
         return len(self.tables) == 1 and all(len(leaves) == 1 for leaves in self.branches)
 
     def image(self, branch: int, images: Sequence[DataFrame]) -> DataFrame:
-        """Returns all rows of a branch as INSERTs, in the columns of a stream. `images`: for each table that it reads."""
+        """Returns all rows of a branch as INSERTs, in the columns of a stream. `images`: of each table that it reads."""
         return frame(self.spark, self._joined(branch).image(self._frames(images), self._has_one_table))
 
     def changes(self, branch: int, changed: Sequence[DataFrame | None], images: Sequence[DataFrame]) -> DataFrame:
-        """Returns the net changes of a branch, in the columns of a stream: by the change sets of the tables that it reads (None: a table
-        has not changed), and their images as of the interval's end."""
+        """Returns the net changes of a branch, in the columns of a stream. `changed`: the change set of each table that it reads; None: the
+        table has not changed. `images`: of each table, as of the interval's end."""
         joined = self._joined(branch)
         return frame(self.spark, joined.standard(self._frames(changed), self._frames(images), self._has_one_table))
 
     def appended(self, branch: int, added: Sequence[DataFrame | None], images: Sequence[DataFrame]) -> DataFrame:
-        """Returns the rows of a branch that have a new row of a table in them. `added`: those rows (None: a table has none)."""
+        """Returns the rows of a branch that contain a new row of a table. `added`: the new rows of each table that it reads; None: it has
+        none. `images`: of each table, as of the interval's end."""
         joined = self._joined(branch)
         return frame(self.spark, joined.appended(self._frames(added), self._frames(images), self._has_one_table))
 
@@ -68,33 +70,34 @@ class TrackedQuery:
 
 @dataclass(frozen=True)
 class BranchRows:
-    """A branch that reads one table once, as a function of that table's rows. It is what `changes.change_set` takes as its query."""
+    """A branch that reads one table once, as a function of that table's rows. It is a `RowQuery`, which `changes.change_set` takes."""
 
     query: TrackedQuery
     branch: int
 
     @property
     def columns(self) -> Sequence[str]:
-        """Returns the columns that it makes."""
+        """Returns the columns of the branch."""
         return self.query.columns
 
     def rows(self, rows: DataFrame, carried: Sequence[str]) -> DataFrame:
-        """Returns the branch's rows, made of rows of its table: the columns `carried` of those rows, then its own. Lazy."""
+        """Returns the branch's rows over the given rows of its table: first the columns `carried` of the table's row, then its own.
+        Lazy."""
         made = self.query.handle.over(self.branch, java_frame(rows), json.dumps(list(carried)))
         return frame(rows.sparkSession, made)
 
 
 def query_of_view(spark: SparkSession, name: Name) -> TrackedQuery:
-    """Returns the query of a view. Raises STREAM_SOURCE_MISSING, with what Spark says, if it cannot be analysed."""
+    """Returns the query of a view. Raises STREAM_SOURCE_MISSING, with Spark's error, if it cannot be analysed."""
     try:
-        handle = scala(spark).TrackedQuery.view(session_of(spark), name.catalog, name.schema, name.object)
+        handle = scala(spark).queries.TrackedQuery.view(session_of(spark), name.catalog, name.schema, name.object)
     except (AnalysisException, Py4JJavaError) as e:
         _broken(name, e)
     return described(spark, handle)
 
 
 def described(spark: SparkSession, handle: JavaObject) -> TrackedQuery:
-    """Returns a query that the extension has analysed. `handle`: its TrackedQuery."""
+    """Returns a query that the extension has analysed. `handle`: the `TrackedQuery` of the JVM."""
     said = json.loads(handle.describe())
     tables = tuple(TableSource(_name(t["name"]), t["path"], t["id"]) for t in said.get("tables", ()))
     branches = tuple(tuple(leaves) for leaves in said.get("branches", ()))
@@ -108,7 +111,8 @@ def _name(parts: Sequence[str]) -> Name:
 
 
 def has_earlier_types(e: BaseException) -> bool:
-    """Returns whether Spark cannot cast a value, as it cannot cast a struct with new fields to the type that a view was made with."""
+    """Returns whether Spark's error says that a value cannot be cast. That happens if a struct got new fields after a view of it was
+    created."""
     condition = getattr(e, "getCondition", lambda: None)()
     return isinstance(condition, str) and condition.startswith("DATATYPE_MISMATCH.CAST")
 

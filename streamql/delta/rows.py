@@ -1,4 +1,4 @@
-"""Small results as DataFrames, without a Spark job."""
+"""Makes DataFrames of small results without a Spark job."""
 
 from __future__ import annotations
 
@@ -13,5 +13,6 @@ Value = str | int | bool | None
 
 
 def small_frame(spark: SparkSession, ddl: str, rows: Sequence[Sequence[Value]]) -> DataFrame:
-    """Rows under a schema of STRING, BIGINT, BOOLEAN and TIMESTAMP_LTZ columns; times in milliseconds since 1970."""
-    return frame(spark, scala(spark).Rows.frame(session_of(spark), ddl, json.dumps([list(r) for r in rows])))
+    """Returns a DataFrame of rows. `ddl`: its columns, of the types STRING, BIGINT, BOOLEAN and TIMESTAMP_LTZ. Times in the rows are
+    milliseconds since 1970."""
+    return frame(spark, scala(spark).session.Rows.frame(session_of(spark), ddl, json.dumps([list(r) for r in rows])))

@@ -1,4 +1,5 @@
-"""Where a table's log is: whether its store gives a version to one writer, or two drivers can both commit it and one commit is lost."""
+"""Tells whether the storage of a table's log is safe for several drivers. If it is not, two drivers can commit the same version, and one of
+the commits is lost."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from streamql.shared import constants
 log = logging.getLogger("streamql")
 
 SAFE_STORE = constants("storage")["logStore"]
-"""The class of the extension's log store, which sessions with the extension use on S3 unless they name another."""
+"""The class of the extension's log store. Sessions with the extension use it on S3 unless their settings name another one."""
 
 S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
 _AZURE_SCHEMES = frozenset({"abfs", "abfss", "adl", "wasb", "wasbs"})
@@ -30,7 +31,7 @@ _DEFAULTS: Mapping[str, str] = MappingProxyType(
         "gs": "io.delta.storage.GCSLogStore",
     }
 )
-"""Delta's own stores, by scheme (`DelegatingLogStore.scala`)."""
+"""The log stores that Delta uses by default, by scheme (Delta's `DelegatingLogStore.scala`)."""
 _DEFAULT = "io.delta.storage.HDFSLogStore"
 
 _SAFE: Mapping[str, frozenset[str]] = MappingProxyType(
@@ -42,19 +43,20 @@ _SAFE: Mapping[str, frozenset[str]] = MappingProxyType(
         "file": frozenset({"io.delta.storage.HDFSLogStore"}),
     }
 )
-"""Stores that give a version to one writer, by scheme: by a condition or a rename of the storage's own. For `file` the extension's file
-system does it, in an application of one process."""
+"""The log stores that let only one writer commit a version, by scheme. The storage has a conditional write or an atomic rename for that.
+For `file` the extension's file system does it, if the application is one process."""
 
 _FOR_ONE_DRIVER = frozenset({_DEFAULT, "io.delta.storage.LocalLogStore", *_DEFAULTS.values()})
-"""Delta's own stores, which are not safe for other schemes than theirs."""
+"""Delta's own log stores. They are not safe for schemes other than their own."""
 
 _warned: set[str] = set()
-"""The sessions that were warned."""
+"""The ids of the sessions that were warned."""
 
 
 @dataclass(frozen=True)
 class Unsafe:
-    """A log that several drivers must not write. `is_known`: whether streamql knows that of its store, or does not know the store."""
+    """A log that several drivers must not write. `is_known`: streamql knows that its store is unsafe; False: streamql does not know the
+    store."""
 
     path: str
     scheme: str
@@ -63,7 +65,7 @@ class Unsafe:
 
     @property
     def what(self) -> str:
-        """Returns what can happen there."""
+        """Returns what the problem is."""
         if not self.is_known:
             return (
                 f"streamql does not know whether several drivers can write {self.path}, whose log store is {self.store}"
@@ -81,15 +83,16 @@ class Unsafe:
 
 
 def unsafe_store(path: str, setting: Callable[[str], str | None], *, is_local: bool = True) -> Unsafe | None:
-    """Returns the log under a path, if two drivers can lose a commit there, or if nothing is known of its store; None: they cannot.
-    `setting`: the value of a key of the Spark context's configuration; None if it is not set. `is_local`: the application is one process.
-    Pure.
+    """Returns the log under a path if two drivers can lose a commit in it, or if its store is not known. None: it is safe. Pure.
 
-    Delta resolves a store so (`LogStore.scala`, `DelegatingLogStore.scala`): `spark.delta.logStore.class`, else
-    `spark.delta.logStore.<scheme>.impl`, else its default of the scheme; each key also without `spark.`.
+    `setting`: returns the value of a key of the Spark context's configuration; None if it is not set. `is_local`: the application is one
+    process.
+
+    Delta finds the store of a log as follows (`LogStore.scala`, `DelegatingLogStore.scala`): by `spark.delta.logStore.class`, else by
+    `spark.delta.logStore.<scheme>.impl`, else its default for the scheme. Each key may also lack `spark.`.
     """
     scheme = urlsplit(path).scheme.lower()
-    if not scheme:  # no table of Delta's: a path of one has a scheme
+    if not scheme:  # not a Delta table: the path of one has a scheme
         return None
 
     def either(key: str) -> str:
@@ -105,18 +108,18 @@ def unsafe_store(path: str, setting: Callable[[str], str | None], *, is_local: b
 
 
 def unsafe_stores(spark: SparkSession, paths: Iterable[str]) -> list[Unsafe]:
-    """Returns the logs under some of the paths that several drivers must not write."""
+    """Returns the logs under the paths that several drivers must not write."""
     with_scheme = [p for p in dict.fromkeys(paths) if urlsplit(p).scheme]
     if not with_scheme:
         return []
-    known = json.loads(scala(spark).LogStores.settings(session_of(spark)))
+    known = json.loads(scala(spark).storage.LogStores.settings(session_of(spark)))
     settings: dict[str, str] = known["settings"]
     found = (unsafe_store(path, settings.get, is_local=known["isLocal"]) for path in with_scheme)
     return [unsafe for unsafe in found if unsafe is not None]
 
 
 def are_for_several_drivers(spark: SparkSession, paths: Iterable[str]) -> bool:
-    """Returns whether several drivers can write the tables at all of the paths. If not, warns of the first one, once per session."""
+    """Returns whether several drivers can write the tables at all of the paths. If not, warns of the first unsafe one, once per session."""
     unsafe = unsafe_stores(spark, paths)
     if unsafe and (session := session_id(spark)) not in _warned:
         _warned.add(session)
@@ -130,7 +133,7 @@ def are_for_several_drivers(spark: SparkSession, paths: Iterable[str]) -> bool:
 
 @dataclass(frozen=True)
 class UnmarkedCommit:
-    """A commit that was not written by the extension's store. `engine`: what its writer calls itself."""
+    """A commit that the extension's log store did not write. `engine`: the name that its writer gave itself in the commit."""
 
     version: int
     time_ms: int
@@ -138,6 +141,7 @@ class UnmarkedCommit:
 
 
 def unmarked_commits(spark: SparkSession, path: str, last: int) -> list[UnmarkedCommit]:
-    """Returns those of the last commits of the table at a path on S3 that another log store has written: it may not see the condition."""
-    found = scala(spark).LogStores.unmarked(session_of(spark), path, last)
+    """Returns which of the `last` newest commits of a table on S3 were written by another log store. Its writer may overwrite the commits
+    of others, because it may not use conditional writes."""
+    found = scala(spark).storage.LogStores.unmarked(session_of(spark), path, last)
     return [UnmarkedCommit(c["version"], c["time"], c["engine"]) for c in json.loads(found)]

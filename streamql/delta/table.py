@@ -1,4 +1,4 @@
-"""A Delta table: its snapshots, its commits, its files as rows. Everything asked of Delta's classes is asked here."""
+"""A Delta table: its snapshots, its commits, and the rows of its files. This module calls the Scala classes that read tables by Delta's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ ROW_ID = _COLUMNS["rowId"]
 ROW_VERSION = _COLUMNS["rowVersion"]
 BASE_ROW_ID = _COLUMNS["baseRowId"]
 FILE_VERSION = _COLUMNS["fileVersion"]
-"""Columns that scans show before the table's own: Delta's row identity, and the file's part in it."""
+"""The columns that scans put before the table's own. ROW_ID and ROW_VERSION are Delta's row id and row commit version of a row; BASE_ROW_ID
+and FILE_VERSION are those of its file."""
 
 
 LOG_IS_GONE = (
@@ -37,12 +38,13 @@ LOG_IS_GONE = (
     "requirement failed: Did not get the first delta file version",
     "requirement failed: Did not get the last delta file version",
 )
-"""What Delta says where a version's files are not in the log, or not yet; storage that refuses, or is slow, says something else."""
+"""Texts in Delta's errors which mean that the files of a version are no longer or not yet in the log. Errors of the storage have other
+texts."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A version of a table: what its metadata and protocol say."""
+    """A version of a table, with its metadata and protocol."""
 
     version: int
     time_ms: int
@@ -52,12 +54,12 @@ class Snapshot:
 
     @property
     def exists(self) -> bool:
-        """False if there is no table at the path."""
+        """Returns False if there is no table at the path."""
         return self.version >= 0
 
     @property
     def table_id(self) -> str:
-        """Delta's id of the table; another one after CREATE OR REPLACE or DROP + CREATE."""
+        """Returns Delta's id of the table. CREATE OR REPLACE, or DROP and CREATE, give it another one."""
         return str(self.metadata["id"])
 
     @property
@@ -68,7 +70,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class LatestVersion:
-    """The newest version of a table, when it was made, and the table's id."""
+    """The newest version of a table, when it was committed, and the table's id."""
 
     version: int
     time_ms: int
@@ -76,13 +78,13 @@ class LatestVersion:
 
 
 def latest_versions(spark: SparkSession, paths: Sequence[str]) -> dict[str, LatestVersion]:
-    """Returns the newest versions of several tables, read together; version -1 if there is no table."""
-    answer = json.loads(scala(spark).TableReader.latestVersions(session_of(spark), "\n".join(paths)))
+    """Returns the newest version of each table by path, read at once. The version is -1 if there is no table."""
+    answer = json.loads(scala(spark).changes.TableReader.latestVersions(session_of(spark), "\n".join(paths)))
     return {path: LatestVersion(*one) for path, one in zip(paths, answer, strict=True)}
 
 
 class FileRows:
-    """Some rows of some files, by position; held in the JVM."""
+    """Some rows of some files, by their positions in the files. They are held in the JVM."""
 
     def __init__(self, handle: JavaObject) -> None:
         self.handle = handle
@@ -94,29 +96,29 @@ class DeltaTable:
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
-        self.reader = scala(spark).TableReader.open(session_of(spark), path)
+        self.reader = scala(spark).changes.TableReader.open(session_of(spark), path)
         self.path = path
 
     def latest(self) -> Snapshot:
-        """Returns the newest version in the log, looked for now; `exists` is False if there is no table."""
+        """Reads the newest version from the log. Its `exists` is False if there is no table."""
         return self.described(self.reader.update())
 
     def known(self) -> Snapshot:
-        """Returns the version that this process has: of its own last commit, or as it was last read. The log may have newer ones."""
+        """Returns the newest version that this process knows, without reading the log: that of its own last commit, or the one that it last
+        read."""
         return self.described(self.reader.known())
 
     def at(self, version: int) -> Snapshot:
-        """Returns an earlier version. Raises STREAM_STALE where the log does not reach back to it; what storage says else, as it says
-        it."""
+        """Returns a version. Raises STREAM_STALE if the log no longer has it. Errors of the storage are raised as they are."""
         try:
             return self.described(self.reader.snapshotAt(version))
-        except Exception as e:  # Py4J's own class, or PySpark's, for those errors of Delta that it knows
+        except Exception as e:  # a class of Py4J, or of PySpark for the errors of Delta that PySpark knows
             if any(said in str(e) for said in LOG_IS_GONE) or version < self.earliest()[0]:
                 raise self.stale(version) from e
             raise
 
     def described(self, handle: JavaObject) -> Snapshot:
-        """Returns a snapshot of this table in the JVM, with what its metadata and protocol say."""
+        """Returns a snapshot of the JVM as a `Snapshot`, with its metadata and protocol."""
         text = json.loads(self.reader.describe(handle))
         return Snapshot(
             int(text["version"]),
@@ -127,11 +129,11 @@ class DeltaTable:
         )
 
     def schema(self, snapshot: Snapshot) -> StructType:
-        """Returns the columns of a version, as Spark types in which all is nullable, nested fields too."""
+        """Returns the columns of a version as Spark types. Everything in them is nullable, including nested fields."""
         return StructType.fromJson(_nullable(json.loads(snapshot.metadata["schemaString"])))
 
     def commits(self, snapshot: Snapshot, after: int, through: int, *, files: bool = True) -> list[Commit]:
-        """Returns the commits of (after, through], with or without their actions on files. Raises CommitMissing."""
+        """Returns the commits of (after, through]. `files`: with their actions on files. Raises `CommitMissing`."""
         if after == through:
             return []
         commits = parse_commits(self.reader.commits(snapshot.handle, after + 1, through, files))
@@ -140,16 +142,17 @@ class DeltaTable:
         return commits
 
     def statistics(self, snapshot: Snapshot, version: int, column: str) -> list[tuple[int, Any, Any]]:
-        """Returns the number of rows, and the least and the greatest value of a column, for each file that a commit added or removed; files
-        without these statistics are left out. `column`: its physical name. Values are as JSON has them; long texts are cut."""
+        """Returns the number of rows, and the least and the greatest value of a column, for each file that a commit added or removed. Files
+        without these statistics are left out. `column`: its physical name. Values are as JSON has them, and Delta cuts long texts."""
         return [tuple(entry) for entry in json.loads(self.reader.statistics(snapshot.handle, version, column))]
 
     def has_commit(self, snapshot: Snapshot, version: int) -> bool:
-        """Returns whether the commit of a version, up to the snapshot's, is still in the log: one file is checked, nothing is listed."""
+        """Returns whether the commit of a version is still in the log. Checks one file, and lists nothing. `version`: not above the
+        snapshot's."""
         return bool(self.reader.hasCommit(snapshot.handle, version))
 
     def was_restored_since(self, snapshot: Snapshot, version: int) -> bool:
-        """Returns whether the table was RESTOREd after a version; no, if the log no longer shows it."""
+        """Returns whether the table was RESTOREd after a version. Returns False if the log no longer shows that."""
         if not 0 <= version < snapshot.version:
             return False
         try:
@@ -159,16 +162,17 @@ class DeltaTable:
         return any(commit.operation == "RESTORE" for commit in commits)
 
     def earliest(self) -> tuple[int, int]:
-        """Returns the first version whose commit is still in the log, and its time in milliseconds; (-1, 0) where the log is empty."""
+        """Returns the first version whose commit is still in the log, and its time in milliseconds. They are (-1, 0) if the log is
+        empty."""
         version, time_ms = self.reader.earliest()
         return int(version), int(time_ms)
 
     def version_at(self, time_ms: int) -> int:
-        """Returns the last version committed at or before a time; -1 where the log begins later."""
+        """Returns the last version that was committed at or before a time; -1 if the log begins later."""
         return int(self.reader.versionAt(time_ms))
 
     def stale(self, version: int) -> StreamqlError:
-        """Returns the error for a version that the log does not reach back to; names what can still be read."""
+        """Returns the error for a version that the log no longer has. It names the earliest version that can be read."""
         first, time_ms = self.earliest()
         return StreamqlError(
             "STREAM_STALE",
@@ -181,33 +185,34 @@ class DeltaTable:
         )
 
     def missing_files(self, files: Iterable[FileState]) -> list[str]:
-        """Names of those of the files, and of their deletion vectors, that storage no longer has."""
+        """Returns the names of those data files and deletion vectors of `files` that the storage no longer has."""
         return str(self.reader.missing("\n".join(f.as_add() for f in files))).splitlines()
 
     def forgotten(self, snapshot: Snapshot, removed: Sequence[FileState], since_ms: int) -> list[FileState]:
-        """Returns those of the file states, removed at a time or later, whose removal a version does not hold: a checkpoint dropped it, and
-        VACUUM goes by the age of the file alone. One job over the log's state."""
+        """Returns those of `removed` whose remove action is no longer in a version's state. For such a file, VACUUM goes by the age of the
+        file alone. Runs one job over the state. `removed`: file states that were removed at `since_ms` or later."""
         lines = {state.as_add(): state for state in removed}
         text = self.reader.forgotten(snapshot.handle, "\n".join(lines), since_ms)
         return [lines[line] for line in text.splitlines()]
 
     def is_empty(self, snapshot: Snapshot) -> bool:
-        """Returns whether a version has no file."""
+        """Returns whether a version has no files."""
         return bool(self.reader.isEmpty(snapshot.handle))
 
     def files(self, snapshot: Snapshot) -> list[FileState]:
-        """Returns all files of a version: costs what the table's size costs."""
+        """Returns all files of a version. Its cost grows with the number of the table's files."""
         text = self.reader.filesOf(snapshot.handle)
         return [file_state(json.loads(line)["add"]) for line in text.split("\n") if line]
 
     def changed_rows(self, pairs: Sequence[tuple[FileState, FileState]]) -> tuple[FileRows, FileRows]:
-        """For each (earlier, later) state of one file: the rows that only the earlier has, and those that only the later has.
+        """Compares the earlier and later states of files. Returns the rows that only the earlier states have, and those that only the later
+        ones have.
 
-        Reads the deletion vectors. Raises STREAM_STALE where one is gone.
+        Reads the deletion vectors. Raises STREAM_STALE if one no longer exists.
         """
         lines = (f'{{"before":{before.as_add()},"after":{after.as_add()}}}' for before, after in pairs)
         try:
-            lost, back = scala(self._spark).FileRows.changed(self.reader, "\n".join(lines))
+            lost, back = scala(self._spark).changes.FileRows.changed(self.reader, "\n".join(lines))
             return FileRows(lost), FileRows(back)
         except Py4JJavaError as e:
             if "FileNotFoundException" in str(e.java_exception):
@@ -215,7 +220,7 @@ class DeltaTable:
             raise
 
     def vector_gone(self) -> StreamqlError:
-        """Returns the error for a deletion vector that is needed and was removed."""
+        """Returns the error for a deletion vector that is needed and no longer exists."""
         return StreamqlError(
             "STREAM_STALE",
             f"a deletion vector of the table at {self.path} was removed by VACUUM",
@@ -223,7 +228,7 @@ class DeltaTable:
         )
 
     def descriptor(self, base: Snapshot, version: int, metadata: Json) -> JavaObject:
-        """Returns what `scan` reads with, for a version's metadata other than a snapshot's own."""
+        """Returns the descriptor with which `scan` reads files that were written under other metadata than the snapshot's."""
         return self.reader.descriptor(base.handle, version, json.dumps({"metaData": metadata}))
 
     def scan(
@@ -234,36 +239,36 @@ class DeltaTable:
         origins: bool = False,
         loose: Iterable[str] = (),
     ) -> DataFrame:
-        """Returns the rows of exactly these files, with ROW_ID and ROW_VERSION before the columns (`origins`: BASE_ROW_ID, FILE_VERSION
-        too).
+        """Returns the rows of exactly these files, with ROW_ID and ROW_VERSION before the table's columns. Lazy.
 
-        `chosen`: only the rows it names. All columns are nullable; those of `loose` in their nested fields, elements and values too. Lazy.
+        `chosen`: only these rows; None: all. `origins`: also with BASE_ROW_ID and FILE_VERSION. All columns are nullable. `loose`: the
+        names of columns whose nested fields, elements and values are nullable, too.
         """
         adds = "\n".join(f.as_add() for f in files)
         only = chosen.handle if chosen else None
         return frame(self._spark, self.reader.scan(descriptor, adds, only, origins, "\n".join(loose)))
 
     def nothing(self, snapshot: Snapshot, before: str, after: str) -> DataFrame:
-        """No rows, of a version's columns between others, which are given as DDL."""
+        """Returns a DataFrame without rows. It has the columns `before` (DDL), a version's columns, and the columns `after` (DDL)."""
         return frame(self._spark, self.reader.nothing(snapshot.handle, before, after))
 
     def rows(self, snapshot: Snapshot) -> DataFrame:
-        """Returns all rows of a version, as `scan` shows them. Lazy."""
+        """Returns all rows of a version in the columns of `scan`. Lazy."""
         return frame(self._spark, self.reader.table(snapshot.handle))
 
     def image(self, snapshot: Snapshot) -> DataFrame:
-        """Returns all rows of a version, as a query reads them: the table's own columns. Lazy."""
+        """Returns all rows of a version in the table's own columns, as a query reads them. Lazy."""
         return frame(self._spark, self.reader.image(snapshot.handle))
 
     def commit_times(self, snapshot: Snapshot, commits: Sequence[Commit]) -> JavaObject:
-        """Returns what tells when a version was committed (`images.shown`): these commits from memory, earlier ones from the log, where it
-        still has them."""
+        """Returns an object of the JVM that knows when versions were committed, for `images.shown`. It has the times of these commits. It
+        takes those of earlier ones from the log, as far as the log has them."""
         known = "\n".join(f"{c.version} {c.time_ms}" for c in commits)
-        return scala(self._spark).CommitTimes.of(self.reader, snapshot.handle, known)
+        return scala(self._spark).changes.CommitTimes.of(self.reader, snapshot.handle, known)
 
 
 def _nullable(data_type: Json) -> dict[str, Any]:
-    """Returns a type, or a field, as JSON has it: without NOT NULL anywhere in it."""
+    """Returns a type or field (Spark's JSON) in which everything is nullable."""
     made = dict(data_type)
     for part in ("type", "elementType", "keyType", "valueType"):
         if isinstance(data_type.get(part), dict):
@@ -278,8 +283,7 @@ _durations: dict[str, int] = {}
 
 
 def duration_ms(spark: SparkSession, text: str) -> int:
-    """Returns a duration as table properties have it (`interval 1 week`, `14 days`, `1 day 12 hours`), in milliseconds, as Delta reads
-    it."""
+    """Returns the milliseconds of a duration in a table property (`interval 1 week`, `14 days`, `1 day 12 hours`), as Delta reads it."""
     if text not in _durations:
-        _durations[text] = int(scala(spark).TableReader.milliseconds(text))
+        _durations[text] = int(scala(spark).changes.TableReader.milliseconds(text))
     return _durations[text]

@@ -1,4 +1,4 @@
-"""Delta's application transactions, as the consumption protocol uses them, and the event commits of the catalog."""
+"""Delta's application transactions (`txn` actions), which the consumption protocol uses, and the commits of the catalog."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from streamql.delta.log import CommitMissing, Json
 from streamql.delta.table import DeltaTable, Snapshot
 
 REPLAY_COMMITS_MAX = 200
-"""More commits than this, and the state is asked before the commits are read."""
+"""If there are more commits than this, the table's state is asked before the commits are read."""
 
 SET_TRANSACTION_RETENTION = "delta.setTransactionRetentionDuration"
-"""Table property: transactions are forgotten after so long."""
+"""The table property that says after how long Delta forgets application transactions."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A number that a log has for an application id, and the commit that brought it, where that was read."""
+    """A number that a log has for an application id. `version` and `metrics`: of the commit that has it; None and empty: that was not
+    read."""
 
     number: int
     version: int | None = None
@@ -32,14 +33,16 @@ class Found:
 def find_txn(
     spark: SparkSession, table: DeltaTable, latest: Snapshot, app_id: str, wanted: int, after: int
 ) -> Found | None:
-    """Returns the commit of (app id, wanted), else what the log up to `latest` has last for the id; None: nothing since version `after`.
+    """Looks for the commit with the number `wanted` for an application id, in the log up to `latest`. If there is none, returns the last
+    number of the id. None: the id has no number since version `after`.
 
-    Of few commits since then, they are read. Else the whole state is asked, which knows the last number only; where that is a later one,
-    only the commits tell whether the wanted one came before it: they are read, however many, and where they are gone it is as if not.
+    If there are few commits since `after`, they are read. Otherwise the table's state is asked, which has only the last number. If that is
+    higher than the wanted one, only the commits show whether the wanted one came before it. Then they are read, however many they are. If
+    they are no longer in the log, the result is that of the state.
     """
 
     def last() -> Found | None:
-        number = scala(spark).Txns.number(latest.handle, app_id)
+        number = scala(spark).consume.Txns.number(latest.handle, app_id)
         return None if number is None else Found(int(number))
 
     can_be_read = 0 <= after <= latest.version
@@ -57,22 +60,23 @@ def find_txn(
 
 
 def fence(spark: SparkSession, path: str, app_id: str, number: int, at_least: int) -> int | None:
-    """Commits (app id, number) alone unless the log holds `at_least` or more by then: a compare-and-set. Answers the number that the
-    log holds afterwards; None: another process committed, read again."""
-    answer = scala(spark).Txns.fence(session_of(spark), path, app_id, number, at_least)
+    """Commits only the transaction (app id, number), unless the log has a number of at least `at_least` for the id. It is a
+    compare-and-set. Returns the number that the log has afterwards. None: another process committed at the same time; read the log
+    again."""
+    answer = scala(spark).consume.Txns.fence(session_of(spark), path, app_id, number, at_least)
     return None if answer is None else int(answer)
 
 
 def set_properties(spark: SparkSession, table: DeltaTable, base: Snapshot, properties: Mapping[str, str]) -> int | None:
-    """Sets table properties on top of a version. Returns the version that it made. None: another process changed the metadata since, or
-    committed what conflicts: read again."""
-    version = scala(spark).Properties.set(base.handle, table.reader.log(), json.dumps(dict(properties)))
+    """Sets table properties by a commit that is based on a version. Returns the new version. None: another process changed the metadata
+    since, or made another commit that conflicts; read the table again."""
+    version = scala(spark).consume.Properties.set(base.handle, table.reader.log(), json.dumps(dict(properties)))
     return None if version is None else int(version)
 
 
 @dataclass(frozen=True)
 class EventState:
-    """The catalog's table at a version, whole."""
+    """The whole state of the catalog's table at a version."""
 
     version: int
     table_id: str
@@ -84,22 +88,23 @@ class EventState:
 
     @property
     def exists(self) -> bool:
-        """False if there is no table."""
+        """Returns False if there is no table."""
         return self.version >= 0
 
 
 class EventLog:
-    """The catalog's table: named pieces of state and rows of events, in one commit."""
+    """The log of the catalog's table. One commit has domain metadata, transactions and rows of events."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        self._log = scala(spark).EventLog(session_of(spark), path)
+        self._log = scala(spark).consume.EventLog(session_of(spark), path)
 
     def update(self) -> JavaObject:
-        """Returns the newest snapshot."""
+        """Reads the newest snapshot from the log."""
         return self._log.update()
 
     def known(self) -> JavaObject:
-        """Returns the snapshot that this process has: its own last commit, or what it read since. The log may have newer commits."""
+        """Returns the newest snapshot that this process knows, without reading the log: that of its own last commit, or a later one that it
+        read."""
         return self._log.known()
 
     def state(self, snapshot: JavaObject) -> EventState:
@@ -122,24 +127,24 @@ class EventLog:
         transactions: Mapping[str, int],
         rows: Sequence[Mapping[str, Any]],
     ) -> int | None:
-        """Makes one commit on top of `base`; None: a commit since then touched one of the same domains, nothing was written.
-
-        Times in rows are milliseconds since 1970.
+        """Makes one commit that is based on the snapshot `base`. Returns its version. None: another commit since then changed one of the
+        same domains, and nothing was written. Times in rows are milliseconds since 1970.
         """
         event = json.dumps({"domains": domains, "txns": transactions, "rows": rows})
         version = self._log.commit(base, event)
         return None if version is None else int(version)
 
     def rows(self, snapshot: JavaObject) -> list[tuple[str, list[Json]]]:
-        """Returns the rows of each file of a snapshot, by the file's path. For tables of few rows of text and integers: the driver reads
-        them, without a Spark job if the files are few. A NULL is a column that is absent."""
+        """Returns the rows of each file of a snapshot, as (path of the file, rows). It is meant for small tables of text and integers: the
+        driver reads them, without a Spark job if there are few files. A column that is NULL is absent from its row."""
         return [(file["path"], file["rows"]) for file in json.loads(self._log.rows(snapshot))]
 
     def replace(self, base: JavaObject, paths: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bool:
-        """Removes files and adds rows on top of `base`: a compare-and-set on the whole table. False: another process committed since;
-        nothing was changed."""
+        """Removes files and adds rows by one commit, which is a compare-and-set on the whole table. Returns False, and changes nothing, if
+        another process has committed since `base`."""
         return self._log.replace(base, json.dumps(list(paths)), json.dumps(list(rows))) is not None
 
     def replace_columns(self, base: JavaObject, ddl: str) -> bool:
-        """Gives the table other columns, on top of `base`; its rows stay. False: a commit came in between, nothing was changed."""
+        """Gives the table other columns, and keeps its rows. Returns False, and changes nothing, if another process has committed since
+        `base`."""
         return bool(self._log.replaceColumns(base, ddl))

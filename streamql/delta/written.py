@@ -1,4 +1,4 @@
-"""How many rows a statement wrote, for statements of which Spark does not say it: INSERT."""
+"""Counts the rows that a statement wrote, for statements whose result does not have that number, such as INSERT."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from streamql.delta.jvm import scala
 
 
 class RowCount:
-    """The rows that Delta transactions wrote inside `counting_rows`. `rows` is None before its end, and if none of them counts rows."""
+    """The rows that Delta transactions wrote in the body of `counting_rows`. `rows`: None until the body ends, and if no transaction
+    counted rows."""
 
     rows: int | None = None
 
 
 @contextmanager
 def counting_rows(spark: SparkSession) -> Iterator[RowCount]:
-    """Counts the rows that this thread's Delta transactions write inside. It runs no job."""
-    written = scala(spark).Written
+    """Counts the rows that this thread's Delta transactions write in the body. It runs no job."""
+    written = scala(spark).consume.Written
     count = RowCount()
     written.begin()
     try:

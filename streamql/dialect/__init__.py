@@ -4,8 +4,7 @@ from streamql.dialect.parser import parse
 from streamql.dialect.points import parse_name
 from streamql.dialect.prefilter import might_be_ours
 from streamql.dialect.rewrites.parameters import bind
-from streamql.dialect.rewrites.rejected import rewrite_rejected
-from streamql.dialect.rewrites.rewriter import rewrite
+from streamql.dialect.rewrites.rewriter import rewrite, rewrite_rejected
 from streamql.dialect.secrets import concealed, literal_secret
 from streamql.dialect.suggest import explain_rejected
 from streamql.dialect.text.spelling import nearest

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from streamql.dialect.grammar import grammars
 from streamql.dialect.points import point_in_parentheses, version_number
 from streamql.dialect.statements import CreateStream, PointInTime
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.spelling import nearest
 from streamql.dialect.text.tokens import Span, Token, TokenType, name_part, span, string_value
 from streamql.errors import StreamqlError
-from streamql.model import SourceType, StreamMode
+from streamql.model import StreamMode
 
 CREATE_GRAMMAR = (
     "CREATE [OR REPLACE] [TABLE] STREAM [IF NOT EXISTS] name ON TABLE source "
@@ -16,16 +17,8 @@ CREATE_GRAMMAR = (
     "[WITH PROPERTIES ('TABLE_STREAM_MODE' = 'STANDARD' | 'APPEND_ONLY', …)] [COMMENT '…']"
 )
 
-_SOURCES: tuple[tuple[tuple[str, ...], SourceType], ...] = (
-    (("TABLE",), SourceType.TABLE),
-    (("VIEW",), SourceType.VIEW),
-    (("DYNAMIC", "TABLE"), SourceType.DYNAMIC_TABLE),
-    (("MATERIALIZED", "VIEW"), SourceType.MATERIALIZED_VIEW),
-    (("EXTERNAL", "TABLE"), SourceType.EXTERNAL_TABLE),
-)
 _NAMES = (TokenType.WORD, TokenType.BACKQUOTED, TokenType.DOUBLE_QUOTED)
 _REFUSED_SOURCES = ("STAGE", "DIRECTORY", "EVENT", "ICEBERG", "HYBRID")
-_SOURCE_TYPES = "TABLE, VIEW, DYNAMIC TABLE, MATERIALIZED VIEW or EXTERNAL TABLE"
 
 _REFUSED_CLAUSES: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("COPY", "GRANTS"), "streams have no grants of their own", "leave COPY GRANTS out"),
@@ -55,7 +48,7 @@ def parse_create(cursor: Cursor) -> CreateStream:
     if not cursor.take("ON"):
         raise cursor.expected("ON TABLE and the source's name")
     source_type = _source_type(cursor)
-    source, source_span = cursor.name(f"the name of the {source_type.value.lower()}")
+    source, source_span = cursor.name(f"the name of the {source_type.lower()}")
     clauses.read()
     return CreateStream(
         name=name,
@@ -72,18 +65,21 @@ def parse_create(cursor: Cursor) -> CreateStream:
     )
 
 
-def _source_type(cursor: Cursor) -> SourceType:
-    for keywords, source_type in _SOURCES:
+def _source_type(cursor: Cursor) -> str:
+    sources = [keywords for grammar in grammars() for keywords in grammar.sources]
+    for keywords in sources:
         if cursor.take(*keywords):
-            return source_type
+            return " ".join(keywords)
+    *others, last = (" ".join(keywords) for keywords in sources)
+    known = f"{', '.join(others)} or {last}"
     if cursor.at_any(_REFUSED_SOURCES):
-        raise cursor.refused(f"a stream ON {cursor.key()}", f"the source is a {_SOURCE_TYPES}")
-    guess = nearest(cursor.key(), ("TABLE", "VIEW", "DYNAMIC", "MATERIALIZED", "EXTERNAL"), 2)
+        raise cursor.refused(f"a stream ON {cursor.key()}", f"the source is a {known}")
+    guess = nearest(cursor.key(), [keywords[0] for keywords in sources], 2)
     if guess is not None and name_part(cursor.token) is not None and cursor.tokens[cursor.index + 1].type in _NAMES:
-        raise cursor.expected(_SOURCE_TYPES, f"did you mean {guess}?")
+        raise cursor.expected(known, f"did you mean {guess}?")
     named = name_part(cursor.token) is not None or cursor.at_string()
     raise cursor.expected(
-        _SOURCE_TYPES, f"write ON TABLE {cursor.token.text}" if named else "write ON TABLE and the source's name"
+        known, f"write ON TABLE {cursor.token.text}" if named else "write ON TABLE and the source's name"
     )
 
 

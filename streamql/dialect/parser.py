@@ -18,12 +18,11 @@ are Spark's.
 
 from __future__ import annotations
 
-from streamql.dialect.grammar import Parse
+from streamql.dialect.grammar import Parse, grammars
 from streamql.dialect.statements import Statement
 from streamql.dialect.tasks import task_refused
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.tokens import head, scan, unterminated
-from streamql.feature import grammars
 
 _HEAD = 12
 """How many tokens tell which statement a text is."""

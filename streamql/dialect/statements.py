@@ -7,11 +7,16 @@ from typing import Literal
 
 from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.text.tokens import NameParts, Span
-from streamql.model import SourceType, StreamMode
+from streamql.model import StreamMode
 
 
 class Statement:
     """A statement that `parse` returns. Each feature has its own types of them."""
+
+    @property
+    def note(self) -> str:
+        """Returns what the user reads once the statement has run, if it returns no rows; empty: nothing."""
+        return ""
 
 
 @dataclass(frozen=True)
@@ -33,11 +38,14 @@ class PointInTime:
 
 @dataclass(frozen=True)
 class CreateStream(Statement):
-    """CREATE [OR REPLACE] [TABLE] STREAM [IF NOT EXISTS] name ON type source …; `mode` None: not named."""
+    """CREATE [OR REPLACE] [TABLE] STREAM [IF NOT EXISTS] name ON type source …; `mode` None: not named.
+
+    `source_type`: the keywords before the source, as `Grammar.sources` has them.
+    """
 
     name: NameParts
     source: NameParts
-    source_type: SourceType = SourceType.TABLE
+    source_type: str = "TABLE"
     mode: StreamMode | None = None
     or_replace: bool = False
     if_not_exists: bool = False

@@ -9,6 +9,7 @@ from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.create import parse_create
 from streamql.dialect.grammar import Grammar
 from streamql.dialect.listing import read_listing
+from streamql.dialect.phrases import PHRASES
 from streamql.dialect.points import POSITIONS_EXAMPLE, positions_point, version_number
 from streamql.dialect.properties import is_set_table_properties, parse_set_table_properties
 from streamql.dialect.statements import (
@@ -137,7 +138,7 @@ def _recognize(cursor: Cursor) -> _Parse | None:
     return _RECOGNIZERS[cursor.key()](cursor)
 
 
-GRAMMAR = Grammar(frozenset(_RECOGNIZERS), _recognize)
+GRAMMAR = Grammar(frozenset(_RECOGNIZERS), _recognize, PHRASES, sources=(("TABLE",), ("VIEW",)))
 
 
 # --- what does it say? Each function starts at the first token.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from streamql.dialect.grammar import grammars
 from streamql.dialect.parser import parse
-from streamql.dialect.rewrites.rewriter import COLUMNS, FUNCTIONS
+from streamql.dialect.rewrites.dollar_names import COLUMNS, FUNCTIONS
 from streamql.dialect.streams import AFTER_TABLE_NAME
 from streamql.dialect.tasks import task_refused
 from streamql.dialect.text.cursor import Cursor
@@ -13,7 +14,6 @@ from streamql.dialect.text.shape import EXPLAIN_OPTIONS, key_at
 from streamql.dialect.text.spelling import distance, nearest
 from streamql.dialect.text.tokens import TokenType, name_part
 from streamql.errors import StreamqlError
-from streamql.feature import grammars
 
 _VERBS = ("CREATE", "DROP", "ALTER", "SHOW", "DESC", "DESCRIBE")
 _MISTAKES_MAX = 2
@@ -129,7 +129,10 @@ def _did_you_mean(cursor: Cursor, keywords: list[str]) -> StreamqlError | None:
 
 def _misspelt_phrase(cursor: Cursor) -> StreamqlError | None:
     """Returns the error for a statement whose first keywords are nearly one of the phrases."""
-    for phrase in (phrase for grammar in grammars() for phrase in grammar.phrases):
+    phrases = (phrase for grammar in grammars() for phrase in grammar.phrases if phrase.is_compared)
+    for phrase in sorted(
+        phrases, key=lambda phrase: -len(phrase.words)
+    ):  # SHOW DYNAMIC TABLE REFRESH … is nearly SHOW DYNAMIC TABLES
         written, size = cursor.tokens[: len(phrase.words)], len(phrase.words)
         if not all(_is_nearly(token.key, word) for token, word in zip(written, phrase.words, strict=False)):
             continue

@@ -1,4 +1,4 @@
-"""`t AT (…)` and `t END (STREAM => …)`: a table as of a point in its history, or of a stream."""
+"""`t AT (…)` and `t END (STREAM => …)`: a table as of a point in its history, or as of the begin or end of a stream's interval."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _BEFORE = "BEFORE "
 
 @dataclass(frozen=True)
 class AsOf:
-    """What a call of streamql_as_of asks for. Places are lines and columns in the statement; empty: not known.
+    """The arguments of a call of streamql_as_of. Places are lines and columns in the statement; empty: not known.
 
-    `form` and `stream`: BEGIN or END of what a stream shows; None: the table is read at `point`.
+    `form` and `stream`: the table is read at the BEGIN or END of the stream's interval. If `form` is None, it is read at `point`.
     """
 
     table: NameParts
@@ -42,8 +42,8 @@ class AsOf:
 
 
 def read_arguments(arguments: Sequence[object], home: Sequence[str]) -> AsOf:
-    """Returns the arguments of streamql_as_of. `home`: catalog and schema of the view that has the call in its text; empty: it is in no
-    view.
+    """Returns the arguments of streamql_as_of. `home`: the catalog and schema of the view that has the call in its text; empty: no view has
+    it.
 
     Raises INVALID_ARGUMENT, and INVALID_POINT_IN_TIME for a version that is not a number.
     """
@@ -55,7 +55,7 @@ def read_arguments(arguments: Sequence[object], home: Sequence[str]) -> AsOf:
             function="streamql_as_of",
         )
     table, point_type, value, *places = arguments
-    # A place in the text of a view says nothing about the statement that reads the view.
+    # Places in the text of a view are left out, because they are not places in the statement that reads the view.
     table_place, place = ({}, {}) if home or not places else map(_place, places)
     asked = AsOf(_at_home(parse_name(str(table)), home), table_place, place)
     name = str(point_type)
@@ -72,14 +72,14 @@ def _place(text: object) -> Mapping[str, int]:
 
 
 def _at_home(parts: NameParts, home: Sequence[str]) -> NameParts:
-    """Returns a name as the text of a view means it."""
+    """Returns a name in the text of a view, qualified by the view's catalog and schema."""
     if not home or len(parts) > 2:
         return parts
     return (*home, *parts) if len(parts) == 1 else (home[0], *parts)
 
 
 def table_at(spark: SparkSession, asked: AsOf) -> DataFrame:
-    """Returns the table at a point in its history; a dynamic table in the columns that it shows. Lazy. Raises INVALID_POINT_IN_TIME,
+    """Returns the table at a point in its history. A dynamic table has only the columns that it shows. Lazy. Raises INVALID_POINT_IN_TIME,
     TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, UNSUPPORTED_SOURCE."""
     assert asked.point is not None
     source = open_table(spark, _table(spark, asked))
@@ -87,9 +87,9 @@ def table_at(spark: SparkSession, asked: AsOf) -> DataFrame:
     return as_shown(spark, source.ref.table_id, rows)
 
 
-def followed_stream(spark: SparkSession, asked: AsOf) -> tuple[StreamState, TableSource]:
-    """Returns the stream that a table is read at, and the table. Raises STREAM_NOT_FOUND, what finding the table raises, and
-    INVALID_POINT_IN_TIME if the stream does not read the table."""
+def stream_and_table(spark: SparkSession, asked: AsOf) -> tuple[StreamState, TableSource]:
+    """Returns the stream AT (or at the END of) which a table is read, and the table. Raises STREAM_NOT_FOUND, what finding the table
+    raises, and INVALID_POINT_IN_TIME if the stream does not read the table."""
     state = need_stream(spark, asked.stream, asked.place.get("line"), asked.place.get("column"))
     source = state.stream.source
     now = Interval(state.offset.position, state.offset.position)
@@ -115,7 +115,7 @@ def followed_stream(spark: SparkSession, asked: AsOf) -> tuple[StreamState, Tabl
 
 
 def _table(spark: SparkSession, asked: AsOf) -> TableSource:
-    """Returns the table of a name; of a dynamic table, that of its rows under its own name."""
+    """Returns the Delta table of a name. For a dynamic table it is the backing table, under the dynamic table's name."""
     where, name = asked.table_place, qualify(spark, asked.table)
     stored = stored_table(spark, name)
     if stored is not None:

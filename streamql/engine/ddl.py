@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP of streams. Each statement is one event commit."""
+"""CREATE, ALTER and DROP of streams. Each statement is one commit of the catalog."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamql.catalog.store import catalog_of
 from streamql.consume import (
     Change,
     force_release,
-    transactions,
+    session_transactions,
     wait_until_free,
     warn_of_release,
     with_others_advanced,
@@ -47,11 +47,11 @@ from streamql.times import now_ms
 log = logging.getLogger("streamql")
 
 ATTEMPTS_MAX = 20
-"""How often an event commit is tried again after others got in between."""
+"""How often a commit is tried again after other processes have changed the stream in between."""
 
 
 def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> None:
-    """Makes a stream. Raises STREAM_ALREADY_EXISTS, NAME_ALREADY_IN_USE, TABLE_NOT_FOUND, CHANGE_TRACKING_DISABLED, and others."""
+    """Creates a stream. Raises STREAM_ALREADY_EXISTS, NAME_ALREADY_IN_USE, TABLE_NOT_FOUND, CHANGE_TRACKING_DISABLED, and others."""
     name = qualify(spark, statement.name)
     catalog = catalog_of(spark)
     for _ in range(ATTEMPTS_MAX):
@@ -72,8 +72,8 @@ def create_stream(spark: SparkSession, statement: CreateStream, text: str) -> No
             if catalog.commit(spark, [], [state], [stream_event("created", state, now, user, text)]):
                 return
             continue
-        transactions.refuse_own(spark, old)
-        _new_state(spark, statement, name, text)  # a refused statement does not wait
+        session_transactions.refuse_own(spark, old)
+        _new_state(spark, statement, name, text)  # raises the statement's own errors before it waits for the old stream
         last = force_release(spark, old)
         state, gone = _new_state(spark, statement, name, text), _of(last, old).next()
         events = [stream_event("replaced", state, now, user, text), stream_event("dropped", gone, now, user, text)]
@@ -105,7 +105,7 @@ def _new_state(spark: SparkSession, statement: CreateStream, name: Name, text: s
 
 
 def _trackable(spark: SparkSession, statement: CreateStream) -> tuple[OpenSource, StreamMode]:
-    """Returns the source, if a stream can be made on it, and the stream's mode."""
+    """Returns the opened source, if a stream can be created on it, and the stream's mode."""
     where = place_of(statement.source_span)
     name = qualify(spark, statement.source)
     found = named_source(spark, name, where.get("line"), where.get("column"))
@@ -113,7 +113,7 @@ def _trackable(spark: SparkSession, statement: CreateStream) -> tuple[OpenSource
     if statement.source_type not in type_.statement_types:
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
-            f"{name} is not {_with_article(statement.source_type.value)}",
+            f"{name} is not {_with_article(statement.source_type)}",
             hint=f"CREATE STREAM {'.'.join(statement.name)} ON {type_.label} {name}",
             **where,
         )
@@ -151,7 +151,7 @@ def check_free_of_streams(spark: SparkSession, name: Name, where: Mapping[str, i
 
 
 def definition_exists(definition: Definition, where: Mapping[str, int]) -> StreamqlError:
-    """Returns the error for a CREATE of what a definition defines already."""
+    """Returns the error for a CREATE of a definition that exists already."""
     label = definition.type.value.upper()
     return StreamqlError(
         "NAME_ALREADY_IN_USE",
@@ -162,14 +162,15 @@ def definition_exists(definition: Definition, where: Mapping[str, int]) -> Strea
 
 
 def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
-    """Drops a stream, or what is left of one whose entry is damaged; its rows in the ledger stay. Raises STREAM_NOT_FOUND, STREAM_BUSY."""
+    """Drops a stream, or removes the name of one whose entry is damaged. Its rows in the ledger stay. Raises STREAM_NOT_FOUND,
+    STREAM_BUSY."""
     if _discarded(spark, statement.name):
         return
     if statement.if_exists and find_stream(spark, statement.name) is None:
         return
     for _ in range(ATTEMPTS_MAX):
         found = need_stream(spark, statement.name, **place_of(statement.name_span))
-        transactions.refuse_own(spark, found)
+        session_transactions.refuse_own(spark, found)
         last = force_release(spark, found)
         gone = _of(last, found).next()
         lost = left_behind(spark, gone, None)
@@ -181,22 +182,23 @@ def drop_stream(spark: SparkSession, statement: DropStream, text: str) -> None:
 
 
 def _discarded(spark: SparkSession, parts: tuple[str, ...]) -> bool:
-    """Returns whether a name stood for a stream that cannot be read, and is removed now."""
+    """Removes a broken name (`Contents.without`). Returns whether it was broken."""
     try:
         name = qualify(spark, parts)
-    except StreamqlError:  # no name at all
+    except StreamqlError:  # the parts are not a name
         return False
     return catalog_of(spark).discard(spark, name)
 
 
 def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None:
-    """Comment, name or offset of a stream. Raises STREAM_NOT_FOUND, STREAM_BUSY, and for offsets what creation raises."""
+    """Changes the comment, name or offset of a stream, or releases it. Raises STREAM_NOT_FOUND, STREAM_BUSY, and for offsets what creation
+    raises."""
     if statement.if_exists and find_stream(spark, statement.name) is None:
         return
     for _ in range(ATTEMPTS_MAX):
         found = need_stream(spark, statement.name, **place_of(statement.name_span))
-        transactions.refuse_own(spark, found)
-        _altered(spark, found, statement)  # a refused statement does not wait
+        session_transactions.refuse_own(spark, found)
+        _altered(spark, found, statement)  # raises the statement's own errors before it waits for the stream
         if isinstance(statement.action, SetOffset | Release):
             last = force_release(spark, found)
         else:
@@ -217,18 +219,18 @@ def alter_stream(spark: SparkSession, statement: AlterStream, text: str) -> None
 
 
 def _moved(spark: SparkSession, before: StreamState, after: StreamState) -> str | None:
-    """Returns what SET OFFSET skips, or shows again; None if that is nothing."""
+    """Returns a text that says what SET OFFSET skips, or shows again; None: there is nothing."""
     source = open_source(spark, after.stream.source)
     return source.describe_move(after.name, after.stream.mode, before.offset, after.offset)
 
 
 def is_version(point: PointInTime | None) -> bool:
-    """Returns whether the statement names the version or the positions themselves, rather than a time or the latest version."""
+    """Returns whether the statement names a version or positions, and not a time or the latest version."""
     return point is not None and point.type in ("VERSION", "POSITIONS") and not point.before
 
 
 def _of(last: Change, state: StreamState) -> StreamState:
-    """Returns a stream as the end of a consumption that is given up leaves it."""
+    """Returns a stream as it is after the change `last`, which ends a consumption that is given up."""
     return next(s for s in last.after if s.stream.uuid == state.stream.uuid)
 
 
@@ -239,8 +241,8 @@ def _commit(
     new: StreamState | None,
     events: Sequence[Mapping[str, Any]],
 ) -> bool:
-    """Commits the end of a consumption that is given up, if there is one, and the new state of a stream (None: it is dropped). False:
-    another process was first, and the caller reads again."""
+    """Commits the change `last`, which ends a given-up consumption if there is one, together with the new state of a stream (None: it is
+    dropped). Returns False if another process has changed one of the streams: the caller reads them again."""
     others = [s for s in last.after if s.stream.uuid != old.stream.uuid]
     is_done = catalog_of(spark).commit(spark, last.before, [*others, new], [*last.events, *events])
     if is_done:
@@ -271,7 +273,7 @@ def _altered(spark: SparkSession, state: StreamState, statement: AlterStream) ->
 
 
 def place_of(span: Span | None) -> dict[str, int]:
-    """Returns the line and column of an error, as its facts; nothing if the place is not known."""
+    """Returns the line and column of a place as keyword arguments of an error; empty if the place is not known."""
     return {} if span is None else {"line": span.line, "column": span.column}
 
 

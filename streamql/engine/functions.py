@@ -1,4 +1,4 @@
-"""The functions in SQL that are about streams."""
+"""The SQL functions about streams."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from streamql.delta.jvm import analyzed
 from streamql.engine.reads import backlog_frame, changes_of, need_stream, table_time_micros
 from streamql.engine.relations import NO_STREAM, node
 from streamql.errors import StreamqlError
-from streamql.feature import SqlFunction
 from streamql.reading import has_data, visible_columns
+from streamql.registered import registered
+
+SqlFunction = Callable[[SparkSession, list[Any], Reads], Any]
+"""A function in SQL: takes the session, its arguments and what its statement reads; returns a value, or a node of Spark's plan."""
 
 
 def _changes(spark: SparkSession, arguments: list[Any], _: Reads) -> Any:
@@ -24,7 +27,7 @@ def _changes(spark: SparkSession, arguments: list[Any], _: Reads) -> Any:
 
 
 def _of_stream(name: str, ask: Callable[[SparkSession, StreamState], Any]) -> SqlFunction:
-    """Returns a function that takes the name of a stream."""
+    """Returns a SQL function that takes the name of a stream. `ask`: computes its result."""
 
     def function(spark: SparkSession, arguments: list[Any], _: Reads) -> Any:
         if len(arguments) != 1 or not isinstance(arguments[0], str):
@@ -46,4 +49,9 @@ FUNCTIONS: Mapping[str, SqlFunction] = {
     "streamql_changes": _changes,
     **{name: _of_stream(name, ask) for name, ask in _OF_STREAMS.items()},
 }
-"""By name. `streamql/shared/functions.json` says what each returns."""
+"""The functions by name. `streamql/shared/functions.json` has the types of their results."""
+
+
+def sql_functions() -> dict[str, SqlFunction]:
+    """Return the functions in SQL of all features, by name."""
+    return {name: function for functions in registered("functions") for name, function in functions().items()}

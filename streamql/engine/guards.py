@@ -1,4 +1,4 @@
-"""Commands of Spark's that streams and external tables stand in the way of."""
+"""Refuses commands of Spark on names of streams, external tables and dynamic tables, and on the catalog."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ log = logging.getLogger("streamql")
 
 
 def guard(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
-    """Refuses a command on a table, view or schema if a stream or an external table has the name, or is in the schema. Refuses those on the
-    catalog, too. Raises NAME_ALREADY_IN_USE, UNSUPPORTED_TARGET."""
+    """Refuses a command on a table or view if a stream or a definition has its name. Refuses one on a schema that has such an object.
+    Refuses commands on the catalog, too. Raises NAME_ALREADY_IN_USE, UNSUPPORTED_TARGET."""
     try:
         _guard_catalog(spark, command, parts)
         _guard(spark, command, parts)
     except StreamqlError as e:
         if e.code != "CATALOG_UNREADABLE":
             raise
-        # Tables can still be made and dropped; dropping what is left of the catalog is a way to recover.
+        # The command runs: tables can be created and dropped without the catalog, and dropping a broken catalog is a way to recover.
         log.warning("whether a stream has this name could not be looked up: %s", e.message)
 
 
@@ -37,7 +37,8 @@ _ALTERS = frozenset(("ALTER TABLE", "ALTER VIEW"))
 
 
 def _guard_catalog(spark: SparkSession, command: str, parts: tuple[str, ...]) -> None:
-    """Refuses a command on the catalog's schema, table or views. One that cannot be read may be dropped, to recover."""
+    """Refuses a command on the catalog's schema, table or views. Raises CATALOG_UNREADABLE for a catalog that cannot be read, which may be
+    dropped to recover."""
     schema = text(spark, CATALOG).lower()
     catalog = catalog_of(spark)
     if command.startswith("DROP SCHEMA"):
@@ -45,7 +46,7 @@ def _guard_catalog(spark: SparkSession, command: str, parts: tuple[str, ...]) ->
     else:
         try:
             name = qualify(spark, parts)
-        except StreamqlError:  # no name at all
+        except StreamqlError:  # the parts are not a name
             return
         of_schema = name.catalog == SESSION_CATALOG and name.schema.lower() == schema
         is_meant = of_schema and name.object.lower() in (EVENTS, *VIEWS)
@@ -99,7 +100,7 @@ def _guard_definition(spark: SparkSession, command: str, parts: tuple[str, ...])
         name = qualify(spark, parts)
         table = catalog_of(spark).definition(spark, name) or _stored_in(spark, name)
     except StreamqlError as e:
-        if e.code == "SCHEMA_NOT_FOUND":  # no name at all
+        if e.code == "SCHEMA_NOT_FOUND":  # the parts are not a name
             return
         raise
     if table is not None:
@@ -122,5 +123,5 @@ def _guard_definition(spark: SparkSession, command: str, parts: tuple[str, ...])
 
 
 def _stored_in(spark: SparkSession, name: Name) -> Definition | None:
-    """Returns the dynamic table whose rows are in the table of a name. None: no dynamic table's are."""
+    """Returns the definition of the dynamic table whose backing table has a name. None: it is not a backing table."""
     return next((t.definition for t in stored_tables(spark) if t.table.name.key == name.key), None)

@@ -1,25 +1,35 @@
-"""The ledger for display: the newest consumptions of each stream, and all of them summed by time and by target.
+"""Reads the ledger for display: the newest consumptions of each stream, and sums of consumptions by time and by target.
 
-However many consumptions there are, what leaves Spark is bounded: a row a stream, a stream's bucket of time, or a stream's target.
+The driver receives one row for each stream, each of its buckets of time, or each of its targets. So the size of a result does not grow with
+the number of consumptions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from streamql.catalog.store import catalog_of
+from streamql.delta.jvm import sentence
+from streamql.errors import StreamqlError
 from streamql.model import CHANGE_TYPES
+
+log = logging.getLogger("streamql")
+
+T = TypeVar("T")
 
 CHANGES_TYPE = "map<string,bigint>"
 
 
 @dataclass(frozen=True)
 class Consumption:
-    """One resolved consumption of one stream. Times in milliseconds since 1970; `rows_written`: into all its targets, None: not known."""
+    """One consumption of one stream that has ended. Times in milliseconds since 1970. `rows_written`: into all its targets; None: not
+    known."""
 
     started_ms: int
     ended_ms: int
@@ -30,13 +40,18 @@ class Consumption:
 
     @property
     def is_consumed(self) -> bool:
-        """Returns whether the stream moved."""
+        """Returns whether the stream advanced."""
         return self.outcome == "CONSUMED"
+
+    @property
+    def why(self) -> str:
+        """Returns why it failed, as far as the ledger has it."""
+        return self.error or self.outcome
 
 
 @dataclass(frozen=True)
 class Newest:
-    """Of a stream: its newest consumption, and the newest that did not end; None: there was none."""
+    """The newest consumption of a stream, and the newest one that did not advance it; None: there was none."""
 
     consumption: Consumption
     failure: Consumption | None
@@ -44,10 +59,10 @@ class Newest:
 
 @dataclass(frozen=True)
 class Bucket:
-    """The consumptions of a stream that ended in one part of a time window, summed.
+    """The sum of the consumptions of a stream that ended in one part of a time window.
 
-    `number`: the part, counted from 0. `lag_versions_max`: the most versions that one took. `changes`: rows by change type.
-    `rows_other`: rows written by consumptions of which the ledger does not know the change types.
+    `number`: the part, counted from 0. `lag_versions_max`: the most versions that one consumption took. `changes`: rows by change type.
+    `rows_other`: the rows written by consumptions whose change types the ledger does not have.
     """
 
     number: int
@@ -61,7 +76,7 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Flow:
-    """What went from a stream into a target, all in all."""
+    """The sum of all consumptions of a stream into one target. `last_ms`: when the last of them ended."""
 
     target: str
     consumptions: int
@@ -70,7 +85,7 @@ class Flow:
 
 
 def newest(spark: SparkSession) -> dict[str, Newest]:
-    """Stream id → what the ledger has of it last. One job."""
+    """Returns stream id → its newest consumptions. One job."""
     rows = _consumptions(spark)
     if rows is None:
         return {}
@@ -83,8 +98,20 @@ def newest(spark: SparkSession) -> dict[str, Newest]:
     return {r["stream_id"]: Newest(_consumption(r["last"]), _optional(r["failure"])) for r in found.collect()}
 
 
+def or_nothing(read: Callable[[], dict[str, T]], what: str) -> dict[str, T]:
+    """Returns what `read` reads of the ledger. If the ledger cannot be read, warns and returns an empty result. `what`: the word for what
+    is missing then."""
+    try:
+        return read()
+    except StreamqlError:
+        raise
+    except Exception as e:  # for example a file of it is missing; streams and refreshes do not need the ledger
+        log.warning("the ledger cannot be read, so that no %s is shown: %s", what, sentence(e))
+        return {}
+
+
 def first_ms(spark: SparkSession, uuids: Sequence[str]) -> int | None:
-    """Returns when the first consumption of one of the streams ended that the ledger still has. None: it has none."""
+    """Returns when the oldest consumption ended that the ledger still has of one of the streams. None: it has none."""
     ledger = catalog_of(spark).ledger(spark)
     found = None if ledger is None else ledger.where(F.col("stream_id").isin(list(uuids)))
     row = None if found is None else found.agg(F.unix_millis(F.min("ended_at"))).first()
@@ -92,13 +119,14 @@ def first_ms(spark: SparkSession, uuids: Sequence[str]) -> int | None:
 
 
 def history(spark: SparkSession, since_ms: int, until_ms: int, parts: int) -> dict[str, tuple[Bucket, ...]]:
-    """Stream id → its consumptions in a time window that is cut into so many parts of one length; parts without any are left out."""
+    """Returns stream id → its consumptions in a time window, summed by part. `parts`: how many equal parts the window has. Parts without
+    consumptions are left out."""
     rows = _consumptions(spark)
     return {} if rows is None else summed(rows, since_ms, until_ms, parts)
 
 
 def summed(rows: DataFrame, since_ms: int, until_ms: int, parts: int) -> dict[str, tuple[Bucket, ...]]:
-    """`history` of rows as `by_consumption` gives them."""
+    """Returns what `history` returns, for rows of `by_consumption`."""
     span = max(1, until_ms - since_ms)
     part = F.least(F.lit(parts - 1), F.floor((F.col("ended_ms") - since_ms) * parts / span).cast("int"))
     is_consumed = F.col("outcome") == "CONSUMED"
@@ -128,7 +156,7 @@ def summed(rows: DataFrame, since_ms: int, until_ms: int, parts: int) -> dict[st
 
 
 def flows(spark: SparkSession) -> dict[str, tuple[Flow, ...]]:
-    """Stream id → the targets that it was consumed into."""
+    """Returns stream id → the targets into which it was consumed."""
     ledger = catalog_of(spark).ledger(spark)
     if ledger is None:
         return {}
@@ -145,8 +173,8 @@ def flows(spark: SparkSession) -> dict[str, tuple[Flow, ...]]:
 
 
 def rows_written_by(spark: SparkSession, host: str, pid: int, since_ms: int) -> int | None:
-    """Returns the rows of the consumptions that a process has ended since a time, begun by whomever: None if there was none that says
-    so."""
+    """Returns how many rows the consumptions wrote that belong to a process and have ended since a time. None: there are none, or they do
+    not have the number."""
     ledger = catalog_of(spark).ledger(spark)
     if ledger is None:
         return None
@@ -156,7 +184,7 @@ def rows_written_by(spark: SparkSession, host: str, pid: int, since_ms: int) -> 
         & (F.unix_millis("ended_at") >= since_ms)
         & (F.col("outcome") == "CONSUMED")
     )
-    # One statement that reads two streams has a row for each of them.
+    # The ledger has a row for each stream that a statement reads, so the rows of one statement are counted once.
     row = (
         mine.groupBy("consumption_id", "target_path", "target_version")
         .agg(F.max("rows_written").alias("n"))
@@ -167,22 +195,21 @@ def rows_written_by(spark: SparkSession, host: str, pid: int, since_ms: int) -> 
 
 
 def _consumptions(spark: SparkSession) -> DataFrame | None:
-    """Returns a row a stream and consumption: the ledger has one for each statement of it."""
+    """Returns the ledger with one row for each stream and consumption. None: there is no catalog yet."""
     ledger = catalog_of(spark).ledger(spark)
     return None if ledger is None else by_consumption(ledger)
 
 
 def by_consumption(ledger: DataFrame) -> DataFrame:
-    """Returns the ledger's rows, one a stream and consumption. Of several statements, the one that took the most rows stands for what was
-    there."""
+    """Returns the ledger with one row for each stream and consumption; the ledger itself has one for each statement. If a consumption has
+    several statements, `changes` is that of the statement that took the most rows."""
     counted = F.from_json("changes", CHANGES_TYPE)
     rows = F.aggregate(F.map_values(counted), F.lit(0).cast("bigint"), lambda total, n: total + n)
     changes = F.max_by(counted, rows)
     outcome = F.when(F.bool_or(F.col("outcome") == "CONSUMED"), F.lit("CONSUMED"))
-    whole = ledger.dropna(
-        subset=["stream_id", "consumption_id", "started_at", "ended_at", "outcome"]
-    )  # it may be edited by hand
-    return whole.groupBy("stream_id", "consumption_id").agg(
+    # Rows that lack one of these were edited by hand.
+    usable = ledger.dropna(subset=["stream_id", "consumption_id", "started_at", "ended_at", "outcome"])
+    return usable.groupBy("stream_id", "consumption_id").agg(
         F.unix_millis(F.min("started_at")).alias("started_ms"),
         F.unix_millis(F.max("ended_at")).alias("ended_ms"),
         F.coalesce(outcome, F.max_by("outcome", "ended_at")).alias("outcome"),
@@ -195,7 +222,8 @@ def by_consumption(ledger: DataFrame) -> DataFrame:
 
 
 def _offsets(ledger: DataFrame) -> Column:
-    """Returns how many offsets of a source of several parts a consumption took. A part whose begin is not recorded counts from 0."""
+    """Returns the column that counts how many offsets a consumption took of a source of several parts. A part without a recorded begin
+    counts from 0."""
     if "positions" not in ledger.columns:  # the catalog of an earlier streamql
         return F.lit(None).cast("bigint")
     ends = F.from_json("positions", "ARRAY<MAP<STRING, BIGINT>>")

@@ -1,4 +1,5 @@
-"""What a stream that is dropped or replaced has not consumed, and the statement that brings its offset back."""
+"""The warning for a stream that is dropped or replaced: the changes that it has not consumed, and the statement that restores its
+offset."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ log = logging.getLogger("streamql")
 
 
 def left_behind(spark: SparkSession, state: StreamState, replacement: StreamState | None) -> str | None:
-    """Says what changes a stream leaves that no statement has consumed, and how to bring its offset back. `replacement`: the stream that
-    takes its place; None: it is dropped. Returns None if it leaves nothing, or if its source does not tell."""
+    """Returns a text that says which changes of a stream no statement has consumed, and how to restore its offset. `replacement`: the
+    stream that replaces it; None: it is dropped. Returns None if there are no such changes, or if its source cannot be read."""
     try:
         source = open_source(spark, state.stream.source)
         check_history(state, source)
@@ -27,7 +28,7 @@ def left_behind(spark: SparkSession, state: StreamState, replacement: StreamStat
         if not is_ordered(state.offset.position, end.position):
             return None
         skipped = source.describe_move(state.name, state.stream.mode, state.offset, end)
-    except Exception as e:  # a source that is gone or broken keeps no stream from being dropped
+    except Exception as e:  # a stream must be droppable even if its source is missing or broken
         log.debug("what stream %s leaves behind is not known: %s", state.name, sentence(e))
         return None
     if skipped is None:
@@ -41,14 +42,14 @@ def left_behind(spark: SparkSession, state: StreamState, replacement: StreamStat
 
 
 def _statement(state: StreamState, create: str) -> str:
-    """Returns the statement that makes the stream again, at its offset."""
+    """Returns the statement that creates the stream again at its offset."""
     stream, position = state.stream, state.offset.position
     type_ = type_of(stream.source)
     clauses = [f"{create} {stream.name} ON {type_.label} {stream.source.name}"]
     parts = parts_or_none(position)
     if parts is None:
         clauses.append(f"AT (VERSION => {position})")
-    elif parts != "{}":  # a topic that is read from its begin
+    elif parts != "{}":  # no clause for an empty position, which is the begin of a topic
         clauses.append(f"AT (OFFSET => {quote_string(parts)})")
     if stream.mode is not type_.default_mode:
         clauses.append(f"APPEND_ONLY = {str(stream.mode is StreamMode.APPEND_ONLY).upper()}")

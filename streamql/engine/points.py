@@ -1,4 +1,4 @@
-"""AT, BEFORE, AS OF, END: from a point in time as written to a version of the source."""
+"""Finds the offset for a point in time that a statement names by AT, BEFORE, AS OF or END."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from streamql.sources.views.query import QuerySource, in_tables_of
 from streamql.times import now_us
 
 _SECONDS_MAX = 100_000 * 365 * 86_400
-"""More than any table's history; a double of seconds that is larger, infinite or NaN is a mistake."""
+"""More seconds than any table's history has. A number that is larger, infinite or NaN is a mistake."""
 
 
 def offset_at(
     spark: SparkSession, source: OpenSource, point: PointInTime, current: StreamState | None = None
 ) -> Offset:
-    """Return the offset that a point in time names. `current`: the stream that is moved there; None: there is none yet.
+    """Returns the offset that a point in time names. `current`: the stream that is moved there; None: there is none yet.
 
-    AT a version is that version; AT a time is the last version committed at or before it. BEFORE is one version earlier, or the last
-    version committed before the time. Raises INVALID_POINT_IN_TIME if the point is not in the history of the source, or is later than
-    it, and STREAM_NOT_FOUND.
+    AT a version is that version. AT a time is the last version that was committed at or before it. BEFORE a version is the version before
+    it. BEFORE a time is the last version that was committed before it. Raises INVALID_POINT_IN_TIME if the point is before or after the
+    history of the source, and STREAM_NOT_FOUND.
     """
     if point.type == "STREAM":
         return _of_stream(spark, source, point)
@@ -60,7 +60,8 @@ def _of_stream(spark: SparkSession, source: OpenSource, point: PointInTime) -> O
 
 
 def _in_source(state: StreamState, source: SourceRef, point: PointInTime) -> StreamState:
-    """Returns a stream as one of a source, at the same offset. Raises INVALID_POINT_IN_TIME if its offset means nothing there."""
+    """Returns a stream with its offset as an offset in another source. Raises INVALID_POINT_IN_TIME if the other source has no such
+    offset."""
     own = state.stream.source
     if own.identity == source.identity:
         return state
@@ -86,12 +87,12 @@ def _in_source(state: StreamState, source: SourceRef, point: PointInTime) -> Str
 
 
 def time_of(spark: SparkSession, point: PointInTime) -> int:
-    """Return the time that TIMESTAMP => or OFFSET => names, in microseconds since 1970. Raises INVALID_POINT_IN_TIME."""
+    """Returns the time that TIMESTAMP => or OFFSET => names, in microseconds since 1970. Raises INVALID_POINT_IN_TIME."""
     assert point.expression is not None
     is_time = point.type == "TIMESTAMP"
     try:
         value = F.expr(point.expression)
-        # Exact: a double cannot hold each microsecond of a time.
+        # A time is taken as whole microseconds, because a double cannot represent all of them exactly.
         number = F.unix_micros(value.cast(TimestampType())) if is_time else value.cast("double")
         row = spark.range(1).select(number.alias("v")).first()
     except Exception as e:

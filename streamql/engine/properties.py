@@ -1,4 +1,4 @@
-"""The table properties that streams need: as ALTER TABLE sets them, and as a statement that makes a table names them."""
+"""Translates the table properties of streamql (change_tracking, data_retention_days) into Delta's, for ALTER TABLE and CREATE TABLE."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _DELETION_VECTORS_DEFAULT = "spark.databricks.delta.properties.defaults.enableDe
 
 
 def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> None:
-    """ALTER TABLE … SET PROPERTIES with our keys: what they mean to Delta. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE, INVALID_PROPERTY."""
+    """Runs ALTER TABLE … SET PROPERTIES with streamql's keys: sets Delta's properties. Raises TABLE_NOT_FOUND, NOT_A_DELTA_TABLE,
+    INVALID_PROPERTY."""
     where = place_of(statement.table_span)
     name = qualify(spark, statement.table)
     table = named_table(spark, name, where.get("line"), where.get("column"))
@@ -33,10 +34,10 @@ def set_table_properties(spark: SparkSession, statement: SetTableProperties) -> 
 
 
 def created_properties(spark: SparkSession, given: str, provider: str) -> str | None:
-    """Returns the properties that a new table gets, with Delta's in place of ours; None if ours are not among them.
+    """Returns the properties that a new table gets, as JSON, with Delta's in place of streamql's. None: streamql's are not among them.
 
-    `given`: the properties that the statement names, as JSON, as are those that are returned; `provider`: the format of the table. Raises
-    NOT_A_DELTA_TABLE, INVALID_PROPERTY.
+    `given`: the properties that the statement names, as JSON. `provider`: the format of the table. Raises NOT_A_DELTA_TABLE,
+    INVALID_PROPERTY.
     """
     try:
         statement = parse(f"ALTER TABLE t SET TBLPROPERTIES ({_listed(json.loads(given))})")
@@ -44,7 +45,7 @@ def created_properties(spark: SparkSession, given: str, provider: str) -> str | 
             return None
         default = spark.conf.get(_DELETION_VECTORS_DEFAULT, None)
         properties = _of_delta(statement, {} if default is None else {_DELETION_VECTORS: default})
-    except StreamqlError as e:  # its place is in the text above, and not in the user's
+    except StreamqlError as e:  # without its place, which is one in the text above, and not in the user's statement
         raise StreamqlError(e.code, e.message, hint=e.hint) from None
     if provider.lower() != "delta":
         raise StreamqlError(
@@ -56,7 +57,7 @@ def created_properties(spark: SparkSession, given: str, provider: str) -> str | 
 
 
 def _of_delta(statement: SetTableProperties, current: Mapping[str, str]) -> dict[str, str]:
-    """Returns the properties of Delta that a statement asks for. `current`: those that the table has, or would have without it."""
+    """Returns the properties of Delta that a statement asks for. `current`: the properties that the table has, or would get by default."""
     properties = dict(statement.others)
     if statement.change_tracking is not None:
         tracking = "true" if statement.change_tracking else "false"
@@ -69,7 +70,7 @@ def _of_delta(statement: SetTableProperties, current: Mapping[str, str]) -> dict
             )
     if statement.change_tracking:
         properties.setdefault("delta.enableInCommitTimestamps", "true")
-        if current.get(_DELETION_VECTORS) != "false":  # a user switched them off deliberately
+        if current.get(_DELETION_VECTORS) != "false":  # "false": a user has switched them off on purpose
             properties.setdefault(_DELETION_VECTORS, "true")
     if statement.data_retention_days is not None:
         days = f"interval {statement.data_retention_days} days"

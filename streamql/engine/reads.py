@@ -1,4 +1,4 @@
-"""Streams by name, change queries without a stream, and what functions answer from the log."""
+"""Finds streams and sources by name, and reads change queries, external tables, and what the functions about streams return."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from streamql.sources.tables.table import find_table
 
 
 def find_stream(spark: SparkSession, parts: Sequence[str]) -> StreamState | None:
-    """Returns the stream that a name stands for here; None if there is none."""
+    """Returns the stream that a name stands for in this session; None: there is none."""
     try:
         name = qualify(spark, tuple(parts))
     except StreamqlError:
@@ -45,7 +45,7 @@ def find_stream(spark: SparkSession, parts: Sequence[str]) -> StreamState | None
 def need_stream(
     spark: SparkSession, parts: Sequence[str], line: int | None = None, column: int | None = None
 ) -> StreamState:
-    """Returns the stream of a name. Raises STREAM_NOT_FOUND with the nearest names."""
+    """Returns the stream of a name. Raises STREAM_NOT_FOUND, whose hint has the nearest names."""
     state = find_stream(spark, parts)
     if state is not None:
         return state
@@ -53,7 +53,8 @@ def need_stream(
 
 
 def batch_size(options: Mapping[str, str]) -> int | None:
-    """MAX_BATCH_SIZE of `WITH (…)`. Raises INVALID_PROPERTY for any other option and INVALID_ARGUMENT for a value that is not a count."""
+    """Returns MAX_BATCH_SIZE of `WITH (…)`; None: it is not set. Raises INVALID_PROPERTY for another option, and INVALID_ARGUMENT if the
+    value is not a positive number of rows."""
     for key in options:
         if key.lower() == "consume":
             raise StreamqlError(
@@ -93,7 +94,7 @@ def named_table(spark: SparkSession, name: Name, line: int | None = None, column
 
 
 def _no_source(spark: SparkSession, name: Name, line: int | None, column: int | None) -> StreamqlError:
-    """Returns the error for a name that is not a source: says what it is instead."""
+    """Returns the error for a name that is not a source. It says what the name stands for."""
     found = look_up(spark, name)
     where = {"line": line, "column": column}
     if found.type == "missing" and find_source(spark, name) is not None:
@@ -142,7 +143,7 @@ def _no_source(spark: SparkSession, name: Name, line: int | None, column: int | 
 
 
 def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
-    """`t CHANGES (…) AT … END …`: the same columns as a stream's, hidden ones last, moving nothing."""
+    """Returns the rows of `t CHANGES (…) AT … END …`. They have the columns of a stream, the hidden ones last. No offset moves."""
     parts, mode, point_type, value, before, *rest = arguments
     name = qualify(spark, parse_name(str(parts)))
     source = open_source(spark, named_source(spark, name))
@@ -158,7 +159,7 @@ def changes_of(spark: SparkSession, arguments: Sequence[object]) -> DataFrame:
 
 
 def read_point(point_type: str, value: object, before: bool) -> PointInTime:
-    """Returns a point in time that reached a function as its arguments. Raises INVALID_POINT_IN_TIME for a version that is not a number."""
+    """Returns the point in time that the arguments of a function name. Raises INVALID_POINT_IN_TIME for a version that is not a number."""
     if point_type == "VERSION":
         if not isinstance(value, int) or isinstance(value, bool):
             raise StreamqlError("INVALID_POINT_IN_TIME", f"VERSION => {value} is not a version", hint="VERSION => 3")
@@ -178,9 +179,11 @@ _ACCESS = constants("access")
 def named_relation(
     spark: SparkSession, parts: Sequence[str], access: str, options: Mapping[str, str]
 ) -> DataFrame | None:
-    """Returns the rows of a source that Spark's catalogs do not have, by its name: of an external table. None: the name stands for none.
-    `access`: how the statement uses it; `options`: its WITH (…). Raises what reading it raises, UNSUPPORTED_TARGET for a statement that
-    would write it, INVALID_PROPERTY for options: it has none."""
+    """Returns the rows of a source that is not in Spark's catalogs, such as an external table. None: the name does not stand for one.
+
+    `access`: how the statement uses the name. `options`: its WITH (…). Raises what reading it raises, UNSUPPORTED_TARGET for a statement
+    that would write it, and INVALID_PROPERTY for options, because it takes none.
+    """
     try:
         name = qualify(spark, tuple(parts))
     except StreamqlError:
@@ -200,7 +203,8 @@ def named_relation(
                 f"the {type_.label.lower()} {source.name} cannot be written",
                 hint="INSERT INTO a Delta table; to send messages, df.write.format('kafka')",
             )
-        for key in options:  # else WITH (startingOffsets = …), which Spark's own connector has, would do nothing
+        # Refused, because options of Spark's own connector, such as startingOffsets, would have no effect.
+        for key in options:
             raise StreamqlError(
                 "INVALID_PROPERTY",
                 f"the {type_.label.lower()} {source.name} has no option {key} that a query could set",
@@ -218,7 +222,7 @@ BACKLOG_COLUMNS = (
 
 
 def backlog_frame(spark: SparkSession, state: StreamState) -> DataFrame:
-    """stream_backlog('s'): one row of what there is to consume, from the log alone."""
+    """Returns the row of stream_backlog('s'): how much there is to consume, from the log alone."""
     source = open_source(spark, state.stream.source)
     interval = interval_now(spark, state, source)
     b = source.backlog(interval, state.stream.mode)
@@ -238,7 +242,7 @@ def backlog_frame(spark: SparkSession, state: StreamState) -> DataFrame:
 
 
 def table_time_micros(spark: SparkSession, state: StreamState) -> int | None:
-    """Returns when the version was committed that the stream's offset is at, in microseconds; None if the log no longer has it."""
+    """Returns when the version at the stream's offset was committed, in microseconds since 1970; None: the log no longer has it."""
     source = open_source(spark, state.stream.source)
     time_ms = source.time_ms(state.offset.position)
     return None if time_ms is None else time_ms * 1000

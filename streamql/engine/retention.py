@@ -1,4 +1,4 @@
-"""How long a source's history lasts, and what of it streams have still to read."""
+"""Protects the history that streams still have to read: refuses VACUUM, and extends and restores the retention of sources."""
 
 from __future__ import annotations
 
@@ -27,27 +27,29 @@ from streamql.times import DAY_MS, HOUR_MS, iso, now_ms
 log = logging.getLogger("streamql")
 
 EXTENDED = "streamql.retentionExtension"
-"""Property of a source whose retention was extended for a stream that lags, JSON: what its owner had set `before` (null: nothing), what was
-`set`, and the ids of the `catalogs` that have streams it was set for."""
+"""The property of a source whose retention was extended for a stream that lags. Its value is JSON: the values that its owner had set
+`before` (null: none), the values that were `set`, and the ids of the `catalogs` whose streams need the extension."""
 
 EXTENDED_BY_MS = 7 * DAY_MS
-"""How much more time a stream gets that is about to go stale."""
+"""For how long an extension keeps the history beyond the stream's present lag."""
 
 IGNORES_RETAIN = "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled"
-"""Setting of Delta, by default on: VACUUM … RETAIN n goes by the table's own retention, unless n is 0 in whole hours."""
+"""A setting of Delta, on by default. With it, VACUUM … RETAIN n uses the table's own retention in place of n, unless n rounds to 0
+hours."""
 
 
 @dataclass(frozen=True)
 class Removal:
-    """A file, or a deletion vector of one, that a table no longer has: its last state, and when it was removed, in milliseconds."""
+    """A file state that a table no longer has, because the file or its deletion vector was removed. `time_ms`: when, in milliseconds since
+    1970."""
 
     state: FileState
     time_ms: int
 
 
 def removals(commits: Sequence[Commit]) -> list[Removal]:
-    """Returns what these commits took from a table and, at their end, it has not got back. A removal that does not say when it was counts
-    as very old, as it does for VACUUM."""
+    """Returns the file states that these commits removed from a table and that it does not have at their end. A removal without a time
+    counts as very old, as it does for VACUUM."""
     last = {change.path: change.after for commit in commits for change in commit.changes}
     found: dict[FileState, Removal] = {}
     for change in (change for commit in commits for change in commit.changes):
@@ -58,7 +60,8 @@ def removals(commits: Sequence[Commit]) -> list[Removal]:
 
 
 def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
-    """Refuses a VACUUM of the table at a path that would take files from a stream. `hours`: what it retains; None: the table's setting.
+    """Refuses a VACUUM of the table at a path if it would remove files that a stream needs. `hours`: of RETAIN; None: the table's
+    retention.
 
     Raises STREAM_NEEDS_FILES, unless spark.streamql.vacuumGuard is false, and INVALID_ARGUMENT.
     """
@@ -70,13 +73,13 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
         return
     try:
         states = catalog_of(spark).all(spark)
-    except StreamqlError as e:  # tables without streams are to be vacuumed all the same
+    except StreamqlError as e:  # a broken catalog must not keep users from vacuuming their tables
         log.warning("whether a stream needs files of the table could not be looked up: %s", e.message)
         return
     streams = [(s, table_source) for s in states for table_source in _held_by(s, latest.table_id)]
     if not streams:
         return
-    # A removal that is older than what the table keeps is no longer in its state, and does not protect its file.
+    # Remove actions that are older than the retention are no longer in the table's state, and so do not protect their files.
     retained = file_retention_ms(spark, latest.configuration)
     if hours is not None:
         asked = int(hours + 0.5) * HOUR_MS
@@ -91,7 +94,7 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
         if not lost or _is_stale(source, state):
             continue
         first = min(r.time_ms for r in lost)
-        # Not data_retention_days, which would have the log kept for so long only, too.
+        # The hint does not name data_retention_days, which would also set the log's retention, and might shorten it.
         longer = (
             f", or ALTER TABLE … SET TBLPROPERTIES ('{FILE_RETENTION}' = 'interval {-(-(now_ms() - first + DAY_MS) // DAY_MS)} days')"
             ", which helps where no checkpoint has dropped the removals yet"
@@ -111,12 +114,13 @@ def check_vacuum(spark: SparkSession, path: str, hours: float | None) -> None:
 
 
 def _held_by(state: StreamState, table_id: str) -> list[TableSource]:
-    """Returns a table, if a stream needs its history: it is the stream's source, or one of the tables behind that."""
+    """Returns [the table] if a stream needs its history: it is the stream's source, or one of the tables that the source reads. Else
+    empty."""
     return [table for table, _ in state.stream.source.holds(offset_of(state)) if table.table_id == table_id][:1]
 
 
 def offset_of(state: StreamState) -> Interval:
-    """Returns the offset of a stream as an interval without commits: what `holds` takes if the end of the source is not known."""
+    """Returns the offset of a stream as an interval without commits, for `SourceRef.holds` if the end of the source is not known."""
     offset = state.offset
     return Interval(offset.position, offset.position, offset.initial)
 
@@ -129,19 +133,19 @@ def held_tables(spark: SparkSession, source: OpenSource, interval: Interval) -> 
 
 
 def _waiting(table: OpenTable, state: StreamState) -> list[Versions]:
-    """Returns what a stream has still to read of a table: from its offset to the table's end."""
+    """Returns the versions of a table that a stream still has to read, from its offset to the table's newest version."""
     parts = versions_of(table, state, offset_of(state))
     return [Versions(v.after, max(v.after, table.latest), v.initial) for v in parts]
 
 
 def versions_of(table: OpenTable, state: StreamState, interval: Interval) -> list[Versions]:
-    """Returns the versions of a table that an interval of a stream needs; none if the stream does not need the table."""
+    """Returns the versions of a table that an interval of a stream needs; empty if it does not need the table."""
     return [v for t, v in state.stream.source.holds(interval) if t.table_id == table.ref.table_id]
 
 
 def removed_behind(table: OpenTable, state: StreamState) -> list[Removal]:
-    """Returns what went from a table that a stream may have still to read, if only in batches: all since its offset, or since the begin of
-    an partially committed consumption, which is read again as it was."""
+    """Returns the removals of file states that a stream may still have to read: all since its offset. If it has a claim, they are all since
+    the begin of the claim's interval, because a resumed consumption reads that interval again."""
     uuid, claim = state.stream.uuid, state.claim
     parts = _waiting(table, state)
     if claim is not None and uuid in claim.intervals:
@@ -151,18 +155,19 @@ def removed_behind(table: OpenTable, state: StreamState) -> list[Removal]:
         return []
     try:
         return removals(table.commits(Versions(begin, table.latest)))
-    except StreamqlError:  # the log does not reach back: it is stale, and nothing is left to be protected
+    except StreamqlError:  # the log no longer has these commits: the stream is stale already
         return []
 
 
 def _needs_since(state: StreamState, versions: Versions) -> int:
-    """Returns the version from which on nothing may go: initial rows are in STANDARD mode those of the interval's end."""
+    """Returns the version since which removed files are needed. Initial rows in STANDARD mode are those of the interval's end, so nothing
+    before that is needed."""
     is_of_end = versions.initial and state.stream.mode is StreamMode.STANDARD
     return versions.through if is_of_end else versions.after
 
 
 def forgotten(source: OpenTable, removed: Sequence[Removal]) -> list[Removal]:
-    """Returns those whose files no retention protects any longer."""
+    """Returns the removals whose files no retention protects, because the table's state no longer has their remove actions."""
     if not removed:
         return []
     states = source.table.forgotten(source.snapshot, [r.state for r in removed], min(r.time_ms for r in removed))
@@ -170,7 +175,7 @@ def forgotten(source: OpenTable, removed: Sequence[Removal]) -> list[Removal]:
 
 
 def _is_stale(table: OpenTable, state: StreamState) -> bool:
-    """Returns whether what the stream needs is gone already. One that cannot be read for another reason may yet be, in batches."""
+    """Returns whether the stream is stale already. If it cannot be read for another reason, batches of it may still be readable."""
     try:
         for v in _waiting(table, state):
             if not v.is_empty:
@@ -181,10 +186,11 @@ def _is_stale(table: OpenTable, state: StreamState) -> bool:
 
 
 def extend(spark: SparkSession, source: OpenTable, lag_ms: int) -> int | None:
-    """Makes a source keep its history for as long as a stream lags and EXTENDED_BY_MS more, in whole days, at most
-    spark.streamql.maxRetentionExtension; the days. None: it keeps it for so long already, or may not be made to.
+    """Extends the retention of a source to the lag of a stream plus EXTENDED_BY_MS, in whole days, but not beyond
+    `spark.streamql.maxRetentionExtension`. Returns the days. None: the source keeps its history for so long already, or the limit is too
+    low.
 
-    A metadata commit, which makes writers that are about to commit fail: never done by reading, and at most once a lag.
+    This commits metadata, which makes concurrent writers fail. So a read never does it, and one lag causes it at most once.
     """
     days_max = int(seconds(spark, MAX_RETENTION_EXTENSION) * 1000 // DAY_MS)
     days = min(-(-(lag_ms + EXTENDED_BY_MS) // DAY_MS), days_max)
@@ -210,8 +216,8 @@ def extend(spark: SparkSession, source: OpenTable, lag_ms: int) -> int | None:
 
 @dataclass(frozen=True)
 class Extension:
-    """A retention that was extended. `before`: what the source's owner had set, of what is still as the extension left it: what the owner
-    has set since stays. `catalogs`: ids of those that have the streams it was made for."""
+    """An extension of a source's retention. `before`: the former values of the properties that the owner has not changed since; None: it
+    was not set. `catalogs`: the ids of the catalogs whose streams need the extension."""
 
     before: Mapping[str, str | None]
     catalogs: frozenset[str]
@@ -228,29 +234,29 @@ def extension_of(source: OpenTable) -> Extension | None:
         now = source.snapshot.configuration
         kept = {k: before[k] for k in (FILE_RETENTION, LOG_RETENTION) if k in before and now.get(k) == ours.get(k)}
         return Extension(kept, frozenset(map(str, noted.get("catalogs", ()))))
-    except (ValueError, TypeError, KeyError):  # it was edited by hand: there is nothing to go back to
+    except (ValueError, TypeError, KeyError):  # the property was edited by hand, so the former values are not known
         return Extension({}, frozenset())
 
 
 def is_ours(spark: SparkSession, extension: Extension) -> bool:
-    """Returns whether it is for this session's catalog to take an extension back; one without an owner may be taken back by any."""
+    """Returns whether this session's catalog may revert an extension. If the extension notes no catalog, any may."""
     return not extension.catalogs or has_joined(spark, extension)
 
 
 def has_joined(spark: SparkSession, extension: Extension) -> bool:
-    """Returns whether an extension is noted as needed by this session's catalog."""
+    """Returns whether an extension notes that this session's catalog needs it."""
     return catalog_of(spark).table_id in extension.catalogs
 
 
 def join(spark: SparkSession, source: OpenTable, extension: Extension) -> None:
-    """Notes that this session's catalog needs an extension, too, which another's doctor made and would take back."""
+    """Notes that this session's catalog needs an extension, too. Otherwise the doctor of the catalog that made it would revert it."""
     catalogs = extension.catalogs | {catalog_of(spark).table_id}
     noted = json.loads(source.snapshot.configuration[EXTENDED]) | {"catalogs": sorted(catalogs)}
     _set(spark, source, {EXTENDED: json.dumps(noted, sort_keys=True)})
 
 
 def revert(spark: SparkSession, source: OpenTable, extension: Extension) -> bool:
-    """Takes an extension back as far as this session's catalog is concerned. False: others need it, and it stays for them."""
+    """Reverts an extension that this session's catalog no longer needs. Returns False if other catalogs need it, so that it stays."""
     others = extension.catalogs - {catalog_of(spark).table_id}
     if others:
         noted = json.loads(source.snapshot.configuration[EXTENDED]) | {"catalogs": sorted(others)}
@@ -264,7 +270,7 @@ def revert(spark: SparkSession, source: OpenTable, extension: Extension) -> bool
 
 
 def _sql(source: OpenTable) -> str:
-    """Returns the very table, whatever has its name by now, here or in another metastore."""
+    """Returns how SQL names the table by its path, because its name may stand for another table now, or in another metastore."""
     return f"spark_catalog.delta.{quote(source.table.path)}"
 
 

@@ -1,4 +1,4 @@
-"""SHOW STREAMS, DESCRIBE STREAM, SHOW CREATE STREAM: what there is, a broken stream with its reason."""
+"""SHOW STREAMS, DESCRIBE STREAM and SHOW CREATE STREAM. A broken stream is shown with the reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from streamql.delta.rows import Value, small_frame
 from streamql.dialect.statements import DescribeStream, ShowCreateStream, ShowStreams
 from streamql.dialect.text.tokens import NameParts
 from streamql.engine.reads import need_stream
-from streamql.engine.status import StreamStatus, status_of, statuses, warn_of_unreadable
+from streamql.engine.status import status_of, statuses, warn_of_unreadable
+from streamql.engine.stream_facts import StreamStatus
 from streamql.errors import StreamqlError
 from streamql.model import parts_or_none, version_or_none
 from streamql.sources.registry import type_of
@@ -30,12 +31,12 @@ CREATE_COLUMNS = "createtab_stmt STRING"
 
 
 def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
-    """Returns the streams of a schema, the current one unless named: one row each, SHOW_COLUMNS. TERSE: TERSE_COLUMNS, by the catalog
-    alone."""
+    """Returns the streams of a schema, one row for each. The schema is the one that the statement names, else the current one. The columns
+    are SHOW_COLUMNS. With TERSE they are TERSE_COLUMNS, which the catalog has, so that no source is read."""
     catalog, schema = listed_schema(spark, statement.schema)
     warn_of_unreadable(spark)
     states = _in_schema(spark, catalog, schema)
-    if statement.like is not None:  # before the sources of the others are asked
+    if statement.like is not None:  # first, so that the sources of the other streams are not read
         pattern = re.compile(like_pattern(statement.like))
         states = [s for s in states if pattern.search(s.name.object)]
     if statement.terse:
@@ -49,9 +50,10 @@ def show_streams(spark: SparkSession, statement: ShowStreams) -> DataFrame:
 
 
 def listed_schema(spark: SparkSession, named: NameParts | None) -> tuple[str, str]:
-    """Returns the catalog and schema that a SHOW statement lists: the one that it names, else (None) the current one.
+    """Returns the catalog and schema that a SHOW statement lists. `named`: the schema that it names; None: the current one.
 
-    Drivers may share streams without a common metastore, so a schema that only streams are in is listed as well. Raises SCHEMA_NOT_FOUND.
+    Drivers may share a catalog of streams without sharing a metastore. So a schema that exists only in names of streams is accepted as
+    well. Raises SCHEMA_NOT_FOUND.
     """
     if named is None:
         here = qualify(spark, ("_",))
@@ -65,19 +67,20 @@ def listed_schema(spark: SparkSession, named: NameParts | None) -> tuple[str, st
 
 
 def _in_schema(spark: SparkSession, catalog: str, schema: str) -> list[StreamState]:
-    states = catalog_of(spark).all(spark)
-    return [s for s in states if (s.name.catalog, s.name.schema.lower()) == (catalog, schema.lower())]
+    return [s for s in catalog_of(spark).all(spark) if s.name.is_in(catalog, schema)]
 
 
 def like_pattern(like: str) -> str:
-    """Translates SQL's LIKE pattern (% and _, literal after a backslash), or Spark's SHOW pattern (* and |), as a regular expression."""
+    """Translates a LIKE pattern of SQL (% and _, literal after a backslash) or a SHOW pattern of Spark (* and |) into a regular
+    expression."""
     special = {"%": ".*", "_": ".", "*": ".*", "|": "|"}
     tokens = re.findall(r"\\.|.", like, re.DOTALL)
     return "(?i)^(" + "".join(special.get(t) or re.escape(t[-1]) for t in tokens) + ")$"
 
 
 def _terse_row(state: StreamState) -> list[Value]:
-    """Returns the table's name as streamql saw it last: to find a renamed table's name takes opening it."""
+    """Returns a row of TERSE_COLUMNS. A renamed table has the name with which it was last seen, because finding its new name takes opening
+    it."""
     stream = state.stream
     return [stream.name.object, stream.name.schema, str(stream.source.name), stream.mode.value, stream.created_at_ms]
 
@@ -106,13 +109,13 @@ def _row(state: StreamState, status: StreamStatus) -> list[Value]:
 
 
 def describe_stream(spark: SparkSession, statement: DescribeStream) -> DataFrame:
-    """Returns all that is known of a stream, a row a fact: info_name, info_value."""
+    """Returns all properties of a stream, one row (info_name, info_value) for each."""
     state = _need(spark, statement)
     names = [c.split(" ")[0] for c in SHOW_COLUMNS.split(", ")]
     status = status_of(spark, state)
     values = _row(state, status)
     times = {n for n, c in zip(names, SHOW_COLUMNS.split(", "), strict=True) if c.endswith("TIMESTAMP_LTZ")}
-    facts: list[list[Value]] = [[n, _text(spark, v, n in times)] for n, v in zip(names, values, strict=True)]
+    rows: list[list[Value]] = [[n, _text(spark, v, n in times)] for n, v in zip(names, values, strict=True)]
     stream = state.stream
     more = {
         "definition": stream.definition,
@@ -128,8 +131,8 @@ def describe_stream(spark: SparkSession, statement: DescribeStream) -> DataFrame
         if state.claim is None
         else f"{state.claim.owner.user}@{state.claim.owner.host}:{state.claim.owner.pid}",
     }
-    facts.extend([[k, v] for k, v in more.items()])
-    return small_frame(spark, DESCRIBE_COLUMNS, facts)
+    rows.extend([[k, v] for k, v in more.items()])
+    return small_frame(spark, DESCRIBE_COLUMNS, rows)
 
 
 def _text(spark: SparkSession, value: Value, is_time: bool) -> str | None:
@@ -141,7 +144,7 @@ def _text(spark: SparkSession, value: Value, is_time: bool) -> str | None:
 
 
 def time_text(spark: SparkSession, milliseconds: Value) -> str | None:
-    """Returns a time as the session shows it."""
+    """Returns a time as text in the session's time zone."""
     row = small_frame(spark, "t TIMESTAMP_LTZ", [[milliseconds]]).select(F.col("t").cast("string")).first()
     return None if row is None else str(row[0])
 
@@ -151,7 +154,7 @@ def _boolean(value: bool) -> str:
 
 
 def show_create_stream(spark: SparkSession, statement: ShowCreateStream) -> DataFrame:
-    """Returns the statement that made the stream, as it was written."""
+    """Returns the statement that created the stream, as the user wrote it."""
     return small_frame(spark, CREATE_COLUMNS, [[_need(spark, statement).stream.definition]])
 
 

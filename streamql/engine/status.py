@@ -1,23 +1,26 @@
-"""How streams stand: lag, backlog, staleness and what is wrong, each read once, for SHOW STREAMS and the commands."""
+"""Reads the status of streams: lag, backlog, staleness, errors, and consumers. SHOW STREAMS and the commands use it."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from streamql.catalog.states import StreamState
+from streamql.catalog.states import Claim, StreamState
 from streamql.catalog.store import catalog_of
 from streamql.consume.claims.errors import half_way
+from streamql.consume.claims.liveness import is_abandoned
 from streamql.delta.jvm import activate, sentence
+from streamql.engine.ledger import Newest, newest, or_nothing
+from streamql.engine.stream_facts import Consumer, StreamFacts, StreamStatus
 from streamql.errors import StreamqlError
-from streamql.model import parts_or_none
+from streamql.model import parts_or_none, version_or_none
 from streamql.reading import interval_now, is_due
-from streamql.sources.protocol import NO_BACKLOG, Backlog, Opened, Peek
-from streamql.sources.registry import open_many, open_source, peek
+from streamql.sources.protocol import NO_BACKLOG, Opened, Peek
+from streamql.sources.registry import open_many, open_source, peek, type_of
 from streamql.times import now_ms
 
 log = logging.getLogger("streamql")
@@ -25,33 +28,9 @@ log = logging.getLogger("streamql")
 LOOKS_AT_ONCE = 8
 
 
-@dataclass(frozen=True)
-class StreamStatus:
-    """How a stream stands, looked at now. Times in milliseconds since 1970; None: not known, or nothing to say.
-
-    `is_blocked`: `invalid_reason` says that a transaction stopped half way, so that no other statement may consume the stream.
-    `backlog` is not known of a broken stream, nor of one that has still to show its table's initial rows. `stale_soon`: what it has
-    still to read may be gone in a day, or a quarter of the source's retention. `latest_position`: the end of a source of several parts,
-    as JSON.
-    """
-
-    offset_time_ms: int | None = None
-    lag_versions: int | None = None
-    lag_seconds: int | None = None
-    has_data: bool | None = None
-    stale: bool = False
-    stale_after_ms: int | None = None
-    invalid_reason: str | None = None
-    source_name: str | None = None
-    backlog: Backlog | None = None
-    stale_soon: bool = False
-    latest_position: str | None = None
-    is_blocked: bool = False
-
-
 def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamStatus]:
-    """`status_of` many streams. Their tables are looked at together, and so are topics of one storage connection. Only streams on tables
-    that lag, or are broken, are looked at one by one."""
+    """Returns the status of several streams. The newest versions of all tables are read at once, and so are the topics of one storage
+    connection. Only streams on tables that lag or are broken are examined one by one."""
 
     def status(state: StreamState, peeked: Peek | None, opened: Opened | None) -> StreamStatus:
         is_current = peeked is not None and peeked.is_same and peeked.position == state.offset.position
@@ -66,14 +45,14 @@ def statuses(spark: SparkSession, states: Sequence[StreamState]) -> list[StreamS
 
 
 def status_of(spark: SparkSession, state: StreamState, opened: Opened | None = None) -> StreamStatus:
-    """Lag, backlog, staleness and what is wrong: from the log alone, or as brokers say. Never raises for a broken stream: it says why.
-    `opened`: its source, if it was opened already."""
+    """Returns the status of a stream, from the log alone or from Kafka's brokers. If the stream is broken, the status has the reason, and
+    no error is raised. `opened`: its source, if it was opened already; None: it is opened here."""
     return _with_blocked(_status_of(spark, state, opened), state)
 
 
 def _with_blocked(status: StreamStatus, state: StreamState) -> StreamStatus:
-    """Returns the status with the reason why only one transaction may consume the stream: it stopped half way. A stream that cannot be read
-    keeps that reason."""
+    """Returns the status with the reason why other statements may not consume the stream, if a transaction over it stopped half way. If the
+    status has a reason already, it stays."""
     if status.invalid_reason is not None or state.claim is None or not state.claim.is_partially_committed:
         return status
     e = half_way(state.name, state.claim)
@@ -84,59 +63,72 @@ def _status_of(spark: SparkSession, state: StreamState, opened: Opened | None) -
     try:
         source = open_source(spark, state.stream.source, opened)
         offset_time = source.time_ms(state.offset.position)
-    except Exception as e:  # storage's own among them: the other streams are shown all the same
+    except Exception as e:  # also errors of the storage, so that the other streams are still shown
         return StreamStatus(invalid_reason=_reason(e))
-    name, end = str(source.ref.name), parts_or_none(source.latest)
-    lag, seconds, stale_after, soon = source.lag(state.offset), None, None, False
+    known = StreamStatus(
+        offset_time,
+        source.lag(state.offset),
+        source_name=str(source.ref.name),
+        latest_position=parts_or_none(source.latest),
+    )
     try:
         interval = interval_now(spark, state, source)
-        if not lag:
-            return replace(_current(offset_time, name, state), latest_position=end)
+        if not known.lag_versions:
+            return replace(_current(offset_time, str(source.ref.name), state), latest_position=known.latest_position)
         expiry = source.expiry(interval, state.stream.mode)
         if expiry is not None:
-            seconds, stale_after, soon = max(0, (now_ms() - expiry.first_ms) // 1000), expiry.at_ms, expiry.is_soon
+            seconds = max(0, (now_ms() - expiry.first_ms) // 1000)
+            known = replace(known, lag_seconds=seconds, stale_after_ms=expiry.at_ms, stale_soon=expiry.is_soon)
         waiting = None if interval.initial else source.backlog(interval, state.stream.mode)
-        has_data = soon or is_due(state, source, interval, waiting)
-        return StreamStatus(
-            offset_time,
-            lag,
-            seconds,
-            has_data,
-            False,
-            stale_after,
-            source_name=name,
-            backlog=waiting,
-            stale_soon=soon,
-            latest_position=end,
-        )
+        return replace(known, has_data=known.stale_soon or is_due(state, source, interval, waiting), backlog=waiting)
     except Exception as e:
-        is_stale = isinstance(e, StreamqlError) and e.code == "STREAM_STALE"
-        if is_stale:
-            stale_after, soon = None, False
-        return StreamStatus(
-            offset_time,
-            lag,
-            seconds,
-            None,
-            is_stale,
-            stale_after,
-            _reason(e),
-            name,
-            stale_soon=soon,
-            latest_position=end,
-        )
+        if isinstance(e, StreamqlError) and e.code == "STREAM_STALE":
+            known = replace(known, stale=True, stale_after_ms=None, stale_soon=False)
+        return replace(known, invalid_reason=_reason(e))
 
 
 def _current(time_ms: int | None, source: str, state: StreamState) -> StreamStatus:
-    """Of a stream at the newest version: nothing waits but, perhaps, the rows that the table had at its creation, or a consumption that
+    """Returns the status of a stream whose offset is the newest version. It can only have initial rows to consume, or a consumption that
     has not ended."""
     initial = state.offset.initial
     has_data = initial or state.claim is not None
     return StreamStatus(time_ms, 0, 0, has_data, source_name=source, backlog=None if initial else NO_BACKLOG)
 
 
+def stream_facts(spark: SparkSession, states: Sequence[StreamState]) -> tuple[StreamFacts, ...]:
+    """Returns the present status of streams with their consumers and newest consumptions, in their order. Reads the logs, and the ledger by
+    one job. A broken stream has the reason. Raises CATALOG_UNREADABLE."""
+    if not states:
+        return ()
+    ledger = or_nothing(lambda: newest(spark), "last consumption")
+    found = statuses(spark, states)
+    return tuple(_facts(spark, s, status, ledger.get(s.stream.uuid)) for s, status in zip(states, found, strict=True))
+
+
+def _facts(spark: SparkSession, state: StreamState, status: StreamStatus, said: Newest | None) -> StreamFacts:
+    stream = state.stream
+    return StreamFacts(
+        uuid=stream.uuid,
+        name=str(stream.name),
+        source=status.source_name or str(stream.source.name),
+        mode=stream.mode.value,
+        offset_version=version_or_none(state.offset.position),
+        status=status,
+        consumer=None if state.claim is None else _consumer(spark, state.claim),
+        last=None if said is None else said.consumption,
+        failure=None if said is None else said.failure,
+        offset_position=parts_or_none(state.offset.position),
+        unit=type_of(stream.source).unit,
+    )
+
+
+def _consumer(spark: SparkSession, claim: Claim) -> Consumer:
+    abandoned = None if claim.is_partially_committed else is_abandoned(spark, claim)
+    return Consumer(claim.owner.who, claim.owner.pid, claim.started_at_ms, claim.is_partially_committed, abandoned)
+
+
 def warn_of_unreadable(spark: SparkSession) -> None:
-    """Warns of streams that cannot be listed, since their entries in the catalog cannot be read."""
+    """Warns of streams that are not listed because their entries in the catalog cannot be read."""
     catalog = catalog_of(spark)
     catalog.refresh(spark)
     for e in catalog.unreadable():

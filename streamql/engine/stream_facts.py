@@ -1,31 +1,54 @@
-"""The status of streams: how each stands, which process consumes it now, and its last entry in the ledger."""
+"""The status of streams as plain data, which SHOW STREAMS, the commands, the report and the prompt show. Pure, and without PySpark."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pyspark.sql import SparkSession
+from streamql.times import is_near
 
-from streamql.catalog.states import Claim, StreamState
-from streamql.consume.claims.liveness import is_abandoned
-from streamql.delta.jvm import sentence
-from streamql.engine.ledger import Consumption, Newest, newest
-from streamql.engine.status import StreamStatus, statuses
-from streamql.errors import StreamqlError
-from streamql.model import parts_or_none, version_or_none
-from streamql.sources.registry import type_of
-
-log = logging.getLogger("streamql")
+if TYPE_CHECKING:
+    from streamql.engine.ledger import Consumption
+    from streamql.sources.protocol import Backlog
 
 State = Literal["stale", "invalid", "partial", "busy", "data", "empty"]
+
+SHOWN = ("name", "table_name", "mode", "offset_version", "offset_position", "lag_seconds", "has_data", "stale",
+         "unix_millis(stale_after) AS stale_after_ms", "invalid_reason")  # fmt: skip
+"""The expressions over SHOW STREAMS from which `StreamFacts.of_show` makes its result."""
+
+BLOCKED = "CONSUMPTION_PARTIALLY_COMMITTED"
+"""The code of the error with which `invalid_reason` begins if a stream is blocked."""
+
+
+@dataclass(frozen=True)
+class StreamStatus:
+    """The present status of a stream. Times in milliseconds since 1970. None: not known, or not applicable.
+
+    `is_blocked`: a transaction stopped half way, so that no other statement may consume the stream; `invalid_reason` says so. `backlog`:
+    not known for a broken stream, and for one that still has to show initial rows. `stale_soon`: the stream may become stale within a day,
+    or within a quarter of the source's retention if that is less. `latest_position`: the end of a source of several parts, as JSON.
+    """
+
+    offset_time_ms: int | None = None
+    lag_versions: int | None = None
+    lag_seconds: int | None = None
+    has_data: bool | None = None
+    stale: bool = False
+    stale_after_ms: int | None = None
+    invalid_reason: str | None = None
+    source_name: str | None = None
+    backlog: Backlog | None = None
+    stale_soon: bool = False
+    latest_position: str | None = None
+    is_blocked: bool = False
 
 
 @dataclass(frozen=True)
 class Consumer:
-    """Who holds a claim on a stream: since when (milliseconds since 1970), and why others may resolve it; None: they may not."""
+    """The owner of a claim on a stream. `since_ms`: when the claim began, in milliseconds since 1970. `abandoned`: why others may resolve
+    the claim; None: they may not."""
 
     who: str
     pid: int
@@ -51,9 +74,27 @@ class StreamFacts:
     offset_position: str | None = None
     unit: str = "version"
 
+    @classmethod
+    def of_show(cls, row: Mapping[str, Any], now_ms: int) -> StreamFacts:
+        """Makes the status of a row of SHOW STREAMS, which a session of a server can read. `row`: the columns SHOWN. Backlog, consumer,
+        consumptions, and the unit of the lag are not known then."""
+        after_ms, reason = row["stale_after_ms"], row["invalid_reason"]
+        retention_ms = None if after_ms is None else after_ms - now_ms + 1000 * (row["lag_seconds"] or 0)
+        status = StreamStatus(
+            lag_seconds=row["lag_seconds"],
+            has_data=row["has_data"],
+            stale=row["stale"],
+            stale_after_ms=after_ms,
+            invalid_reason=reason,
+            stale_soon=retention_ms is not None and is_near(after_ms, retention_ms, now_ms),
+            is_blocked=reason is not None and reason.startswith(BLOCKED),
+        )
+        name, source, version = row["name"], row["table_name"], row["offset_version"]
+        return cls("", name, source, row["mode"], version, status, offset_position=row["offset_position"])
+
     @property
     def state(self) -> State:
-        """Returns the one word for it: what needs attention comes before what passes."""
+        """Returns one word for the status. If several apply, it is the one that needs attention most."""
         if self.status.stale:
             return "stale"
         if self.status.is_blocked:
@@ -66,49 +107,7 @@ class StreamFacts:
 
     @property
     def error(self) -> str | None:
-        """Returns what is wrong with it now: why it cannot be read, or why the newest consumption failed."""
+        """Returns the present error: why the stream cannot be read, or why its newest consumption failed. None: there is no error."""
         if self.status.invalid_reason is not None:
             return self.status.invalid_reason
-        return None if self.last is None or self.last.is_consumed else (self.last.error or self.last.outcome)
-
-
-def stream_facts(spark: SparkSession, states: Sequence[StreamState]) -> tuple[StreamFacts, ...]:
-    """Returns how streams stand now, in their order. From the logs, and one job over the ledger; a broken stream has its reason. Raises
-    CATALOG_UNREADABLE."""
-    if not states:
-        return ()
-    ledger = _newest(spark)
-    found = statuses(spark, states)
-    return tuple(_facts(spark, s, status, ledger.get(s.stream.uuid)) for s, status in zip(states, found, strict=True))
-
-
-def _newest(spark: SparkSession) -> dict[str, Newest]:
-    try:
-        return newest(spark)
-    except StreamqlError:
-        raise
-    except Exception as e:  # a file of it is gone: streams do not need it
-        log.warning("the ledger cannot be read, so that no last consumption is shown: %s", sentence(e))
-        return {}
-
-
-def _facts(spark: SparkSession, state: StreamState, status: StreamStatus, said: Newest | None) -> StreamFacts:
-    stream = state.stream
-    return StreamFacts(
-        uuid=stream.uuid,
-        name=str(stream.name),
-        source=status.source_name or str(stream.source.name),
-        mode=stream.mode.value,
-        offset_version=version_or_none(state.offset.position),
-        status=status,
-        consumer=None if state.claim is None else _consumer(spark, state.claim),
-        last=None if said is None else said.consumption,
-        failure=None if said is None else said.failure,
-        offset_position=parts_or_none(state.offset.position),
-        unit=type_of(stream.source).unit,
-    )
-
-
-def _consumer(spark: SparkSession, claim: Claim) -> Consumer:
-    abandoned = None if claim.is_partially_committed else is_abandoned(spark, claim)
-    return Consumer(claim.owner.who, claim.owner.pid, claim.started_at_ms, claim.is_partially_committed, abandoned)
+        return None if self.last is None or self.last.is_consumed else self.last.why

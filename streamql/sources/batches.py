@@ -1,4 +1,4 @@
-"""Batches: how many commits of a table fit, and how a batch is spread over the parts of a source."""
+"""Batches: how many commits of a table fit into a batch, and how a batch is divided among the parts of a source."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ Part = TypeVar("Part")
 
 
 def longest_prefix(length: int, known: int, fits: Callable[[int], bool]) -> int:
-    """Returns how many of `length` things fit, where the first `known` do, and what is asked for costs as much as it is long: in steps that
-    double, then by halves."""
+    """Returns the length of the longest prefix of `length` items that fits. The first `known` items are known to fit.
+
+    A call of `fits` costs the more the longer the prefix is. So the search tries steps that double until one does not fit, and then halves
+    its steps.
+    """
     step = 1
     while known < length:
         tried = min(known + step, length)
@@ -25,7 +28,8 @@ def longest_prefix(length: int, known: int, fits: Callable[[int], bool]) -> int:
 
 
 def rows_touched_max(commit: Commit) -> int:
-    """No fewer than the changes a commit can make: every row of every file it names, twice (an update is two changes)."""
+    """Returns an upper bound of the changes that a commit makes. It counts the rows of every file before and after the commit, because an
+    update is two changes. If a file has no statistics, the bound is practically infinite."""
     total = 0
     for change in commit.changes:
         if change.data_change:
@@ -38,9 +42,10 @@ def rows_touched_max(commit: Commit) -> int:
 
 
 def spread(sizes: Mapping[Part, int], total: int) -> dict[Part, int]:
-    """Of each part how much fits into a batch of `total`: a share by its size, whole numbers, `total` in all. If everything fits: all.
+    """Divides a batch of `total` among parts in proportion to their sizes. Returns whole numbers whose sum is `total`, or, if everything
+    fits, the sizes.
 
-    Shares are rounded down, and what is left goes one each to the parts with the largest remainders (Hamilton's method).
+    Shares are rounded down. The rest goes, one each, to the parts with the largest remainders (Hamilton's method).
     """
     everything = sum(sizes.values())
     if everything <= total:

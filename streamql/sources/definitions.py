@@ -1,6 +1,5 @@
-"""Objects of the catalog beside streams: storage connections, external tables, dynamic tables and materialized views.
-
-The catalog stores them, and finds them (`catalog.store`).
+"""Definitions: the objects of the catalog other than streams. They are storage connections, external tables, dynamic tables and
+materialized views. The catalog stores and finds them (`catalog.store`).
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from streamql.names import Name
 
 
 class DefinitionType(Enum):
-    """What a definition defines, as messages call it."""
+    """What a definition defines. The value is the name that messages use."""
 
     CONNECTION = "storage connection"
     EXTERNAL_TABLE = "external table"
@@ -23,11 +22,11 @@ class DefinitionType(Enum):
 
 @dataclass(frozen=True)
 class Definition:
-    """What a statement defined.
+    """What a CREATE statement defined, other than a stream.
 
-    `options`: of a connection, Kafka's own settings; of an external table, those of its OPTIONS clause. They hold references to secrets,
-    never a secret. Of a dynamic table, the fields of its `DynamicTable`. `connection`: the name of an external table's
-    connection; empty for what has none. `columns`: those of a table, in their order. `sequence`: how often it was written. `text`: the
+    `options`: of a connection, the settings of Kafka; of an external table, those of its OPTIONS clause; of a dynamic table, the fields of
+    its `DynamicTable`. They have references to secrets, and never a secret. `connection`: the name of an external table's connection; empty
+    for other types. `columns`: the columns of a table, in their order. `sequence`: how often the definition was written. `text`: the
     statement.
     """
 
@@ -45,5 +44,5 @@ class Definition:
 
 
 def connection_name(name: str) -> Name:
-    """Returns the name of a connection. Connections are in no schema."""
+    """Returns the name of a connection as the catalog has it. Connections belong to no schema."""
     return Name("", "", name)

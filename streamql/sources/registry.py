@@ -1,4 +1,4 @@
-"""The types of sources there are: those that features register."""
+"""The registry of the types of sources. Features register them."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from streamql.feature import Feature, features
 from streamql.model import Offset, SourceRef
 from streamql.names import Name
+from streamql.registered import records
 from streamql.sources.protocol import Opened, OpenSource, Peek, SourceType
 
 TABLE_TYPE = "table"
-"""The name of the type that a source has which is written without one."""
+"""The type of a source whose JSON form names no type."""
 
 
 @cache
-def _types(_: Sequence[Feature]) -> Mapping[str, SourceType]:
-    return MappingProxyType({type_.name: type_ for feature in features() for type_ in feature.source_types()})
+def _types(records: tuple[Any, ...]) -> Mapping[str, SourceType]:
+    return MappingProxyType({type_.name: type_ for record in records for type_ in record.source_types()})
 
 
 def source_types() -> Mapping[str, SourceType]:
-    """Returns all types, by name. In this order a name is looked up."""
-    return _types(tuple(features()))
+    """Returns all types of sources by name. The name of a source is looked up in this order of types."""
+    return _types(records())
 
 
 def type_of(source: SourceRef) -> SourceType:
@@ -34,7 +34,7 @@ def type_of(source: SourceRef) -> SourceType:
 
 
 def source_json(source: SourceRef) -> dict[str, Any]:
-    """Returns a source as JSON has it. A table is written without its type, as all releases write it."""
+    """Returns the JSON form of a source. A table is written without its type, as in all releases."""
     data = source.to_json()
     return data if source.type_name == TABLE_TYPE else {"type": source.type_name, **data}
 
@@ -45,8 +45,8 @@ def read_source(data: Mapping[str, Any]) -> SourceRef:
 
 
 def open_source(spark: SparkSession, source: SourceRef, opened: Opened | None = None) -> OpenSource:
-    """Finds a source again, wherever it is now. `opened`: as `open_many` returned it. Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED,
-    and the error that stands for the source in `opened`."""
+    """Opens a source, even if it was renamed or moved. `opened`: what `open_many` returned for it. Raises STREAM_SOURCE_MISSING,
+    STREAM_SOURCE_REPLACED, and the error in `opened`."""
     if isinstance(opened, Exception):
         raise opened
     if opened is not None:
@@ -55,7 +55,8 @@ def open_source(spark: SparkSession, source: SourceRef, opened: Opened | None = 
 
 
 def peek(spark: SparkSession, sources: Sequence[SourceRef]) -> list[Peek | None]:
-    """Returns the version of each of several sources: those of a type are read together. None: that one must be opened."""
+    """Returns the newest positions of several sources, in their order. Sources of one type are read together. None: that source must be
+    opened."""
     found: list[Peek | None] = [None] * len(sources)
     for type_ in source_types().values():
         chosen = [i for i, source in enumerate(sources) if source.type_name == type_.name]
@@ -66,8 +67,8 @@ def peek(spark: SparkSession, sources: Sequence[SourceRef]) -> list[Peek | None]
 
 
 def open_many(spark: SparkSession, wanted: Sequence[tuple[SourceRef, Offset]]) -> list[Opened | None]:
-    """Returns the sources of several streams, with their offsets: those of a type that opens several at once. None: that one is to be
-    opened alone."""
+    """Opens the sources of several streams at once, if their type can do that. `wanted`: each source with its stream's offset. Returns the
+    opened sources in their order. None: that source must be opened alone."""
     found: list[Opened | None] = [None] * len(wanted)
     for type_ in source_types().values():
         chosen = [i for i, (source, _) in enumerate(wanted) if source.type_name == type_.name]

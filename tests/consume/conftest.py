@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streamql.consume import transactions
+from streamql.consume import session_transactions
 
 
 @pytest.fixture(autouse=True)
@@ -14,4 +14,4 @@ def no_open_transaction(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test that fails inside a transaction must not let those behind it fail too."""
     yield
     if "spark" in request.fixturenames:
-        transactions.abandon(request.getfixturevalue("spark"))
+        session_transactions.abandon(request.getfixturevalue("spark"))

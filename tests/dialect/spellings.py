@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from streamql.dialect import quote_string
 from streamql.dialect.actions import RenameTo, SetComment
+from streamql.dialect.grammar import grammars
 from streamql.dialect.statements import (
     AlterStream,
     BeginTransaction,
@@ -26,7 +27,7 @@ from streamql.dialect.statements import (
     Statement,
 )
 from streamql.dialect.text.tokens import NameParts
-from streamql.model import SourceType, StreamMode
+from streamql.model import StreamMode
 from streamql.names import quote
 
 from . import spellings_dynamic, spellings_kafka
@@ -57,7 +58,7 @@ def created(draw: st.DrawFn) -> CreateStream:
     return CreateStream(
         draw(names),
         draw(names),
-        draw(st.sampled_from(SourceType)),
+        draw(st.sampled_from([" ".join(words) for grammar in grammars() for words in grammar.sources])),
         draw(st.none() | st.sampled_from(StreamMode)),
         replaces,
         not replaces and draw(st.booleans()),
@@ -189,7 +190,7 @@ class Renderer:
         head += [
             *self.name(statement.name),
             "ON",
-            *statement.source_type.value.split(" "),
+            *statement.source_type.split(" "),
             *self.name(statement.source),
         ]
         return head + [piece for clause in self.draw(st.permutations(clauses)) for piece in clause]

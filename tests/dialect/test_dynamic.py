@@ -27,7 +27,6 @@ from streamql.features.dynamic.language.statements import (
     Suspend,
     VerifyDynamicTable,
 )
-from streamql.model import SourceType
 
 from .test_parse import test_carets, test_rejected, without_spans  # noqa: F401 - the tests run here over another file
 
@@ -216,17 +215,29 @@ def test_names_have_their_places(text: str, _: object) -> None:
         assert text[where.start : where.end].replace("`", "").strip('"') == ".".join(statement.name)
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("VIEW", SourceType.VIEW),
-        ("DYNAMIC TABLE", SourceType.DYNAMIC_TABLE),
-        ("MATERIALIZED VIEW", SourceType.MATERIALIZED_VIEW),
-    ],
-)
-def test_streams_take_them(words: str, expected: SourceType) -> None:
+@pytest.mark.parametrize("words", ["VIEW", "DYNAMIC TABLE", "MATERIALIZED VIEW"])
+def test_streams_take_them(words: str) -> None:
     statement = parse(f"CREATE STREAM s ON {words} a.t AT (OFFSET => '{{\"default.orders\": 17}}')")
     assert isinstance(statement, CreateStream)
-    assert (statement.source_type, statement.source) == (expected, ("a", "t"))
+    assert (statement.source_type, statement.source) == (words, ("a", "t"))
     assert statement.point is not None
     assert statement.point.positions == (("default.orders", 17),)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_noted"),
+    [
+        ("CREATE DYNAMIC TABLE `a b`.d TARGET_LAG = '1 hour' AS SELECT 1", True),
+        ("ALTER MATERIALIZED VIEW `a b`.d SET REFRESH INTERVAL 1 HOUR", True),
+        ("CREATE DYNAMIC TABLE d TARGET_LAG = DOWNSTREAM AS SELECT 1", False),
+        ("CREATE DYNAMIC TABLE d AS SELECT 1", False),
+        ("ALTER DYNAMIC TABLE d UNSET SCHEDULE", False),
+        ("ALTER DYNAMIC TABLE d SUSPEND", False),
+        ("DROP DYNAMIC TABLE d", False),
+    ],
+)
+def test_what_refreshes_a_table_is_noted(text: str, is_noted: bool) -> None:
+    statement = parse(text)
+    assert statement is not None
+    assert statement.note.startswith("`a b`.d is refreshed by a process that runs") == is_noted
+    assert bool(statement.note) == is_noted

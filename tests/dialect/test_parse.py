@@ -28,7 +28,7 @@ from streamql.dialect.statements import (
 )
 from streamql.dialect.text.tokens import Span, TokenType
 from streamql.errors import StreamqlError
-from streamql.model import SourceType, StreamMode
+from streamql.model import StreamMode
 
 from .samples import columns_of, is_asked_for, is_stream
 
@@ -65,12 +65,12 @@ CREATED: list[tuple[str, object]] = [
     ("CREATE STREAM c.d.s ON TABLE x.y.t", CreateStream(("c", "d", "s"), ("x", "y", "t"))),
     ('CREATE STREAM `a``b`."c d" ON TABLE `t.u`', CreateStream(("a`b", "c d"), ("t.u",))),
     ("CREATE STREAM 流 ON TABLE 表.t1", CreateStream(("流",), ("表", "t1"))),
-    ("CREATE STREAM s ON VIEW v", CreateStream(("s",), ("v",), SourceType.VIEW)),
-    ("CREATE STREAM s ON DYNAMIC TABLE t", replace(S, source_type=SourceType.DYNAMIC_TABLE)),
-    ("CREATE STREAM s ON MATERIALIZED VIEW t", replace(S, source_type=SourceType.MATERIALIZED_VIEW)),
+    ("CREATE STREAM s ON VIEW v", CreateStream(("s",), ("v",), "VIEW")),
+    ("CREATE STREAM s ON DYNAMIC TABLE t", replace(S, source_type="DYNAMIC TABLE")),
+    ("CREATE STREAM s ON MATERIALIZED VIEW t", replace(S, source_type="MATERIALIZED VIEW")),
     (
         "CREATE STREAM s ON EXTERNAL TABLE t INSERT_ONLY = TRUE",
-        replace(S, source_type=SourceType.EXTERNAL_TABLE, mode=APPEND),
+        replace(S, source_type="EXTERNAL TABLE", mode=APPEND),
     ),
     ("CREATE STREAM s ON TABLE t WITH PROPERTIES ('TABLE_STREAM_MODE' = 'APPEND_ONLY')", replace(S, mode=APPEND)),
     ("CREATE STREAM s ON TABLE t WITH (TABLE_STREAM_MODE = STANDARD)", replace(S, mode=STANDARD)),

@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from streamql.dialect import explain_rejected, parse, rewrite, rewrite_rejected
+from streamql.dialect.rewrites import rewriter
+from streamql.dialect.rewrites.rule import ClauseRule, SparkStatement, rewrite_rules
 from streamql.dialect.statements import CreateStream, SetTableProperties
+from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.tokens import NameParts, scan
+from streamql.errors import StreamqlError
 
-from .samples import columns_of, is_asked_for, is_stream
+from .samples import columns_of, is_asked_for, is_stream, load
 
 FIXTURES = {
     "test_rewrites": "rewrites.sql",
@@ -119,3 +123,54 @@ def test_nothing_but_splices() -> None:
     assert result is not None
     assert result.text == text.replace("METADATA$ACTION", "`METADATA$ACTION`").replace("wITh  consume", "")
     assert [t.text for t in scan(result.text)][-1] == ";"
+
+
+# --- the rules
+
+REWRITTEN = [before for name in ("rewrites.sql", "consumes.sql", "rewritten_rejects.sql") for before, _ in load(name)]
+NOT_REWRITTEN = [before for name in ("hopeless.sql", "no_hints.sql") for before, _ in load(name)]
+
+
+def test_rules_have_names_of_their_own() -> None:
+    names = [rule.name for rule in rewrite_rules()]
+    assert len(names) == len(set(names))
+
+
+def test_the_order_of_the_list_does_not_change_what_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No rule sees what another one has done, and two of them never find the same clause."""
+    expected = [(rewrite(text, is_stream, columns_of), rewrite_rejected(text, columns_of)) for text in REWRITTEN]
+    reverse = list(rewrite_rules())[::-1]
+    monkeypatch.setattr(rewriter, "rewrite_rules", lambda: reverse)
+    assert [
+        (rewrite(text, is_stream, columns_of), rewrite_rejected(text, columns_of)) for text in REWRITTEN
+    ] == expected
+
+
+def test_a_mistake_in_the_first_clause_is_shown_first() -> None:
+    """Clauses are read in the order of the text, whatever the order of their rules."""
+    mistakes = ["s WITH (CONSUME = MAYBE)", "t AT (VERSION => x)", "t CHANGES (INFORMATION => DEFAULT) FROM"]
+    for first in mistakes:
+        text = f"SELECT * FROM {', '.join([first, *(m for m in mistakes if m != first)])}"
+        with pytest.raises(StreamqlError) as raised:
+            rewrite(text, is_stream, columns_of)
+        with pytest.raises(StreamqlError) as alone:
+            rewrite(f"SELECT * FROM {first}", is_stream, columns_of)
+        assert raised.value.message.split(",")[0] == alone.value.message.split(",")[0]
+
+
+def test_a_mistake_in_a_clause_is_shown_before_the_catalog_is_asked() -> None:
+    text = "MERGE INTO t USING s WITH CONSUME ON true WHEN NOT MATCHED THEN INSERT VALUES (1)"
+    with pytest.raises(StreamqlError, match="WITH CONSUME in a DML statement"):
+        rewrite(text, lambda _: pytest.fail("no stream is wanted"), lambda _: pytest.fail("no columns are wanted"))
+
+
+def test_a_rule_finds_nothing_in_a_text_without_its_words() -> None:
+    """So it need not be asked about such a text."""
+    for text in REWRITTEN + NOT_REWRITTEN:
+        statement = SparkStatement(Cursor(text), is_stream, columns_of)
+        for rule in rewrite_rules():
+            if isinstance(rule, ClauseRule):
+                found = any(rule.find(statement, relation) for relation in statement.relations)
+            else:
+                found = bool(statement.is_terminated and rule.find(statement).splices)
+            assert rule.words.search(text) or not found, (rule.name, text)

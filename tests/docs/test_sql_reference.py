@@ -10,15 +10,14 @@ import pytest
 
 from streamql.catalog.tables import CONSUMPTIONS, STREAMS, columns_ddl, views
 from streamql.changes.build import HIDDEN_COLUMNS
-from streamql.engine import show
+from streamql.engine import show, statement_types
 from streamql.engine.reads import BACKLOG_COLUMNS
 from streamql.errors import ERROR_CLASSES
-from streamql.feature import statement_types
 from streamql.features.dynamic.statements import show as dynamic
 from streamql.features.kafka import statements as kafka
 from streamql.features.kafka.source.messages import COLUMNS as KAFKA_COLUMNS
 from streamql.model import METADATA_DDL
-from streamql.sources.views.texts import WAYS
+from streamql.sources.views.texts import STRATEGIES
 from tests.docs.pages import ROOT
 
 SQL = ROOT / "docs" / "sql"
@@ -130,7 +129,7 @@ def test_each_way_of_a_refresh_is_explained() -> None:
     """EXPLAIN REFRESH shows them as values of `operator n, incremental`."""
     page = (ROOT / "docs" / "incremental-refresh.md").read_text(encoding="utf-8")
     values = re.findall(r"^\| `([^`]+)` \|", page.partition("### Values of operator\n")[2], re.MULTILINE)
-    assert sorted(values) == sorted(WAYS.values())
+    assert sorted(values) == sorted(STRATEGIES.values())
 
 
 def test_hidden_columns_are_named() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.consume import transactions
+from streamql.consume import session_transactions
 from tests.dynamic.support import DynamicPlace
 from tests.histories.recording import conf
 from tests.small import INTERPRETED
@@ -29,5 +29,5 @@ def place(spark: SparkSession) -> Iterator[DynamicPlace]:
         try:
             yield made
         finally:
-            transactions.abandon(spark)
+            session_transactions.abandon(spark)
             made.close()

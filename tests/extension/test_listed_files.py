@@ -52,7 +52,7 @@ def table(request: pytest.FixtureRequest, spark: SparkSession) -> str:
 def test_the_files_are_those_that_delta_finds(spark: SparkSession, table: str) -> None:
     path = str(path_of(spark, table))
     found = DeltaTable(spark, path)
-    listed = scala(spark).ListedSnapshot.of(found.latest().handle, 0)
+    listed = scala(spark).changes.ListedSnapshot.of(found.latest().handle, 0)
     ours, delta = frame(spark, found.reader.image(listed)), spark.read.format("delta").load(path)
     for condition in FILTERS:
         assert sorted(ours.where(condition).inputFiles()) == sorted(delta.where(condition).inputFiles()), condition
@@ -64,7 +64,7 @@ def test_it_takes_no_job(spark: SparkSession, table: str) -> None:
     path = str(path_of(spark, table))
     spark.sql(f"UPDATE {table} SET price = 0 WHERE id = 500")  # a version whose state nothing has computed
     found = DeltaTable(spark, path)
-    listed = scala(spark).ListedSnapshot.of(found.latest().handle, 0)
+    listed = scala(spark).changes.ListedSnapshot.of(found.latest().handle, 0)
     spark.sparkContext.setJobGroup("listed", "")
     try:
         ours = frame(spark, found.reader.image(listed)).where("id < 120 AND hundred < 3")
@@ -83,9 +83,9 @@ def test_files_that_the_checksum_does_not_name_are_collected(spark: SparkSession
     path = str(path_of(spark, name))
     found = DeltaTable(spark, path)
     handle = found.latest().handle
-    assert scala(spark).KnownFiles.of(handle).isEmpty()
+    assert scala(spark).changes.KnownFiles.of(handle).isEmpty()
     ours, delta = (
-        frame(spark, found.reader.image(scala(spark).ListedSnapshot.of(handle, 0))),
+        frame(spark, found.reader.image(scala(spark).changes.ListedSnapshot.of(handle, 0))),
         spark.read.format("delta").load(path),
     )
     for condition, files in (("id = 150", 1), ("id > 150", 2), ("id > 900", 0), ("true", 3)):

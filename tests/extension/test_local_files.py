@@ -84,7 +84,7 @@ def test_files_have_the_permissions_that_hadoop_gives_them(spark: SparkSession, 
 def test_a_name_that_was_given_already_though_the_answer_was_lost(spark: SparkSession, tmp_path: Path) -> None:
     """A network file system may link, lose the answer, ask again, and find that there is such a name. Asked beneath what looks before."""
     view, conf = jvm(spark), spark._jsparkSession.sparkContext().hadoopConfiguration()
-    files = view.org.apache.spark.sql.streamql.RawLocalFiles()
+    files = view.org.apache.spark.sql.streamql.storage.RawLocalFiles()
     files.initialize(view.java.net.URI("file:///"), conf)
     source, target = tmp_path / "source", tmp_path / "target"
     source.write_text("here", encoding="ascii")

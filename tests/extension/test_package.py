@@ -30,7 +30,7 @@ NEEDED = (
     "streamql/pages/create-stream.md",
     "streamql/cli/commands/completion.bash",
     "streamql/cli/commands/completion.zsh",
-    "streamql/extension/scala/session/Extensions.scala",
+    "streamql/extension/scala/entry/Extensions.scala",
     "streamql/extension/metastore.sql",
     "streamql/extension/log4j2.properties",
     "streamql/shared/constants.json",

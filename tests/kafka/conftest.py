@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.consume import transactions
+from streamql.consume import session_transactions
 from tests.kafka.broker import Broker
 from tests.kafka.support import Place
 
@@ -31,5 +31,5 @@ def place(spark: SparkSession, broker: Broker) -> Iterator[Place]:
     try:
         yield made
     finally:
-        transactions.abandon(spark)
+        session_transactions.abandon(spark)
         made.close()

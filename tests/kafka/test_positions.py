@@ -20,7 +20,7 @@ from streamql.features.kafka.source import history
 from streamql.features.kafka.source.topic import KafkaSource
 from streamql.model import Interval, Offset, Parts, Stream, StreamMode, is_ordered
 from streamql.names import Name
-from streamql.reading import Token, read_token
+from streamql.reading import PlannedRead, parse_read
 from streamql.sources.batches import spread
 from streamql.sources.definitions import Definition, DefinitionType, connection_name
 from streamql.sources.protocol import Point
@@ -300,8 +300,8 @@ def test_the_token_of_a_reading_holds_positions_and_no_setting() -> None:
             "source": source_json(source),
         }
     )
-    token = read_token(text)
-    assert token == Token("u", "s", Interval(Parts(()), Parts.of({"0": 3})), source, None, text)
+    read = parse_read(text)
+    assert read == PlannedRead("u", "s", Interval(Parts(()), Parts.of({"0": 3})), source, None, text)
 
 
 # -- settings of Kafka's clients

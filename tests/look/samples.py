@@ -11,12 +11,11 @@ from streamql.cli.html.model import PARTS, Report, Window
 from streamql.cli.html.page import render
 from streamql.cli.status.overview import Overview
 from streamql.engine.ledger import Bucket, Consumption, Flow
-from streamql.engine.status import NO_BACKLOG, StreamStatus
-from streamql.engine.stream_facts import Consumer, StreamFacts
+from streamql.engine.stream_facts import Consumer, StreamFacts, StreamStatus
 from streamql.features.dynamic.refreshes.facts import DynamicFacts
 from streamql.features.dynamic.refreshes.status import Refresh
 from streamql.features.dynamic.source.table import Schedule
-from streamql.sources.protocol import Backlog
+from streamql.sources.protocol import NO_BACKLOG, Backlog
 
 NOW = 1_790_000_000_000
 HOUR, DAY = 3_600_000, 86_400_000

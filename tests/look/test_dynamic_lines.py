@@ -11,7 +11,6 @@ from rich.console import Console
 from streamql.cli.html.dag import BEND, dag, levels, rows_of
 from streamql.cli.html.model import Report, Window
 from streamql.cli.html.page import render
-from streamql.cli.status import lines as status_lines
 from streamql.cli.status.overview import Overview
 from streamql.cli.status.screen import screen
 from streamql.features.dynamic import lines as dynamic_lines
@@ -23,12 +22,12 @@ ALL = Overview(NOW, (), DYNAMIC)
 
 def cells(name: str) -> dict[str, str]:
     """The cells of a sample, by their column."""
-    (line,) = [line for line in dynamic_lines.lines(ALL.dynamic, ALL.at_ms) if line.cells[0] == f"dwh.{name}"]
-    return dict(zip(dynamic_lines.HEADER, line.cells, strict=True))
+    (line,) = [line for line in ALL.dynamic_listing.lines if line.name == f"dwh.{name}"]
+    return dict(zip(dynamic_lines.DYNAMIC_TABLES.header.values(), line.cells, strict=True))
 
 
 def trouble(name: str) -> str:
-    (line,) = [line for line in dynamic_lines.lines(ALL.dynamic, ALL.at_ms) if line.cells[0] == f"dwh.{name}"]
+    (line,) = [line for line in ALL.dynamic_listing.lines if line.name == f"dwh.{name}"]
     return line.trouble
 
 
@@ -65,19 +64,19 @@ def test_troubles() -> None:
 
 
 def test_what_needs_attention_comes_first() -> None:
-    states = [line.state for line in dynamic_lines.lines(ALL.dynamic, ALL.at_ms, worst_first=True)]
+    states = [line.state for line in ALL.dynamic_listing.worst_first()]
     assert states[:3] == ["failed", "late", "held"]
     assert states[-1] == "current"
-    assert dynamic_lines.summary(ALL.dynamic) == (
+    assert ALL.dynamic_listing.summary() == (
         "9 dynamic tables: 1 failed, 1 late, 1 held, 1 empty, 1 refreshing, 1 behind, 1 suspended, 2 current"
     )
-    assert status_lines.summary_of_all(Overview(NOW, ())) == "0 streams"
-    assert status_lines.summary_of_all(Overview(NOW, (), (dynamic("d"),))) == "1 dynamic table: 1 current"
+    assert Overview(NOW, ()).summary == "0 streams"
+    assert Overview(NOW, (), (dynamic("d"),)).summary == "1 dynamic table: 1 current"
 
 
 def test_a_record() -> None:
-    found = dynamic_lines.record(DYNAMIC[2])
-    assert set(dynamic_lines.NUMERIC) < set(found)
+    found = dynamic_lines.line_of(DYNAMIC[2], NOW).record
+    assert set(dynamic_lines.DYNAMIC_TABLES.numeric) < set(found)
     assert found["name"] == "dwh.daily"
     assert (found["lag_seconds"], found["target_seconds"], found["is_late"]) == (1500, 600, True)
     assert (found["last_rows_inserted"], found["last_seconds"]) == (12, 2.5)
@@ -141,7 +140,7 @@ def test_the_picture() -> None:
     assert picture.seen["path"] == sum(len(t.reads) + len(t.sources) for t in DYNAMIC)
     assert "script" not in picture.seen
     assert "lag 25 min (late) of 10 minutes" in picture.text
-    assert 'class="box stale late"' in dag(DYNAMIC, NOW)
+    assert 'class="box bad late"' in dag(DYNAMIC, NOW)
 
 
 def test_the_page() -> None:

@@ -14,9 +14,9 @@ from streamql.cli.status.overview import Overview
 from streamql.cli.status.screen import screen
 from streamql.console.render.formats import write_json
 from streamql.console.render.grid import cell_width
-from streamql.engine.stream_facts import Consumer
+from streamql.engine.stream_facts import Consumer, StreamFacts
 from streamql.sources.protocol import Backlog
-from tests.look.samples import CURRENT, DAY, HOSTILE, NOW, SAMPLES, lagging, report, stream
+from tests.look.samples import CURRENT, DAY, DYNAMIC, HOSTILE, NOW, SAMPLES, lagging, report, stream
 
 LINES = {facts.name: status_lines.line_of(facts, NOW) for facts in SAMPLES}
 
@@ -42,21 +42,54 @@ def test_troubles() -> None:
 
 
 def test_what_needs_somebody_comes_first() -> None:
-    names = [line.cells[0] for line in status_lines.lines(Overview(NOW, SAMPLES), worst_first=True)]
+    names = [line.name for line in Overview(NOW, SAMPLES).stream_listing.worst_first()]
     assert set(names[:2]) == {"sales.old_st", HOSTILE}
     assert set(names[2:5]) == {"sales.half_st", "sales.refunds_st", "sales.failing_st"}
     assert names[-1] == "sales.customers_scd2"
     assert (
-        status_lines.summary(Overview(NOW, SAMPLES))
+        Overview(NOW, SAMPLES).stream_listing.summary()
         == "9 streams: 1 invalid, 1 stale, 1 partial, 1 busy, 4 with data, 1 empty"
     )
-    assert status_lines.summary(Overview(NOW, ())) == "0 streams"
+    assert Overview(NOW, ()).stream_listing.summary() == "0 streams"
+
+
+def test_a_consumption_that_was_left_behind_comes_before_what_is_calm() -> None:
+    """Its state is busy, but it needs attention."""
+    left = replace(SAMPLES[6], name="z", consumer=Consumer("etl@n", 4, NOW, False, "process 4 ended"))
+    found = Overview(NOW, (SAMPLES[0], SAMPLES[6], left))
+    assert found.stream_listing.worst_first()[0].name == "z"
+    assert [line.name for line in found.troubled] == ["z"]
+
+
+def test_what_is_bad() -> None:
+    """The colour of what needs attention is one rule, for the screen and the report."""
+    found = {line.name: line.is_bad for line in Overview(NOW, SAMPLES, DYNAMIC).troubled}
+    assert {name for name, is_bad in found.items() if is_bad} == {
+        "sales.old_st", HOSTILE, "sales.failing_st", "dwh.daily", "dwh.failing"
+    }  # fmt: skip
+    assert {name for name, is_bad in found.items() if not is_bad} == {
+        "sales.half_st", "sales.refunds_st", "dwh.off_reader"
+    }  # fmt: skip
+
+
+def test_a_row_of_show_streams() -> None:
+    """All that a session on a server can ask for; the rest is not known."""
+    row = {"name": "s", "table_name": "t", "mode": "STANDARD", "offset_version": 7, "offset_position": None} | {
+        "lag_seconds": 3600, "has_data": True, "stale": False, "stale_after_ms": NOW + DAY // 2, "invalid_reason": None
+    }  # fmt: skip
+    facts = StreamFacts.of_show(row, NOW)
+    assert status_lines.line_of(facts, NOW).cells == ("s", "t", "?", "?", "data", "in 12 h", "never")
+    assert not facts.status.stale_soon
+    assert StreamFacts.of_show(row | {"lag_seconds": 40 * 3600}, NOW).status.stale_soon
+    reason = "CONSUMPTION_PARTIALLY_COMMITTED: a transaction stopped half way"
+    assert StreamFacts.of_show(row | {"invalid_reason": reason}, NOW).state == "partial"
+    assert StreamFacts.of_show(row | {"stale": True, "stale_after_ms": None}, NOW).state == "stale"
 
 
 def test_initial_rows_are_data_of_unknown_size() -> None:
     facts = stream("s", replace(CURRENT, has_data=True, backlog=None))
     assert status_lines.line_of(facts, NOW).cells[2:5] == ("0", "initial", "data")
-    assert status_lines.record(facts)["backlog_rows"] is None
+    assert status_lines.line_of(facts, NOW).record["backlog_rows"] is None
 
 
 def test_a_topic_has_messages() -> None:
@@ -64,7 +97,7 @@ def test_a_topic_has_messages() -> None:
     status = replace(lagging(1234, 1, 2 * DAY), backlog=backlog, latest_position='{"0": 1300}')
     facts = stream("clicks_st", status, offset_version=None, offset_position='{"0": 66}', unit="message")
     assert status_lines.line_of(facts, NOW).cells[2:4] == ("1.2k m, 1 d", "1.2k messages")
-    found = status_lines.record(facts)
+    found = status_lines.line_of(facts, NOW).record
     assert (found["offset_version"], found["offset_position"], found["latest_position"]) == (
         None, '{"0": 66}', '{"0": 1300}'
     )  # fmt: skip
@@ -73,15 +106,13 @@ def test_a_topic_has_messages() -> None:
 def test_records_are_json() -> None:
     for facts in SAMPLES:
         out = io.StringIO()
-        write_json(
-            out, status_lines.RECORD, [False] * len(status_lines.RECORD), [tuple(status_lines.record(facts).values())]
-        )
+        write_json(out, *status_lines.listing([facts], NOW).records())
         read = json.loads(out.getvalue())
-        assert tuple(read) == status_lines.RECORD
+        assert tuple(read) == tuple(status_lines.RECORD)
         assert read["name"] == facts.name
-    failing = status_lines.record(SAMPLES[5])
+    failing = status_lines.line_of(SAMPLES[5], NOW).record
     assert (failing["last_outcome"], failing["last_error_at"]) == ("FAILED", "2026-09-21T13:13:20Z")
-    assert status_lines.record(SAMPLES[6])["consumed_by"] == "etl@node7:4711"
+    assert status_lines.line_of(SAMPLES[6], NOW).record["consumed_by"] == "etl@node7:4711"
 
 
 def shown(count: int, width: int, height: int) -> list[str]:

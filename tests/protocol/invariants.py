@@ -173,7 +173,7 @@ def _rows_against_ledger(world: World, seen: History) -> Iterator[str]:
             entries = [
                 e for e in seen.ledger[attempt] if e["target_path"] == statement.path and e["outcome"] == "CONSUMED"
             ]
-            if not entries and claim.is_block:  # it failed, and the rest was committed
+            if not entries and claim.is_transaction:  # it failed, and the rest was committed
                 continue
             where = {(e["target_path"], e["target_version"]) for e in entries}
             where |= {

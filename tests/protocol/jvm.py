@@ -44,14 +44,15 @@ def known(world: World, path: str) -> Snapshot:
 
 
 class Package:
-    """org.apache.spark.sql.streamql."""
+    """org.apache.spark.sql.streamql. The packages below it are one here."""
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.bridge = self.changes = self.consume = self.session = self.statements = self
         self.TableReader = Readers(world)
         self.Txns = Txns(world)
         self.Names = Names(world)
-        self.Blocks = Node(set=lambda session, is_open: None)
+        self.OpenTransactions = Node(set=lambda session, is_open: None)
         self.Neutral = Node(other=lambda session: None)
         self.ClaimedWrite = ClaimedWrite  # Scala's class has the members of Python's
 

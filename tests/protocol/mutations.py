@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 import streamql.consume.binding as binding
-import streamql.consume.blocks as blocks
 import streamql.consume.claims.resolve as resolving
 import streamql.consume.claims.steps as claims
 import streamql.consume.claims.waiting as waiting
@@ -19,6 +18,7 @@ import streamql.consume.matching as matching
 import streamql.consume.pending as pending
 import streamql.consume.run as run
 import streamql.consume.targets as targets
+import streamql.consume.transaction as transaction
 import streamql.engine.ddl as ddl
 from streamql.catalog.contents import STREAM_DOMAIN
 from streamql.catalog.states import Claim, ClaimedStatement, StatementOutcome, StreamState, encode
@@ -218,7 +218,7 @@ def withdrawn_statements_are_forgotten(on: Stage, patch: Patch) -> None:
 
 def done_statements_run_again(on: Stage, patch: Patch) -> None:
     """A process that resumes a partially committed block does all of it."""
-    patch.setattr(blocks.Block, "_matched", lambda block, command, i, fingerprint: None)
+    patch.setattr(transaction.Transaction, "_matched", lambda _, command, i, fingerprint: None)
 
 
 def gives_up_by_a_commit_of_its_own(on: Stage, patch: Patch) -> None:

@@ -13,15 +13,15 @@ from weakref import WeakKeyDictionary
 import pytest
 
 import streamql.catalog.store as store
-import streamql.consume.blocks as blocks
 import streamql.consume.claims.heartbeat as heartbeat
 import streamql.consume.claims.liveness as liveness
 import streamql.consume.claims.owner as owner
 import streamql.consume.claims.steps as claims
 import streamql.consume.claims.waiting as waiting
 import streamql.consume.consumption as consumption
+import streamql.consume.session_transactions as session_transactions
 import streamql.consume.targets as targets
-import streamql.consume.transactions as transactions
+import streamql.consume.transaction as transaction
 import streamql.delta.jvm as jvm
 import streamql.engine.ddl as ddl
 import streamql.features as features
@@ -220,7 +220,7 @@ def _patch_clocks(on: Stage, patch: pytest.MonkeyPatch) -> None:
         time=lambda: on.process.clock,
         sleep=lambda seconds: on.world.scheduler.sleep(seconds),
     )
-    for module in (blocks, claims, liveness, waiting, targets, store):
+    for module in (transaction, claims, liveness, waiting, targets, store):
         patch.setattr(module, "time", clock)
     patch.setattr(times, "time", Node(time=on.wall_clock))
     beating = Node(
@@ -247,7 +247,7 @@ def _patch_processes(on: Stage, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(owner, "os", Node(getpid=lambda: on.process.pid))
     patch.setattr(liveness, "_watched", OwnDict(on, "watched"))
     patch.setattr(waiting, "Waiting", lambda spark: Node(is_cancelled=lambda: False))
-    patch.setattr(transactions, "_blocks", OwnDict(on, "blocks"))
+    patch.setattr(session_transactions, "_open", OwnDict(on, "transactions"))
 
 
 def _change_set(spark: object, path: str, versions: Versions, *_: object) -> ChangeSet:

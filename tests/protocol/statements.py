@@ -79,11 +79,11 @@ class ConsumeCommand:
     def __repr__(self) -> str:
         return f"reads {[r.plan.interval for r in self.reads]}"
 
-    def tokens(self) -> str:
+    def readDescriptions(self) -> str:  # noqa: N802 (Scala's name)
         """Each once."""
         return "\n".join(dict.fromkeys(r.token for r in self.reads))
 
-    def followers(self) -> str:
+    def tableReadDescriptions(self) -> str:  # noqa: N802
         """None: no table is read AT a stream here."""
         return ""
 

@@ -14,7 +14,7 @@ from streamql import engine
 from streamql.catalog import tables
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
-from streamql.consume import consume, transactions, wait_until_free
+from streamql.consume import consume, session_transactions, wait_until_free
 from streamql.delta.command import Command
 from streamql.errors import StreamqlError
 from streamql.model import Interval, Parts, Position
@@ -261,7 +261,7 @@ class World:
             source = open_source(spark, state.stream.source)
             interval = Interval(state.offset.position, through, state.offset.initial)
             rows = source.changes(interval, state.stream.mode)
-        return Read(StreamReading(state, interval, source.seen_at(through), rows).token, rows)  # type: ignore[arg-type]  # a ChangeSet stands for the frame
+        return Read(StreamReading(state, interval, source.seen_at(through), rows).description, rows)  # type: ignore[arg-type]  # a ChangeSet stands for the frame
 
     def inserts(self, process: Process, targets: Sequence[str], *streams: str) -> None:
         """FROM the streams INSERT INTO each of the targets."""
@@ -325,16 +325,16 @@ class World:
         """What the analyser makes of a stream's name. At one go: what others do meanwhile, they may as well do right after."""
         with self.scheduler.undisturbed():
             reading = self._reading(spark, stream, pin)
-        return Read(reading.token, reading.frame)  # type: ignore[arg-type]  # a ChangeSet stands for the frame
+        return Read(reading.description, reading.frame)  # type: ignore[arg-type]  # a ChangeSet stands for the frame
 
     def _reading(self, spark: SparkSession, stream: str, pin: str) -> StreamReading:
         state = catalog_of(spark).find(spark, Name("spark_catalog", "db", stream))
         if state is None:
             raise StreamqlError("STREAM_NOT_FOUND", f"there is no stream {stream}")
-        block = transactions.current(spark)
-        reading = read_stream(spark, state, None if block is None else block.interval(state))
-        if block is not None:
-            block.pin(state.stream.uuid, reading.interval, pin)
+        transaction = session_transactions.current(spark)
+        reading = read_stream(spark, state, None if transaction is None else transaction.interval(state))
+        if transaction is not None:
+            transaction.pin(state.stream.uuid, reading.interval, pin)
         return reading
 
     def ddl(self, process: Process, text: str) -> None:

@@ -74,7 +74,7 @@ def test_a_table_that_is_made_anew_is_noticed(s3: S3, lake: SparkSession) -> Non
     """Its log has the same names as the one that this process knows."""
     path = run(lake, "DESCRIBE DETAIL sink")[0]["location"]
     run(lake, "INSERT INTO sink VALUES (1, 1)")
-    reader = jvm(lake).org.apache.spark.sql.streamql.TableReader.open(lake._jsparkSession, path)
+    reader = jvm(lake).org.apache.spark.sql.streamql.changes.TableReader.open(lake._jsparkSession, path)
     known = reader.update()
     assert known.version() == 1
     to_path = jvm(lake).org.apache.hadoop.fs.Path

@@ -114,6 +114,11 @@ def offered(marked: str, snapshot: Snapshot = SNAPSHOT) -> list[str]:
         ("CREATE EXTERNAL TABLE k USING KAFKA OPTIONS (|", ["'topics' = ''", "'group_id' = ''"]),
         ("SHOW EXTERNAL TABLES |", ["IN", "LIKE"]),
         ("DROP STORAGE |", ["CONNECTION"]),
+        ("DROP STREAM IF |", ["EXISTS"]),
+        ("ROLLBACK |", ["STATEMENT"]),
+        ("EXPLAIN |", ["SELECT", "REFRESH DYNAMIC TABLE"]),
+        ("DESC |", ["STREAM", "EXTERNAL TABLE", "HISTORY"]),
+        ("SHOW TABLE STREAMS |", ["IN", "LIKE", "WHERE", "LIMIT"]),
     ],
 )
 def test_keywords(marked: str, wanted: list[str]) -> None:
@@ -220,6 +225,10 @@ def test_columns(marked: str, wanted: list[str], unwanted: list[str]) -> None:
         "SELECT `id`|",
         "CREATE TABLE x|",
         "CREATE STREAM new|",
+        "CREATE OR REPLACE TABLE STREAM |",
+        "CREATE STREAM s ON TABLE orders WITH (TABLE_STREAM_MODE |",
+        "DROP STREAM orders_st |",
+        "REFRESH DYNAMIC TABLE orders |",
         "CREATE STORAGE CONNECTION new|",
         "CREATE EXTERNAL TABLE new|",
         "CREATE EXTERNAL TABLE k USING KAFKA CONNECTION |",

@@ -37,7 +37,7 @@ def session(spark: SparkSession, database: str) -> Iterator[EmbeddedSession]:
 
 
 def test_snapshot(session: EmbeddedSession, database: str) -> None:
-    snapshot, ages = lookups.overview(session, Snapshot())
+    snapshot, streams = lookups.overview(session, Snapshot())
     assert snapshot.database == database
     assert {"default", database} <= set(snapshot.databases)
     assert {r.name.lower(): (r.type, r.is_temporary) for r in snapshot.relations[database]} == {
@@ -46,9 +46,9 @@ def test_snapshot(session: EmbeddedSession, database: str) -> None:
         "passing": ("view", True),
         "orders_st": ("stream", False),
     }
-    assert [(age.name, age.is_stale) for age in ages] == [("orders_st", False)]
-    assert ages[0].stale_after_ms is not None
-    assert ages[0].stale_after_ms > now_ms()
+    assert [(s.name, s.status.stale) for s in streams] == [("orders_st", False)]
+    assert streams[0].status.stale_after_ms is not None
+    assert streams[0].status.stale_after_ms > now_ms()
 
     # what a completion lacks is looked up, until it lacks nothing
     text = "SELECT p.o, o.| FROM orders_st o, passing p"

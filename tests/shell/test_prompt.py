@@ -7,9 +7,9 @@ from prompt_toolkit.output.vt100 import _256_colors
 
 from streamql.cli.shell.highlight import STYLES, pieces
 from streamql.cli.shell.prompt import State, continuation, prompt, submits
-from streamql.cli.shell.staleness import DAY_MS, Age, mentions
-
-HOUR_MS = 3_600_000
+from streamql.cli.shell.staleness import mentions
+from streamql.engine.stream_facts import StreamFacts
+from streamql.times import DAY_MS, HOUR_MS
 
 
 @pytest.mark.parametrize(
@@ -97,26 +97,35 @@ def test_colours_can_be_read_on_black_and_on_white(style: str) -> None:
         assert 1.05 / (value + 0.05) >= 4, (colour, shown, "on white", 1.05 / (value + 0.05))
 
 
+def shown(name: str, now: int, is_stale: bool, stale_after_ms: int | None, lag_ms: int | None) -> StreamFacts:
+    """A stream as SHOW STREAMS has it."""
+    row = {"name": name, "table_name": "t", "mode": "STANDARD", "offset_version": 1, "offset_position": None} | {
+        "lag_seconds": lag_ms and lag_ms // 1000, "has_data": True, "stale": is_stale, "stale_after_ms": stale_after_ms,
+        "invalid_reason": None,
+    }  # fmt: skip
+    return StreamFacts.of_show(row, now)
+
+
 def test_stale_streams_are_mentioned_once() -> None:
     now = 100 * DAY_MS
-    calm = Age("calm", False, now + 20 * DAY_MS, 10 * DAY_MS)
-    idle = Age("idle", False, None, None)
-    soon = Age("soon", False, now + 5 * HOUR_MS, 30 * DAY_MS)
-    lost = Age("lost", True, None, None)
+    calm = shown("calm", now, False, now + 20 * DAY_MS, 10 * DAY_MS)
+    idle = shown("idle", now, False, None, None)
+    soon = shown("soon", now, False, now + 5 * HOUR_MS, 30 * DAY_MS)
+    lost = shown("lost", now, True, None, None)
     mentioned: set[tuple[str, bool]] = set()
     said = mentions([calm, idle, soon, lost], now, mentioned)
     assert len(said) == 2
     assert said[0].startswith("stream soon may become stale in 5 hours: consume it")
     assert said[1].startswith("stream lost is stale")
     assert mentions([calm, idle, soon, lost], now, mentioned) == []
-    assert mentions([soon._replace(is_stale=True)], now, mentioned) != []
-    assert mentions([soon._replace(stale_after_ms=None)], now, mentioned) == []
+    assert mentions([shown("soon", now, True, now + 5 * HOUR_MS, 30 * DAY_MS)], now, mentioned) != []
+    assert mentions([shown("soon", now, False, None, 30 * DAY_MS)], now, mentioned) == []
     assert mentions([soon], now, mentioned) != []
 
 
 def test_a_short_retention_is_mentioned_at_its_last_quarter() -> None:
     now = DAY_MS
     for left_hours, is_told in ((3, False), (1, True)):  # of eight
-        age = Age("s", False, now + left_hours * HOUR_MS, (8 - left_hours) * HOUR_MS)
+        age = shown("s", now, False, now + left_hours * HOUR_MS, (8 - left_hours) * HOUR_MS)
         assert bool(mentions([age], now, set())) is is_told
-    assert "any moment" in mentions([Age("s", False, now - 1, DAY_MS)], now, set())[0]
+    assert "any moment" in mentions([shown("s", now, False, now - 1, DAY_MS)], now, set())[0]

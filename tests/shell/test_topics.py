@@ -10,12 +10,13 @@ import pytest
 import streamql
 from streamql.cli.shell import topics
 from streamql.cli.shell.commands import CommandError
+from streamql.cli.shell.completion import words as words_of_shell
 from streamql.cli.shell.pages import FAILS, Topic
 from streamql.console.sql.script import typed
 from streamql.dialect import parse
 from streamql.dialect.create import CREATE_GRAMMAR
 from streamql.dialect.properties import PROPERTIES_GRAMMAR
-from streamql.feature import statement_types
+from streamql.engine import statement_types
 from tests.docs.pages import pages
 from tests.transcripts.script import read
 
@@ -108,6 +109,15 @@ def test_the_examples_are_steps_of_the_page(topic: Topic) -> None:
     """The tests of the pages run them, with their results."""
     steps = {step.text.strip().rstrip(";") for step in read(topic.path).steps}
     assert {text.removesuffix(FAILS).rstrip(";") for text in topic.examples} <= steps
+
+
+def test_help_is_found_by_the_first_keywords_of_each_statement() -> None:
+    for words, phrase in words_of_shell.phrases().items():
+        if phrase.is_offered:
+            assert topics.find(" ".join(words)), words
+    assert topics.find("desc materialized view").startswith("DESCRIBE DYNAMIC TABLE: ")
+    assert topics.find("create or replace table stream").startswith("CREATE STREAM: ")
+    assert topics.find("drop connection").startswith("SHOW CONNECTIONS: ")
 
 
 def test_it_fits_a_terminal() -> None:

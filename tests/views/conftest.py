@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from streamql.consume import transactions
+from streamql.consume import session_transactions
 from tests.histories.recording import conf
 from tests.small import INTERPRETED
 from tests.views.support import Place
@@ -22,5 +22,5 @@ def place(spark: SparkSession) -> Iterator[Place]:
         try:
             yield made
         finally:
-            transactions.abandon(spark)
+            session_transactions.abandon(spark)
             made.close()

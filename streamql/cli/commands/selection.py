@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from streamql.catalog.states import StreamState
     from streamql.cli.status.overview import Overview
+    from streamql.console.status import Listing
     from streamql.features.dynamic.source.table import DynamicTable
 
 
@@ -36,11 +37,10 @@ def selected(spark: SparkSession, options: Options) -> Overview:
     if options.database is None:
         return overview(spark)
     here = qualify(spark, ("_",))
-    place = (here.catalog, here.schema.lower())
     return overview(
         spark,
-        [s for s in catalog_of(spark).all(spark) if (s.name.catalog, s.name.schema.lower()) == place],
-        [t for t in all_dynamic(spark) if (t.name.catalog, t.name.schema.lower()) == place],
+        [s for s in catalog_of(spark).all(spark) if s.name.is_in(here.catalog, here.schema)],
+        [t for t in all_dynamic(spark) if t.name.is_in(here.catalog, here.schema)],
     )
 
 
@@ -71,15 +71,6 @@ def names_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument("--dynamic", action="store_true", help="records of dynamic tables, not of streams")
 
 
-def rows_of(seen: Overview, options: Options) -> tuple[list[str], list[bool], list[tuple[object, ...]]]:
-    """Records of the streams, or with --dynamic of the dynamic tables: names, which are numbers, and the rows."""
-    from streamql.cli.status import lines as status_lines
-    from streamql.features.dynamic import lines as dynamic_lines
-
-    if options.arguments.dynamic:
-        names = list(dynamic_lines.RECORD)
-        rows = [tuple(dynamic_lines.record(facts).values()) for facts in seen.dynamic]
-        return names, [name in dynamic_lines.NUMERIC for name in names], rows
-    names = list(status_lines.RECORD)
-    rows = [tuple(status_lines.record(stream).values()) for stream in seen.streams]
-    return names, [name in status_lines.NUMERIC for name in names], rows
+def chosen_listing(seen: Overview, options: Options) -> Listing:
+    """Returns what records are shown of: the streams, or with --dynamic the dynamic tables."""
+    return seen.dynamic_listing if options.arguments.dynamic else seen.stream_listing

@@ -67,28 +67,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(spark: SparkSession, options: Options) -> int:
     """Prints the streams and dynamic tables to stdout. Raises STREAM_NOT_FOUND, CATALOG_UNREADABLE."""
-    from streamql.cli.commands.selection import rows_of, selected
-    from streamql.cli.status import lines as status_lines
+    from streamql.cli.commands.selection import chosen_listing, selected
     from streamql.console.render import grid, records
-    from streamql.features.dynamic import lines as dynamic_lines
 
     seen = selected(spark, options)
     if options.output != "table" or options.arguments.dynamic:
-        names, numeric, rows = rows_of(seen, options)
-        records.write(options.output, names, numeric, rows)
+        records.write(options.output, *chosen_listing(seen, options).records())
         return 0
-    if not seen.streams and not seen.dynamic:
+    if not seen.listings:
         records.say(["there are no streams here; CREATE STREAM s ON TABLE t makes one"])
         return 0
-    troubled: list[str] = []
-    if seen.streams:
-        lines = status_lines.lines(seen)
-        records.write("table", status_lines.HEADER, [False] * len(status_lines.HEADER), [line.cells for line in lines])
-        troubled += [f"{line.cells[0]}: {line.trouble}" for line in lines if line.trouble]
-    if seen.dynamic:
-        tables = dynamic_lines.lines(seen.dynamic, seen.at_ms)
-        header = dynamic_lines.HEADER
-        records.write("table", header, [False] * len(header), [line.cells for line in tables])
-        troubled += [f"{line.cells[0]}: {line.trouble}" for line in tables if line.trouble]
-    records.say([status_lines.summary_of_all(seen), *map(grid.clean, troubled)])
+    for listing in seen.listings:
+        header = list(listing.subject.header.values())
+        records.write("table", header, [False] * len(header), [line.cells for line in listing.lines])
+    troubled = [line for listing in seen.listings for line in listing.lines if line.trouble]
+    records.say([seen.summary, *(grid.clean(f"{line.name}: {line.trouble}") for line in troubled)])
     return 0

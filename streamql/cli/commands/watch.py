@@ -117,37 +117,31 @@ def _screen(options: Options) -> tuple[AbstractContextManager[object], Callable[
 
 
 def _print_lines(seen: Overview) -> None:
-    from streamql.cli.status import lines as status_lines
     from streamql.console.render import quantities, records
     from streamql.console.render.grid import clean
-    from streamql.features.dynamic import lines as dynamic_lines
 
-    texts = [f"{quantities.clock(seen.at_ms)}  {status_lines.summary_of_all(seen)}"]
-    for line in status_lines.lines(seen):
-        stream, _, lag, backlog, state, stale, last = map(clean, line.cells)
-        facts = [f"lag {lag}", f"backlog {backlog}", *([f"stale {stale}"] if stale else []), f"last {last}"]
-        texts.append(f"  {stream}  {state}  {'; '.join(facts)}" + (f"; {clean(line.trouble)}" if line.trouble else ""))
-    for table in dynamic_lines.lines(seen.dynamic, seen.at_ms):
-        name, _, lag, target, state, following, last = map(clean, table.cells)
-        facts = [f"lag {lag}", *([f"target {target}"] if target else []), *([f"next {following}"] if following else [])]
-        facts += [f"last {last}", *([clean(table.trouble)] if table.trouble else [])]
-        texts.append(f"  {name}  {state}  {'; '.join(facts)}")
+    texts = [f"{quantities.clock(seen.at_ms)}  {seen.summary}"]
+    for listing in seen.listings:
+        labels = [listing.subject.label(field) for field in ("lag", "amount", "deadline", "last")]
+        for line in listing.lines:
+            said = zip(labels, (line.lag, line.amount, line.deadline, line.last), strict=True)
+            facts = [*(f"{label} {text}" for label, text in said if text), *([line.trouble] if line.trouble else [])]
+            texts.append(clean(f"  {line.name}  {line.state}  {'; '.join(facts)}"))
     records.say(texts)
 
 
 def _records(options: Options) -> Callable[[Overview], None]:
     """Shows records; the header of csv, tsv and markdown once."""
-    from streamql.cli.commands.selection import rows_of
+    from streamql.cli.commands.selection import chosen_listing
     from streamql.console.render import quantities, records
 
-    header_lines = {"json": 0, "markdown": 2}.get(options.output, 1)
     is_first = True
 
     def show(seen: Overview) -> None:
         nonlocal is_first
-        names, numeric, found = rows_of(seen, options)
+        names, numeric, found = chosen_listing(seen, options).records()
         rows = [(quantities.clock(seen.at_ms), *row) for row in found]
-        records.write(options.output, ["at", *names], [False, *numeric], rows, 0 if is_first else header_lines)
+        records.write(options.output, ["at", *names], [False, *numeric], rows, header=is_first)
         is_first = False
 
     return show

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from streamql.cli.html.markup import Content, Markup, element, joined, title
 from streamql.console.render import quantities
-from streamql.features.dynamic import lines as dynamic_lines
+from streamql.features.dynamic.lines import line_of
 from streamql.features.dynamic.refreshes.facts import DynamicFacts
 
 ROW, BOX_WIDTH, BOX_HEIGHT, GAP = 54, 220, 42, 70
@@ -14,18 +14,6 @@ BEND = 0.4
 """Rows that an edge takes where it passes a column."""
 HEAD = 24
 LETTERS_MAX = 29
-
-CSS = {
-    "failed": "invalid",
-    "late": "stale",
-    "held": "partial",
-    "empty": "partial",
-    "refreshing": "busy",
-    "behind": "data",
-    "suspended": "",
-    "current": "data",
-}
-"""The colours of states are those of streams."""
 
 
 Bend = tuple[str, str, int]
@@ -133,13 +121,12 @@ def _edge_css(by_name: Mapping[str, DynamicFacts], start: str, end: DynamicFacts
 
 
 def _table_box(left: float, row: float, facts: DynamicFacts, now_ms: int) -> Markup:
-    line = dynamic_lines.line_of(facts, now_ms)
-    target = dynamic_lines.schedule_text(facts.schedule, facts.target_ms)
-    lag = f"lag {dynamic_lines.lag_text(facts)}" + (f" of {target}" if target else "")
-    said = [f"{facts.name}: {facts.state}", lag, f"last refresh {dynamic_lines.last_text(facts, now_ms)}"]
-    said += [f"next refresh {following}"] if (following := dynamic_lines.next_text(facts, now_ms)) else []
+    line = line_of(facts, now_ms)
+    lag = f"lag {line.lag}" + (f" of {line.amount}" if line.amount else "")
+    said = [f"{line.name}: {line.state}", lag, f"last refresh {line.last}"]
+    said += [f"next refresh {line.deadline}"] if line.deadline else []
     said += [quantities.shortened(line.trouble, 500)] if line.trouble else []
-    return _box(left, row, facts.name, lag, f"{CSS[facts.state]} {'late' if facts.is_late else ''}", "\n".join(said))
+    return _box(left, row, line.name, lag, f"{line.tone} {line.marks.get('lag', '')}", "\n".join(said))
 
 
 def _source_box(left: float, row: float, name: str) -> Markup:

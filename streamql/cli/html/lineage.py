@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from streamql.cli.html.markup import Content, Markup, element, joined, title
 from streamql.cli.html.model import Report
+from streamql.cli.status.lines import STREAMS
 from streamql.console.render import quantities
 from streamql.engine.stream_facts import StreamFacts
 from streamql.errors import counted
@@ -45,7 +46,7 @@ def lineage(report: Report) -> Markup:
             said = f"{s.name} → {flow.target}\n{counted(flow.consumptions, 'consumption')}{written}\nlast {last}"
             edges.append(Edge(rows[s.uuid], targets[flow.target], flow.consumptions, "", said))
     boxes = [_box(0, row, name, "", name) for name, row in sources.items()]
-    boxes += [_box(1, rows[s.uuid], s.name, s.state, f"{s.name}: {s.state}, {s.mode}") for s in streams]
+    boxes += [_box(1, rows[s.uuid], s.name, STREAMS.states[s.state], f"{s.name}: {s.state}, {s.mode}") for s in streams]
     boxes += [_box(2, row, name, "", _target_said(name, sources)) for name, row in targets.items()]
     height = HEAD + ROW * (1 + max([0.0, *rows.values(), *sources.values(), *targets.values()]))
     heads = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from streamql.cli.html import charts
 from streamql.cli.html.dag import dag
 from streamql.cli.html.forecast import forecast
@@ -9,14 +11,12 @@ from streamql.cli.html.lineage import lineage
 from streamql.cli.html.markup import Markup, element, joined
 from streamql.cli.html.model import Report
 from streamql.cli.html.style import STYLE
-from streamql.cli.status import lines as status_lines
 from streamql.console.render import quantities
+from streamql.console.status import Line, Listing
 from streamql.durations import in_words
 from streamql.engine.ledger import Bucket
 from streamql.engine.stream_facts import StreamFacts
 from streamql.errors import counted
-from streamql.features.dynamic import lines as dynamic_lines
-from streamql.features.dynamic.refreshes.facts import DynamicFacts
 
 OPEN_MAX = 12
 """How many streams show their charts at once; the others open by a click."""
@@ -33,14 +33,14 @@ def render(report: Report) -> str:
     body = [_head(report), _tiles(report), _troubles(report)]
     if seen.dynamic:
         body += [
-            _section("Dynamic tables", _dynamic_table(report)),
+            _section("Dynamic tables", _table(seen.dynamic_listing, _DYNAMIC_ORDER)),
             _section(
                 "How dynamic tables are made", element("div", dag(seen.dynamic, seen.at_ms), class_="card scroll")
             ),
         ]
     if seen.streams:
         body += [
-            _section("Streams", _table(report)),
+            _section("Streams", _table(seen.stream_listing, _STREAM_ORDER, "s")),
             _section("When streams go stale", element("div", forecast(seen), class_="card")),
             _section("Lineage", element("div", lineage(report), class_="card scroll")),
             _section(f"Over time, {_window(report)}", _each(report)),
@@ -78,10 +78,7 @@ def _tiles(report: Report) -> Markup:
     streams = report.overview.streams
     buckets = [b for s in streams for b in report.buckets(s)]
     seen = report.overview
-    troubles = [line.trouble for line in status_lines.lines(seen)] + [
-        line.trouble for line in dynamic_lines.lines(seen.dynamic, seen.at_ms)
-    ]
-    needing = sum(1 for trouble in troubles if trouble)
+    needing = len(seen.troubled)
     rows = sum(b.rows_other + sum(b.changes.values()) for b in buckets)
     tiles = [
         _tile(len(streams), "stream" if len(streams) == 1 else "streams"),
@@ -105,108 +102,88 @@ def _tile(value: int, label: str, css: str = "") -> Markup:
 
 
 def _troubles(report: Report) -> Markup:
-    seen = report.overview
-    found = [
-        (line.cells[0], line.trouble, line.state in ("stale", "invalid") or line.failed)
-        for line in status_lines.lines(seen, worst_first=True)
-        if line.trouble
-    ]
-    found += [
-        (line.cells[0], line.trouble, line.state in ("failed", "late"))
-        for line in dynamic_lines.lines(seen.dynamic, seen.at_ms, worst_first=True)
-        if line.trouble
-    ]
+    found = report.overview.troubled
     if not found:
         return Markup("")
     items = [
-        element("li", element("b", name), ": ", quantities.shortened(trouble, 500), class_=None if is_bad else "warn")
-        for name, trouble, is_bad in found[:TROUBLES_MAX]
+        element(
+            "li",
+            element("b", line.name),
+            ": ",
+            quantities.shortened(line.trouble, 500),
+            class_=None if line.is_bad else "warn",
+        )
+        for line in found[:TROUBLES_MAX]
     ]
     if len(found) > TROUBLES_MAX:
-        items.append(
-            element("li", f"… and {len(found) - TROUBLES_MAX} more; streamql doctor lists them", class_="warn")
-        )
+        more = f"… and {len(found) - TROUBLES_MAX} more; streamql doctor lists them"
+        items.append(element("li", more, class_="warn"))
     return _section("What needs attention", element("ul", *items, class_="troubles"))
 
 
-_COLUMNS = (("stream", ""), ("state", ""), ("source", ""), ("lag", "num"), ("backlog", "num"), ("stale", ""),
-            ("last consumption", ""), ("last error", ""))  # fmt: skip
+_STREAM_ORDER = ("name", "state", "origin", "lag", "amount", "deadline", "last")
+_DYNAMIC_ORDER = ("name", "state", "lag", "amount", "deadline", "origin", "last")
 
 
-def _table(report: Report) -> Markup:
-    head = element("tr", *(element("th", name, class_=css or None) for name, css in _COLUMNS))
-    rows = [_row(n, facts, report.overview.at_ms) for n, facts in enumerate(report.overview.streams)]
-    table = element("table", element("thead", head), element("tbody", *rows))
-    return element("div", table, class_="card flush scroll")
+def _table(listing: Listing, order: Sequence[str], anchor: str | None = None) -> Markup:
+    """Returns a row a line. `anchor`: what the ids begin with of that to which the names are links; None: they are not links."""
+    heads = [
+        element("th", listing.subject.header[field], class_="num" if field in ("lag", "amount") else None)
+        for field in order
+    ]
+    rows = [_row(line, order, anchor and f"#{anchor}{n}") for n, line in enumerate(listing.lines)]
+    head = element("thead", element("tr", *heads, element("th", "last error")))
+    return element("div", element("table", head, element("tbody", *rows)), class_="card flush scroll")
 
 
-def _row(number: int, facts: StreamFacts, now_ms: int) -> Markup:
-    line = status_lines.line_of(facts, now_ms)
-    _, source, lag, backlog, state, stale, last = line.cells
-    failure = facts.failure
-    error = "" if failure is None else f"{quantities.ago(failure.ended_ms, now_ms)}: {failure.error or failure.outcome}"
-    return element(
-        "tr",
-        element("td", element("a", facts.name, href=f"#s{number}", title=facts.name), class_="name"),
-        element("td", _pill(state)),
-        element("td", source + (" (append only)" if facts.mode == "APPEND_ONLY" else ""), class_="into", title=source),
-        element("td", lag, class_="num"),
-        element("td", backlog.partition(", ")[0], class_="num", title=backlog),
-        element("td", _pill(stale, "soon") if line.stale_soon else stale),
-        element("td", last, class_="into", title=last),
-        element("td", quantities.shortened(error, 200), class_="says", title=quantities.shortened(error, 1000)),
-    )
+def _row(line: Line, order: Sequence[str], href: str | None) -> Markup:
+    error = quantities.shortened(line.error, 200)
+    cells = [_cell(line, field, href) for field in order]
+    return element("tr", *cells, element("td", error, class_="says", title=quantities.shortened(line.error, 1000)))
 
 
-_DYNAMIC_COLUMNS = (("dynamic table", ""), ("state", ""), ("lag", "num"), ("target", "num"), ("next refresh", ""),
-                    ("reads", ""), ("last refresh", ""), ("last error", ""))  # fmt: skip
+def _cell(line: Line, field: str, href: str | None) -> Markup:
+    text: str = getattr(line, field)
+    if field == "name":
+        name = text if href is None else element("a", text, href=href, title=text)
+        return element("td", name, class_="name", title=text if href is None else None)
+    if field in ("origin", "last"):
+        is_append_only = field == "origin" and line.record.get("mode") == "APPEND_ONLY"
+        return element("td", f"{text} (append only)" if is_append_only else text, class_="into", title=text)
+    css = "num" if field in ("lag", "amount") else None
+    if field == "state":
+        return element("td", _pill(text, line.tone))
+    if field in line.marks:
+        return element("td", _pill(text, line.marks[field]), class_=css)
+    short = text.partition(", ")[0] if field == "amount" else text
+    return element("td", short, class_=css, title=None if short == text else text)
 
 
-def _dynamic_table(report: Report) -> Markup:
-    head = element("tr", *(element("th", name, class_=css or None) for name, css in _DYNAMIC_COLUMNS))
-    rows = [_dynamic_row(facts, report.overview.at_ms) for facts in report.overview.dynamic]
-    return element("div", element("table", element("thead", head), element("tbody", *rows)), class_="card flush scroll")
-
-
-def _dynamic_row(facts: DynamicFacts, now_ms: int) -> Markup:
-    name, reads, lag, target, state, following, last = dynamic_lines.line_of(facts, now_ms).cells
-    error = "" if facts.last is None or not facts.failures else facts.last.error or facts.last.outcome
-    return element(
-        "tr",
-        element("td", name, class_="name", title=name),
-        element("td", _pill(state, "held" if state == "empty" else state)),
-        element("td", _pill(lag, "late") if facts.is_late else lag, class_="num"),
-        element("td", target, class_="num"),
-        element("td", following),
-        element("td", reads, class_="into", title=reads),
-        element("td", last, class_="into", title=last),
-        element("td", quantities.shortened(error, 200), class_="says", title=quantities.shortened(error, 1000)),
-    )
-
-
-def _pill(said: str, css: str | None = None) -> Markup:
-    return element("span", said, class_=f"pill {css or said}")
+def _pill(said: str, css: str) -> Markup:
+    return element("span", said, class_=f"pill {css}")
 
 
 def _each(report: Report) -> Markup:
-    order = {line.cells[0]: n for n, line in enumerate(status_lines.lines(report.overview, worst_first=True))}
-    shown = sorted((s for s in report.overview.streams if report.buckets(s)), key=lambda s: order[s.name])[:OPEN_MAX]
-    opened = {s.uuid for s in shown}
-    return joined(*(_stream(report, n, s, s.uuid in opened) for n, s in enumerate(report.overview.streams)))
+    listing, streams = report.overview.stream_listing, report.overview.streams
+    consumed = {s.name for s in streams if report.buckets(s)}
+    opened = {line.name for line in [x for x in listing.worst_first() if x.name in consumed][:OPEN_MAX]}
+    pairs = enumerate(zip(streams, listing.lines, strict=True))
+    return joined(*(_stream(report, n, s, line, line.name in opened) for n, (s, line) in pairs))
 
 
-def _stream(report: Report, number: int, facts: StreamFacts, is_open: bool) -> Markup:
+def _stream(report: Report, number: int, facts: StreamFacts, line: Line, is_open: bool) -> Markup:
     buckets = report.buckets(facts)
     consumed, failed = sum(b.consumed for b in buckets), sum(b.failed for b in buckets)
     said = counted(consumed, "consumption") + (f", {failed} failed" if failed else "")
-    summary = element("summary", element("b", facts.name), _pill(facts.state), element("span", said, class_="sub"))
-    inside = element("div", *_inside(report, facts, buckets), class_="inside")
+    summary = element(
+        "summary", element("b", line.name), _pill(line.state, line.tone), element("span", said, class_="sub")
+    )
+    inside = element("div", *_inside(report, facts, line, buckets), class_="inside")
     shown = element("details", summary, inside, id=f"s{number}", class_="stream")
     return Markup(shown.replace("<details ", "<details open ", 1)) if is_open else shown
 
 
-def _inside(report: Report, facts: StreamFacts, buckets: tuple[Bucket, ...]) -> list[Markup]:
-    line = status_lines.line_of(facts, report.overview.at_ms)
+def _inside(report: Report, facts: StreamFacts, line: Line, buckets: tuple[Bucket, ...]) -> list[Markup]:
     parts = [element("p", quantities.shortened(line.trouble, 500), class_="sub")] if line.trouble else []
     if not buckets:
         return [*parts, element("p", "Nothing was consumed in this time.", class_="quiet")]

@@ -47,10 +47,10 @@ td a{color:inherit;text-decoration-color:var(--faint);text-underline-offset:3px}
 td.name{font-weight:500;max-width:300px;overflow:hidden;text-overflow:ellipsis}
 td.says,td.into{max-width:210px;overflow:hidden;text-overflow:ellipsis;color:var(--soft)}
 .pill{display:inline-block;border-radius:99px;padding:1px 9px;font-size:12.5px;font-weight:500;color:var(--none);background:var(--nonebg)}
-.pill.stale,.pill.invalid,.pill.failed,.pill.late{color:var(--bad);background:var(--badbg)}
-.pill.partial,.pill.soon,.pill.held{color:var(--warn);background:var(--warnbg)}
-.pill.busy,.pill.refreshing{color:var(--busy);background:var(--busybg)}
-.pill.data,.pill.behind,.pill.current{color:var(--good);background:var(--goodbg)}
+.pill.bad,.pill.late{color:var(--bad);background:var(--badbg)}
+.pill.warn,.pill.soon{color:var(--warn);background:var(--warnbg)}
+.pill.busy{color:var(--busy);background:var(--busybg)}
+.pill.good,.pill.fine{color:var(--good);background:var(--goodbg)}
 ul.troubles{list-style:none;margin:0;padding:0;display:grid;gap:8px}
 ul.troubles li{border-left:3px solid var(--bad);background:var(--badbg);border-radius:0 8px 8px 0;padding:8px 12px;overflow-wrap:anywhere}
 ul.troubles li.warn{border-color:var(--warn);background:var(--warnbg)}
@@ -92,8 +92,8 @@ svg text{font:11px system-ui,-apple-system,"Segoe UI",Roboto,Helvetica,Arial,san
 .box rect{fill:var(--card);stroke:var(--rule);stroke-width:1.2}
 .box text{font-size:13px;fill:var(--ink)}
 .box circle{fill:var(--faint)}
-.box.data circle{fill:var(--insert)}.box.busy circle{fill:var(--line)}.box.partial circle{fill:var(--after)}
-.box.stale circle,.box.invalid circle{fill:var(--delete)}
+.box.good circle,.box.fine circle{fill:var(--insert)}.box.busy circle{fill:var(--line)}.box.warn circle{fill:var(--after)}
+.box.bad circle{fill:var(--delete)}
 .box:hover rect{stroke:var(--line)}
 .box text.lag{font-size:11.5px;fill:var(--soft)}
 .box.late text.lag{fill:var(--bad);font-weight:600}

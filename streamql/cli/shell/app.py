@@ -285,11 +285,11 @@ class App:
                 return
             self._is_outdated = False
             try:
-                self._snapshot, ages = lookups.overview(session, self._snapshot)
+                self._snapshot, streams = lookups.overview(session, self._snapshot)
             except Exception:  # cancelled with a statement, say: the next prompt tries again
                 self._is_outdated = True
                 return
-            for sentence in mentions(ages, now_ms(), self._mentioned):
+            for sentence in mentions(streams, now_ms(), self._mentioned):
                 self._screen.note(f"warning: {sentence}")
 
         if self._is_reading:

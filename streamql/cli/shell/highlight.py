@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 
-from streamql.cli.shell.completion.vocabulary import FUNCTIONS, KEYWORDS, STREAM_FUNCTIONS
+from streamql.cli.shell.completion import words
+from streamql.cli.shell.completion.vocabulary import FUNCTIONS
 from streamql.dialect.text.tokens import TokenType, scan
 
 Piece = tuple[str, str]
@@ -27,7 +28,6 @@ STYLES = {
 }
 """Of the 256 colours that terminals have at least, so that none is taken for another one."""
 
-_FUNCTIONS = frozenset(name.upper() for name in (*FUNCTIONS, *STREAM_FUNCTIONS))
 _STYLES_OF_TOKENS = {
     TokenType.STRING: "string",
     TokenType.DOUBLE_QUOTED: "string",
@@ -46,13 +46,14 @@ def pieces(text: str) -> list[Piece]:
     found: list[Piece] = []
     end = 0
     tokens = list(scan(text))
+    keywords, functions = words.keywords(), {name.upper() for name in (*FUNCTIONS, *words.functions())}
     for token, following in itertools.zip_longest(tokens, tokens[1:]):
         if token.start > end:
             found.append(_between(text[end : token.start]))
         style = _STYLES_OF_TOKENS.get(token.type, "")
         if token.type is TokenType.WORD:
             is_called = following is not None and following.key == "("
-            style = "function" if is_called and token.key in _FUNCTIONS else "keyword" if token.key in KEYWORDS else ""
+            style = "function" if is_called and token.key in functions else "keyword" if token.key in keywords else ""
         found.append((style, token.text))
         end = token.end
     if end < len(text):

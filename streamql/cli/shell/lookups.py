@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from streamql.cli.shell.snapshot import Relation, RelationType, Snapshot, Want
-from streamql.cli.shell.staleness import Age
+from streamql.cli.shell.snapshot import Relation, Snapshot, Want
+from streamql.dialect.vocabulary import vocabularies
+from streamql.engine.stream_facts import SHOWN, StreamFacts
 from streamql.names import quote
+from streamql.times import now_ms
 
 if TYPE_CHECKING:
     from streamql.console.sql.session import Session
 
 
-_VIEW: RelationType = "view"
-_TABLE: RelationType = "table"
-_DYNAMIC: tuple[tuple[str, RelationType], ...] = (
-    ("SHOW DYNAMIC TABLES", "dynamic table"),
-    ("SHOW MATERIALIZED VIEWS", "materialized view"),
-)
-_BACKING_TABLE = re.compile(r"__dynamic_[0-9a-f]{12}\Z")
-"""The names of tables that hold the rows of dynamic tables, which no statement names."""
-
-
-def overview(session: Session, known: Snapshot) -> tuple[Snapshot, list[Age]]:
+def overview(session: Session, known: Snapshot) -> tuple[Snapshot, list[StreamFacts]]:
     """Returns the snapshot with the databases and the current one's names, without what it knew of others; and how the streams stand."""
     database = session.database()
     databases = [str(row[0]) for row in session.sql("SHOW DATABASES").collect()]
     fresh = Snapshot(database, databases, columns=known.columns)
-    relations, ages = _relations(session, database)
-    return fresh.with_relations(database, relations), ages
+    relations, streams = _relations(session, database)
+    return fresh.with_relations(database, relations), streams
 
 
 def look_up(session: Session, want: Want, known: Snapshot) -> Snapshot:
@@ -50,26 +41,22 @@ def look_up(session: Session, want: Want, known: Snapshot) -> Snapshot:
         return known if is_there else known.with_relations(want.database, ())
 
 
-def _relations(session: Session, database: str) -> tuple[list[Relation], list[Age]]:
+def _relations(session: Session, database: str) -> tuple[list[Relation], list[StreamFacts]]:
     name = quote(database)
     tables = session.sql(f"SHOW TABLES IN {name}").select("tableName", "isTemporary").collect()
     views = {str(row[0]) for row in session.sql(f"SHOW VIEWS IN {name}").select("viewName").collect()}
-    streams = session.sql(f"SHOW STREAMS IN {name}")
-    rows = streams.selectExpr("name", "stale", "unix_millis(stale_after)", "lag_seconds").collect()
-    external = session.sql(f"SHOW EXTERNAL TABLES IN {name}").select("name").collect()
-    dynamic: dict[str, RelationType] = {}
-    for statement, relation_type in _DYNAMIC:
-        dynamic |= {
-            str(row[0]): relation_type for row in session.sql(f"{statement} IN {name}").select("name").collect()
-        }
-    types = dict.fromkeys(views, _VIEW) | {
-        n.lower(): t for n, t in dynamic.items()
-    }  # Spark shows their views in lower case
+    rows = session.sql(f"SHOW STREAMS IN {name}").selectExpr(*SHOWN).collect()
+    streams = [StreamFacts.of_show(row.asDict(), now_ms()) for row in rows]
+    types, others = dict.fromkeys(views, "view"), []
+    shown = {str(n).lower() for n, _ in tables}  # Spark shows the views of dynamic tables in lower case
+    for type_, statement in [(t, s) for words in vocabularies() for t, s in words.lists.items()]:
+        found = [str(row[0]) for row in session.sql(f"{statement} IN {name}").select("name").collect()]
+        types |= {n.lower(): type_ for n in found if n.lower() in shown}
+        others += [Relation(n, type_) for n in found if n.lower() not in shown]
+    unnamed = [words.unnamed for words in vocabularies() if words.unnamed is not None]
     relations = [
-        Relation(str(n), types.get(str(n), _TABLE), bool(temporary))
+        Relation(str(n), types.get(str(n), "table"), bool(temporary))
         for n, temporary in tables
-        if not _BACKING_TABLE.match(str(n))
+        if not any(pattern.match(str(n)) for pattern in unnamed)
     ]
-    relations += [Relation(str(row[0]), "external table") for row in external]
-    ages = [Age(str(n), bool(stale), after, None if lag is None else lag * 1000) for n, stale, after, lag in rows]
-    return relations + [Relation(age.name, "stream") for age in ages], ages
+    return [*relations, *others, *(Relation(stream.name, "stream") for stream in streams)], streams

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
-
-RelationType = Literal["table", "view", "stream", "external table", "dynamic table", "materialized view"]
+from typing import NamedTuple
 
 
 class Relation(NamedTuple):
-    """A name in a database; `is_temporary`: a view of the session, in no database."""
+    """A name in a database. `type`: table, view, stream, or one that a feature lists.
+
+    `is_temporary`: a view of the session, in no database.
+    """
 
     name: str
-    type: RelationType
+    type: str
     is_temporary: bool = False
 
 

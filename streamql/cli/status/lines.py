@@ -1,61 +1,42 @@
-"""Streams as lines for display, and as records for programs. Pure."""
+"""Streams in words. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from streamql.cli.status.overview import Overview
 from streamql.console.render import quantities
+from streamql.console.status import Line, Listing, Subject
 from streamql.durations import in_words
-from streamql.engine.ledger import Consumption
-from streamql.engine.stream_facts import StreamFacts
-from streamql.errors import counted
-from streamql.features.dynamic import lines as dynamic_lines
 
-HEADER = ("stream", "source", "lag", "backlog", "state", "stale", "last consumption")
-
-RANKS = {"stale": 0, "invalid": 0, "partial": 1, "busy": 3, "data": 4, "empty": 5}
-"""What needs attention comes first. 2: a stream about to go stale, or whose newest consumption failed."""
+if TYPE_CHECKING:
+    from streamql.engine.ledger import Consumption
+    from streamql.engine.stream_facts import StreamFacts
 
 
-@dataclass(frozen=True)
-class Line:
-    """A stream in short: one cell a column of HEADER; `trouble`: what is wrong, in a sentence, empty if nothing is."""
-
-    cells: tuple[str, ...]
-    state: str
-    stale_soon: bool
-    failed: bool
-    trouble: str
-
-    @property
-    def rank(self) -> int:
-        """Returns its place among others: lower needs attention sooner."""
-        own = RANKS[self.state]
-        return min(own, 2) if self.stale_soon or self.failed else own
-
-
-def lines(overview: Overview, *, worst_first: bool = False) -> list[Line]:
-    """Returns a line a stream: in the order of their names, or those with trouble first."""
-    made = [line_of(facts, overview.at_ms) for facts in overview.streams]
-    return sorted(made, key=lambda line: line.rank) if worst_first else made
+def listing(streams: Sequence[StreamFacts], at_ms: int) -> Listing:
+    """Returns streams as they stood at a time, in milliseconds since 1970."""
+    return Listing(STREAMS, [line_of(facts, at_ms) for facts in streams])
 
 
 def line_of(facts: StreamFacts, now_ms: int) -> Line:
     """Returns the line of one stream."""
-    status, last = facts.status, facts.last
-    cells = (
-        facts.name,
-        facts.source,
-        lag_text(facts),
-        backlog_text(facts),
-        facts.state,
-        "" if status.stale_after_ms is None else quantities.until(status.stale_after_ms, now_ms),
-        "never" if last is None else consumption_text(last, now_ms),
+    status, last, failure = facts.status, facts.last, facts.failure
+    marks = {"deadline": "soon"} if status.stale_soon else {}
+    return Line(
+        name=facts.name,
+        origin=facts.source,
+        lag=lag_text(facts),
+        amount=backlog_text(facts),
+        state=facts.state,
+        deadline="" if status.stale_after_ms is None else quantities.until(status.stale_after_ms, now_ms),
+        last="never" if last is None else consumption_text(last, now_ms),
+        tone=STREAMS.states[facts.state],
+        trouble=trouble_of(facts, now_ms),
+        error="" if failure is None else f"{quantities.ago(failure.ended_ms, now_ms)}: {failure.why}",
+        marks=marks if last is None or last.is_consumed else marks | {"last": "failed"},
+        record={name: read(facts) for name, read in RECORD.items()},
     )
-    failed = last is not None and not last.is_consumed
-    return Line(cells, facts.state, status.stale_soon, failed, trouble_of(facts, now_ms))
 
 
 def lag_text(facts: StreamFacts) -> str:
@@ -65,26 +46,23 @@ def lag_text(facts: StreamFacts) -> str:
         return "?"
     if not versions:
         return "0"
-    return f"{quantities.count(versions)} {facts.unit[0]}" + (
-        "" if seconds is None else f", {in_words(seconds * 1000)}"
-    )
+    age = "" if seconds is None else f", {in_words(seconds * 1000)}"
+    return f"{quantities.count(versions)} {facts.unit[0]}{age}"
 
 
 def backlog_text(facts: StreamFacts) -> str:
     """120 rows, 3.4 MB; rows are an upper bound where files were rewritten. A topic tells only how many messages there are, at most."""
-    backlog = facts.status.backlog
+    backlog, rows = facts.status.backlog, backlog_rows(facts)
     if backlog is None:
-        return "initial" if facts.status.has_data else "?"
+        return "initial" if facts.status.has_data and facts.status.lag_versions is not None else "?"
     if not backlog.has_data:
         return "0"
-    rows = backlog_rows(facts)
-    if facts.unit == "message" and rows is not None:
-        return f"{quantities.count(rows)} message{'' if rows == 1 else 's'}"
-    return (
-        quantities.size(backlog.bytes)
-        if rows is None
-        else f"{quantities.count(rows)} row{'' if rows == 1 else 's'}, {quantities.size(backlog.bytes)}"
-    )
+    if rows is None:
+        return quantities.size(backlog.bytes)
+    plural = "" if rows == 1 else "s"
+    if facts.unit == "message":
+        return f"{quantities.count(rows)} message{plural}"
+    return f"{quantities.count(rows)} row{plural}, {quantities.size(backlog.bytes)}"
 
 
 def backlog_rows(facts: StreamFacts) -> int | None:
@@ -117,65 +95,49 @@ def trouble_of(facts: StreamFacts, now_ms: int) -> str:
     return ""
 
 
-def summary(overview: Overview) -> str:
-    """12 streams: 3 with data, 1 busy, 1 stale."""
-    names = {"data": "with data"}
-    counts: dict[str, int] = {}
-    for facts in overview.streams:
-        counts[facts.state] = counts.get(facts.state, 0) + 1
-    parts = [f"{n} {names.get(c, c)}" for c, n in sorted(counts.items(), key=lambda item: (RANKS[item[0]], item[0]))]
-    return counted(len(overview.streams), "stream") + (f": {', '.join(parts)}" if parts else "")
+RECORD: Mapping[str, Callable[[StreamFacts], object]] = {
+    "name": lambda s: s.name,
+    "source": lambda s: s.source,
+    "mode": lambda s: s.mode,
+    "state": lambda s: s.state,
+    "offset_version": lambda s: s.offset_version,
+    "lag_versions": lambda s: s.status.lag_versions,
+    "lag_seconds": lambda s: s.status.lag_seconds,
+    "backlog_rows": backlog_rows,
+    "backlog_bytes": lambda s: s.status.backlog and s.status.backlog.bytes,
+    "has_data": lambda s: s.status.has_data,
+    "stale": lambda s: s.status.stale,
+    "stale_after": lambda s: s.status.stale_after_ms and quantities.clock(s.status.stale_after_ms),
+    "stale_soon": lambda s: s.status.stale_soon,
+    "invalid_reason": lambda s: s.status.invalid_reason,
+    "consumed_by": lambda s: s.consumer and f"{s.consumer.who}:{s.consumer.pid}",
+    "consuming_since": lambda s: s.consumer and quantities.clock(s.consumer.since_ms),
+    "last_consumption": lambda s: s.last and quantities.clock(s.last.ended_ms),
+    "last_outcome": lambda s: s.last and s.last.outcome,
+    "last_target": lambda s: s.last and (", ".join(s.last.targets) or None),
+    "last_rows_written": lambda s: s.last and s.last.rows_written,
+    "last_error": lambda s: s.failure and s.failure.why,
+    "last_error_at": lambda s: s.failure and quantities.clock(s.failure.ended_ms),
+    "offset_position": lambda s: s.offset_position,
+    "latest_position": lambda s: s.status.latest_position,
+}
+"""The fields of a record, in their order; times are ISO 8601 in UTC, None: not known, or there is none."""
 
-
-def summary_of_all(overview: Overview) -> str:
-    """Streams and dynamic tables in one line; what there is none of is left out, unless there is neither."""
-    parts = [summary(overview)] if overview.streams or not overview.dynamic else []
-    return "; ".join([*parts, dynamic_lines.summary(overview.dynamic)] if overview.dynamic else parts)
-
-
-RECORD = (
-    "name", "source", "mode", "state", "offset_version", "lag_versions", "lag_seconds", "backlog_rows", "backlog_bytes",
-    "has_data", "stale", "stale_after", "stale_soon", "invalid_reason", "consumed_by", "consuming_since", "last_consumption",
-    "last_outcome", "last_target", "last_rows_written", "last_error", "last_error_at", "offset_position", "latest_position",
-)  # fmt: skip
-"""The fields of a record, in their order."""
-
-NUMERIC = frozenset(
-    ("offset_version", "lag_versions", "lag_seconds", "backlog_rows", "backlog_bytes", "last_rows_written")
+STREAMS = Subject(
+    noun="stream",
+    header={
+        "name": "stream",
+        "origin": "source",
+        "lag": "lag",
+        "amount": "backlog",
+        "state": "state",
+        "deadline": "stale",
+        "last": "last consumption",
+    },
+    states={"invalid": "bad", "stale": "bad", "partial": "warn", "busy": "busy", "data": "good", "empty": "quiet"},
+    words={"data": "with data"},
+    fields=tuple(RECORD),
+    numeric=frozenset(
+        ("offset_version", "lag_versions", "lag_seconds", "backlog_rows", "backlog_bytes", "last_rows_written")
+    ),
 )
-
-
-def record(facts: StreamFacts) -> Mapping[str, object]:
-    """Returns a stream for a program: RECORD's fields; times are ISO 8601 in UTC, None: not known, or there is none."""
-    status, last, failure, consumer = facts.status, facts.last, facts.failure, facts.consumer
-    values: Sequence[object] = (
-        facts.name,
-        facts.source,
-        facts.mode,
-        facts.state,
-        facts.offset_version,
-        status.lag_versions,
-        status.lag_seconds,
-        backlog_rows(facts),
-        None if status.backlog is None else status.backlog.bytes,
-        status.has_data,
-        status.stale,
-        _clock(status.stale_after_ms),
-        status.stale_soon,
-        status.invalid_reason,
-        None if consumer is None else f"{consumer.who}:{consumer.pid}",
-        None if consumer is None else _clock(consumer.since_ms),
-        None if last is None else _clock(last.ended_ms),
-        None if last is None else last.outcome,
-        None if last is None else ", ".join(last.targets) or None,
-        None if last is None else last.rows_written,
-        None if failure is None else failure.error or failure.outcome,
-        None if failure is None else _clock(failure.ended_ms),
-        facts.offset_position,
-        status.latest_position,
-    )
-    return dict(zip(RECORD, values, strict=True))
-
-
-def _clock(at_ms: int | None) -> str | None:
-    return None if at_ms is None else quantities.clock(at_ms)

@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from streamql.cli.status import lines as status_lines
-from streamql.cli.status.lines import Line
 from streamql.cli.status.overview import Overview
 from streamql.console.render import quantities
 from streamql.console.render.grid import clean
-from streamql.features.dynamic import lines as dynamic_lines
-from streamql.features.dynamic.lines import DynamicLine
+from streamql.console.status import MARKS, Line, Subject, Tone
 
-STYLES = {
-    "stale": "bold red",
-    "invalid": "bold red",
-    "partial": "bold yellow",
+STYLES: dict[Tone, str] = {
+    "bad": "bold red",
+    "warn": "bold yellow",
     "busy": "cyan",
-    "data": "green",
-    "empty": "dim",
+    "good": "green",
+    "fine": "dim",
+    "quiet": "dim",
 }
-DYNAMIC_STYLES = {
-    "failed": "bold red",
-    "late": "bold red",
-    "held": "bold yellow",
-    "empty": "yellow",
-    "refreshing": "cyan",
-    "behind": "green",
-    "suspended": "dim",
-    "current": "dim",
-}
+ORDER = ("name", "origin", "state", "lag", "amount", "deadline", "last")
 WIDE = 120
 """From this width on sources have a column; below, targets and sources are left out."""
+
+SHARES = {"name": 3, "origin": 2}
+"""The parts of the width that is left."""
+
+LAST_WIDTHS = {"stream": (3, 18), "dynamic table": (None, 12)}
+"""The last column by what is listed: its share on a wide terminal (of streams it names targets), and its width on others."""
+
+DETAILS = re.compile(r"(?:, | \(| → ).*")
+"""What is left out of amounts and last consumptions or refreshes on a terminal that is not wide."""
 
 FRAME_LINES = 4
 """What stands around the streams: title, header, rule, and the line that says how many are not shown."""
@@ -46,97 +45,68 @@ DYNAMIC_FRAME_LINES = 3
 
 def screen(overview: Overview, width: int, height: int, every_seconds: float) -> Group:
     """Returns all streams and dynamic tables, those with trouble first, in at most `height` lines of `width` columns."""
-    lines = status_lines.lines(overview, worst_first=True)
-    tables = dynamic_lines.lines(overview.dynamic, overview.at_ms, worst_first=True)
-    said = [(line.cells[0], line.trouble, line.rank < 2) for line in lines if line.trouble]
-    said += [(line.cells[0], line.trouble, line.rank < 1) for line in tables if line.trouble]
+    lines, tables = overview.stream_listing.worst_first(), overview.dynamic_listing.worst_first()
     both = bool(lines) and bool(tables)
-    troubled = said[: max(0, min(8, (height - (FRAME_LINES if both else 0)) // 4))]
+    troubled = overview.troubled[: max(0, min(8, (height - (FRAME_LINES if both else 0)) // 4))]
     room = max(2, height - FRAME_LINES - len(troubled) - (1 if troubled else 0) - (DYNAMIC_FRAME_LINES if both else 0))
     for_tables = min(len(tables), max(room - len(lines), room // 2)) if tables else 0
-    for_lines = max(1, room - for_tables)
     parts: list[Table | Text] = [_title(overview, width, every_seconds)]
     if lines or not tables:
-        parts += [_table(lines[:for_lines], width), *_more([line.state for line in lines[for_lines:]])]
+        parts += _part(overview.stream_listing.subject, lines, max(1, room - for_tables), width)
     if tables:
         parts += [Text("")] if lines else []
-        parts += [_dynamic_table(tables[:for_tables], width), *_more([line.state for line in tables[for_tables:]])]
+        parts += _part(overview.dynamic_listing.subject, tables, for_tables, width)
     if troubled:
-        parts.append(Text(""))
-        parts += [_trouble(name, trouble, is_bad, width) for name, trouble, is_bad in troubled]
+        parts += [Text(""), *(_trouble(line, width) for line in troubled)]
     return Group(*parts)
 
 
 def _title(overview: Overview, width: int, every_seconds: float) -> Text:
     right = f"{quantities.clock(overview.at_ms)[11:19]} UTC" + (f", every {every_seconds:g} s" if width >= WIDE else "")
-    left = quantities.shortened(status_lines.summary_of_all(overview), max(10, width - len(right) - 3))
+    left = quantities.shortened(overview.summary, max(10, width - len(right) - 3))
     blank = " " * max(1, width - len(left) - len(right) - 2)
     return Text(f" {left}{blank}{right}", style="bold", no_wrap=True, overflow="ellipsis")
 
 
-def _table(lines: Sequence[Line], width: int) -> Table:
+def _part(subject: Subject, lines: Sequence[Line], shown: int, width: int) -> list[Table | Text]:
+    """Returns the first lines as a table, and the line that says how many are not shown, and in which states; none if all are."""
+    hidden = lines[shown:]
+    states = ", ".join(f"{n} {state}" for state, n in Counter(line.state for line in hidden).items())
+    more = [Text(f" … and {len(hidden)} more: {states}", style="dim")] if hidden else []
+    return [_table(subject, lines[:shown], width), *more]
+
+
+def _table(subject: Subject, lines: Sequence[Line], width: int) -> Table:
     wide = width >= WIDE
+    fields = [field for field in ORDER if wide or field != "origin"]
     table = Table(box=None, expand=True, pad_edge=True, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
-    table.add_column("stream", ratio=3, no_wrap=True, overflow="ellipsis")
-    if wide:
-        table.add_column("source", ratio=2, no_wrap=True, overflow="ellipsis")
-    table.add_column("state", no_wrap=True)
-    table.add_column("lag", no_wrap=True, justify="right")
-    table.add_column("backlog", no_wrap=True, justify="right")
-    table.add_column("stale", no_wrap=True, justify="right")
-    table.add_column(
-        "last consumption", ratio=3 if wide else None, max_width=None if wide else 18, no_wrap=True, overflow="ellipsis"
-    )
+    for field in fields:
+        if field in ("lag", "amount", "deadline"):
+            table.add_column(subject.label(field), no_wrap=True, justify="right")
+        elif field == "last":
+            share, most = LAST_WIDTHS[subject.noun]
+            sizes = (share, None) if wide else (None, most)
+            table.add_column(
+                subject.header[field], ratio=sizes[0], max_width=sizes[1], no_wrap=True, overflow="ellipsis"
+            )
+        else:
+            table.add_column(subject.header[field], ratio=SHARES.get(field), no_wrap=True, overflow="ellipsis")
     for line in lines:
-        stream, source, lag, backlog, state, stale, last = map(clean, line.cells)
-        cells = [
-            Text(stream),
-            *([Text(source, style="dim")] if wide else []),
-            Text(state, style=STYLES[line.state]),
-            Text(lag),
-            Text(backlog if wide else backlog.rpartition(", ")[0] or backlog),
-            Text(stale.removeprefix("in "), style="bold yellow" if line.stale_soon else ""),
-            Text(last if wide else last.partition(" → ")[0], style="red" if line.failed else ""),
-        ]
-        table.add_row(*cells)
+        table.add_row(*(_cell(line, field, wide=wide) for field in fields))
     return table
 
 
-def _dynamic_table(lines: Sequence[DynamicLine], width: int) -> Table:
-    wide = width >= WIDE
-    table = Table(box=None, expand=True, pad_edge=True, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
-    table.add_column("dynamic table", ratio=3, no_wrap=True, overflow="ellipsis")
-    if wide:
-        table.add_column("reads", ratio=2, no_wrap=True, overflow="ellipsis")
-    table.add_column("state", no_wrap=True)
-    table.add_column("lag", no_wrap=True, justify="right")
-    table.add_column("target", no_wrap=True, justify="right")
-    table.add_column("next", no_wrap=True, justify="right")
-    table.add_column("last refresh", max_width=None if wide else 12, no_wrap=True, overflow="ellipsis")
-    for line in lines:
-        name, reads, lag, target, state, following, last = map(clean, line.cells)
-        cells = [
-            Text(name),
-            *([Text(reads, style="dim")] if wide else []),
-            Text(state, style=DYNAMIC_STYLES[line.state]),
-            Text(lag.removesuffix(" (late)"), style="bold red" if line.is_late else ""),
-            Text(target if wide else target.partition(" (")[0]),
-            Text(following.removeprefix("in ")),
-            Text(last if wide else last.partition(",")[0], style="red" if line.state == "failed" else ""),
-        ]
-        table.add_row(*cells)
-    return table
+def _cell(line: Line, field: str, *, wide: bool) -> Text:
+    text, mark = clean(getattr(line, field)), line.marks.get(field)
+    if field in ("amount", "last") and not wide:
+        text = DETAILS.sub("", text)
+    if field == "state":
+        return Text(text, style=STYLES[line.tone])
+    if mark is not None:
+        return Text(text.removeprefix("in ").removesuffix(f" ({mark})"), style=STYLES[MARKS[mark]])
+    return Text(text.removeprefix("in ") if field == "deadline" else text, style="dim" if field == "origin" else "")
 
 
-def _more(states: Sequence[str]) -> list[Text]:
-    """Returns the line that says how many are not shown, and in which states; none if all are."""
-    counts: dict[str, int] = {}
-    for state in states:
-        counts[state] = counts.get(state, 0) + 1
-    said = ", ".join(f"{n} {state}" for state, n in counts.items())
-    return [Text(f" … and {len(states)} more: {said}", style="dim")] if states else []
-
-
-def _trouble(name: str, trouble: str, is_bad: bool, width: int) -> Text:
-    text = quantities.shortened(f" {clean(name)}: {clean(trouble)}", width)
-    return Text(text, style="red" if is_bad else "yellow", no_wrap=True, overflow="ellipsis")
+def _trouble(line: Line, width: int) -> Text:
+    text = quantities.shortened(f" {clean(line.name)}: {clean(line.trouble)}", width)
+    return Text(text, style="red" if line.is_bad else "yellow", no_wrap=True, overflow="ellipsis")

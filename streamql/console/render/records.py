@@ -10,14 +10,18 @@ from streamql.console.render import grid
 from streamql.console.render.formats import WRITERS, Row
 from streamql.console.render.output import terminal_width
 
+HEADER_LINES = {"csv": 1, "tsv": 1, "markdown": 2}
 
-def write(output: str, names: Sequence[str], numeric: Sequence[bool], rows: Sequence[Row], skip: int = 0) -> None:
-    """Rows to stdout, in one of options.FORMATS. `skip`: how many lines of its header were written before, and are left out."""
+
+def write(
+    output: str, names: Sequence[str], numeric: Sequence[bool], rows: Sequence[Row], *, header: bool = True
+) -> None:
+    """Rows to stdout, in one of options.FORMATS. `header`: whether csv, tsv and markdown have one; not if it was written before."""
     writer = WRITERS.get(output)
     if writer is not None:
         text = io.StringIO()
         writer(text, names, numeric, rows)
-        sys.stdout.write(text.getvalue().split("\n", skip)[-1])
+        sys.stdout.write(text.getvalue().split("\n", 0 if header else HEADER_LINES.get(output, 0))[-1])
     else:
         say(line.rstrip() for line in grid.render(names, numeric, rows, terminal_width()))
     sys.stdout.flush()

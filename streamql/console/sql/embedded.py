@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from streamql.console.render.waits import waiting_text
 from streamql.console.sql.result_types import shape_of
 from streamql.console.sql.session import Done, Stages
-from streamql.consume import transactions
+from streamql.consume import session_transactions
 from streamql.consume.claims.waiting import waited_for
 from streamql.consume.effects import observed
 from streamql.delta.jvm import cancel_waiting
@@ -64,7 +64,7 @@ class EmbeddedSession:
 
     def in_transaction(self) -> bool:
         """By the session's own books."""
-        return transactions.is_open(self._spark)
+        return session_transactions.is_open(self._spark)
 
     def database(self) -> str:
         """Returns the current database."""

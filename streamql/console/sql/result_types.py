@@ -10,6 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from streamql.dialect.text.tokens import Token, scan
+from streamql.dialect.vocabulary import vocabularies
 
 
 class ResultType(Enum):
@@ -33,7 +34,7 @@ class Shape(NamedTuple):
 
 
 _QUERIES = frozenset(
-    ("SELECT", "VALUES", "TABLE", "MAP", "REDUCE", "SHOW", "DESC", "DESCRIBE", "EXPLAIN", "LIST", "CALL", "VERIFY")
+    ("SELECT", "VALUES", "TABLE", "MAP", "REDUCE", "SHOW", "DESC", "DESCRIBE", "EXPLAIN", "LIST", "CALL")
 )
 _QUERY_STARTS = frozenset(("SELECT", "VALUES", "TABLE", "FROM", "WITH", "MAP", "REDUCE", "("))
 _DML = frozenset(("INSERT", "MERGE", "UPDATE", "DELETE", "COPY"))
@@ -78,7 +79,7 @@ def _shape(tokens: list[Token], index: int) -> Shape:
         return _shape(tokens, _after_ctes(tokens, index + 1))
     if verb == "FROM":
         return Shape(ResultType.DML, "INSERT") if _inserts(tokens, index + 1) else Shape(ResultType.QUERY, "FROM")
-    if verb in _QUERIES:
+    if verb in _QUERIES or any(verb in words.queries for words in vocabularies()):
         return Shape(ResultType.QUERY, verb)
     if verb in _DML:
         return Shape(ResultType.DML, verb)

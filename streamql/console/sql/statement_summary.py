@@ -9,7 +9,6 @@ from streamql.console.render.formats import text_of
 from streamql.console.sql.result_types import ResultType
 from streamql.dialect import might_be_ours, parse
 from streamql.errors import StreamqlError, counted
-from streamql.feature import statement_types
 from streamql.sources.protocol import HIDDEN_SUFFIX
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def note_on(text: str) -> str:
         statement = parse(text) if might_be_ours(text) else None
     except StreamqlError:  # a variable of Spark's in it, say
         return ""
-    return "" if statement is None else statement_types()[type(statement)].note(statement)
+    return "" if statement is None else statement.note
 
 
 def moved(effects: Sequence[Effect], database: str) -> str:

@@ -1,1 +1,1 @@
-"""Claims: which statement holds which streams, and how its outcome is resolved. Statements and transactions are in `consume`."""
+"""Claims: which statement holds which streams, and how its outcome is resolved. `consume` runs the statements and transactions."""

@@ -1,4 +1,4 @@
-"""The errors of consumptions that cannot continue."""
+"""Makes the errors of consumptions that cannot continue."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def busy(state: StreamState) -> StreamqlError:
     owner = state.claim.owner
     age = in_words(max(0, now_ms() - state.claim.started_at_ms))
     lease = state.claim.lease_seconds
-    way = f"a statement that waits longer than its lease of {lease:g} s takes over, as does streamql doctor --fix"
+    recovery = f"a statement that waits longer than its lease of {lease:g} s takes over, as does streamql doctor --fix"
     if is_suspended(owner):
-        elsewhere = f". Its process is suspended: {way}"
+        elsewhere = f". Its process is suspended: {recovery}"
     else:
-        elsewhere = "" if is_of_this_host(owner) else f". Should it have died there: {way}"
+        elsewhere = "" if is_of_this_host(owner) else f". Should it have died there: {recovery}"
     return StreamqlError(
         "STREAM_BUSY",
         f"stream {state.name} is being consumed by {owner.who}, process {owner.pid}, since {age}",
@@ -37,12 +37,12 @@ def busy(state: StreamState) -> StreamqlError:
 
 
 def contended() -> StreamqlError:
-    """Returns the error for a statement whose streams others changed each time that it tried to claim them."""
+    """Returns the error for a statement whose streams other statements changed each time that it tried to claim them."""
     return StreamqlError("STREAM_BUSY", "others keep taking the stream", hint="run the statement again")
 
 
 def edited(state: StreamState, what: str) -> StreamqlError:
-    """Returns the error for a claim that was changed by another program than streamql."""
+    """Returns the error for a stream whose entry in the catalog another program than streamql has edited. `what`: what is wrong."""
     return StreamqlError(
         "CATALOG_UNREADABLE",
         f"the entry of stream {state.name} was edited: {what}",
@@ -52,7 +52,7 @@ def edited(state: StreamState, what: str) -> StreamqlError:
 
 
 def gone(name: str) -> StreamqlError:
-    """Returns the error for a stream that was there when the statement was analysed."""
+    """Returns the error for a stream that existed when the statement was analysed, and no longer does."""
     return StreamqlError(
         "STREAM_NOT_FOUND", f"stream {name} was dropped or replaced meanwhile", hint="run the statement again"
     )
@@ -69,7 +69,7 @@ def moved(state: StreamState) -> StreamqlError:
 
 
 def committed(claim: Claim) -> StreamqlError:
-    """Returns the error for a ROLLBACK after a COMMIT that came through, though it reported an error."""
+    """Returns the error for a ROLLBACK after a COMMIT that has committed although it reported an error."""
     return StreamqlError(
         "TRANSACTION_COMMITTED",
         "ROLLBACK: the transaction was committed, its changes are in and its streams moved",
@@ -88,15 +88,17 @@ def no_query() -> StreamqlError:
 
 
 def is_refusal(e: BaseException) -> bool:
-    """Returns whether a statement was refused for what it says (SQLSTATE of classes 0A, 22, 42), or since what it would write is there
-    already; a stream that went away was there when it was analysed."""
+    """Returns whether an error refuses a statement: for its text (SQLSTATE of classes 0A, 22, 42), or because a done statement may have
+    written its rows already (STATEMENT_COMMITTED). STREAM_NOT_FOUND is not a refusal: the stream existed when the statement was
+    analysed."""
     if not isinstance(e, StreamqlError) or e.code == "STREAM_NOT_FOUND":
         return False
     return e.sqlstate[:2] in ("0A", "22", "42") or e.code == "STATEMENT_COMMITTED"
 
 
 def not_whole(failed: int, last: str) -> StreamqlError:
-    """Returns the error for a COMMIT after statements that failed and were not run again; `last`: the one that failed last."""
+    """Returns the error for a COMMIT while statements that failed were not run again. `failed`: how many. `last`: the text of the one that
+    failed last."""
     which = "" if failed == 1 else ", the last one"
     return StreamqlError(
         "INVALID_TRANSACTION_STATE",
@@ -122,7 +124,7 @@ def nothing_failed() -> StreamqlError:
 
 
 def not_withdrawn(done: ClaimedStatement) -> StreamqlError:
-    """Returns the error for a ROLLBACK STATEMENT after a statement that reported an error and is in."""
+    """Returns the error for a ROLLBACK STATEMENT of a statement that committed although it reported an error."""
     return StreamqlError(
         "STATEMENT_COMMITTED",
         f"ROLLBACK STATEMENT: the statement into {done.target} reported an error, and committed (version {done.target_version})",
@@ -132,7 +134,8 @@ def not_withdrawn(done: ClaimedStatement) -> StreamqlError:
 
 
 def arrived(done: ClaimedStatement, what: str) -> StreamqlError:
-    """Returns the error for a statement of a transaction into a target that an earlier one wrote, of which its caller may not know."""
+    """Returns the error for a statement of a transaction into a target that an earlier statement wrote. The user may not know that the
+    earlier one committed. `what`: how that came about."""
     return StreamqlError(
         "STATEMENT_COMMITTED",
         f"an earlier statement of the transaction into {done.target} {what} (version {done.target_version})",
@@ -143,8 +146,8 @@ def arrived(done: ClaimedStatement, what: str) -> StreamqlError:
 
 
 def not_run_again(failed: ClaimedStatement) -> StreamqlError:
-    """Returns the error for a COMMIT without a statement that failed in an earlier run of the transaction: the others would move the stream
-    without it."""
+    """Returns the error for a COMMIT if a statement that failed in an earlier run of the transaction was not run in this one. The other
+    statements would advance its stream, and its changes would be lost."""
     return StreamqlError(
         "INVALID_TRANSACTION_STATE",
         f"COMMIT: the statement into {failed.target} failed in an earlier run of the transaction, and was not run in this one",
@@ -153,7 +156,8 @@ def not_run_again(failed: ClaimedStatement) -> StreamqlError:
 
 
 def partially_committed(claim: Claim, what: str) -> StreamqlError:
-    """Returns the error for a transaction of which some statements are in and others not."""
+    """Returns the error for a transaction or multi-insert of which some statements committed and others did not. `what`: why this stops the
+    caller."""
     return StreamqlError(
         "CONSUMPTION_PARTIALLY_COMMITTED",
         f"a transaction of {claim.owner.who} did not end, and {len(claim.done)} of its "
@@ -165,7 +169,7 @@ def partially_committed(claim: Claim, what: str) -> StreamqlError:
 
 
 def half_way(name: Name, claim: Claim) -> StreamqlError:
-    """Returns what is said of a stream whose transaction stopped half way, where its status is shown."""
+    """Returns the error that a stream's status shows if a transaction over the stream stopped half way. `name`: of the stream."""
     return StreamqlError(
         "CONSUMPTION_PARTIALLY_COMMITTED",
         f"a transaction of {claim.owner.who} stopped half way: it has written {claim.where_done}, and no other statement may "
@@ -176,7 +180,7 @@ def half_way(name: Name, claim: Claim) -> StreamqlError:
 
 
 def rolled_back(claim: Claim, names: Sequence[str]) -> StreamqlError:
-    """Returns the error for the ROLLBACK of a transaction of which statements have committed. `names`: of its streams."""
+    """Returns the error for a ROLLBACK of a transaction some of whose statements have committed. `names`: the names of its streams."""
     done = len(claim.done)
     stay = "its rows stay" if done == 1 else "their rows stay"
     streams = f"stream {names[0]} has" if len(names) == 1 else f"streams {', '.join(names)} have"
@@ -193,8 +197,12 @@ def rolled_back(claim: Claim, names: Sequence[str]) -> StreamqlError:
 
 @contextmanager
 def with_recovery_hint(claim: Claim | None) -> Iterator[None]:
-    """Returns where a transaction waits for a stream with others claimed and written already (`claim`: none, if the waiting statement reads
-    those too): each of two transactions may hold the streams of the other one. The hint says how to recover: commit what is done of one."""
+    """Adds a hint to STREAM_BUSY and CONSUMPTION_PARTIALLY_COMMITTED errors of the body, in which a transaction waits for a stream.
+
+    If the transaction holds other streams and has written already, it may be in a deadlock: each of two transactions waits for a stream of
+    the other one. The hint says how to recover: commit the statements of one transaction that are done. `claim`: the transaction's claim.
+    None: the waiting statement reads claimed streams too, so that a COMMIT without it would lose its changes, and there is no such hint.
+    """
     try:
         yield
     except StreamqlError as e:
@@ -210,22 +218,23 @@ def with_recovery_hint(claim: Claim | None) -> Iterator[None]:
 
 
 def fenced(claim: Claim, failure: BaseException | None) -> StreamqlError:
-    """Returns the error for a statement whose claim another process took and ended while it ran. `failure`: what the statement raised,
-    which is often Delta's message for a number that is in the log already."""
+    """Returns the error for a statement whose claim another process took over and ended while the statement ran. `failure`: what the
+    statement raised; it is often Delta's error for a transaction number that is already in the log."""
     said = "" if failure is None else f" (the statement said: {sentence(failure)})"
     return lost(claim, f"another process took this one for dead while the statement ran, and fenced it{said}")
 
 
 def lost_without_commit(claim: Claim, outcome: str | None) -> StreamqlError:
-    """Returns the error for a COMMIT or ROLLBACK whose claim others took; `outcome`: what the ledger says of it, None: another process has
-    it."""
+    """Returns the error for a COMMIT or ROLLBACK whose claim other processes took over. `outcome`: the claim's outcome in the ledger; None:
+    it has not ended, and another process has it."""
     if outcome is None:
         return lost(claim, f"its data IS in {claim.where_done}; run the transaction again: what is done is skipped")
     return lost_with_data(claim, "it was given up meanwhile (RELEASE, SET OFFSET, DROP)")
 
 
 def lost_with_data(claim: Claim, why: str) -> StreamqlError:
-    """Returns the error for a consumption whose claim others took and ended, though data of it is in: the user must check."""
+    """Returns the error for a consumption whose claim other processes ended, although some of its statements have committed. The user must
+    check whether the stream still shows their changes."""
     return StreamqlError(
         "CLAIM_LOST",
         f"consumption {claim.consumption_id} lost its claim: {why}; its data IS in {claim.where_done}",
@@ -236,7 +245,7 @@ def lost_with_data(claim: Claim, why: str) -> StreamqlError:
 
 
 def lost(claim: Claim, why: str) -> StreamqlError:
-    """Returns the error for a consumption whose claim others took."""
+    """Returns the error for a consumption whose claim other processes took over."""
     return StreamqlError(
         "CLAIM_LOST",
         f"consumption {claim.consumption_id} lost its claim: {why}",
@@ -248,11 +257,15 @@ def lost(claim: Claim, why: str) -> StreamqlError:
 def in_doubt(
     claim: Claim, statement: ClaimedStatement, why: str, names: Mapping[str, str], *, is_unreachable: bool = False
 ) -> StreamqlError:
-    """Returns the error for a consumption that no log can resolve. `claim`: with those of its statements resolved that a log can resolve.
-    `names`: of its streams, by id. `is_unreachable`: the target could not be read or written just now, and may be later."""
+    """Returns the error for a consumption that no log can resolve.
+
+    `claim`: the claim, with the statements resolved that a log can resolve. `statement`: the one in doubt, and `why` it is. `names`: the
+    names of the claim's streams, by id. `is_unreachable`: the target cannot be read or written now, which may pass.
+    """
     moving = {uuid: i for uuid, i in claim.intervals.items() if i.after != i.through}
-    is_whole = not claim.is_block and len(claim.statements) == 1 and bool(moving)
-    kept = {min(moving): moving[min(moving)]} if is_whole else claim.intervals  # it moves the others along
+    is_whole = not claim.is_transaction and len(claim.statements) == 1 and bool(moving)
+    # Of a single statement, moving one stream moves the others, too (`with_others_advanced`).
+    kept = {min(moving): moving[min(moving)]} if is_whole else claim.intervals
     along = " (its other streams move along)" if len(kept) < len(claim.intervals) else ""
     arrived = "; ".join(
         f"ALTER STREAM {names.get(u, '…')} SET OFFSET {offset_clause(i.through)}" for u, i in kept.items()

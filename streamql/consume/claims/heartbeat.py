@@ -1,4 +1,4 @@
-"""The heartbeat of a claim: a commit of the catalog four times a lease, while its owner is at work."""
+"""The heartbeat of a claim: a commit to the catalog four times during each lease, while the claim's owner works on it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from streamql.settings import LEASE, seconds
 
 
 class Heartbeat:
-    """Shows other processes, while a statement runs or a transaction is open, that the owner of a claim is alive.
+    """Shows other processes that the owner of a claim is alive, while a statement runs or a transaction is open.
 
-    `claim`: returns the claim as it is now, because each statement of a block changes it. `goes_on`: when it returns False, the
-    heartbeat ends.
+    `claim`: a function that returns the claim as it is now, because each statement of a transaction changes it. `is_active`: when it
+    returns False, the heartbeat stops.
     """
 
     def __init__(
-        self, spark: SparkSession, claim: Callable[[], Claim | None], goes_on: Callable[[], bool] = lambda: True
+        self, spark: SparkSession, claim: Callable[[], Claim | None], is_active: Callable[[], bool] = lambda: True
     ) -> None:
         self._spark = spark
         self._claim = claim
-        self._goes_on = goes_on
+        self._is_active = is_active
         self._stop = threading.Event()
         self._pause = max(0.2, seconds(spark, LEASE) / 4)
         self._thread = threading.Thread(target=self._beat, name="streamql-heartbeat", daemon=True)
@@ -41,13 +41,14 @@ class Heartbeat:
 
     def _beat(self) -> None:
         catalog = catalog_of(self._spark)
-        while not self._stop.wait(self._pause) and self._goes_on():
+        while not self._stop.wait(self._pause) and self._is_active():
             try:
                 claim = self._claim()
                 held = None if claim is None else held_states(self._spark, claim)
-                if held is not None:  # else its owner is changing it, or lost it, which the owner finds out
+                # None: the owner is replacing the claim just now, or has lost it, which its next step on the claim will report.
+                if held is not None:
                     catalog.commit(self._spark, held, [_beaten(s) for s in held], [])
-            except Exception:  # a missed beat does no harm: the lease only says when others may resolve the claim
+            except Exception:  # one missed beat does no harm, because a lease has four
                 continue
 
 

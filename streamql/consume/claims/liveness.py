@@ -1,4 +1,4 @@
-"""Whether the owner of a claim is at work on it: by its process on this host, or by the heartbeat in the claim."""
+"""Tells whether the owner of a claim still works on it: by its process if that ran on this host, else by the claim's heartbeat."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ POLL_SECONDS_MIN = 0.05
 POLL_SECONDS_MAX = 1.0
 
 _watched: dict[str, tuple[int, float]] = {}
-"""consumption id → (heartbeat, when this process first saw it, on its monotonic clock)."""
+"""consumption id → (number of the heartbeat, when this process first saw that number, on its monotonic clock)."""
 _watched_lock = threading.Lock()
 
 
 def is_abandoned(spark: SparkSession, claim: Claim) -> str | None:
-    """Returns why others may resolve the claim: its process is dead, or its heartbeat stood still for the lease; None: they may not yet."""
+    """Returns why other processes may resolve the claim: its process is dead, or its heartbeat has not changed for the lease. None: they
+    may not resolve it yet. Of a process on another host, only repeated calls find that its heartbeat does not change."""
     here = is_running_here(claim.owner, claim.consumption_id)
     if here is not None:
         return None if here else "its statement ended without being resolved"
@@ -42,8 +43,8 @@ def is_abandoned(spark: SparkSession, claim: Claim) -> str | None:
 
 
 def watch(spark: SparkSession, claims: Sequence[Claim]) -> None:
-    """Waits for a lease, behind which `is_abandoned` knows also of owners of which it cannot be seen whether they live; no longer than
-    until all have shown a sign of life, or ended."""
+    """Waits for a lease, so that `is_abandoned` can then answer for owners whose process this host does not see. Returns earlier once the
+    heartbeat of each claim has changed, or the claim has ended."""
     silent = [c for c in claims if not is_abandoned(spark, c) and is_running_here(c.owner, c.consumption_id) is None]
     if not silent:
         return

@@ -1,4 +1,4 @@
-"""What the outcomes of a claim's statements mean for the claim and its streams. Pure."""
+"""Derives the outcome of a claim, and the streams that advance, from the outcomes of its statements. Pure."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ ClaimOutcome = Literal["CONSUMED", "FAILED", "PARTIALLY_COMMITTED"]
 
 
 def outcome_of(claim: Claim) -> ClaimOutcome:
-    """Returns the outcome of a claim whose statements are resolved and whose owner ends it without COMMIT. A block without COMMIT is never
-    CONSUMED, because more statements might have followed."""
+    """Returns the outcome of a claim that ends without COMMIT. All its statements must be resolved. The claim of a transaction is never
+    CONSUMED here, because more statements might have followed before COMMIT."""
     if not claim.done:
         return "FAILED"
-    is_whole = not claim.is_block and len(claim.done) == len(claim.statements)
+    is_whole = not claim.is_transaction and len(claim.done) == len(claim.statements)
     return "CONSUMED" if is_whole else "PARTIALLY_COMMITTED"
 
 
 def moves(claim: Claim, uuid: str) -> bool:
-    """Returns whether the end of a consumed claim advances a stream: a statement that read the stream is done."""
+    """Returns whether a stream advances when its claim ends as consumed: a statement that read it must be done. A claim without statements
+    is that of a query, which advances all its streams."""
     return not claim.statements or any(claim.reads(s, uuid) and s.outcome != "fenced" for s in claim.statements)
 
 
 def left_out(claim: Claim) -> ClaimedStatement | None:
-    """Returns a statement that failed in an earlier run of a block and that COMMIT of this run would lose; None: there is none.
+    """Returns a statement that failed in an earlier run of a transaction and whose changes a COMMIT of this run would lose. None: there is
+    no such statement.
 
-    Its stream moves, because other statements that read it are done. It was not run again, no later run wrote into its target by
-    another statement (the script was corrected), and it was not withdrawn.
+    A stream that it read will advance, because other statements that read the stream are done. It was neither run again nor withdrawn. No
+    later run wrote into its target by another statement, as it would if the user had corrected the script.
     """
     done = {s.fingerprint for s in claim.done}
     moving = [uuid for uuid in claim.intervals if any(claim.reads(s, uuid) for s in claim.done)]

@@ -1,4 +1,4 @@
-"""Who consumes: this process, and whether another one is provably dead."""
+"""The owners of claims: this process as an owner, and whether the process of another owner is provably dead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _token = (os.getpid(), str(uuid.uuid4()))
 
 
 def this_owner(spark: SparkSession) -> Owner:
-    """This process. A forked child is another owner than its parent."""
+    """Returns this process as an owner. A forked child is another owner than its parent."""
     global _token
     if _token[0] != os.getpid():
         _token = (os.getpid(), str(uuid.uuid4()))
@@ -25,8 +25,8 @@ def this_owner(spark: SparkSession) -> Owner:
 
 
 class Work:
-    """One piece of work of this process on a consumption. Each session has its own: a session that resumes a consumption does not stop when
-    the earlier one closes."""
+    """Notes that a session of this process works on a consumption. Each session has an object of its own: if one session has taken a
+    consumption over from another one, the end of the other one's work must not end its own."""
 
     def __init__(self, consumption_id: str) -> None:
         self.consumption_id = consumption_id
@@ -37,7 +37,8 @@ _working: set[Work] = set()
 
 @contextmanager
 def running(consumption_id: str) -> Iterator[Work]:
-    """While it lasts, this process is at work on the consumption; a claim of this process without work on it is abandoned."""
+    """Notes, for the duration of the body, that this process works on the consumption. Other threads take a claim of this process for
+    abandoned if the process does not work on it."""
     work = Work(consumption_id)
     _working.add(work)
     try:
@@ -47,12 +48,12 @@ def running(consumption_id: str) -> Iterator[Work]:
 
 
 def stop_running(work: Work) -> None:
-    """Ends a piece of work before its context ends."""
+    """Ends the work before the body of its `running` ends."""
     _working.discard(work)
 
 
 def is_running_here(owner: Owner, consumption_id: str) -> bool | None:
-    """Returns whether this process is at work on it; None: it is another process's."""
+    """Returns whether this process works on the consumption; None: the owner is another process."""
     if owner.token != _token[1]:
         return None
     return any(work.consumption_id == consumption_id for work in tuple(_working))
@@ -64,8 +65,8 @@ def is_this_process(owner: Owner) -> bool:
 
 
 def is_dead(owner: Owner) -> bool:
-    """Returns whether the process is provably gone: it ran on this host, and no process has its id and start time. A guess that is wrong
-    costs the owner its statement, never a row."""
+    """Returns whether the process is provably dead: it ran on this host, and no process has its id and start time now. If that is ever
+    wrong, the statement of the living process fails (it is fenced), and no row is lost or doubled."""
     if not is_of_this_host(owner) or not owner.started:
         return False
     started = _started(owner.pid)
@@ -73,7 +74,8 @@ def is_dead(owner: Owner) -> bool:
 
 
 def is_suspended(owner: Owner) -> bool:
-    """Returns whether the process was stopped (SIGSTOP, Ctrl-Z) and not continued, where that can be seen."""
+    """Returns whether the process is stopped (SIGSTOP, Ctrl-Z). False if this process cannot see that: on another host, or without
+    /proc."""
     try:
         state = Path(f"/proc/{owner.pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -82,13 +84,13 @@ def is_suspended(owner: Owner) -> bool:
 
 
 def is_of_this_host(owner: Owner) -> bool:
-    """Returns whether this process can see if the owner's lives."""
+    """Returns whether this process sees the processes of the owner's host, and so whether the owner's is alive."""
     return owner.host == _host()
 
 
 def _host() -> str:
-    """Returns where process ids mean what they mean here: on this host, until it is started again, in this container (containers may share
-    the name and the kernel's start of their host)."""
+    """Returns a text that is equal for processes that see the same process ids: those of one start of one host, in one container. The name
+    of the host and the start of its kernel are not enough, because containers may share both."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         ids = Path("/proc/self/ns/pid").readlink()
@@ -101,8 +103,8 @@ _UNSEEN = "unseen"
 
 
 def _started(pid: int) -> str | None:
-    """Returns when a process was started, as the kernel says it; None: there is no such process, or it is a zombie. _UNSEEN: there is one,
-    and no more is to be seen of it (no /proc here, or one that hides what others run)."""
+    """Returns when a process was started, as the kernel says it. None: there is no such process, or it is a zombie. _UNSEEN: the process
+    exists, but its start is not visible (there is no /proc, or it hides the processes of other users)."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return None if state in ("Z", "X") else fields[18]

@@ -1,4 +1,4 @@
-"""Gives up consumptions that are partially committed or in doubt, when a user moves, drops or replaces a stream of theirs."""
+"""Gives up consumptions that are partially committed or in doubt, because a user moves, drops or replaces one of their streams."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ log = logging.getLogger("streamql")
 
 
 def force_release(spark: SparkSession, state: StreamState) -> Change:
-    """Returns the commit that frees a stream which a user moves, drops or replaces. Waits until no process is at work on it.
+    """Returns the change of the catalog that releases a stream which a user moves, drops or replaces. Waits until no process works on it.
 
-    A consumption that is partially committed, in doubt, or unreadable is given up in the same commit as what the user asks for. Between
-    two commits, another statement could take the rows that are in already a second time. Raises STREAM_BUSY, STREAM_NOT_FOUND.
+    The caller adds to this change what the user asks for, and commits both at once. Between two commits, another statement could claim the
+    released stream and write rows a second time that are already in their target. Only a consumption that is partially committed or in
+    doubt, or whose entry was edited, is given up. Raises STREAM_BUSY, STREAM_NOT_FOUND.
     """
     is_resolved = False
     while True:
@@ -31,7 +32,7 @@ def force_release(spark: SparkSession, state: StreamState) -> Change:
         outcome, why = "PARTIALLY_COMMITTED", "given up by a user"
         if not claim.is_partially_committed:
             claim, problem = resolve_reachable(spark, claim, any_failure=True)
-            if problem is None and not is_resolved:  # a log can resolve it by now
+            if problem is None and not is_resolved:  # the logs can resolve it now: `wait_until_free` ends it
                 is_resolved = True
                 continue
             outcome, why = "IN_DOUBT", "its entry was edited" if problem is None else problem.message
@@ -42,17 +43,18 @@ def force_release(spark: SparkSession, state: StreamState) -> Change:
 
 
 def with_others_advanced(last: Change, moved: StreamState) -> Change:
-    """Returns the change that also advances the other streams of a consumption that is given up.
+    """Returns the change with the other streams of a given-up consumption advanced as well, if the user said that its rows arrived. `last`:
+    the change that `force_release` returned. `moved`: the user's stream with its new offset.
 
-    For a user who moves one stream to the end of the interval that the consumption took of it: then its rows arrived. A single statement is
-    in whole or not at all, so what it took of its other streams arrived as well. Of a block with several statements this does not follow,
-    and the other streams stay.
+    The user says so by moving the stream to the end of the interval that the consumption took of it. A single statement commits completely
+    or not at all, so its rows from the other streams arrived, too. For several statements that does not follow, and the other streams stay.
     """
     claim, uuid = last.claim, moved.stream.uuid
-    if claim is None or claim.is_block or len(claim.statements) != 1:
+    if claim is None or claim.is_transaction or len(claim.statements) != 1:
         return last
     interval = claim.intervals[uuid]
-    if moved.offset.position != interval.through or interval.after == interval.through:  # its beginning, then, as well
+    # If the interval is empty, its end is also its begin, and the new offset does not tell whether the rows arrived.
+    if moved.offset.position != interval.through or interval.after == interval.through:
         return last
     others = [s for s in last.after if s.stream.uuid != uuid]
     ends = {s.stream.uuid: s.next(offset=Offset(claim.intervals[s.stream.uuid].through)) for s in others}
@@ -60,7 +62,7 @@ def with_others_advanced(last: Change, moved: StreamState) -> Change:
 
 
 def warn_of_release(last: Change, uuid: str) -> None:
-    """Warns, of a consumption that was given up, what of it is in its targets, and where its other streams are now."""
+    """Warns which targets hold rows of a consumption that was given up, and where the offsets of its other streams are now."""
     if last.claim is not None and last.claim.done:
         log.warning(
             "a consumption of %s was given up, and what it wrote is in %s: do not take these changes there again",

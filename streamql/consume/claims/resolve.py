@@ -1,4 +1,4 @@
-"""Resolves claimed statements: the logs of their targets say which committed. Ends claims by what they say."""
+"""Resolves claimed statements by the logs of their targets, which say which of them committed. Ends claims accordingly."""
 
 from __future__ import annotations
 
@@ -20,23 +20,25 @@ FENCE_ATTEMPTS_MAX = 100
 
 
 class InDoubt(Exception):
-    """No log says whether a statement committed; the text says why."""
+    """Raised if no log says whether a statement committed. The text says why."""
 
 
 def resolve_statement(
     spark: SparkSession, claim: Claim, statement: ClaimedStatement, *, has_run: bool = False
 ) -> ClaimedStatement:
-    """Returns the statement with its outcome. Done: its commit is in the target. Fenced: it is not, and cannot be.
+    """Returns the statement with its outcome. Done: its commit is in the target. Fenced: its commit is not in the target, and can no longer
+    get there.
 
-    Reads the target's log at the path, and fences a statement that has not committed. Owner and recovering processes may call it at any
-    time, any number of times. `has_run`: this process ran the statement, so its commit is most often the last one that this process
-    knows, and the log is not asked again. Raises `InDoubt` if there is no log at the path, or the log is another table's without the
+    Reads the target's log at the path, and commits a fence if the statement has not committed. The owner and recovering processes may call
+    it at any time, any number of times. `has_run`: this process ran the statement. Then the newest version that this process knows usually
+    has the commit, and the log is not listed again. Raises `InDoubt` if the path has no log, or has the log of another table without the
     commit number.
     """
     if statement.outcome != "open":
         return statement
     if not statement.path:
-        # Without a log only its own process knows. Others take it for not done, so that no change is lost.
+        # A target without a log: only the process that ran the statement knows. Others assume that it is not done, so that no change is
+        # lost.
         return replace(statement, outcome="fenced")
     table = DeltaTable(spark, statement.path)
     if has_run:
@@ -66,13 +68,14 @@ def resolve_statement(
 def _by_log(
     spark: SparkSession, claim: Claim, statement: ClaimedStatement, table: DeltaTable, latest: Snapshot
 ) -> ClaimedStatement | None:
-    """Returns the statement with the outcome that the log up to a version shows. None: it shows none."""
+    """Returns the statement with the outcome that the log shows up to the version `latest`. None: the log shows neither its commit nor a
+    fence of it."""
     found = find_txn(spark, table, latest, statement.app_id, claim.commit_number, statement.seen)
     if found is None or found.number < claim.commit_number:
         return None
     if found.number > claim.commit_number:
         return replace(statement, outcome="fenced")
-    # CREATE OR REPLACE TABLE AS gives the table another id; a later statement of others may do so, too.
+    # CREATE OR REPLACE TABLE AS gives the table a new id. If a later statement may have done so again, the id is read as of this commit.
     is_same = latest.table_id == statement.table_id or found.version in (None, latest.version)
     written = latest if is_same else table.at(found.version or 0)
     return replace(
@@ -87,8 +90,8 @@ def _by_log(
 def resolve_own(
     spark: SparkSession, claim: Claim, statement: ClaimedStatement, failure: BaseException | None
 ) -> ClaimedStatement:
-    """Returns the statement with its outcome, for the process that ran it. Without a log, that process knows whether it succeeded. Raises
-    CONSUMPTION_IN_DOUBT."""
+    """Returns the statement with its outcome, for the process that ran it. At a target without a log, the statement is done if it did not
+    raise (`failure` is None). Raises CONSUMPTION_IN_DOUBT."""
     if not statement.path and failure is None:
         return replace(statement, outcome="done")
     try:
@@ -108,11 +111,11 @@ def resolve_claim(spark: SparkSession, claim: Claim) -> Claim:
 def resolve_reachable(
     spark: SparkSession, claim: Claim, *, any_failure: bool = False
 ) -> tuple[Claim, StreamqlError | None]:
-    """Returns the claim with those of its statements resolved that a log can resolve, and the CONSUMPTION_IN_DOUBT of the first other one;
-    None: all are resolved.
+    """Resolves the statements of a claim that a log can resolve. Returns the claim with their outcomes, and the error CONSUMPTION_IN_DOUBT
+    for the first statement that no log can resolve; None in place of the error: all are resolved.
 
-    A statement in doubt does not keep the others from being fenced: after a user gives the claim up, none of them can commit.
-    `any_failure`: a statement whose target can be neither read nor fenced, for whatever reason, is in doubt as well.
+    All statements are tried, even if one is in doubt, so that none of the others can commit after a user gives the claim up. `any_failure`:
+    a statement whose target cannot be read or fenced, for whatever reason, is in doubt as well. Otherwise that error is raised.
     """
     statements: list[ClaimedStatement] = []
     problems: list[tuple[ClaimedStatement, str, bool]] = []
@@ -143,8 +146,8 @@ def _names(spark: SparkSession, claim: Claim) -> dict[str, str]:
 
 
 def _is_same_log(table: DeltaTable, statement: ClaimedStatement) -> bool:
-    """Returns whether the log is the one that the claim saw: CREATE OR REPLACE changes the table id and continues the log with its
-    numbers."""
+    """Returns whether the log is the one that the claim saw, though it has another table id now. CREATE OR REPLACE changes the id, and
+    keeps the log with its transaction numbers."""
     try:
         return table.at(statement.seen).table_id == statement.table_id
     except StreamqlError:
@@ -155,14 +158,15 @@ def _is_same_log(table: DeltaTable, statement: ClaimedStatement) -> bool:
 
 
 class ClaimTaken(Exception):
-    """Another process took the claim and ended it, and no statement of the claim has committed."""
+    """Raised if another process took the claim over and ended it, and none of its statements has committed."""
 
 
 def finish(spark: SparkSession, resolved: Claim, why: str | None) -> ClaimOutcome:
-    """Ends a resolved claim: consumed if all its data is in, released if none is. If some is, the claim stays, partially committed.
+    """Ends a claim whose statements are resolved, and returns its outcome. If all are done, the streams advance. If none is done, they are
+    released. If only some are done, the claim stays on its streams as partially committed.
 
-    If the claim is gone, the outcome that others gave it. Raises CLAIM_LOST if data of its statements is in and others released the
-    streams, and `ClaimTaken` if no data is in.
+    If another process has ended the claim, returns the outcome that it recorded. `why`: the error for the ledger. Raises CLAIM_LOST if
+    other processes released the streams although statements are done, and `ClaimTaken` if no statement is done.
     """
     outcome = outcome_of(resolved)
     try:
@@ -175,7 +179,8 @@ def finish(spark: SparkSession, resolved: Claim, why: str | None) -> ClaimOutcom
         pass
     if is_under_way_elsewhere(spark, resolved):
         return "PARTIALLY_COMMITTED"
-    if is_consumed(spark, resolved):  # other processes took this one for dead, and did the rest
+    # Another process may have taken this one for dead, resolved the claim in the same way, and advanced the streams.
+    if is_consumed(spark, resolved):
         return "CONSUMED"
     if resolved.done:
         raise lost_with_data(resolved, "others took it, and released the stream")

@@ -1,4 +1,4 @@
-"""Claims in the catalog: made, changed and ended. Each step is one commit, a compare-and-set on the streams concerned."""
+"""Makes, changes and ends claims in the catalog. Each step is one commit, which is a compare-and-set on the streams concerned."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ from streamql.times import now_ms
 T = TypeVar("T")
 
 READING = ClaimedStatement(0, "", "", "", "", "SELECT", "", 0)
-"""What the ledger shows as the statement of a query that consumed by reading."""
+"""The statement that the ledger shows for a query that consumed by reading. Such a claim has no statements of its own."""
 
 Sources = Mapping[str, SourceRef]
-"""Stream id → where its source is now. A statement finds a renamed table once, and the claim stores the new place."""
+"""Stream id → the stream's source where it is now. If a statement finds that a table was renamed, its claim stores the new name and
+path."""
 
 NO_SOURCES: Sources = {}
 
 
 class Changed(Exception):
-    """A stream, or a target, is no longer as it was read: the caller reads it again (`retry_changed`)."""
+    """Raised if a stream or a target has changed since it was read. The caller reads it again (`retry_changed`)."""
 
 
 class ClaimGone(Exception):
-    """The claim is no longer on its streams as it was read: another process resolved it or took it over."""
+    """Raised if the claim is no longer on its streams as it was read: another process resolved it or took it over."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One commit of the catalog: streams before it and after it, and rows for the ledger. `claim`: the claim that it makes, changes or
+    """One commit of the catalog: its streams before and after it, and its rows of the ledger. `claim`: the claim that it makes, changes or
     ends; None: it concerns no claim."""
 
     before: Sequence[StreamState]
@@ -53,9 +54,11 @@ class Change:
 
 
 def compare_and_set(spark: SparkSession, read: Callable[[bool], Change]) -> Change:
-    """Commits the change that `read` returns, which was made of streams as they are now. After a conflict it is read again.
+    """Commits the change that `read` returns, and returns that change. After a conflict, calls `read` again and retries.
 
-    `read` receives whether this is a retry. It ends the attempts by an exception of its own (`Changed`, `ClaimGone`)."""
+    `read` reads the streams and makes the change of them. Its argument says whether this is a retry. It ends the retries by raising an
+    exception (`Changed`, `ClaimGone`).
+    """
     change = read(False)
     while not catalog_of(spark).commit(spark, change.before, change.after, change.events):
         change = read(True)
@@ -63,8 +66,8 @@ def compare_and_set(spark: SparkSession, read: Callable[[bool], Change]) -> Chan
 
 
 def retry_changed(spark: SparkSession, attempt: Callable[[], T], busy: Callable[[], StreamqlError]) -> T:
-    """Returns the result of an attempt that meets no `Changed`. Raises what `busy` returns if others change the streams for
-    `spark.streamql.busyTimeout`."""
+    """Calls `attempt` until it does not raise `Changed`, and returns its result. Raises the error that `busy` returns once
+    `spark.streamql.busyTimeout` has passed."""
     deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
     while True:
         try:
@@ -79,9 +82,9 @@ def retry_changed(spark: SparkSession, attempt: Callable[[], T], busy: Callable[
 
 
 def new_claim(
-    spark: SparkSession, consumption_id: str, text: str, *, is_block: bool = False, details: str | None = None
+    spark: SparkSession, consumption_id: str, text: str, *, is_transaction: bool = False, details: str | None = None
 ) -> Claim:
-    """Returns a claim of this process, without streams and statements."""
+    """Returns a claim of this process that has no streams and no statements yet."""
     return Claim(
         consumption_id=consumption_id,
         number=0,
@@ -92,17 +95,17 @@ def new_claim(
         started_at_ms=now_ms(),
         text=text,
         lease_seconds=seconds(spark, LEASE),
-        is_block=is_block,
+        is_transaction=is_transaction,
         details=details,
     )
 
 
-def owned(spark: SparkSession, begun: Claim, states: Sequence[StreamState], lead: str) -> Claim:
-    """Returns a new claim, or a partially committed one, as this process's. Its number is that of the lead stream's next event, so fences
-    of earlier owners do not bind it."""
+def owned(spark: SparkSession, begun: Claim, states: Sequence[StreamState], numbering_stream: str) -> Claim:
+    """Returns a new or a partially committed claim as the claim of this process. Its number is that of the numbering stream's next event,
+    so fences of earlier owners do not apply to it. `numbering_stream`: the stream's id."""
     return replace(
         begun,
-        number=next(s for s in states if s.stream.uuid == lead).sequence + 1,
+        number=next(s for s in states if s.stream.uuid == numbering_stream).sequence + 1,
         owner=this_owner(spark),
         heartbeat=begun.heartbeat + 1,
         is_partially_committed=False,
@@ -111,8 +114,8 @@ def owned(spark: SparkSession, begun: Claim, states: Sequence[StreamState], lead
 
 
 def claim_streams(spark: SparkSession, states: Sequence[StreamState], claim: Claim, sources: Sources) -> None:
-    """Claims all streams of a claim by one commit. They are free, or under the partially committed claim that this one resumes. Raises
-    `Changed` if one of them changed since it was read."""
+    """Puts a claim on all its streams by one commit. The streams must be free, or have the partially committed claim that this one resumes.
+    Raises `Changed` if one of them changed since it was read."""
 
     def read(is_retry: bool) -> Change:
         if is_retry:
@@ -127,8 +130,8 @@ def _claimed(state: StreamState, claim: Claim, sources: Sources) -> StreamState:
 
 
 def with_storage(spark: SparkSession, claim: Claim, sources: Sources) -> Claim:
-    """Returns the claim, which notes whether the log of the catalog, of a source or of a target is where several drivers can lose commits.
-    Warns of the first one."""
+    """Returns the claim with `is_for_one_driver` set if several drivers could lose commits in one of its logs: of the catalog, the sources
+    or the targets. Warns of the first such log."""
     tables = [t for u, s in sources.items() if u in claim.intervals for t, _ in s.holds(claim.intervals[u])]
     paths = [catalog_of(spark).path, *(t.path for t in tables), *(s.path for s in claim.statements)]
     return claim if are_for_several_drivers(spark, paths) else replace(claim, is_for_one_driver=True)
@@ -144,10 +147,10 @@ def update_claim(
     joining: Sequence[StreamState] = (),
     sources: Sources = NO_SOURCES,
 ) -> Claim:
-    """Replaces a claim by `changed` on all its streams, and on those that join it, by one commit. Returns the claim as written.
+    """Replaces a claim by `changed`, by one commit, on all its streams and on the `joining` ones. Returns the claim as it was written.
 
-    `sources`: where the sources of the joining streams are now. Raises `ClaimGone`, and `Changed` if a stream that should join changed
-    since it was read.
+    `sources`: the sources of the joining streams where they are now. Raises `ClaimGone`, and `Changed` if a joining stream changed since it
+    was read.
     """
 
     def read(is_retry: bool) -> Change:
@@ -173,8 +176,9 @@ def _heartbeat(held: Sequence[StreamState]) -> int:
 
 
 def ending(spark: SparkSession, claim: Claim, outcome: str, error: str | None, is_retry: bool = True) -> Change:
-    """Returns the commit that advances (outcome CONSUMED) or releases (any other) all streams of a claim, and records its statements with
-    their outcomes. `is_retry`: the streams are read for it. Raises `ClaimGone` if no stream has the claim."""
+    """Returns the change that ends a claim, and records its statements with their outcomes in the ledger. The outcome CONSUMED advances the
+    streams, and any other one releases them. `is_retry`: the streams are read again; False: as this process last read them. Raises
+    `ClaimGone` if no stream has the claim."""
     held = _to_change(spark, claim, is_retry, some=True)
     if held is None:
         raise ClaimGone
@@ -190,7 +194,7 @@ def ending(spark: SparkSession, claim: Claim, outcome: str, error: str | None, i
 
 
 def end_claim(spark: SparkSession, claim: Claim, outcome: str, error: str | None) -> None:
-    """Ends a claim by one commit (`ending`). Raises `ClaimGone`."""
+    """Ends a claim by one commit, which `ending` makes. Raises `ClaimGone`."""
     compare_and_set(spark, lambda is_retry: ending(spark, claim, outcome, error, is_retry))
 
 
@@ -207,8 +211,8 @@ def _ended(state: StreamState, claim: Claim, outcome: str, ended_ms: int) -> Str
 
 
 def _to_change(spark: SparkSession, claim: Claim, is_retry: bool, *, some: bool = False) -> list[StreamState] | None:
-    """Returns the streams of a claim for a change of them, as `held_states`. The first attempt takes them as this process last read them:
-    if they have changed, the commit is refused."""
+    """Returns the streams of a claim, as `held_states` does, so that a change can be made of them. The first attempt takes them as this
+    process last read them, without reading the catalog: if they have changed since, the commit is refused."""
     known = None if is_retry else held_states(spark, claim, some=some, read=catalog_of(spark).last_read)
     return held_states(spark, claim, some=some) if known is None else known
 
@@ -220,7 +224,8 @@ def held_states(
     some: bool = False,
     read: Callable[[SparkSession, str], StreamState | None] | None = None,
 ) -> list[StreamState] | None:
-    """Returns the streams of a claim, as they are now or as `read` returns them. None: not all of them have it; with `some`, none has."""
+    """Returns the streams of a claim, as they are now or as `read` returns them. None if one of them does not have the claim. With `some`,
+    returns those that have the claim, and None if no stream has it."""
     read = read or catalog_of(spark).by_uuid
     states = [read(spark, uuid) for uuid in claim.intervals]
     held = [s for s in states if s is not None and holds(s, claim)]
@@ -228,7 +233,7 @@ def held_states(
 
 
 def holds(state: StreamState, claim: Claim) -> bool:
-    """Returns whether a stream has the claim as it was read, heartbeats aside."""
+    """Returns whether a stream has the claim as it was read; later heartbeats do not count."""
     held = state.claim
     return held is not None and held.identity == claim.identity
 
@@ -244,6 +249,6 @@ def is_consumed(spark: SparkSession, claim: Claim) -> bool:
 
 
 def is_under_way_elsewhere(spark: SparkSession, claim: Claim) -> bool:
-    """Returns whether a stream has a claim of the same consumption: partially committed, or resumed by another process."""
+    """Returns whether a stream has a claim of the same consumption, which is partially committed or was resumed by another process."""
     states = [catalog_of(spark).by_uuid(spark, uuid) for uuid in claim.intervals]
     return any(s is not None and s.claim is not None and s.claim.consumption_id == claim.consumption_id for s in states)

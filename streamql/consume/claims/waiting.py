@@ -1,4 +1,4 @@
-"""Waiting for a stream that another statement has claimed, and recovery of claims whose owners are gone."""
+"""Waits for a stream that another statement has claimed, and recovers claims whose owners are dead."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from streamql.errors import StreamqlError
 from streamql.settings import BUSY_TIMEOUT, seconds
 
 _waited_for: dict[int, StreamState] = {}
-"""The streams that this process waits for, by the ids of the threads that wait."""
+"""The streams that this process waits for, by the id of the waiting thread."""
 
 
 def waited_for() -> list[StreamState]:
-    """Returns the streams that statements of this process wait for now, as they last read them: each has a claim."""
+    """Returns the streams that statements of this process wait for now, as these last read them. Each has a claim."""
     return list(_waited_for.values())
 
 
 def never(_: Claim) -> bool:
-    """Returns whether the caller resumes a claim: it resumes none."""
+    """Returns False: the caller of `wait_until_free` resumes no claim."""
     return False
 
 
 def wait_until_free(
     spark: SparkSession, state: StreamState, *, give_up: bool = False, resumes: Callable[[Claim], bool] = never
 ) -> StreamState:
-    """Returns the stream once no claim is on it. Waits, and recovers a claim whose owner is gone.
+    """Waits until no claim is on the stream, and returns the stream. Recovers a claim whose owner is dead.
 
-    `resumes`: a partially committed claim for which it returns True is returned with its stream, and the caller takes it over. `give_up`:
-    a claim that is partially committed or in doubt is returned with its stream, and the caller ends it. Raises STREAM_BUSY,
-    STREAM_NOT_FOUND, CONSUMPTION_IN_DOUBT, CONSUMPTION_PARTIALLY_COMMITTED.
+    `resumes`: if it returns True for a partially committed claim, the stream is returned with that claim, and the caller takes the claim
+    over. `give_up`: if the claim is partially committed or in doubt, the stream is returned with it, and the caller ends the claim. Raises
+    STREAM_BUSY, STREAM_NOT_FOUND, CONSUMPTION_IN_DOUBT, CONSUMPTION_PARTIALLY_COMMITTED.
     """
     deadline = time.monotonic() + seconds(spark, BUSY_TIMEOUT)
     pause = POLL_SECONDS_MIN
@@ -47,10 +47,11 @@ def wait_until_free(
     waiting = Waiting(spark)
     known = catalog.last_read(spark, state.stream.uuid)
     if known is not None and known.claim is None:
-        return known  # the commit of the caller's change is refused if this is no longer so
+        return known  # if another process has claimed it since, the caller's commit is refused
     try:
         while True:
-            now = catalog.by_uuid(spark, state.stream.uuid)  # an old heartbeat would look like that of a dead process
+            # Read from the catalog, because an old heartbeat would look like that of a dead process.
+            now = catalog.by_uuid(spark, state.stream.uuid)
             if now is None:
                 raise gone(str(state.name))
             if now.claim is None or (now.claim.is_partially_committed and resumes(now.claim)):
@@ -68,7 +69,8 @@ def wait_until_free(
                     if e.code in ("CONSUMPTION_IN_DOUBT", "CATALOG_UNREADABLE") and give_up:
                         return now
                     raise
-                continue  # the stream is free, or has a new claim: a caller that does not wait may also try once more
+                # The stream is free, or has a new claim. It is read again before the deadline counts: a busyTimeout of 0 is enough.
+                continue
             if time.monotonic() > deadline or waiting.is_cancelled():
                 raise busy(now)
             _waited_for[threading.get_ident()] = now
@@ -79,8 +81,8 @@ def wait_until_free(
 
 
 def recover(spark: SparkSession, claim: Claim, why: str) -> None:
-    """Resolves a claim whose owner is gone, and ends it unless it is partially committed. Raises CONSUMPTION_IN_DOUBT, also if a target
-    can be neither read nor fenced."""
+    """Resolves a claim whose owner is dead, and ends it unless it is partially committed. `why`: the error for the ledger. Raises
+    CONSUMPTION_IN_DOUBT if no log can resolve a statement, or a target cannot be read or fenced."""
     resolved, problem = resolve_reachable(spark, claim, any_failure=True)
     if problem is not None:
         raise problem
@@ -89,12 +91,13 @@ def recover(spark: SparkSession, claim: Claim, why: str) -> None:
     except ClaimTaken:  # another process recovered it at the same time
         return
     except StreamqlError as e:
-        if e.code != "CLAIM_LOST":  # the same, and a statement of it is done
+        if e.code != "CLAIM_LOST":  # also recovered by another process; a statement of the claim is done
             raise
 
 
 def check_recovered(spark: SparkSession, state: StreamState) -> None:
-    """Raises CATALOG_UNREADABLE if a claim is unchanged after its recovery: only some of its streams have it, which no streamql writes."""
+    """Raises CATALOG_UNREADABLE if a stream still has the same claim after its recovery. Then only some of the claim's streams have it. As
+    streamql always writes a claim to all of its streams, another program must have edited the catalog."""
     now, claim = catalog_of(spark).by_uuid(spark, state.stream.uuid), state.claim
     if now is not None and claim is not None and holds(now, claim):
         raise edited(now, "not all of the streams that its claim is on have it")

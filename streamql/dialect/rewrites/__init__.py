@@ -1,1 +1,1 @@
-"""Texts that Spark runs, rewritten by splices: changes of tables, points in time, WITH CONSUME, MERGE, parameters."""
+"""Texts that Spark runs, rewritten by splices: rules for what is ours in a statement of Spark, and values of parameters."""

@@ -8,8 +8,11 @@ Spark's own `VERSION AS OF …` and `FROM t at (a, b)` (an alias with column nam
 
 from __future__ import annotations
 
+import re
+
 from streamql.dialect.points import POINT_GRAMMAR, point_in_parentheses
 from streamql.dialect.rewrites.changes import has_alias, quoted_parts, value_of
+from streamql.dialect.rewrites.rule import Clause, ClauseRule, SparkStatement
 from streamql.dialect.statements import PointInTime
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import Relation, key_at
@@ -23,12 +26,12 @@ AT_POINT_GRAMMAR = "FROM table {AT | BEFORE} (TIMESTAMP => expression | OFFSET =
 _POINT_TYPES = ("STREAM", "VERSION", "TIMESTAMP", "OFFSET", "STATEMENT")
 
 
-def as_of_splice(cursor: Cursor, relation: Relation) -> list[Splice] | None:
-    """Returns the splice for a table that is read at a point; None: no point follows the relation.
+def _find(statement: SparkStatement, relation: Relation) -> Clause | None:
+    """Returns the clause of a table that is read at a point; None: no point follows the relation.
 
     Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_POINT_IN_TIME.
     """
-    tokens, after = cursor.tokens, relation.after
+    cursor, tokens, after = statement.cursor, statement.cursor.tokens, relation.after
     if not _is_point(tokens, after) or key_at(tokens, relation.first - 2) == "DELETE":
         return None
     reader = Cursor(cursor.text, tokens, after, f"{AS_OF_GRAMMAR}, or {AT_POINT_GRAMMAR}")
@@ -47,7 +50,11 @@ def as_of_splice(cursor: Cursor, relation: Relation) -> list[Splice] | None:
     if relation.is_source:
         call = f"(SELECT * FROM {call})"  # MERGE's USING takes a name or a query
     alias = "" if has_alias(reader) else f" AS {quote(relation.parts[-1])}"
-    return [Splice(tokens[relation.first].start, tokens[reader.index - 1].end, call + alias)]
+    splice = Splice(tokens[relation.first].start, tokens[reader.index - 1].end, call + alias)
+    return Clause(reader.index, (splice,))
+
+
+TABLE_AT_POINT = ClauseRule("table AT | BEFORE | END", re.compile("=>"), _find)
 
 
 def _is_point(tokens: list[Token], index: int) -> bool:

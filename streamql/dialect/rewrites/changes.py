@@ -7,7 +7,10 @@ Spark's own `CHANGES FROM VERSION …` and `FROM t changes` (an alias) stay as t
 
 from __future__ import annotations
 
+import re
+
 from streamql.dialect.points import POINT_GRAMMAR, point_in_parentheses
+from streamql.dialect.rewrites.rule import Clause, ClauseRule, SparkStatement
 from streamql.dialect.statements import PointInTime
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import Relation, key_at
@@ -30,12 +33,12 @@ _NO_ALIAS = frozenset((
 # fmt: on
 
 
-def changes_splice(cursor: Cursor, relation: Relation) -> list[Splice] | None:
-    """Returns the splice for a change query at the relation; None if it is not a change query.
+def _find(statement: SparkStatement, relation: Relation) -> Clause | None:
+    """Returns the clause of a change query at the relation; None if it is not a change query.
 
     Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_POINT_IN_TIME.
     """
-    tokens, after = cursor.tokens, relation.after
+    cursor, tokens, after = statement.cursor, statement.cursor.tokens, relation.after
     if [key_at(tokens, after + ahead) for ahead in range(3)] != ["CHANGES", "(", "INFORMATION"]:
         return None
     if key_at(tokens, after + 3) in (")", ","):
@@ -53,7 +56,11 @@ def changes_splice(cursor: Cursor, relation: Relation) -> list[Splice] | None:
     if relation.is_source:
         call = f"(SELECT * FROM {call})"  # MERGE's USING takes a name or a query
     alias = "" if has_alias(reader) else f" AS {quote(relation.parts[-1])}"
-    return [Splice(tokens[relation.first].start, tokens[reader.index - 1].end, call + alias)]
+    splice = Splice(tokens[relation.first].start, tokens[reader.index - 1].end, call + alias)
+    return Clause(reader.index, (splice,))
+
+
+CHANGE_QUERY = ClauseRule("CHANGES", re.compile("CHANGES", re.IGNORECASE), _find)
 
 
 def _point(reader: Cursor, before: bool, start: Token) -> PointInTime:

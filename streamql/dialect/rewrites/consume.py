@@ -5,12 +5,15 @@ CONSUME is spliced out; the other options stay, in Spark's own syntax for option
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
+from streamql.dialect.rewrites.rule import Clause, ClauseRule, SparkStatement
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import Relation, Shape, StatementType, key_at, outermost
 from streamql.dialect.text.splices import Splice
-from streamql.dialect.text.tokens import NameParts, Token
+from streamql.dialect.text.tokens import Token, name_part
+from streamql.names import quote
 
 CONSUME_GRAMMAR = "SELECT … FROM stream WITH (CONSUME = TRUE [, MAX_BATCH_SIZE = rows]) [alias]"
 
@@ -32,7 +35,7 @@ _REFUSALS = {
 
 
 @dataclass
-class Options:
+class _Options:
     """What the options behind one relation say, and the splices that take CONSUME out of the text."""
 
     consume: bool | None = None
@@ -50,7 +53,19 @@ class _Option:
     after: int
 
 
-def read_options(cursor: Cursor, relation: Relation, statement: Shape) -> Options | None:
+def _find(statement: SparkStatement, relation: Relation) -> Clause | None:
+    """Returns the clause of the options behind a relation; None: CONSUME and MAX_BATCH_SIZE are not among them. Raises as `_read`."""
+    options = _read(statement.cursor, relation, statement.shape)
+    if options is None:
+        return None
+    splices = (*options.splices, *_batch_size(statement, relation, options))
+    return Clause(options.after, splices, bool(options.consume))
+
+
+STREAM_OPTIONS = ClauseRule("WITH CONSUME | MAX_BATCH_SIZE", re.compile("CONSUME|MAX_BATCH_SIZE", re.IGNORECASE), _find)
+
+
+def _read(cursor: Cursor, relation: Relation, statement: Shape) -> _Options | None:
     """Returns the options behind a relation, if CONSUME or MAX_BATCH_SIZE is among them; the cursor lends its text and tokens.
 
     Raises UNSUPPORTED_CLAUSE for CONSUME in what is not a query, INVALID_ARGUMENT for a value, SYNTAX_ERROR.
@@ -61,7 +76,7 @@ def read_options(cursor: Cursor, relation: Relation, statement: Shape) -> Option
         return None
     if key_at(tokens, after + 1) == "CONSUME" and not _is_cte(tokens, after):
         _check_type(cursor, tokens[after], statement)
-        return Options(True, False, after + 2, [Splice(tokens[after].start, tokens[after + 1].end, "")])
+        return _Options(True, False, after + 2, [Splice(tokens[after].start, tokens[after + 1].end, "")])
     last = cursor.closers.get(after + 1) if key_at(tokens, after + 1) == "(" else None
     if last is None:
         return None
@@ -104,9 +119,9 @@ def _split(tokens: list[Token], opening: int, last: int) -> list[_Option]:
     return options
 
 
-def _read_list(cursor: Cursor, options: list[_Option], at_with: int, last: int, statement: Shape) -> Options | None:
+def _read_list(cursor: Cursor, options: list[_Option], at_with: int, last: int, statement: Shape) -> _Options | None:
     tokens = cursor.tokens
-    result = Options(after=last + 1)
+    result = _Options(after=last + 1)
     for place, option in enumerate(options):
         if option.key == "CONSUME":
             if result.consume is not None:
@@ -148,7 +163,23 @@ def _consume_value(cursor: Cursor, option: _Option) -> bool:
     raise value.expected("TRUE or FALSE", "write CONSUME = TRUE")
 
 
-def check_batch_size(cursor: Cursor, relation: Relation) -> None:
+def _batch_size(statement: SparkStatement, relation: Relation, options: _Options) -> list[Splice]:
+    """MAX_BATCH_SIZE is checked where it is a stream's. Spark takes no options in MERGE's USING: a subquery does."""
+    if not options.has_batch_size or (options.consume is None and not statement.is_stream(relation.parts)):
+        return []
+    _check_batch_size(statement.cursor, relation)
+    if not relation.is_source:
+        return []
+    tokens = statement.cursor.tokens
+    start, end = tokens[relation.first].start, tokens[options.after - 1].end
+    follows = key_at(tokens, options.after) == "AS" or (
+        name_part(tokens[options.after]) is not None and tokens[options.after].key != "ON"
+    )
+    alias = "" if follows else f" AS {quote(relation.parts[-1])}"
+    return [Splice(start, start, "(SELECT * FROM "), Splice(end, end, f"){alias}")]
+
+
+def _check_batch_size(cursor: Cursor, relation: Relation) -> None:
     """INVALID_ARGUMENT unless MAX_BATCH_SIZE behind the relation is a whole number from 1."""
     opening = relation.after + 1
     for option in _split(cursor.tokens, opening, cursor.closers[opening]):
@@ -163,8 +194,3 @@ def check_batch_size(cursor: Cursor, relation: Relation) -> None:
         if size is None or size < 1 or value.index != option.after:
             message = f"MAX_BATCH_SIZE takes a whole number of rows from 1, found {found}"
             raise value.error(message, hint="write MAX_BATCH_SIZE = 10000", token=token, code="INVALID_ARGUMENT")
-
-
-def consumed_names(asked: list[tuple[Relation, Options]]) -> tuple[NameParts, ...]:
-    """Returns the names for which CONSUME = TRUE was asked, once each, in the order of the text."""
-    return tuple(dict.fromkeys(relation.parts for relation, options in asked if options.consume))

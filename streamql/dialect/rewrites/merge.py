@@ -2,114 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+import re
+from collections.abc import Iterator
 
+from streamql.dialect.rewrites.rule import Edit, SparkStatement, StatementRule
 from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.merge import Insertion, Merge
 from streamql.dialect.text.shape import chain, key_at, outermost
 from streamql.dialect.text.splices import Splice
 from streamql.dialect.text.tokens import NameParts, Token, name_part
 from streamql.errors import counted
 from streamql.names import quote
 
-ColumnsOf = Callable[[NameParts], Sequence[str]]
+
+def _from_stream(statement: SparkStatement) -> Edit:
+    """Completes a MERGE that reads a stream. The catalog is asked for streams only here."""
+    merge = statement.merge
+    if merge is None or not _reads_stream(statement, merge):
+        return Edit()
+    nulls, warnings = _null_target_columns(statement.cursor, merge)
+    return Edit((*_name_columns(statement, merge), *nulls), warnings)
 
 
-@dataclass(frozen=True)
-class Insertion:
-    """A WHEN NOT MATCHED [BY TARGET] … THEN INSERT … clause: tokens [first, after), `insert` the index of INSERT."""
-
-    first: int
-    insert: int
-    after: int
+def _columns(statement: SparkStatement) -> Edit:
+    """Gives INSERT VALUES of any MERGE the columns of its target: Spark's grammar wants them."""
+    return Edit() if statement.merge is None else Edit(_name_columns(statement, statement.merge))
 
 
-@dataclass(frozen=True)
-class Merge:
-    """Where a MERGE has its parts; `verb` is the index of MERGE.
-
-    `source_name` is what the source's columns are qualified with; `source` is its tokens [first, after).
-    """
-
-    verb: int
-    target: NameParts
-    target_alias: str | None
-    source_name: str | None
-    source: tuple[int, int]
-    insertions: tuple[Insertion, ...]
+_WORDS = re.compile("MERGE", re.IGNORECASE)
+MERGE_FROM_STREAM = StatementRule("MERGE from a stream", _WORDS, _from_stream)
+MERGE_COLUMNS = StatementRule("columns of INSERT VALUES in MERGE", _WORDS, _columns, is_of_rejected=True)
 
 
-def read_merge(cursor: Cursor, verb: int) -> Merge | None:
-    """Returns the MERGE whose first token is at `verb`; None if it is not a MERGE, or not one that Spark could read."""
-    tokens = cursor.tokens
-    if key_at(tokens, verb) != "MERGE":
-        return None
-    index = verb + 1
-    if key_at(tokens, index) == "WITH":
-        index += 3
-    if key_at(tokens, index) != "INTO":
-        return None
-    target, index = chain(tokens, index + 1)
-    alias, index = _alias(tokens, index, "USING")
-    using = index
-    on = next((i for i in outermost(tokens, using) if tokens[i].key == "ON"), None)
-    if not target or key_at(tokens, using) != "USING" or on is None:
-        return None
-    return Merge(
-        verb, target, alias, _source_name(cursor, using + 1, on), (using + 1, on), tuple(_insertions(tokens, on + 1))
-    )
+def _reads_stream(statement: SparkStatement, merge: Merge) -> bool:
+    """Returns whether the source is a stream, or a subquery or CTE before it reads one."""
+    ctes = _cte_names(statement.cursor.tokens, merge.verb)
+    sources = (r.parts for r in statement.relations if r.first < merge.source[1])
+    return any(statement.is_stream(parts) for parts in sources if len(parts) > 1 or parts[0].lower() not in ctes)
 
 
-def _alias(tokens: list[Token], index: int, following: str) -> tuple[str | None, int]:
-    """`[AS] alias` before the keyword `following`, and the index of that keyword (or of what stands there instead)."""
-    if key_at(tokens, index) == following:
-        return None, index
-    index += key_at(tokens, index) == "AS"
-    alias = name_part(tokens[index]) if index < len(tokens) else None
-    return alias, index + 1
+def _cte_names(tokens: list[Token], verb: int) -> set[str]:
+    """Returns the names that a leading WITH defines, in lower case."""
+    places = (i for i in outermost(tokens, 0, verb) if key_at(tokens, i - 1) in ("WITH", "RECURSIVE", ","))
+    return {part.lower() for part in (name_part(tokens[i]) for i in places) if part is not None}
 
 
-def _source_name(cursor: Cursor, first: int, on: int) -> str | None:
-    """Returns what qualifies the source's columns: its alias, which stands just before ON, or the last part of its name."""
-    tokens = cursor.tokens
-    parts, after = chain(tokens, first)
-    if key_at(tokens, first) == "(":
-        after = cursor.closers.get(first, first) + 1
-    last = name_part(tokens[on - 1]) if on > after and key_at(tokens, on - 2) != "WITH" else None
-    return last or (parts[-1] if parts else None)
-
-
-def _insertions(tokens: list[Token], start: int) -> Iterator[Insertion]:
-    """Yields the clauses that insert. WHEN and THEN of CASE expressions are not theirs."""
-    places: list[int] = []
-    cases = 0
-    thens: dict[int, int] = {}
-    for index in outermost(tokens, start):
-        key = tokens[index].key if key_at(tokens, index - 1) != "." else ""
-        cases = max(0, cases + {"CASE": 1, "END": -1}.get(key, 0))
-        if cases == 0 and key == "WHEN":
-            places.append(index)
-        elif cases == 0 and key == "THEN" and places:
-            thens.setdefault(places[-1], index)
-    for first, after in pairwise((*places, len(tokens) - 1)):
-        is_not_matched = key_at(tokens, first + 1) == "NOT" and key_at(tokens, first + 2) == "MATCHED"
-        by_source = key_at(tokens, first + 3) == "BY" and key_at(tokens, first + 4) == "SOURCE"
-        then = thens.get(first)
-        if is_not_matched and not by_source and then is not None and key_at(tokens, then + 1) == "INSERT":
-            yield Insertion(first, then + 1, after)
-
-
-def name_columns(cursor: Cursor, merge: Merge, columns_of: ColumnsOf) -> list[Splice]:
+def _name_columns(statement: SparkStatement, merge: Merge) -> list[Splice]:
     """Returns the splices that give every `INSERT VALUES (…)` the target's columns. SYNTAX_ERROR where the counts differ."""
     splices = []
-    tokens = cursor.tokens
+    cursor, tokens = statement.cursor, statement.cursor.tokens
     for insertion in merge.insertions:
         values = insertion.insert + 1
         last = cursor.closers.get(values + 1) if key_at(tokens, values) == "VALUES" else None
         if last is None:
             continue
-        columns = columns_of(merge.target)
+        columns = statement.columns_of(merge.target)
         if not columns:
             continue
         commas = sum(tokens[i].key == "," for i in outermost(tokens, values + 2, last))
@@ -123,7 +70,7 @@ def name_columns(cursor: Cursor, merge: Merge, columns_of: ColumnsOf) -> list[Sp
     return splices
 
 
-def null_target_columns(cursor: Cursor, merge: Merge) -> tuple[list[Splice], list[str]]:
+def _null_target_columns(cursor: Cursor, merge: Merge) -> tuple[list[Splice], list[str]]:
     """Returns the splices that put NULL for columns of the target in WHEN NOT MATCHED, and what to warn of."""
     splices: list[Splice] = []
     written: dict[str, str] = {}

@@ -1,38 +1,36 @@
-"""Help for plain statements where Spark's own parser said no: types, PROPERTIES, MERGE's INSERT VALUES."""
+"""What Spark's parser rejects in its own statements, and other systems write: types without a length, PROPERTIES, CHANGE_TRACKING."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from streamql.dialect.properties import skip_name
-from streamql.dialect.rewrites.merge import ColumnsOf, name_columns, read_merge
+from streamql.dialect.rewrites.rule import Edit, SparkStatement, StatementRule
 from streamql.dialect.text.cursor import Cursor
-from streamql.dialect.text.shape import chain, key_at, outermost, shape
-from streamql.dialect.text.splices import Splice, apply
-from streamql.dialect.text.tokens import Token, unterminated
+from streamql.dialect.text.shape import chain, key_at, outermost
+from streamql.dialect.text.splices import Splice
+from streamql.dialect.text.tokens import Token
 
 _CHARACTER_TYPES = ("VARCHAR", "CHAR", "CHARACTER")
 _AFTER_INNER_TYPE = (">", ",", "VARYING", "NOT", "COMMENT", "COLLATE")
 _CONSTRAINTS = (("PRIMARY", "KEY"), ("FOREIGN", "KEY"), ("UNIQUE", "("), ("CHECK", "("))
 
 
-def rewrite_rejected(text: str, columns_of: ColumnsOf) -> str | None:
-    """Rewrites a statement that Spark's parser rejected, so that Spark can parse it; None: no rewrite applies.
-
-    VARCHAR, CHAR and CHARACTER [VARYING] without a length become STRING; PROPERTIES of CREATE TABLE and ALTER TABLE
-    become TBLPROPERTIES, and so does CHANGE_TRACKING = TRUE of CREATE TABLE; MERGE … INSERT VALUES gets the columns of
-    its target (`columns_of`; empty if they are not known).
-    Raises SYNTAX_ERROR if a MERGE gives more or fewer values than the target has columns.
-    """
-    cursor = Cursor(text)
-    if unterminated(cursor.tokens) is not None:
-        return None
-    splices = [*_strings(cursor), *_table_properties(cursor), *_merge_columns(cursor, columns_of)]
-    return apply(text, splices) if splices else None
+def _table_properties(statement: SparkStatement) -> Edit:
+    """PROPERTIES of CREATE TABLE and ALTER TABLE become TBLPROPERTIES, and so does CHANGE_TRACKING = TRUE of CREATE TABLE."""
+    return Edit(_properties(statement.cursor))
 
 
-def _table_properties(cursor: Cursor) -> list[Splice]:
-    """Returns the splices for PROPERTIES, which Spark has as TBLPROPERTIES, and for CHANGE_TRACKING = TRUE in CREATE TABLE."""
+TABLE_PROPERTIES = StatementRule(
+    "PROPERTIES, CHANGE_TRACKING",
+    re.compile("PROPERTIES|CHANGE_TRACKING", re.IGNORECASE),
+    _table_properties,
+    is_of_rejected=True,
+)
+
+
+def _properties(cursor: Cursor) -> list[Splice]:
     cursor.index = 0
     if cursor.at_any(("CREATE", "REPLACE")):
         return _created_properties(cursor)
@@ -72,16 +70,20 @@ def _at_created(cursor: Cursor, *types: str) -> bool:
     return skip_name(cursor)
 
 
-def _merge_columns(cursor: Cursor, columns_of: ColumnsOf) -> list[Splice]:
-    merge = read_merge(cursor, shape(cursor.tokens).verb)
-    return [] if merge is None else name_columns(cursor, merge, columns_of)
-
-
 # --- types: find where each type starts, then walk it
 
 
+def _character_types(statement: SparkStatement) -> Edit:
+    """VARCHAR, CHAR and CHARACTER [VARYING] without a length become STRING, wherever a type stands."""
+    return Edit(_strings(statement.cursor))
+
+
+CHARACTER_TYPES = StatementRule(
+    "types of characters", re.compile("CHAR", re.IGNORECASE), _character_types, is_of_rejected=True
+)
+
+
 def _strings(cursor: Cursor) -> list[Splice]:
-    """Returns the splices for character types without a length, wherever a type stands."""
     tokens = cursor.tokens
     if not any(token.key in _CHARACTER_TYPES for token in tokens):
         return []

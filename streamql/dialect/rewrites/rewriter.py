@@ -1,114 +1,89 @@
-"""Statements that stay Spark's but need splices: change queries, tables AT a point, WITH CONSUME, names with $, MERGE from
-a stream."""
+"""Rewrites statements that stay Spark's, by the rules of all features.
+
+The order of what happens:
+
+1. Clauses, relation by relation in the order of the text. At a relation the first rule of the list that finds its clause has it.
+2. What rules find in the whole statement, in the order of the list. So a mistake in a clause is shown before the catalog is asked.
+3. If Spark's parser rejects the statement, or what the first two have made of it: the rules of rejected statements, in that order.
+
+No rule sees what another one has done. All splices are of the text as written, and are made at once by their places. If one lies inside the
+piece of an earlier one, it is dropped. So the order of the list is only that of mistakes and warnings.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Iterable
 
-from streamql.dialect.rewrites.as_of import as_of_splice
-from streamql.dialect.rewrites.changes import changes_splice
-from streamql.dialect.rewrites.consume import Options, check_batch_size, consumed_names, read_options
-from streamql.dialect.rewrites.merge import ColumnsOf, Merge, name_columns, null_target_columns, read_merge
+from streamql.dialect.rewrites.rule import (
+    Clause,
+    ClauseRule,
+    ColumnsOf,
+    IsStream,
+    RewriteRule,
+    SparkStatement,
+    StatementRule,
+    rewrite_rules,
+)
 from streamql.dialect.statements import Rewrite
 from streamql.dialect.text.cursor import Cursor
-from streamql.dialect.text.shape import Relation, StatementType, key_at, outermost, relations, shape
-from streamql.dialect.text.splices import Splice, apply
-from streamql.dialect.text.tokens import NameParts, Token, TokenType, name_part, unterminated
-from streamql.names import quote
-
-IsStream = Callable[[NameParts], bool]
-
-_MAY_CHANGE = re.compile(
-    r"CHANGES|CONSUME|MERGE|MAX_BATCH_SIZE|SYSTEM\$STREAM_|METADATA\$|CHANGE\$|=>", re.IGNORECASE | re.ASCII
-)
-FUNCTIONS = {
-    "SYSTEM$STREAM_HAS_DATA": "stream_has_data",
-    "SYSTEM$STREAM_GET_TABLE_TIMESTAMP": "stream_table_timestamp",
-}
-# fmt: off
-COLUMNS = {name.upper(): name for name in (
-    "METADATA$ACTION", "METADATA$ISUPDATE", "METADATA$ROW_ID", "change$action", "change$is_update", "change$row_id",
-)}
-# fmt: on
+from streamql.dialect.text.shape import Relation, StatementType
+from streamql.dialect.text.splices import apply
 
 
 def rewrite(text: str, is_stream: IsStream, columns_of: ColumnsOf) -> Rewrite | None:
     """Returns the statement with its splices, or None when nothing is to be done.
 
-    `is_stream` tells whether a name as written is a stream, `columns_of` the column names of a MERGE's target (empty
-    if they are not known); both are asked only where the answer matters. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE,
-    INVALID_ARGUMENT, INVALID_POINT_IN_TIME, and whatever the two callbacks raise.
+    `is_stream` and `columns_of`: see `SparkStatement`. Raises SYNTAX_ERROR, UNSUPPORTED_CLAUSE, INVALID_ARGUMENT,
+    INVALID_POINT_IN_TIME, and whatever the two callbacks raise.
     """
-    if not _MAY_CHANGE.search(text):
+    rules = _asked(text, is_of_rejected=False)
+    if not rules:
         return None
-    cursor = Cursor(text)
-    tokens = cursor.tokens
-    if unterminated(tokens) is not None:
+    statement = SparkStatement(Cursor(text), is_stream, columns_of)
+    if not statement.is_terminated:
         return None
-    statement = shape(tokens)
-    merge = read_merge(cursor, statement.verb)
-    found = list(relations(tokens, None if merge is None else statement.verb))
-    splices = dollar_names(tokens)
-    asked: list[tuple[Relation, Options]] = []
-    for relation in found:
-        table_read = changes_splice(cursor, relation) or as_of_splice(cursor, relation)
-        if table_read is not None:
-            splices += table_read
-            continue
-        options = read_options(cursor, relation, statement)
-        if options is None:
-            continue
-        asked.append((relation, options))
-        splices += options.splices
-        splices += _batch_size(cursor, relation, options, is_stream)
-    warnings: list[str] = []
-    if merge is not None and _reads_stream(tokens, found, merge, is_stream):
-        nulls, warnings = null_target_columns(cursor, merge)
-        splices += [*name_columns(cursor, merge, columns_of), *nulls]
+    behind = ((relation.parts, clause_behind(statement, relation, rules)) for relation in statement.relations)
+    clauses = [(parts, clause) for parts, clause in behind if clause is not None]
+    edits = [rule.find(statement) for rule in rules if isinstance(rule, StatementRule)]
+    splices = [splice for _, clause in clauses for splice in clause.splices]
+    splices += [splice for edit in edits for splice in edit.splices]
     if not splices:
         return None
-    names = consumed_names(asked) if statement.type is StatementType.QUERY and not statement.is_explained else ()
-    return Rewrite(apply(text, splices), bool(names), tuple(warnings), names)
+    is_query = statement.shape.type is StatementType.QUERY and not statement.shape.is_explained
+    consumed = tuple(dict.fromkeys(parts for parts, clause in clauses if clause.consumes)) if is_query else ()
+    return Rewrite(apply(text, splices), bool(consumed), tuple(w for edit in edits for w in edit.warnings), consumed)
 
 
-def dollar_names(tokens: list[Token]) -> list[Splice]:
-    """Returns the splices for Snowflake's and Databend's names with a $, which Spark cannot read unquoted."""
-    splices = []
-    for index, token in enumerate(tokens):
-        if token.type is not TokenType.WORD or "$" not in token.text:
-            continue
-        if token.key in FUNCTIONS and key_at(tokens, index + 1) == "(":
-            splices.append(Splice(token.start, token.end, FUNCTIONS[token.key]))
-        elif token.key in COLUMNS:
-            splices.append(Splice(token.start, token.end, quote(COLUMNS[token.key])))
-    return splices
+def rewrite_rejected(text: str, columns_of: ColumnsOf) -> str | None:
+    """Returns a statement that Spark's parser rejected as Spark can parse it; None: no rewrite applies.
+
+    Raises SYNTAX_ERROR if a MERGE gives more or fewer values than the target has columns.
+    """
+    rules = _asked(text, is_of_rejected=True)
+    if not rules:
+        return None
+    statement = SparkStatement(Cursor(text), lambda _: False, columns_of)
+    if not statement.is_terminated:
+        return None
+    splices = [splice for rule in rules if isinstance(rule, StatementRule) for splice in rule.find(statement).splices]
+    return apply(text, splices) if splices else None
 
 
-def _batch_size(cursor: Cursor, relation: Relation, options: Options, is_stream: IsStream) -> list[Splice]:
-    """MAX_BATCH_SIZE is checked where it is a stream's. Spark takes no options in MERGE's USING: a subquery does."""
-    if not options.has_batch_size or (options.consume is None and not is_stream(relation.parts)):
-        return []
-    check_batch_size(cursor, relation)
-    if not relation.is_source:
-        return []
-    tokens = cursor.tokens
-    start, end = tokens[relation.first].start, tokens[options.after - 1].end
-    follows = key_at(tokens, options.after) == "AS" or (
-        name_part(tokens[options.after]) is not None and tokens[options.after].key != "ON"
-    )
-    alias = "" if follows else f" AS {quote(relation.parts[-1])}"
-    return [Splice(start, start, "(SELECT * FROM "), Splice(end, end, f"){alias}")]
+def clause_behind(
+    statement: SparkStatement, relation: Relation, rules: Iterable[RewriteRule] | None = None
+) -> Clause | None:
+    """Returns the clause of ours behind a relation; None: there is none. `rules`: those to ask; None: all."""
+    for rule in rewrite_rules() if rules is None else rules:
+        clause = rule.find(statement, relation) if isinstance(rule, ClauseRule) else None
+        if clause is not None:
+            return clause
+    return None
 
 
-def _reads_stream(tokens: list[Token], found: list[Relation], merge: Merge, is_stream: IsStream) -> bool:
-    """Returns whether the source is a stream, or a subquery or CTE before it reads one."""
-    ctes = _cte_names(tokens, merge.verb)
-    sources = (r.parts for r in found if r.first < merge.source[1])
-    return any(is_stream(parts) for parts in sources if len(parts) > 1 or parts[0].lower() not in ctes)
-
-
-def _cte_names(tokens: list[Token], verb: int) -> set[str]:
-    """Returns the names that a leading WITH defines, in lower case."""
-    places = (i for i in outermost(tokens, 0, verb) if key_at(tokens, i - 1) in ("WITH", "RECURSIVE", ","))
-    return {part.lower() for part in (name_part(tokens[i]) for i in places) if part is not None}
+def _asked(text: str, *, is_of_rejected: bool) -> list[RewriteRule]:
+    """Returns the rules for which the text has words, in the order of the list."""
+    return [
+        rule
+        for rule in rewrite_rules()
+        if (isinstance(rule, StatementRule) and rule.is_of_rejected) == is_of_rejected and rule.words.search(text)
+    ]

@@ -1,4 +1,5 @@
-"""Checks every stream, dynamic table, claim and offset, says what is wrong and what to do, and fixes what needs no choice of the user's."""
+"""The doctor: checks all streams, dynamic tables, claims and offsets, and says what is wrong and what to do. It fixes what needs no choice
+by the user."""
 
 from __future__ import annotations
 
@@ -14,21 +15,31 @@ from streamql.engine.doctor.extensions import Extensions
 from streamql.engine.doctor.sources import Files, Sources, Staleness
 from streamql.engine.doctor.storage import Storage
 from streamql.errors import StreamqlError
-from streamql.feature import features
+from streamql.registered import registered
 
 __all__ = ["Finding", "examine"]
 
-OF_CATALOG: tuple[Check[Any], ...] = (Entries(), Views(), Rows(), Claims())
-OF_STREAMS: tuple[Check[Any], ...] = (Sources(), Staleness(), Files(), Extensions(), Storage())
+_OF_KERNEL: tuple[Check[Any], ...] = (
+    Entries(),
+    Views(),
+    Rows(),
+    Claims(),
+    Sources(),
+    Staleness(),
+    Files(),
+    Extensions(),
+    Storage(),
+)
 
 
 def checks() -> list[Check[Any]]:
-    """Returns all checks, in this order: a check sees what the fixes before it have done."""
-    return [*OF_CATALOG, *(check for feature in features() for check in feature.checks()), *OF_STREAMS]
+    """Returns the checks of the kernel and of all features, in the order of `About`."""
+    found = [*_OF_KERNEL, *(check for of_feature in registered("checks") for check in of_feature())]
+    return sorted(found, key=lambda check: check.about)
 
 
 def examine(spark: SparkSession, *, fix: bool = False) -> list[Finding]:
-    """Returns all findings. `fix`: what can be fixed is fixed, and the ledger is made small."""
+    """Runs all checks, and returns their findings. `fix`: fixes what can be fixed, and does a round of upkeep of the catalog."""
     findings: list[Finding] = []
     for check in checks():
         try:

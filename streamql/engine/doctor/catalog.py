@@ -1,4 +1,4 @@
-"""Checks of the catalog: its entries, its views, and its rows."""
+"""The checks of the catalog: its entries, its views, and its rows."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from streamql.catalog.rows import shown_wrongly
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.delta.jvm import sentence
-from streamql.engine.doctor.check import CATALOG, Check, Finding, Problem, finding_of
+from streamql.engine.doctor.check import CATALOG, About, Check, Finding, Problem, finding_of
 from streamql.times import now_ms
 
 _ROWS_UNUSED = "streams do not need the rows"
 
 
 class Entries(Check[None]):
-    """Entries of the catalog that contradict each other, or that cannot be read. Has no fix."""
+    """Finds entries of the catalog that are inconsistent, or that cannot be read. Has no fix."""
+
+    about = About.CATALOG
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[None]]:  # noqa: ARG002 - not of streams
         """See Check."""
@@ -33,8 +35,9 @@ class Entries(Check[None]):
 
 
 class Views(Check[bool]):
-    """Views of the catalog that are missing or outdated. The fix creates them."""
+    """Finds views of the catalog that are missing or outdated. The fix creates them."""
 
+    about = About.CATALOG
     what = "the views of the catalog are missing or outdated"
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[bool]]:  # noqa: ARG002 - not of streams
@@ -42,7 +45,7 @@ class Views(Check[bool]):
         try:
             if catalog_of(spark).lacks_views(spark, fix=False):
                 remedy = "streamql doctor --fix creates them again; streams do not need them"
-                yield Problem(Finding(CATALOG, "warning", "CATALOG_UNREADABLE", self.what, remedy), facts=True)
+                yield Problem(Finding(CATALOG, "warning", "CATALOG_UNREADABLE", self.what, remedy), for_fix=True)
         except Exception as e:
             yield Problem(self._failed(e))
 
@@ -60,8 +63,10 @@ class Views(Check[bool]):
 
 
 class Rows(Check[StreamState]):
-    """Streams whose rows in the catalog's table show another offset than the entry does, which is the one that counts. The fix adds a
-    row that shows it; the others stay."""
+    """Finds streams whose newest row in the catalog's table shows another offset than their entry. The entry counts. The fix adds a row
+    that shows the entry's offset, and leaves the other rows."""
+
+    about = About.CATALOG
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[StreamState]]:
         """See Check."""
@@ -75,12 +80,12 @@ class Rows(Check[StreamState]):
             return
         for state in [s for s in states if s.stream.uuid in wrong]:
             if catalog.by_uuid(spark, state.stream.uuid) != state:
-                continue  # it moved while the rows were read
+                continue  # the stream changed while the rows were read
             shown = wrong[state.stream.uuid]
             rows = "do not show it" if shown.version is None else f"show it at version {shown.version}"
             what = f"the rows of the catalog {rows}, though it is at {state.offset.position}: they were edited by hand"
-            # A row with a later number than the state's would still be the newest; and a new number must not make an offset trusted
-            # that came from a restored catalog.
+            # No fix if a row has a higher number than the entry: it would still be the newest. No fix after a RESTORE either: with a new
+            # number, the offset would no longer be recognised as one of a restored catalog.
             can_fix = state.claim is None and shown.sequence <= state.sequence and not catalog.was_restored(state)
             remedy = f"{_ROWS_UNUSED}; streamql doctor --fix adds one that shows it"
             finding = Finding(str(state.name), "warning", "CATALOG_UNREADABLE", what, remedy)
@@ -88,7 +93,7 @@ class Rows(Check[StreamState]):
 
     def fix(self, spark: SparkSession, problems: Sequence[Problem[StreamState]]) -> list[Finding]:
         """See Check."""
-        return [self._fixed(spark, p.finding, p.facts) if p.facts is not None else p.finding for p in problems]
+        return [self._fixed(spark, p.finding, p.for_fix) if p.for_fix is not None else p.finding for p in problems]
 
     def _fixed(self, spark: SparkSession, found: Finding, state: StreamState) -> Finding:
         event = stream_event("altered", state.next(), now_ms(), user_of(spark), "streamql doctor --fix")
@@ -101,7 +106,7 @@ class Rows(Check[StreamState]):
 
 
 def maintain(spark: SparkSession) -> list[Finding]:
-    """Makes the ledger small. A finding if that fails: the user may read the catalog and not write it, for one."""
+    """Does a round of upkeep of the catalog. Returns a finding if that fails, for example because the user may not write the catalog."""
     try:
         catalog_of(spark).maintain(spark)
     except Exception as e:

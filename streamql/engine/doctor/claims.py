@@ -1,4 +1,4 @@
-"""The check of claims: consumptions whose process has ended, or that stopped half way."""
+"""The check of claims: finds consumptions whose process has ended, or that stopped half way."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from streamql.consume.claims.liveness import is_abandoned, watch
 from streamql.consume.claims.owner import is_of_this_host, is_suspended
 from streamql.consume.claims.waiting import check_recovered, recover
 from streamql.delta.jvm import sentence
-from streamql.engine.doctor.check import Check, Finding, Problem, finding_of
+from streamql.engine.doctor.check import About, Check, Finding, Problem, finding_of
 from streamql.errors import StreamqlError
 from streamql.times import iso
 
 
 class Claims(Check[StreamState]):
-    """Claims of processes that have ended, or that cannot be seen from here. The fix watches the latter for their lease, and resolves
-    those without a sign of life by their targets' logs, as the next consumer would."""
+    """Finds claims whose process has ended, is suspended, or is on another host. The fix watches the heartbeats of these claims for a
+    lease. It resolves the abandoned ones by the logs of their targets, as the next consumer would."""
+
+    about = About.CATALOG
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[StreamState]]:
         """See Check."""
@@ -33,9 +35,9 @@ class Claims(Check[StreamState]):
 
     def fix(self, spark: SparkSession, problems: Sequence[Problem[StreamState]]) -> list[Finding]:
         """See Check."""
-        states = [p.facts for p in problems if p.facts is not None]
-        watch(spark, [s.claim for s in states if s.claim is not None])  # all at once: each may take its lease
-        findings = [p.finding for p in problems if p.facts is None]
+        states = [p.for_fix for p in problems if p.for_fix is not None]
+        watch(spark, [s.claim for s in states if s.claim is not None])  # all at once, because each one may take a lease
+        findings = [p.finding for p in problems if p.for_fix is None]
         for state in states:
             now = _claimed_now(spark, state)
             why = None if now is None or now.claim is None else is_abandoned(spark, now.claim)
@@ -68,7 +70,7 @@ class Claims(Check[StreamState]):
             check_recovered(spark, state)
         except StreamqlError as e:
             return finding_of(name, e)
-        except Exception as e:  # the catalog's storage
+        except Exception as e:  # for example an error of the catalog's storage
             failed = f"{what}, and could not be ended: {sentence(e)}"
             return Finding(name, "error", "STREAM_BUSY", failed, "run streamql doctor --fix again")
         after = _claimed_now(spark, state)
@@ -78,7 +80,7 @@ class Claims(Check[StreamState]):
 
 
 def _claimed_now(spark: SparkSession, state: StreamState) -> StreamState | None:
-    """Returns the stream as it is now; None: it has no claim, or it had none when `state` was read."""
+    """Returns the stream as it is now; None: it has no claim now, or had none when `state` was read."""
     now = None if state.claim is None else catalog_of(spark).by_uuid(spark, state.stream.uuid)
     return None if now is None or now.claim is None else now
 

@@ -1,4 +1,4 @@
-"""The check of retention that the doctor extended: a table keeps its history for longer only while a stream needs it."""
+"""The check of extended retention: a table should keep its history for longer only while a stream needs that."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from streamql.sources.tables.table import OpenTable, open_table
 
 @dataclass(frozen=True)
 class Extended:
-    """A table with an extension. `is_needed`: streams of this catalog need it, and the table does not note so; else none needs it."""
+    """A table with an extension. `is_needed`: True: streams of this catalog need the extension, and it does not note that. False: no stream
+    of this catalog needs it."""
 
     table: OpenTable
     extension: Extension
@@ -36,8 +37,8 @@ class Extended:
 
 
 class Extensions(Check[Extended]):
-    """Tables that keep their history for longer than their owners set. A problem if no stream needs that any longer, or if streams of this
-    catalog need what another catalog's doctor set. The fix takes the extension back, or notes at the table that this catalog needs it."""
+    """Finds tables whose retention was extended although no stream needs that now. The fix reverts the extension. It also finds extensions
+    that another catalog made and that streams of this one need. The fix notes this need at the table."""
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[Extended]]:
         """See Check."""
@@ -53,7 +54,7 @@ class Extensions(Check[Extended]):
 
     def fix(self, spark: SparkSession, problems: Sequence[Problem[Extended]]) -> list[Finding]:
         """See Check."""
-        return [self._fixed(spark, p.finding, p.facts) if p.facts is not None else p.finding for p in problems]
+        return [self._fixed(spark, p.finding, p.for_fix) if p.for_fix is not None else p.finding for p in problems]
 
     def _problem(
         self, spark: SparkSession, table: OpenTable, streams: Sequence[StreamState]
@@ -74,13 +75,15 @@ class Extensions(Check[Extended]):
         found = Finding(name, "warning", "RETENTION_EXTENDED", what, "streamql doctor --fix takes that back")
         return Problem(found, Extended(table, extension, is_needed=False))
 
-    def _fixed(self, spark: SparkSession, found: Finding, facts: Extended) -> Finding:
+    def _fixed(self, spark: SparkSession, found: Finding, extended: Extended) -> Finding:
         try:
-            if facts.is_needed:
-                join(spark, facts.table, facts.extension)
+            if extended.is_needed:
+                join(spark, extended.table, extended.extension)
                 return replace(found, remedy="the source notes so now", is_fixed=True)
-            is_back = revert(spark, facts.table, facts.extension)
-        except Exception as e:  # the user may not alter the source, or it is being written
+            is_back = revert(spark, extended.table, extended.extension)
+        except (
+            Exception
+        ) as e:  # for example: the user may not alter the source, or another writer commits at the same time
             return _failed(found.subject, e)
         later = "" if is_back else " once no other catalog needs the longer one"
         return replace(found, remedy=f"its own retention is in force again{later}", is_fixed=True)
@@ -93,7 +96,7 @@ def _failed(name: str, e: Exception) -> Finding:
 
 
 def _tables(spark: SparkSession, states: Sequence[StreamState]) -> list[tuple[TableSource, list[StreamState]]]:
-    """Tables, with the streams that need their history. Tables of dropped streams are among them, if their names still stand for them."""
+    """Returns tables with the streams that need their history. Tables of dropped streams are included if they still have their names."""
     by_id: dict[str, tuple[TableSource, list[StreamState]]] = {}
     for state in states:
         for table, _ in state.stream.source.holds(offset_of(state)):
@@ -105,7 +108,7 @@ def _tables(spark: SparkSession, states: Sequence[StreamState]) -> list[tuple[Ta
     except Exception:  # the check of rows reports it
         gone = set()
     for text, table_id in sorted(gone):
-        with contextlib.suppress(Exception):  # the table is gone as well, or cannot be read: no stream needs it
+        with contextlib.suppress(Exception):  # the table was dropped as well, or cannot be read; no stream needs it
             table = named_table(spark, qualify(spark, dialect.parse_name(text)))
             tables += [(table, [])] if table_id == table.table_id and table_id not in by_id else []
     return tables
@@ -121,6 +124,6 @@ def _needs_extension(
         parts = [v for v in versions_of(table, state, interval_now(spark, state, source)) if v.after < v.through]
         return any(Expiry(table.first_time_ms(v), history_ms(spark, own, v, state.stream.mode)).is_soon for v in parts)
     except StreamqlError as e:
-        if e.code in ("STREAM_STALE", "STREAM_SOURCE_REPLACED"):  # nothing is left that could be kept for it
+        if e.code in ("STREAM_STALE", "STREAM_SOURCE_REPLACED"):  # the history that the stream needs is lost already
             return False
         raise

@@ -1,4 +1,4 @@
-"""Checks of what streams have still to read: whether it can be read, and for how long."""
+"""The checks of sources: whether the changes that streams still have to read can be read, and for how long."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streamql.times import DAY_MS, iso, now_ms
 
 
 class Sources(Check[None]):
-    """Sources that cannot be opened or read. Has no fix."""
+    """Finds sources that cannot be opened or read. Has no fix."""
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[None]]:
         """See Check."""
@@ -42,10 +42,11 @@ class Sources(Check[None]):
                     remedy = f"{TRACKING_LINE.format(table.ref.name)}, then CREATE OR REPLACE the stream"
                     return Finding(name, "error", "CHANGE_TRACKING_DISABLED", what, remedy)
             if not interval.is_empty:
-                source.changes(interval, state.stream.mode)  # lazy: reads the log and checks the files, reads no row
+                # The DataFrame is lazy: this reads the log and checks the files, but reads no rows.
+                source.changes(interval, state.stream.mode)
         except StreamqlError as e:
             return finding_of(name, e)
-        except Exception as e:  # the storage's own: the other streams are examined all the same
+        except Exception as e:  # also errors of the storage, so that the other streams are still checked
             what = f"{type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
             where = state.stream.source.path or state.stream.source.name
             return Finding(name, "error", "STREAM_INVALID", what, f"check whether {where} can be read")
@@ -54,16 +55,17 @@ class Sources(Check[None]):
 
 @dataclass(frozen=True)
 class Expiring:
-    """Tables whose history a stream needs for longer than they keep it. `lag_ms`: the age of the first change that it needs."""
+    """Tables that keep their history for less time than a stream needs it. `lag_ms`: the age of the first change that the stream needs."""
 
     tables: Sequence[OpenTable]
     lag_ms: int
 
 
 class Staleness(Check[Expiring]):
-    """Streams whose history may go soon. The fix has their sources keep it for longer.
+    """Finds streams that may become stale soon. The fix extends the retention of their sources.
 
-    A stream that cannot be read whole may be readable in batches, so this is checked for it too, unless its history has gone already.
+    A stream whose interval cannot be read as a whole is checked as well, because batches of it may be readable. Streams that are stale
+    already are left out.
     """
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[Expiring]]:
@@ -79,8 +81,8 @@ class Staleness(Check[Expiring]):
         """See Check."""
         findings = []
         for problem in problems:
-            facts = problem.facts
-            extended = [(t, days) for t in facts.tables if (days := extend(spark, t, facts.lag_ms))] if facts else []
+            needed = problem.for_fix
+            extended = [(t, days) for t in needed.tables if (days := extend(spark, t, needed.lag_ms))] if needed else []
             kept = ", ".join(f"{table.ref.name} keeps its history for {days} days now" for table, days in extended)
             done = replace(problem.finding, remedy=f"{kept}, until the stream has caught up; consume it", is_fixed=True)
             findings.append(done if extended else problem.finding)
@@ -94,7 +96,7 @@ class Staleness(Check[Expiring]):
             return None
         when = f"{'since' if expiry.at_ms <= now_ms() else 'at'} {iso(expiry.at_ms)}"
         advice = type_of(source.ref).keep_longer
-        if advice:  # the source keeps its history by itself
+        if advice:  # the history is not that of Delta tables, whose retention could be altered
             what = f"what it has still to read may be deleted by its source {when}"
             return Problem(Finding(str(state.name), "warning", "STREAM_STALE", what, f"consume it, or {advice}"))
         what = f"what it has still to read may be removed by VACUUM and log cleanup {when}"
@@ -102,7 +104,7 @@ class Staleness(Check[Expiring]):
         alter = [
             f"ALTER TABLE {table.ref.name} SET PROPERTIES ('data_retention_days' = '{-(-wanted // DAY_MS)}')"
             for table in tables
-            # The property sets the log's retention, too.
+            # data_retention_days also sets the retention of the log, which must not become shorter.
             for wanted in [max(lag + EXTENDED_BY_MS, log_retention_ms(spark, table.snapshot.configuration))]
         ]
         remedy = (
@@ -113,8 +115,8 @@ class Staleness(Check[Expiring]):
 
 
 class Files(Check[None]):
-    """Files that a table would still keep for a stream, but whose removals a checkpoint has dropped. Has no fix. Runs after the fix of
-    Staleness, which may have made the tables keep more."""
+    """Finds files that a stream still has to read and that the next VACUUM removes, although they are within the table's retention: a
+    checkpoint has dropped their remove actions. Has no fix. It runs after the fix of Staleness, which may have extended the retention."""
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[None]]:
         """See Check."""
@@ -140,7 +142,7 @@ class Files(Check[None]):
 
 
 def _is_gone(source: OpenSource, interval: Interval, state: StreamState) -> bool:
-    """Returns whether the history is gone already, or cannot be read, which the check of sources reports."""
+    """Returns whether the history is lost already, or cannot be read. The check of sources reports both."""
     try:
         source.changes(interval, state.stream.mode)
     except StreamqlError as e:

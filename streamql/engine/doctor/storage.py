@@ -1,4 +1,4 @@
-"""The check of storage: tables whose log two drivers cannot write safely, and writers that do not see to it."""
+"""The check of storage: finds tables whose logs two drivers cannot write safely, and writers without conditional writes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from streamql.model import Interval
 from streamql.times import DAY_MS, now_ms
 
 COMMITS_LOOKED_AT = 20
-"""Of each table on S3: one request each."""
+"""How many of the newest commits of each table on S3 are checked. Each takes one request."""
 
 RECENT_MS = 7 * DAY_MS
-"""A writer that has committed within so long is taken to be one that still does."""
+"""A writer that has committed less than so long ago is assumed to be still active."""
 
 
 class Storage(Check[None]):
-    """Tables of streams, their targets and the catalog, where a commit can be lost. Has no fix."""
+    """Finds sources and targets of streams, and catalogs, in whose logs a commit can be lost. Has no fix."""
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[None]]:
         """See Check."""
@@ -39,7 +39,7 @@ class Storage(Check[None]):
 
 
 def _subjects(spark: SparkSession, states: Sequence[StreamState]) -> dict[str, str]:
-    """Returns the paths of all tables that streams concern, each with its name."""
+    """Returns {path: name} of the catalog, and of all sources and targets of streams."""
     catalog = catalog_of(spark)
     found = {catalog.path: CATALOG} if catalog.path else {}
     for state in states:
@@ -61,7 +61,7 @@ def _finding(subject: str, unsafe: Unsafe) -> Finding:
 
 
 def _of_other_writers(spark: SparkSession, path: str, subject: str) -> Finding | None:
-    """Returns a finding if another log store has written the table lately."""
+    """Returns a finding if another log store has written the table lately; None: none has."""
     try:
         commits = unmarked_commits(spark, path, COMMITS_LOOKED_AT)
     except Exception as e:  # the table was dropped, or cannot be read

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,22 +14,21 @@ from streamql.delta.jvm import sentence
 from streamql.delta.names import look_up, tables_like
 from streamql.delta.neutral import dynamic_session
 from streamql.delta.table import DeltaTable
-from streamql.durations import in_words
-from streamql.engine.doctor.check import Check, Finding, Problem, Severity, finding_of
+from streamql.engine.doctor.check import About, Check, Finding, Problem, Severity, finding_of
 from streamql.errors import StreamqlError
+from streamql.features.dynamic.lines import failed_text, held_text, late_text
 from streamql.features.dynamic.refreshes.facts import DynamicFacts, dynamic_facts
 from streamql.features.dynamic.refreshes.written import written_by_others
 from streamql.features.dynamic.source.backing import MARK, make_view, mark_of
 from streamql.features.dynamic.source.refresh import REPLACED, open_refresh
 from streamql.features.dynamic.source.table import BACKING_PREFIX, DynamicTable, all_dynamic, dynamic_of_id
+from streamql.features.dynamic.vocabulary import BACKING_NAME
 from streamql.names import Name, quote
 from streamql.sources.views.query import QuerySource
 from streamql.times import HOUR_MS, iso, now_ms
 
 LATE_TIMES = 2
 """A table is reported once it has been behind for so many times its target."""
-
-BACKING_NAME = re.compile(re.escape(BACKING_PREFIX) + r"[0-9a-f]{12}\Z")
 
 BEING_MADE_MS = HOUR_MS
 """A table without a definition that is younger may belong to a CREATE that is under way."""
@@ -46,6 +44,8 @@ class Repair:
 
 class DynamicTables(Check[Repair]):
     """Dynamic tables that cannot be refreshed or read, are late, or were written by others; and tables of rows without a definition."""
+
+    about = About.DYNAMIC_TABLES
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[Repair]]:  # noqa: ARG002 - not of streams
         """See Check."""
@@ -64,7 +64,7 @@ class DynamicTables(Check[Repair]):
 
     def fix(self, spark: SparkSession, problems: Sequence[Problem[Repair]]) -> list[Finding]:  # noqa: ARG002 - facts have it
         """See Check."""
-        return [p.finding if p.facts is None else _repaired(p.finding, p.facts) for p in problems]
+        return [p.finding if p.for_fix is None else _repaired(p.finding, p.for_fix) for p in problems]
 
 
 def _repaired(found: Finding, repair: Repair) -> Finding:
@@ -85,9 +85,8 @@ def _problems(
     if view is not None:
         yield view
     if facts.held_by is not None:
-        what = f"no run can refresh it: {facts.held_by}, which it reads, is suspended"
         remedy = f"ALTER DYNAMIC TABLE {facts.held_by} RESUME, or ALTER {table.label} {name} SUSPEND"
-        yield Problem(Finding(name, "warning", "DYNAMIC_TABLE_SUSPENDED", what, remedy))
+        yield Problem(Finding(name, "warning", "DYNAMIC_TABLE_SUSPENDED", held_text(facts), remedy))
     state = catalog_of(spark).by_uuid(spark, table.stream_id)
     if state is not None and isinstance(state.stream.source, QuerySource):
         opened = open_refresh(spark, state.stream.source)  # raises what is wrong with the query
@@ -100,15 +99,10 @@ def _problems(
         what = "a statement other than a refresh has written its rows, which the next refresh puts right"
         yield Problem(Finding(name, "error", "DYNAMIC_TABLE_WRITTEN", what, f"REFRESH {table.label} {name}"))
     if facts.target_ms is not None and facts.lag_ms > LATE_TIMES * facts.target_ms and not facts.is_suspended:
-        behind, target = (
-            in_words(facts.lag_ms, parts=2, is_long=True),
-            in_words(facts.target_ms, is_exact=True, is_long=True),
-        )
-        what = f"it has been behind for {behind}, and its target is {target}"
         remedy = (
             "streamql refresh --loop keeps targets; SHOW DYNAMIC TABLE REFRESH HISTORY tells how long refreshes take"
         )
-        yield Problem(Finding(name, "warning", "DYNAMIC_TABLE_LATE", what, remedy))
+        yield Problem(Finding(name, "warning", "DYNAMIC_TABLE_LATE", late_text(facts), remedy))
 
 
 def _failures(table: DynamicTable, facts: DynamicFacts, failing: Container[str]) -> Iterator[Problem[Repair]]:
@@ -118,18 +112,13 @@ def _failures(table: DynamicTable, facts: DynamicFacts, failing: Container[str])
         yield Problem(Finding(name, "warning", "DYNAMIC_TABLE_FAILED", what, f"see {read}"))
     if not facts.failures:
         return
-    at = "" if facts.failed_since_ms is None else iso(facts.failed_since_ms)
-    if facts.failures == 1:
-        times = f"its last refresh failed{at and f' at {at}'}"
-    else:
-        times = f"its last {facts.failures} refreshes failed{at and f', the first at {at}'}"
-    error = "" if facts.last is None or facts.last.error is None else f": {facts.last.error}"
+    what = failed_text(facts, since="" if facts.failed_since_ms is None else iso(facts.failed_since_ms))
     remedy = (
         f"correct the rows or the query, then REFRESH {table.label} {name}; "
         f"SHOW {table.label} REFRESH HISTORY FOR {name} shows each failure"
     )
     severity: Severity = "warning" if facts.is_suspended else "error"
-    yield Problem(Finding(name, severity, "DYNAMIC_TABLE_FAILED", f"{times}{error}", remedy))
+    yield Problem(Finding(name, severity, "DYNAMIC_TABLE_FAILED", what, remedy))
 
 
 def _view(spark: SparkSession, table: DynamicTable) -> Problem[Repair] | None:

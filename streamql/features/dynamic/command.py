@@ -238,9 +238,7 @@ class _Results:
                 said = "no dynamic table is due" if self._is_due_only else "there is no dynamic table to refresh here"
                 self._screen.note(said)
             return
-        header_lines = {"json": 0, "markdown": 2, "table": 0}.get(self._output, 1)
-        rows = [_row(o) for o in done.outcomes]
-        records.write(self._output, HEADER, NUMERIC, rows, 0 if self._is_first else header_lines)
+        records.write(self._output, HEADER, NUMERIC, [_row(o) for o in done.outcomes], header=self._is_first)
         self._is_first = False
         for outcome in done.outcomes:
             hint = error_of(outcome)[2]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from streamql.feature import Command, Feature, StatementType, pages
+from streamql.feature import Command, Feature, pages
 
 if TYPE_CHECKING:
     from streamql.catalog.stored import StoredTable
     from streamql.dialect.grammar import Grammar
+    from streamql.dialect.vocabulary import Vocabulary
+    from streamql.engine import StatementType
     from streamql.engine.doctor.check import Check
     from streamql.sources.definitions import Definition
     from streamql.sources.protocol import SourceType
@@ -46,6 +48,12 @@ def _checks() -> Sequence[Check[Any]]:
     return (DynamicTables(),)
 
 
+def _vocabulary() -> Vocabulary:
+    from streamql.features.dynamic.vocabulary import VOCABULARY
+
+    return VOCABULARY
+
+
 _TOPICS = pages(
     "create-dynamic-table", "refresh-dynamic-table", "explain-refresh", "verify-dynamic-table",
     "show-dynamic-tables", "show-refresh-history", "describe-dynamic-table", "alter-dynamic-table",
@@ -59,6 +67,7 @@ DYNAMIC_TABLES = Feature(
     source_types=_source_types,
     stored=_stored,
     checks=_checks,
+    vocabulary=_vocabulary,
     topics=_TOPICS,
     commands=(
         Command(

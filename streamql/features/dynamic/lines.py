@@ -1,55 +1,42 @@
-"""Dynamic tables as lines for display, and as records for programs. Pure."""
+"""Dynamic tables in words. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from streamql.console.render import quantities
+from streamql.console.status import Line, Listing, Subject
 from streamql.durations import in_words
-from streamql.errors import counted
-from streamql.features.dynamic.refreshes.facts import DynamicFacts
-from streamql.features.dynamic.source.table import Schedule
 
-HEADER = ("dynamic table", "reads", "lag", "target", "state", "next refresh", "last refresh")
-
-RANKS = {"failed": 0, "late": 1, "held": 2, "empty": 3, "refreshing": 4, "behind": 5, "suspended": 6, "current": 7}
-"""What needs attention comes first."""
+if TYPE_CHECKING:
+    from streamql.features.dynamic.refreshes.facts import DynamicFacts
+    from streamql.features.dynamic.source.table import Schedule
 
 
-@dataclass(frozen=True)
-class DynamicLine:
-    """A dynamic table in short: one cell a column of HEADER; `trouble`: what is wrong, in a sentence, empty if nothing is."""
-
-    cells: tuple[str, ...]
-    state: str
-    is_late: bool
-    trouble: str
-
-    @property
-    def rank(self) -> int:
-        """Returns its place among others: lower needs attention sooner."""
-        return RANKS[self.state]
+def listing(tables: Sequence[DynamicFacts], at_ms: int) -> Listing:
+    """Returns dynamic tables as they stood at a time, in milliseconds since 1970."""
+    return Listing(DYNAMIC_TABLES, [line_of(facts, at_ms) for facts in tables])
 
 
-def lines(tables: Sequence[DynamicFacts], at_ms: int, *, worst_first: bool = False) -> list[DynamicLine]:
-    """Returns a line a dynamic table as it stood at a time, in milliseconds since 1970: in their order, or those with trouble first."""
-    made = [line_of(facts, at_ms) for facts in tables]
-    return sorted(made, key=lambda line: line.rank) if worst_first else made
-
-
-def line_of(facts: DynamicFacts, now_ms: int) -> DynamicLine:
+def line_of(facts: DynamicFacts, now_ms: int) -> Line:
     """Returns the line of one dynamic table."""
-    cells = (
-        facts.name,
-        ", ".join((*facts.reads, *facts.sources)),
-        lag_text(facts),
-        schedule_text(facts.schedule, facts.target_ms),
-        facts.state,
-        next_text(facts, now_ms),
-        last_text(facts, now_ms),
+    last = facts.last
+    marks = {"lag": "late"} if facts.is_late else {}
+    return Line(
+        name=facts.name,
+        origin=", ".join((*facts.reads, *facts.sources)),
+        lag=lag_text(facts),
+        amount=target_text(facts.schedule, facts.target_ms),
+        state=facts.state,
+        deadline=next_text(facts, now_ms),
+        last=last_text(facts, now_ms),
+        tone=DYNAMIC_TABLES.states[facts.state],
+        trouble=trouble_of(facts),
+        error="" if last is None or not facts.failures else last.error or last.outcome,
+        marks=marks | {"last": "failed"} if facts.state == "failed" else marks,
+        record={name: read(facts) for name, read in RECORD.items()},
     )
-    return DynamicLine(cells, facts.state, facts.is_late, trouble_of(facts))
 
 
 def lag_text(facts: DynamicFacts) -> str:
@@ -60,15 +47,25 @@ def lag_text(facts: DynamicFacts) -> str:
     return f"{shown} (late)" if facts.is_late else shown
 
 
-def schedule_text(schedule: Schedule, target_ms: int | None) -> str:
-    """10 minutes; every 5 minutes; downstream (10 minutes); empty: only statements refresh it."""
+def schedule_text(schedule: Schedule) -> str:
+    """10 minutes; every 5 minutes; downstream; empty: only statements refresh it."""
     if schedule.is_downstream:
-        return "downstream" + ("" if target_ms is None else f" ({in_words(target_ms, is_exact=True, is_long=True)})")
+        return "downstream"
     if schedule.lag_ms is not None:
         return in_words(schedule.lag_ms, is_exact=True, is_long=True)
     if schedule.interval_ms is None:
         return ""
     return f"every {in_words(schedule.interval_ms, is_exact=True, is_long=True)}"
+
+
+def target_text(schedule: Schedule, target_ms: int | None) -> str:
+    """10 minutes; every 5 minutes; downstream (10 minutes): the least target of the tables that read it."""
+    text = schedule_text(schedule)
+    return (
+        f"{text} ({in_words(target_ms, is_exact=True, is_long=True)})"
+        if schedule.is_downstream and target_ms is not None
+        else text
+    )
 
 
 def next_text(facts: DynamicFacts, now_ms: int) -> str:
@@ -93,70 +90,83 @@ def last_text(facts: DynamicFacts, now_ms: int) -> str:
 def trouble_of(facts: DynamicFacts) -> str:
     """Returns what is wrong with a dynamic table, in a sentence; empty: nothing."""
     if facts.state == "held":
-        return f"no run can refresh it: {facts.held_by}, which it reads, is suspended"
+        return held_text(facts)
     if facts.state == "failed":
-        error = "" if facts.last is None or facts.last.error is None else f": {facts.last.error}"
-        times = "its last refresh" if facts.failures == 1 else f"its last {facts.failures} refreshes"
-        return f"{times} failed{error}"
-    if facts.state == "late" and facts.target_ms is not None:
-        lag, target = in_words(facts.lag_ms), in_words(facts.target_ms, is_exact=True, is_long=True)
-        return f"it has been behind for {lag}, and its target is {target}: streamql refresh --due --loop keeps it"
+        return failed_text(facts)
+    if facts.state == "late":
+        return f"{late_text(facts)}: streamql refresh --due --loop keeps it"
     return ""
 
 
-def summary(tables: Sequence[DynamicFacts]) -> str:
-    """3 dynamic tables: 1 late, 2 current."""
-    counts: dict[str, int] = {}
-    for facts in tables:
-        counts[facts.state] = counts.get(facts.state, 0) + 1
-    parts = [f"{n} {state}" for state, n in sorted(counts.items(), key=lambda item: RANKS[item[0]])]
-    return counted(len(tables), "dynamic table") + (f": {', '.join(parts)}" if parts else "")
+def held_text(facts: DynamicFacts) -> str:
+    """Says why no run can refresh a table that reads a suspended one."""
+    return f"no run can refresh it: {facts.held_by}, which it reads, is suspended"
 
 
-RECORD = (
-    "name", "type", "state", "schedule", "lag_seconds", "target_seconds", "is_late", "next_refresh", "reads", "sources", "held_by",
-    "last_refresh", "last_outcome", "last_reason", "last_rows_inserted", "last_rows_updated", "last_rows_deleted", "last_seconds",
-    "last_error", "failures",
-)  # fmt: skip
-"""The fields of a record, in their order."""
+def failed_text(facts: DynamicFacts, since: str = "") -> str:
+    """Says how many refreshes of a table failed in a row, and why. `since`: when the first did; empty: this is not said."""
+    if facts.failures == 1:
+        times = f"its last refresh failed{since and f' at {since}'}"
+    else:
+        times = f"its last {facts.failures} refreshes failed{since and f', the first at {since}'}"
+    return times if facts.last is None or facts.last.error is None else f"{times}: {facts.last.error}"
 
-NUMERIC = frozenset(
-    (
-        "lag_seconds",
-        "target_seconds",
-        "last_rows_inserted",
-        "last_rows_updated",
-        "last_rows_deleted",
-        "last_seconds",
-        "failures",
-    )
+
+def late_text(facts: DynamicFacts) -> str:
+    """Says how late a table is that has a target."""
+    behind, target = in_words(facts.lag_ms), in_words(facts.target_ms or 0, is_exact=True, is_long=True)
+    return f"it has been behind for {behind}, and its target is {target}"
+
+
+RECORD: Mapping[str, Callable[[DynamicFacts], object]] = {
+    "name": lambda t: t.name,
+    "type": lambda t: t.label,
+    "state": lambda t: t.state,
+    "schedule": lambda t: schedule_text(t.schedule) or None,
+    "lag_seconds": lambda t: t.lag_ms // 1000,
+    "target_seconds": lambda t: None if t.target_ms is None else t.target_ms // 1000,
+    "is_late": lambda t: t.is_late,
+    "next_refresh": lambda t: None if t.due_ms is None else quantities.clock(t.due_ms),
+    "reads": lambda t: ", ".join(t.reads) or None,
+    "sources": lambda t: ", ".join(t.sources) or None,
+    "held_by": lambda t: t.held_by,
+    "last_refresh": lambda t: t.last and quantities.clock(t.last.ended_ms),
+    "last_outcome": lambda t: t.last and t.last.outcome,
+    "last_reason": lambda t: t.last and t.last.reason,
+    "last_rows_inserted": lambda t: t.last and t.last.rows and t.last.rows["inserted"],
+    "last_rows_updated": lambda t: t.last and t.last.rows and t.last.rows["updated"],
+    "last_rows_deleted": lambda t: t.last and t.last.rows and t.last.rows["deleted"],
+    "last_seconds": lambda t: t.last and round((t.last.ended_ms - t.last.started_ms) / 1000, 3),
+    "last_error": lambda t: t.last and t.last.error,
+    "failures": lambda t: t.failures,
+}
+"""The fields of a record, in their order; times are ISO 8601 in UTC, None: not known, or there is none."""
+
+NUMERIC = frozenset((
+    "lag_seconds", "target_seconds", "last_rows_inserted", "last_rows_updated", "last_rows_deleted", "last_seconds", "failures",
+))  # fmt: skip
+
+DYNAMIC_TABLES = Subject(
+    noun="dynamic table",
+    header={
+        "name": "dynamic table",
+        "origin": "reads",
+        "lag": "lag",
+        "amount": "target",
+        "state": "state",
+        "deadline": "next refresh",
+        "last": "last refresh",
+    },
+    states={
+        "failed": "bad",
+        "late": "bad",
+        "held": "warn",
+        "empty": "warn",
+        "refreshing": "busy",
+        "behind": "good",
+        "suspended": "quiet",
+        "current": "fine",
+    },
+    fields=tuple(RECORD),
+    numeric=NUMERIC,
 )
-
-
-def record(facts: DynamicFacts) -> Mapping[str, object]:
-    """Returns a dynamic table for a program: RECORD's fields; times are ISO 8601 in UTC, None: not known, or there is none."""
-    last = facts.last
-    rows: Mapping[str, int] = {} if last is None or last.rows is None else last.rows
-    values: Sequence[object] = (
-        facts.name,
-        facts.label,
-        facts.state,
-        schedule_text(facts.schedule, None) or None,
-        facts.lag_ms // 1000,
-        None if facts.target_ms is None else facts.target_ms // 1000,
-        facts.is_late,
-        None if facts.due_ms is None else quantities.clock(facts.due_ms),
-        ", ".join(facts.reads) or None,
-        ", ".join(facts.sources) or None,
-        facts.held_by,
-        None if last is None else quantities.clock(last.ended_ms),
-        None if last is None else last.outcome,
-        None if last is None else last.reason,
-        rows.get("inserted"),
-        rows.get("updated"),
-        rows.get("deleted"),
-        None if last is None else round((last.ended_ms - last.started_ms) / 1000, 3),
-        None if last is None else last.error,
-        facts.failures,
-    )
-    return dict(zip(RECORD, values, strict=True))

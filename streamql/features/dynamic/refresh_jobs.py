@@ -170,7 +170,7 @@ class Refreshes:
         if self.options.database is None:
             return tables
         here = qualify(self.spark, ("_",))
-        return [t for t in tables if (t.name.catalog, t.name.schema.lower()) == (here.catalog, here.schema.lower())]
+        return [t for t in tables if t.name.is_in(here.catalog, here.schema)]
 
     def _remember(self, outcome: Outcome) -> None:
         from streamql.features.dynamic.refreshes.facts import Tried

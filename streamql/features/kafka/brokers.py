@@ -189,7 +189,7 @@ def isolation_level(brokers: Brokers) -> str:
 def _ask(spark: SparkSession, brokers: Brokers, question: Callable[[JavaObject], JavaObject]) -> Any:
     """Returns the answer to a question to brokers, read from JSON. Waits in short steps, so that Ctrl-C and a server's cancel end it."""
     check_loaded(spark)
-    asked = question(scala(spark).Kafka)
+    asked = question(scala(spark).kafka.Kafka)
     deadline = time.monotonic() + brokers.timeout_seconds + GRACE_SECONDS
     waiting = Waiting(spark)
     try:

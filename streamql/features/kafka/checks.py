@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
-from streamql.engine.doctor.check import Check, Problem, finding_of
+from streamql.engine.doctor.check import About, Check, Problem, finding_of
 from streamql.errors import StreamqlError
 from streamql.features.kafka.source.source_type import open_many
 from streamql.features.kafka.source.topic import KafkaSource
@@ -18,6 +18,8 @@ from streamql.sources.definitions import DefinitionType
 
 class ExternalTables(Check[None]):
     """External tables that cannot be read. Has no fix. Each storage connection is asked once."""
+
+    about = About.EXTERNAL_TABLES
 
     def examine(self, spark: SparkSession, states: Sequence[StreamState]) -> Iterator[Problem[None]]:  # noqa: ARG002 - not of streams
         """See Check."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from streamql.feature import Feature, StatementType, pages
+from streamql.feature import Feature, pages
 
 if TYPE_CHECKING:
     from streamql.dialect.grammar import Grammar
+    from streamql.dialect.vocabulary import Vocabulary
+    from streamql.engine import StatementType
     from streamql.engine.doctor.check import Check
     from streamql.sources.protocol import SourceType
 
@@ -37,6 +39,12 @@ def _checks() -> Sequence[Check[Any]]:
     return (ExternalTables(),)
 
 
+def _vocabulary() -> Vocabulary:
+    from streamql.features.kafka.vocabulary import VOCABULARY
+
+    return VOCABULARY
+
+
 def _explains(e: Exception) -> Exception | None:
     from streamql.features.kafka.brokers import explained
 
@@ -49,6 +57,7 @@ KAFKA = Feature(
     statements=_statements,
     source_types=_source_types,
     checks=_checks,
+    vocabulary=_vocabulary,
     topics=pages("create-storage-connection", "storage-connections", "create-external-table", "external-tables"),
     explains=_explains,
 )

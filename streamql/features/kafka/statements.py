@@ -16,11 +16,11 @@ from streamql.delta.names import qualify
 from streamql.delta.rows import Value, small_frame
 from streamql.dialect import nearest
 from streamql.dialect.text.tokens import Span
+from streamql.engine import StatementType, without_text
 from streamql.engine.ddl import check_free, check_free_of_streams, definition_exists, place_of
 from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern, listed_schema, time_text
 from streamql.engine.suggestions import hint_among
 from streamql.errors import StreamqlError, counted
-from streamql.feature import StatementType, without_text
 from streamql.features.kafka.brokers import list_topics
 from streamql.features.kafka.language.statements import (
     CreateConnection,

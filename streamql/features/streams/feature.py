@@ -1,14 +1,18 @@
-"""What streams register: the kernel's own statements, source types, functions and pages for \\help."""
+"""What streams register: the kernel's own statements, rewrites, source types, functions and pages for \\help."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from streamql.feature import Feature, SqlFunction, StatementType, pages
+from streamql.feature import Feature, pages
 
 if TYPE_CHECKING:
     from streamql.dialect.grammar import Grammar
+    from streamql.dialect.rewrites.rule import RewriteRule
+    from streamql.dialect.vocabulary import Vocabulary
+    from streamql.engine import StatementType
+    from streamql.engine.functions import SqlFunction
     from streamql.sources.protocol import SourceType
 
 
@@ -16,6 +20,12 @@ def _grammar() -> Grammar:
     from streamql.dialect.streams import GRAMMAR
 
     return GRAMMAR
+
+
+def _rewrites() -> Sequence[RewriteRule]:
+    from streamql.dialect.rewrites.rules import RULES
+
+    return RULES
 
 
 def _statements() -> Sequence[StatementType]:
@@ -36,6 +46,12 @@ def _functions() -> Mapping[str, SqlFunction]:
     return FUNCTIONS
 
 
+def _vocabulary() -> Vocabulary:
+    from streamql.features.streams.vocabulary import VOCABULARY
+
+    return VOCABULARY
+
+
 _TOPICS = pages(
     "alter-table", "create-stream", "alter-stream", "drop-stream", "show-streams", "describe-stream",
     "show-create-stream", "select", "changes", "at", "insert", "merge", "transactions", "explain", "functions",
@@ -45,8 +61,10 @@ _TOPICS = pages(
 STREAMS = Feature(
     "streams",
     grammar=_grammar,
+    rewrites=_rewrites,
     statements=_statements,
     source_types=_source_types,
     functions=_functions,
+    vocabulary=_vocabulary,
     topics=_TOPICS,
 )

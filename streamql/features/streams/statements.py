@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from streamql.consume import transactions
+from streamql.consume import session_transactions
 from streamql.dialect.statements import (
     AlterStream,
     BeginTransaction,
@@ -21,6 +21,7 @@ from streamql.dialect.statements import (
     ShowCreateStream,
     ShowStreams,
 )
+from streamql.engine import StatementType, without_text
 from streamql.engine.ddl import alter_stream, create_stream, drop_stream
 from streamql.engine.properties import set_table_properties
 from streamql.engine.show import (
@@ -32,7 +33,6 @@ from streamql.engine.show import (
     show_create_stream,
     show_streams,
 )
-from streamql.feature import StatementType, without_text
 
 
 def _in_session(work: Callable[[SparkSession], None]) -> Callable[[SparkSession, Any, str], None]:
@@ -49,8 +49,8 @@ STATEMENTS = (
     StatementType(DescribeStream, without_text(describe_stream), DESCRIBE_COLUMNS),
     StatementType(ShowCreateStream, without_text(show_create_stream), CREATE_COLUMNS),
     StatementType(SetTableProperties, without_text(set_table_properties)),
-    StatementType(BeginTransaction, _in_session(transactions.begin)),
-    StatementType(CommitTransaction, _in_session(transactions.commit)),
-    StatementType(RollbackTransaction, _in_session(transactions.rollback)),
-    StatementType(RollbackStatement, _in_session(transactions.rollback_statement)),
+    StatementType(BeginTransaction, _in_session(session_transactions.begin)),
+    StatementType(CommitTransaction, _in_session(session_transactions.commit)),
+    StatementType(RollbackTransaction, _in_session(session_transactions.rollback)),
+    StatementType(RollbackStatement, _in_session(session_transactions.rollback_statement)),
 )

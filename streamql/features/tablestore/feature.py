@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from streamql.feature import Command, Feature, ReadForm, SqlFunction, pages
+from streamql.feature import Command, Feature, pages
+
+if TYPE_CHECKING:
+    from streamql.dialect.vocabulary import Vocabulary
+    from streamql.engine.functions import SqlFunction
+    from streamql.reading import ReadForm
 
 
 def _forms() -> Mapping[str, ReadForm]:
@@ -19,10 +25,17 @@ def _functions() -> Mapping[str, SqlFunction]:
     return {NAME: records}
 
 
+def _vocabulary() -> Vocabulary:
+    from streamql.features.tablestore.vocabulary import VOCABULARY
+
+    return VOCABULARY
+
+
 TABLESTORE = Feature(
     "TableStore",
     forms=_forms,
     functions=_functions,
+    vocabulary=_vocabulary,
     topics=pages("tablestore-records"),
     commands=(
         Command(

@@ -39,7 +39,7 @@ def numbered(
     it is empty, they are numbered in the slice. Lazy otherwise.
     """
     names = [*columns.place, columns.kind, columns.row, *columns.key]
-    records = scala(entries.sparkSession).RecordRows
+    records = scala(entries.sparkSession).changes.RecordRows
     made = records.numbered(
         java_frame(entries),
         json.dumps(names),

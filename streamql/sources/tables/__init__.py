@@ -1,1 +1,1 @@
-"""Delta tables as sources of streams: their history, their rows, and their TableStore streams."""
+"""Delta tables as sources of streams: their history and their rows."""

@@ -1,4 +1,4 @@
-"""What an interval of a table holds, by the log alone: an upper bound of rows where files were rewritten."""
+"""The backlog of an interval of a table, by the log alone. For files that were rewritten, the rows are upper bounds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from streamql.model import Versions
 from streamql.sources.protocol import Backlog
 
 PAGE_ROWS_PER_LOST_ROW = 10
-"""Rows of pages that are read for each row that a file lost. For neighbours it is about 1, for a row alone in its page thousands."""
+"""How many rows are read for each row that a file lost, because Parquet is read by pages: an estimate. It is about 1 if the lost rows are
+neighbours, and thousands if a page has lost one row."""
 
 
 def backlog(plan: ChangePlan, interval: Versions) -> Backlog:
-    """Counts rows, files and bytes that reading an interval by its plan would touch. Pure."""
+    """Counts the rows, files and bytes that reading an interval by its plan would touch. Pure."""
     pieces = plan.inserted + plan.pieces
     added = _rows(p for p in pieces if p.weight > 0)
     removed = _rows(p for p in pieces if p.weight < 0)
@@ -25,7 +26,7 @@ def backlog(plan: ChangePlan, interval: Versions) -> Backlog:
 
 
 def bytes_read(plan: ChangePlan) -> int:
-    """Returns about how many bytes a change set reads. Of a file that lost some rows, it reads the pages of these rows. Pure."""
+    """Estimates how many bytes a change set reads. Of a file that lost some rows, it reads only the pages of these rows. Pure."""
     return sum(_bytes(piece) for piece in plan.inserted + plan.pieces)
 
 
@@ -38,7 +39,7 @@ def _bytes(piece: Piece) -> int:
 
 
 def _rows(pieces: Iterable[Piece]) -> int | None:
-    """Count the rows of pieces of files, by their statistics; None if one has none."""
+    """Counts the rows of pieces of files by the files' statistics. None: a file has no statistics."""
     total = 0
     for piece in pieces:
         rows = piece.file.rows

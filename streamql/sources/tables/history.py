@@ -1,29 +1,53 @@
-"""The history of a table against offsets of streams: where a stream can start, and what moving an offset skips or repeats."""
+"""The history of a table: where a stream can start, which version a point names, and what moving an offset skips or repeats."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from streamql.changes.plan import check_row_tracking
+from streamql.changes.plan import ChangePlan, check_row_tracking
 from streamql.delta.log import Commit
+from streamql.delta.table import DeltaTable, Snapshot
 from streamql.errors import StreamqlError, counted
-from streamql.model import Offset, StreamMode, Versions, version_of
+from streamql.model import Offset, StreamMode, TableSource, Versions, version_of
 from streamql.names import Name
 from streamql.sources.protocol import Point
 from streamql.sources.tables.backlog import backlog
 from streamql.times import iso, now_ms
 
-if TYPE_CHECKING:
-    from streamql.sources.tables.table import OpenTable
-
 COMMITS_MAX = 10_000
-"""An error message names the earliest start of a stream only if it is found among so many commits."""
+"""An error message names the earliest version at which a stream can start. It is not looked for if the log has more commits than this."""
 
 _TRACKING = "delta.enableRowTracking"
 
 
-def check_start(source: OpenTable, version: int) -> None:
-    """Check that a stream can start at a version: all commits since then can be read as changes. Raises INVALID_POINT_IN_TIME."""
+class TableVersions(Protocol):
+    """What of an `OpenTable` is asked here."""
+
+    @property
+    def ref(self) -> TableSource:
+        """Returns the table as a stream refers to it."""
+
+    @property
+    def table(self) -> DeltaTable:
+        """Returns the table."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Returns its newest version."""
+
+    @property
+    def latest(self) -> int:
+        """Returns the number of its newest version."""
+
+    def commits(self, versions: Versions) -> list[Commit]:
+        """Returns the commits of an interval. Raises STREAM_STALE."""
+
+    def plan(self, versions: Versions, mode: StreamMode) -> ChangePlan:
+        """Returns how an interval would be read."""
+
+
+def check_start(source: TableVersions, version: int) -> None:
+    """Checks that a stream can start at a version: all commits since then can be read as changes. Raises INVALID_POINT_IN_TIME."""
     try:
         check_row_tracking(source.commits(Versions(version, source.latest)))
         start = source.snapshot if version == source.latest else source.table.at(version)
@@ -33,7 +57,7 @@ def check_start(source: OpenTable, version: int) -> None:
         raise _cannot_start(source, version, "change tracking was switched on later")
 
 
-def _cannot_start(source: OpenTable, at: int, why: str) -> StreamqlError:
+def _cannot_start(source: TableVersions, at: int, why: str) -> StreamqlError:
     message = f"a stream cannot start at version {at}: {why}"
     found = earliest_start(source)
     if found is None:
@@ -48,10 +72,10 @@ def _cannot_start(source: OpenTable, at: int, why: str) -> StreamqlError:
     )
 
 
-def earliest_start(source: OpenTable) -> tuple[int, int] | None:
-    """Return the earliest version that a stream can start at, and its commit time in milliseconds since 1970.
+def earliest_start(source: TableVersions) -> tuple[int, int] | None:
+    """Returns the earliest version that a stream can start at, and its commit time in milliseconds since 1970.
 
-    None if the log does not tell: it has more than COMMITS_MAX commits, lost one, or the table does not track changes now.
+    None if the log does not tell: it has more than COMMITS_MAX commits or lacks one, or the table does not track changes now.
     """
     latest = source.snapshot
     first, _ = source.table.earliest()
@@ -73,7 +97,7 @@ def earliest_start(source: OpenTable) -> tuple[int, int] | None:
 
 
 def _keeps_rows(commit: Commit) -> bool:
-    """Tell whether a commit kept the identity of the rows that it rewrote."""
+    """Returns whether a commit kept the ids of the rows that it rewrote."""
     try:
         check_row_tracking([commit])
     except StreamqlError:
@@ -81,13 +105,14 @@ def _keeps_rows(commit: Commit) -> bool:
     return True
 
 
-def describe_move(source: OpenTable, stream: Name, mode: StreamMode, old: Offset, new: Offset) -> str | None:
-    """Say how many versions and rows a stream skips, or shows again, when its offset is set. None if no change lies between.
+def describe_move(source: TableVersions, stream: Name, mode: StreamMode, old: Offset, new: Offset) -> str | None:
+    """Returns a text that says how many versions and rows a stream skips, or shows again, if its offset is set from `old` to `new`. None:
+    there is no change between the two.
 
-    The number of rows is an upper bound, from the log alone. `new` is a version of the source.
+    The number of rows is an upper bound, from the log alone. `new` is a version that the source has.
     """
     before, after = version_of(old.position), version_of(new.position)
-    if before > source.latest:  # the source was put back: its history does not hold the old offset
+    if before > source.latest:  # the source was put back from a copy, and has no version of the old offset
         return f"stream {stream} was set from version {before} to version {after}"
     between = Versions(min(before, after), max(before, after))
     skips_initial = old.initial and not new.initial
@@ -105,10 +130,10 @@ def describe_move(source: OpenTable, stream: Name, mode: StreamMode, old: Offset
     return f"stream {stream} {verb} {what}: {with_rows}"
 
 
-def _rows_max(source: OpenTable, interval: Versions, mode: StreamMode, initial: int | None) -> int | None:
-    """Count the changed rows of an interval, and the rows of the version `initial` (None: of no version); never too few.
+def _rows_max(source: TableVersions, interval: Versions, mode: StreamMode, initial: int | None) -> int | None:
+    """Returns an upper bound of the changed rows of an interval plus the rows of the version `initial` (None: of no version).
 
-    None if the log does not tell. Raises STREAM_STALE and what planning the interval raises.
+    None: the log does not tell. Raises STREAM_STALE, and what planning the interval raises.
     """
     counts: list[int | None] = []
     if not interval.is_empty:
@@ -120,8 +145,8 @@ def _rows_max(source: OpenTable, interval: Versions, mode: StreamMode, initial: 
     return sum(known) if len(known) == len(counts) else None
 
 
-def version_at(source: OpenTable, point: Point) -> int:
-    """Return the version that a point names. Raises INVALID_POINT_IN_TIME if it is not in the history of the table, or later than it."""
+def version_at(source: TableVersions, point: Point) -> int:
+    """Returns the version that a point names. Raises INVALID_POINT_IN_TIME if that is before the table's history or after it."""
     if point.positions is not None:
         raise StreamqlError(
             "INVALID_POINT_IN_TIME",
@@ -135,35 +160,36 @@ def version_at(source: OpenTable, point: Point) -> int:
     return checked(source, found, point)
 
 
-def _existing_version(source: OpenTable, point: Point, version: int) -> int:
+def _existing_version(source: TableVersions, point: Point, version: int) -> int:
     if version > source.latest:
         raise _later(source, f"version {version} of {source.ref.name} does not exist yet", point)
     return version - 1 if point.before else version
 
 
-def _version_at_time(source: OpenTable, point: Point) -> int:
+def _version_at_time(source: TableVersions, point: Point) -> int:
     time_us = point.time_us
     assert time_us is not None
     time_ms = time_us // 1000
-    # The clock of the writer of the latest commit may be ahead of this one.
+    # The latest commit may be later than now, because the clock of its writer may be ahead of this machine's.
     if time_ms > max(now_ms(), source.snapshot.time_ms):
         raise _later(source, f"{iso(time_ms)} lies in the future", point)
-    # Commits have whole milliseconds. The last one before a time is at least a microsecond earlier, so the time is rounded up.
+    # Commit times are whole milliseconds. For BEFORE, the time is rounded up to one, and the last commit at least a millisecond earlier is
+    # taken: that is the last one before the time.
     version = source.table.version_at(-(-time_us // 1000) - 1 if point.before else time_ms)
     if version < 0:
         raise _outside(source, f"{iso(time_ms)} lies before the history of {source.ref.name}", point)
     return version
 
 
-def checked(source: OpenTable, version: int, point: Point) -> int:
-    """Return the version, if every commit after it can still be read: logs lose their commits from the first on. Raises
-    INVALID_POINT_IN_TIME."""
+def checked(source: TableVersions, version: int, point: Point) -> int:
+    """Returns the version if every commit after it is still in the log. It is enough that the next one is, because Delta removes the oldest
+    commits first. Raises INVALID_POINT_IN_TIME."""
     if version < 0 or not (version == source.latest or source.table.has_commit(source.snapshot, version + 1)):
         raise _outside(source, f"version {version} lies before the history of {source.ref.name}", point)
     return version
 
 
-def _later(source: OpenTable, what: str, point: Point) -> StreamqlError:
+def _later(source: TableVersions, what: str, point: Point) -> StreamqlError:
     latest = source.snapshot
     return StreamqlError(
         "INVALID_POINT_IN_TIME",
@@ -175,7 +201,7 @@ def _later(source: OpenTable, what: str, point: Point) -> StreamqlError:
     )
 
 
-def _outside(source: OpenTable, what: str, point: Point) -> StreamqlError:
+def _outside(source: TableVersions, what: str, point: Point) -> StreamqlError:
     first, time_ms = earliest_start(source) or source.table.earliest()
     return StreamqlError(
         "INVALID_POINT_IN_TIME",

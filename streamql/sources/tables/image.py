@@ -16,8 +16,8 @@ from streamql.sources.tables.table import OpenTable
 def image(source: OpenTable, version: int, *, shown_at: int | None = None) -> DataFrame:
     """Returns the rows of a version. Lazy.
 
-    `shown_at`: the later version whose columns they have, NULL in those that came since; None: their own. Raises STREAM_STALE if the log
-    no longer has the version, and INCOMPATIBLE_SCHEMA_CHANGE.
+    `shown_at`: a later version, whose columns the rows get; columns that were added since are NULL. None: the rows have the columns of
+    their own version. Raises STREAM_STALE if the log no longer has the version, and INCOMPATIBLE_SCHEMA_CHANGE.
     """
     snapshot = source.snapshot if version == source.latest else source.table.at(version)
     rows = source.table.image(snapshot)
@@ -32,7 +32,8 @@ def image(source: OpenTable, version: int, *, shown_at: int | None = None) -> Da
 
 
 def check_files_exist(source: OpenTable, version: int) -> None:
-    """Checks the files of a version that a later commit removed: VACUUM takes no others. Raises STREAM_STALE if one is gone."""
+    """Checks that the files of a version still exist. Only files that a later commit removed are checked, because VACUUM removes no others.
+    Raises STREAM_STALE if one is missing."""
     seen: set[str] = set()
     removed: list[FileState] = []
     for commit in source.commits(Versions(version, source.latest)):

@@ -13,19 +13,22 @@ FILE_RETENTION, LOG_RETENTION = "delta.deletedFileRetentionDuration", "delta.log
 
 
 def file_retention_ms(spark: SparkSession, configuration: Mapping[str, str]) -> int:
-    """Returns how long after its removal VACUUM leaves a file, in milliseconds."""
+    """Returns for how long VACUUM keeps a file after a commit removed it, in milliseconds."""
     return duration_ms(spark, configuration.get(FILE_RETENTION, "interval 1 week"))
 
 
 def log_retention_ms(spark: SparkSession, configuration: Mapping[str, str]) -> int:
-    """Returns how long after a commit Delta may remove it from the log, in milliseconds."""
+    """Returns for how long Delta keeps a commit in the log, in milliseconds."""
     return duration_ms(spark, configuration.get(LOG_RETENTION, "interval 30 days"))
 
 
 def history_ms(spark: SparkSession, configuration: Mapping[str, str], interval: Versions, mode: StreamMode) -> int:
-    """Returns how long after the first commit of an interval it may become unreadable, in milliseconds: the shorter of Delta's file and log
-    retention. The first read of a STANDARD stream that shows its table's rows takes those of the interval's end: it needs the log, and
-    no file that was removed."""
+    """Returns for how long an interval is readable after its first commit, in milliseconds. It is the shorter of Delta's file retention and
+    log retention.
+
+    An interval with initial rows of a STANDARD stream needs the log only. Its changes are the table's rows at the end of the interval, so
+    no removed file is read.
+    """
     log_ms = log_retention_ms(spark, configuration)
     if interval.initial and mode is StreamMode.STANDARD:
         return log_ms

@@ -1,4 +1,4 @@
-"""Delta tables as sources of streams: found by identity, read by interval, asked from the log."""
+"""Delta tables as sources of streams: finds them by their ids, reads intervals of them, and answers questions from their logs."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from streamql.sources.tables.retention import history_ms
 log = logging.getLogger("streamql")
 
 COMPARED = "Changes that were not consumed are lost: docs/merge-recipes.md#a-source-that-was-replaced compares source and target"
-"""What the hint for a source that was replaced says of the target."""
+"""The part about the target in the hint for a source that was replaced."""
 
 TRACKING_LINE = "ALTER TABLE {} SET PROPERTIES ('change_tracking' = 'true')"
 
 
 @dataclass(frozen=True)
 class OpenTable:
-    """A Delta table that was found, and its newest version. It is an `OpenSource`, whose positions are versions."""
+    """A Delta table that was found, with its newest version. It is an `OpenSource` whose positions are versions."""
 
     spark: SparkSession
     ref: TableSource
@@ -75,8 +75,9 @@ class OpenTable:
         history.check_start(self, version_of(offset.position))
 
     def check_history(self, offset: Offset, seen: SourceRef, stream: Name) -> None:
-        """Raises STREAM_STALE where the table went back before the offset, and STREAM_SOURCE_REPLACED where it came on again otherwise:
-        the offset means nothing there."""
+        """Checks that the offset is a version of the history that the stream saw. Raises STREAM_STALE if the table's newest version is
+        before the offset: it was put back from a copy. Raises STREAM_SOURCE_REPLACED if it was also written since, and has other commits
+        now."""
         version = version_of(offset.position)
         if self.latest < version:
             raise self.table.stale(version)
@@ -93,8 +94,8 @@ class OpenTable:
             )
 
     def has_history(self, seen: tuple[int, int]) -> bool:
-        """Returns whether the log has the commit that a version was seen with; also if the log no longer shows it, or was restored to
-        before it."""
+        """Returns whether the history may be the one in which a version was seen. `seen`: the version and its commit time. It is not if the
+        log has another commit time for that version. It may be if the log no longer has the version, or does not have it yet."""
         version, time_ms = seen
         return version > self.latest or self.time_ms(version) in (None, time_ms)
 
@@ -109,7 +110,7 @@ class OpenTable:
         return history.checked(self, version_of(position) - 1, point)
 
     def time_ms(self, position: Position) -> int | None:
-        """Returns when a version was committed, in milliseconds since 1970; None if its commit is no longer in the log."""
+        """Returns when a version was committed, in milliseconds since 1970. None: its commit is no longer in the log."""
         version = version_of(position)
         if version == self.latest:
             return self.snapshot.time_ms
@@ -117,12 +118,13 @@ class OpenTable:
         return None if commit is None else commit.time_ms
 
     def seen_at(self, position: Position) -> TableSource:
-        """Returns the table with what a version's commit is recognised by, if commits tell."""
+        """Returns the table with the mark by which a version is recognised later (`TableSource.seen`): its in-commit time, if it has
+        one."""
         version = version_of(position)
         if self.ref.seen is None or version == self.latest:
             return self.ref
         commit = self._commit(version)
-        # In-commit timestamps may have been switched on later; a file's time is another one where it is copied.
+        # A commit from before in-commit timestamps were enabled has only its file's time, which changes when the table is copied.
         seen = (version, commit.time_ms) if commit is not None and commit.has_own_time else None
         return replace(self.ref, seen=seen)
 
@@ -131,11 +133,12 @@ class OpenTable:
         return max(0, self.latest - version_of(offset.position))
 
     def describe_move(self, stream: Name, mode: StreamMode, old: Offset, new: Offset) -> str | None:
-        """Says how many versions and rows a stream skips, or shows again, if its offset is set. None if no change lies between."""
+        """Returns a text that says how many versions and rows a stream skips, or shows again, if its offset is set. None: there is no
+        change between the two offsets."""
         return history.describe_move(self, stream, mode, old, new)
 
     def _commit(self, version: int) -> Commit | None:
-        """Returns a commit, without its files; None if it is no longer in the log."""
+        """Returns a commit without its files; None: it is no longer in the log."""
         try:
             return None if version < 0 else self.table.commits(self.snapshot, version - 1, version, files=False)[0]
         except CommitMissing:
@@ -148,16 +151,20 @@ class OpenTable:
         return change_set(self.spark, self.table.path, interval.versions, mode, self.table, self.snapshot)
 
     def changes_for_query(self, versions: Versions, mode: StreamMode) -> DataFrame:
-        """Returns the change set of an interval, in the columns that the table has now, for a query over the table. Lazy. It shows all
-        updates, as a query may show what streams take for equal: CAST(-0.0 AS STRING), or the first key of a map."""
+        """Returns the change set of an interval, in the table's present columns, for a query over the table. Lazy.
+
+        It has all updates whose values differ in any bit. Streams leave out updates between values that they treat as equal. A query may
+        show the difference, for example by CAST(-0.0 AS STRING) or the first key of a map.
+        """
         rows = change_set(self.spark, self.table.path, versions, mode, self.table, self.snapshot, bitwise=True)
         return self.as_at(self.latest, rows, versions.through)
 
     def as_at(
         self, position: Position, frame: DataFrame, end: Position, shown: Sequence[str] | None = None
     ) -> DataFrame:
-        """Returns the change set of an interval that ends at `end`, in the table's columns of a later version, NULL in those that came
-        since. Lazy. `shown`: the columns that are in it; None: all. Raises INCOMPATIBLE_SCHEMA_CHANGE."""
+        """Returns a change set in the columns that the table has at a later version. `frame`: the change set of an interval that ends at
+        `end`. Columns that were added after `end` are NULL. `shown`: the columns that `frame` has; None: all. Lazy. Raises
+        INCOMPATIBLE_SCHEMA_CHANGE."""
         return self.followed(frame, version_of(end), version_of(position), METADATA_COLUMNS, HIDDEN_COLUMNS, shown)
 
     def followed(
@@ -169,8 +176,11 @@ class OpenTable:
         behind: Sequence[str],
         shown: Sequence[str] | None = None,
     ) -> DataFrame:
-        """Rows in the columns that the table had at version `end`, in those of a later version; `before` and `behind` are columns of
-        others, which stay. `shown`: the columns that are in it; None: all. Lazy. Raises INCOMPATIBLE_SCHEMA_CHANGE."""
+        """Returns rows, which have the table's columns at version `end`, in the table's columns at a later version. Lazy.
+
+        `before` and `behind`: further columns in front of the table's columns and behind them, which stay as they are. `shown`: the table's
+        columns that the rows have; None: all. Raises INCOMPATIBLE_SCHEMA_CHANGE.
+        """
         if end == version:
             return frame
         then, now = self.table.at(end).metadata, self.table.at(version)
@@ -186,7 +196,7 @@ class OpenTable:
         return frame.select(*(frame[quote(n)] for n in before), *columns, *(frame[quote(n)] for n in behind))
 
     def has_same_columns(self, version: int, later: int) -> bool:
-        """Returns whether names of columns mean the same in two versions, as `changes.schema.has_same_columns` says. Raises
+        """Returns whether the names of columns stand for the same columns in two versions (`changes.schema.has_same_columns`). Raises
         STREAM_STALE."""
         if all(commit.metadata is None for commit in self.commits(Versions(version, later))):
             return True
@@ -197,15 +207,16 @@ class OpenTable:
         return read_commits(self.table, self.snapshot, versions)
 
     def plan(self, versions: Versions, mode: StreamMode) -> ChangePlan:
-        """Returns how an interval would be read; NOTHING means that no row can be in it."""
+        """Returns the plan to read an interval. The type NOTHING means that the interval has no changes."""
         return plan_changes(self.commits(versions), versions, mode)
 
     def backlog(self, interval: Interval, mode: StreamMode) -> Backlog:
-        """Counts rows, files and bytes that reading the interval would touch; no job runs."""
+        """Counts the rows, files and bytes that reading the interval would touch. Runs no job."""
         return backlog(self.plan(interval.versions, mode), interval.versions)
 
     def expiry(self, interval: Interval, mode: StreamMode) -> Expiry | None:
-        """Returns when an interval may become unreadable, by the retention of files and log. Raises STREAM_STALE."""
+        """Returns when an interval may become unreadable, by the retention of files and log. None: it has no commit. Raises
+        STREAM_STALE."""
         if interval.after == interval.through:
             return None
         retention_ms = history_ms(self.spark, self.snapshot.configuration, interval.versions, mode)
@@ -221,9 +232,11 @@ class OpenTable:
         return Interval(after, after + 1)
 
     def batch_end(self, interval: Interval, mode: StreamMode, rows_max: int) -> int:
-        """Returns the last version of the longest prefix of the interval with at most `rows_max` changes: whole commits, at least one.
+        """Returns the last version of the longest part of the interval, from its begin, with at most `rows_max` changes. It has whole
+        commits, and at least one.
 
-        Initial rows come whole: they are one state of the table, in STANDARD mode that of now, else that of the stream's creation, alone.
+        Initial rows are never divided, because they are the rows of one version. In STANDARD mode they are those of the interval's end. In
+        APPEND_ONLY mode they are those of its begin, and the batch has nothing else.
         """
         versions = interval.versions
         if versions.initial:
@@ -234,7 +247,7 @@ class OpenTable:
         touched = list(accumulate(rows_touched_max(c) for c in commits))
         end = longest_prefix(
             len(commits),
-            bisect_right(touched, rows_max),  # so many fit for certain, and no row is counted
+            bisect_right(touched, rows_max),  # so many commits fit by their upper bounds, without counting rows
             lambda n: self._at_most(Interval(versions.after, commits[n - 1].version), mode, rows_max),
         )
         return commits[max(1, end) - 1].version
@@ -242,15 +255,15 @@ class OpenTable:
     def _at_most(self, interval: Interval, mode: StreamMode, rows_max: int) -> bool:
         try:
             return self.changes(interval, mode).limit(rows_max + 1).count() <= rows_max
-        except StreamqlError as e:  # these commits cannot be read together: perhaps fewer can
+        except StreamqlError as e:  # these commits cannot be read together; fewer of them may be readable
             log.info("the batch ends before version %s: %s", interval.through, e)
             return False
 
 
 def open_table(spark: SparkSession, source: TableSource, *, by_name: bool = False) -> OpenTable:
-    """Finds the table that has the source's id: where it was, else by its name, else under another name of its schema.
+    """Finds the table that has the source's id: first at its path, then by its name, then under other names in its schema.
 
-    `by_name`: only a table that has a name counts, and not the files that an external table leaves where it was when it is dropped. Raises
+    `by_name`: the table must have a name. Without it, the files that a dropped external table left at its path count as well. Raises
     STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED.
     """
     known = _opened(spark, source)
@@ -287,7 +300,7 @@ def open_table(spark: SparkSession, source: TableSource, *, by_name: bool = Fals
 
 
 def _new_stream(spark: SparkSession, source: TableSource, found: Found) -> str:
-    """Returns the way back from a table that was replaced: to a stream on the new one. `found`: what has its name now."""
+    """Returns the hint for a table that was replaced: how to create the stream on the new one. `found`: what has its name now."""
     again = "CREATE OR REPLACE the stream on the new table"
     if found.type != "delta":
         return again
@@ -309,11 +322,11 @@ def _opened(spark: SparkSession, source: TableSource) -> OpenTable:
 
 
 def _renamed(spark: SparkSession, source: TableSource) -> list[OpenTable]:
-    """Tables of the schema that have the source's id, and all of its history that was seen: a copy of the files, which has the id as well,
-    often has less."""
+    """Returns the tables of the source's schema that have its id and the version at which it was last seen. A copy of its files has the
+    same id, but often not that version."""
     try:
         names = tables_of(spark, source.name.catalog, source.name.schema)
-    except Exception:  # the schema or catalog is gone: whatever the catalog's own error, nothing can be found there
+    except Exception:  # the schema or catalog no longer exists; which error says so depends on the catalog
         return []
     tables = []
     for object_name in names:
@@ -333,7 +346,7 @@ def find_table(spark: SparkSession, name: Name) -> TableSource | None:
 
 
 def peek(spark: SparkSession, sources: Sequence[TableSource]) -> list[Peek | None]:
-    """Returns the versions of many tables, read together."""
+    """Returns the newest versions of several tables, read at once."""
     versions = latest_versions(spark, sorted({s.path for s in sources}))
 
     def one(source: TableSource) -> Peek:
@@ -348,7 +361,8 @@ TABLE = SourceType(name="table", label="TABLE", read=TableSource.from_json, open
 
 
 def check_all_trackable(tables: Iterable[OpenTable], where: Mapping[str, int]) -> None:
-    """Raises RESERVED_COLUMN_NAME for the first table with such a column, and CHANGE_TRACKING_DISABLED for all that track no changes."""
+    """Raises RESERVED_COLUMN_NAME for the first table with such a column, and CHANGE_TRACKING_DISABLED for all tables that do not track
+    changes."""
     names = []
     for table in tables:
         check_reserved(table.snapshot.metadata, str(table.ref.name), **where)

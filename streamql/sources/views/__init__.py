@@ -1,1 +1,1 @@
-"""Queries as sources of streams: views, dynamic tables and materialized views, and the refreshes of these."""
+"""Queries as sources of streams: of views, of dynamic tables and materialized views, and of the refreshes of the latter two."""

@@ -1,4 +1,4 @@
-"""Queries over Delta tables as sources of streams: their positions are the versions of the tables that they read."""
+"""Queries over Delta tables as sources of streams. Their positions are the versions of the tables that they read."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from streamql.sources.views.positions import parts_of, versions_of
 class QuerySource:
     """A query as a stream refers to it.
 
-    `type_name`: the type of source that it is of. `digest`: what the query says; another one: another query. `tables`: those that it
-    reads, each once, in the order in which the query names them, under the name of its part in positions: the table's name when the
-    stream was made. `texts`: a digest of the views and functions that the query of a dynamic table reads; empty: it reads none. `plan`: a
-    digest of what Spark makes of that query; empty: an earlier version of streamql has refreshed the table.
+    `type_name`: its type of source. `digest`: identifies the query; if it differs, the query is another one. `tables`: a pair (part, table)
+    for each table that the query reads, in the order in which the query names them. The part is the name that the table had when the stream
+    was created.
 
-    `clock`: what that query reads of the clock, as `WholeQuery` has it. `tried_ms`: when the last refresh began that has claimed the stream
-    or failed, in milliseconds since 1970; 0: there was none. None of them: an earlier version of streamql has refreshed the table.
-    `attempt`: how many refreshes have claimed the stream.
+    Only for the query of a dynamic table: `texts`: a digest of the views and functions that it reads; empty: it reads none. `plan`: a
+    digest of the plan that Spark makes of it; empty: an earlier version of streamql refreshed the table last. `clock`: what it reads of the
+    clock, as `DynamicQuery` has it. `tried_ms`: when the last refresh began that claimed the stream or failed, in milliseconds since 1970;
+    0: there was none. If `clock` or `tried_ms` is None, an earlier version of streamql refreshed the table last. `attempt`: how many
+    refreshes have claimed the stream.
     """
 
     type_name: str
@@ -47,12 +48,12 @@ class QuerySource:
 
     @property
     def identity(self) -> str:
-        """Returns what the query says, and the ids of its tables."""
+        """Returns the digest of the query and the ids of its tables."""
         return " ".join([self.digest, *(table.table_id for _, table in self.tables)])
 
     @property
     def path(self) -> str:
-        """Nothing: the files are those of the tables."""
+        """Returns an empty text: a query has no files of its own."""
         return ""
 
     def to_json(self) -> dict[str, Any]:
@@ -73,18 +74,20 @@ class QuerySource:
         return cls(type_name, name, said, tables, texts, plan, clock, tried, attempt)
 
     def holds(self, interval: Interval) -> list[tuple[TableSource, Versions]]:
-        """Returns the tables, each with its part of the interval."""
+        """Returns the tables, each with its versions in the interval."""
         return [(table, versions_of(interval, part)) for part, table in self.tables]
 
 
 def digest(said: object) -> str:
-    """32 hexadecimal digits that tell what a query says from anything else. `said`: as JSON takes it."""
+    """Returns 32 hexadecimal digits that identify a value. `said`: a value that JSON can hold."""
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
 
 
 def in_tables_of(offset: Offset, old: QuerySource, new: QuerySource) -> tuple[Offset, QuerySource] | None:
-    """Returns an offset in the tables of a query as one in the tables of another query, which may have other names there. With it comes
-    the new query, with the tables as the offset was seen with them. None: the two do not read the same tables."""
+    """Converts an offset of the query `old` into one of the query `new`, whose parts may have other names for the same tables.
+
+    Returns the offset, and `new` with the tables as the offset was seen with them. None: the two queries do not read the same tables.
+    """
     parts = {table.table_id: part for part, table in new.tables}
     if old.type_name != new.type_name or set(parts) != {table.table_id for _, table in old.tables}:
         return None
@@ -96,9 +99,9 @@ def in_tables_of(offset: Offset, old: QuerySource, new: QuerySource) -> tuple[Of
 
 @dataclass(frozen=True)
 class OpenTables:
-    """The tables that a query reads, found. It is what an `OpenSource` has in common whose positions are versions by table.
+    """The opened tables that a query reads. It is the common part of every `OpenSource` whose positions are versions of several tables.
 
-    `tables`: by part. `label`: what messages call the source.
+    `tables`: by part. `label`: the word that messages use for the source.
     """
 
     spark: SparkSession
@@ -113,11 +116,11 @@ class OpenTables:
 
     @property
     def only_table(self) -> OpenTable | None:
-        """Returns the table of a query that reads one alone; None: it reads several."""
+        """Returns the table if the query reads only one; None: it reads several."""
         return next(iter(self.tables.values())) if len(self.tables) == 1 else None
 
     def offset_of(self, offset: Offset, part: str) -> Offset:
-        """Returns what an offset is to one of the tables."""
+        """Returns the offset of one of the tables. `part`: the table's part."""
         return Offset(parts_of(offset.position)[part], offset.initial)
 
     # -- checks
@@ -128,7 +131,7 @@ class OpenTables:
             table.check_start(self.offset_of(offset, part))
 
     def check_history(self, offset: Offset, seen: SourceRef, stream: Name) -> None:
-        """Raises STREAM_STALE, STREAM_SOURCE_REPLACED, as the first table does whose history does not hold the offset."""
+        """Checks that the offset is in the history of each table. Raises STREAM_STALE, STREAM_SOURCE_REPLACED."""
         known = dict(seen.tables) if isinstance(seen, QuerySource) else {}
         for part, table in self.tables.items():
             table.check_history(self.offset_of(offset, part), known.get(part, table.ref), stream)
@@ -136,34 +139,37 @@ class OpenTables:
     # -- points in its history
 
     def offset_at(self, point: Point) -> Offset:
-        """Returns the offset of a time (of each table: its version then), or of versions by table. Raises INVALID_POINT_IN_TIME."""
+        """Returns the offset of a point: the version that each table had at a time, or the versions that are named by table. Raises
+        INVALID_POINT_IN_TIME."""
         return Offset(Parts.of(history.versions_at(self, point)))
 
     def one_earlier(self, position: Position, point: Point) -> Position:
-        """Returns the version before another one, of the only table. Raises INVALID_POINT_IN_TIME if there are several."""
+        """Returns the position before another one, for a query of one table. Raises INVALID_POINT_IN_TIME if there are several tables."""
         if self.only_table is None:
             raise history.no_versions(self, point)
         ((part, version),) = parts_of(position).items()
         return Parts.of({part: self.only_table.one_earlier(version, point)})
 
     def seen_at(self, position: Position) -> QuerySource:
-        """Returns the source with what a version of each table is recognised by."""
+        """Returns the source with the mark by which the version of each table is recognised later (`TableSource.seen`)."""
         versions = parts_of(position)
         tables = tuple((part, table.seen_at(versions[part])) for part, table in self.tables.items())
         return replace(self.ref, tables=tables)
 
     def time_ms(self, position: Position) -> int | None:
-        """Returns when the newest of the versions was committed, in milliseconds since 1970. None: the log of a table no longer tells."""
+        """Returns when the latest of the position's versions was committed, in milliseconds since 1970. None: the log of a table no longer
+        has its version."""
         times = [self.tables[part].time_ms(version) for part, version in parts_of(position).items()]
         known = [time for time in times if time is not None]
         return max(known) if len(known) == len(times) else None
 
     def lag(self, offset: Offset) -> int:
-        """Returns the number of versions of all tables after an offset."""
+        """Returns how many versions all tables together have after an offset."""
         return sum(table.lag(self.offset_of(offset, part)) for part, table in self.tables.items())
 
     def describe_move(self, stream: Name, mode: StreamMode, old: Offset, new: Offset) -> str | None:
-        """Says how many versions and rows of each table a stream skips, or shows again. None: no change lies between."""
+        """Returns a text that says how many versions and rows of each table a stream skips, or shows again. None: there is no change
+        between the offsets."""
         said = [
             table.describe_move(stream, mode, self.offset_of(old, part), self.offset_of(new, part))
             for part, table in self.tables.items()
@@ -178,11 +184,12 @@ class OpenTables:
     # -- reading
 
     def first_step(self, interval: Interval) -> Interval:
-        """Returns the first commit of an interval, of whatever table."""
+        """Returns the interval of the first commit in an interval, of whichever table made it first."""
         return Interval(interval.after, history.steps(self, interval)[0])
 
     def backlog_of_tables(self, interval: Interval, mode: StreamMode, *, rows_known: bool) -> Backlog:
-        """Counts what reading an interval of each table would touch. `rows_known`: each row of the query is one of the only table."""
+        """Returns how much reading an interval of all tables would touch. `rows_known`: the query reads one table once, so that the table's
+        rows are a bound of the query's."""
         found = [t.backlog(_of_table(interval, part), mode) for part, t in self.tables.items()]
         counts = [(b.rows_added, b.rows_removed) for b in found] if rows_known else [(None, None)]
         rows_added, rows_removed = counts[0]
@@ -196,14 +203,14 @@ class OpenTables:
         )
 
     def expiry(self, interval: Interval, mode: StreamMode) -> Expiry | None:
-        """Returns when the first of the tables may become unreadable. None: no table has a change in the interval. Raises STREAM_STALE."""
+        """Returns when the first of the tables may become unreadable. None: no table has a commit in the interval. Raises STREAM_STALE."""
         found = [t.expiry(_of_table(interval, part), mode) for part, t in self.tables.items()]
         return min((e for e in found if e is not None), key=lambda e: e.at_ms or 2**63, default=None)
 
 
 @dataclass(frozen=True)
 class OpenQuery(OpenTables):
-    """A query that was analysed, and the tables that it reads, found. It is an `OpenSource`."""
+    """An analysed query and the opened tables that it reads. It is an `OpenSource`."""
 
     query: TrackedQuery
 
@@ -217,18 +224,18 @@ class OpenQuery(OpenTables):
         return reading.changes(self, interval, mode)
 
     def as_at(self, position: Position, frame: DataFrame, end: Position) -> DataFrame:  # noqa: ARG002 - the protocol's
-        """Returns the change set itself: a query that has other columns is another query."""
+        """Returns `frame` as it is, because the columns of a query do not change: a query with other columns is another query."""
         return frame
 
     def batch_end(self, interval: Interval, mode: StreamMode, rows_max: int) -> Position:
-        """Returns the end of the longest part of an interval with at most `rows_max` changes; at least one commit. The commits of all
-        tables are taken in the order of their times. Initial rows come whole."""
+        """Returns the end of the longest part of an interval, from its begin, with at most `rows_max` changes. It has at least one commit.
+        The commits of all tables are taken in the order of their times. Initial rows are never divided."""
         if interval.initial:
             return interval.through if mode is StreamMode.STANDARD else interval.after
         return interval.through if interval.is_empty else history.batch_end(self, interval, mode, rows_max)
 
     def backlog(self, interval: Interval, mode: StreamMode) -> Backlog:
-        """Counts what reading an interval of each table would touch. Rows are not known if the query joins."""
+        """Returns how much reading an interval of all tables would touch. The rows are not known if the query joins tables."""
         return self.backlog_of_tables(interval, mode, rows_known=self.query.reads_one_table_once)
 
 
@@ -238,5 +245,5 @@ def _of_table(interval: Interval, part: str) -> Interval:
 
 
 def not_found(source: QuerySource, label: str, code: str, what: str, hint: str) -> StreamqlError:
-    """Returns the error for a query that is not there, or is another one."""
+    """Returns the error for a view or dynamic table that no longer exists, or has another query. `label`: the word for it in messages."""
     return StreamqlError(code, f"the {label} {source.name} {what}", hint=hint, source=str(source.name))

@@ -1,11 +1,13 @@
-"""The change set of a query: of each branch, from the change sets and the images of the tables that it reads. Lazy."""
+"""The change set of a query. It is the union of the change sets of its UNION ALL branches, which are lazy DataFrames.
+
+The change set of a branch is made of the change sets and the images of the tables that it reads. An image is all rows of one version.
+"""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 
@@ -16,24 +18,21 @@ from streamql.delta.queries import BranchRows
 from streamql.model import METADATA_COLUMNS, Interval, Position, StreamMode, Versions
 from streamql.names import quote
 from streamql.sources.tables.table import OpenTable
-from streamql.sources.views.positions import parts_of, versions_of
-
-if TYPE_CHECKING:
-    from streamql.sources.views.query import OpenQuery
+from streamql.sources.views.positions import QueryOverTables, parts_of, versions_of
 
 
-def check_columns(source: OpenQuery, where: Mapping[str, int]) -> None:
+def check_columns(source: QueryOverTables, where: Mapping[str, int]) -> None:
     """Raises RESERVED_COLUMN_NAME if a column of the query is named like a metadata column of streams."""
     name = str(source.ref.name)
     check_names(source.query.columns, name, f"CREATE OR REPLACE VIEW {name} AS SELECT … AS another_name", **where)
 
 
-def changes(source: OpenQuery, interval: Interval, mode: StreamMode) -> DataFrame:
-    """Returns the net changes of the query's rows: the metadata columns, the query's columns, the hidden ones.
+def changes(source: QueryOverTables, interval: Interval, mode: StreamMode) -> DataFrame:
+    """Returns the net changes of the query's rows: the metadata columns, then the query's columns, then the hidden columns.
 
-    APPEND_ONLY: rows that have a new row of a table in them: new rows as they were first inserted, the others as of the interval's end.
-    `METADATA$ROW_ID` is text: the ids of the table rows that a row is made of, and the numbers of the UNION ALL branches, with colons
-    between them. `__commit_version` is NULL if the query reads several tables.
+    In the mode APPEND_ONLY it has the rows of the query that contain a new row of a table. In them, new table rows are as they were first
+    inserted, and other table rows are as of the interval's end. `METADATA$ROW_ID` is text: the numbers of the UNION ALL branches and the
+    ids of the table rows that a row is made of, separated by colons. `__commit_version` is NULL if the query reads several tables.
     """
     reader = _Reader(source, interval, mode)
     branches = [reader.branch(i) for i in range(len(source.query.branches))]
@@ -41,11 +40,14 @@ def changes(source: OpenQuery, interval: Interval, mode: StreamMode) -> DataFram
 
 
 def keyed_changes(
-    source: OpenQuery, interval: Interval, keys: Sequence[str], values: Sequence[Sequence[str | int | None]]
+    source: QueryOverTables, interval: Interval, keys: Sequence[str], values: Sequence[Sequence[str | int | None]]
 ) -> DataFrame:
-    """Returns the net changes of a query whose branches read one table each: the metadata columns, the query's columns, those of `keys`,
-    the hidden ones. INSERT, DELETE and UPDATE_AFTER only; of the metadata and hidden columns all but the type are NULL. `values`: by
-    branch, what the keys are: "id", the table's row id; a number; or None, NULL. Lazy."""
+    """Returns the net changes of a query each of whose branches reads one table once. Lazy.
+
+    The columns are the metadata columns, the query's columns, `keys`, and the hidden columns. There are no UPDATE_BEFORE rows. Of the
+    metadata and hidden columns, all but the change type are NULL. `values`: for each branch, the values of the keys: "id" is the table's
+    row id, a number is itself, and None is NULL.
+    """
     reader = _Reader(source, interval, StreamMode.STANDARD)
     branches = [reader.keyed(i, keys, own) for i, own in enumerate(values)]
     return functools.reduce(DataFrame.union, branches)
@@ -55,9 +57,9 @@ _ROW_ID = next(name for name in HIDDEN_COLUMNS if name.endswith("ROW_ID"))
 
 
 class _Reader:
-    """Makes the branches. What several of them need of a table is made once."""
+    """Makes the change sets of the branches. If several branches need the same DataFrame of a table, it is made once."""
 
-    def __init__(self, source: OpenQuery, interval: Interval, mode: StreamMode) -> None:
+    def __init__(self, source: QueryOverTables, interval: Interval, mode: StreamMode) -> None:
         self._source, self._interval, self._mode = source, interval, mode
         self._parts = list(source.tables)
         self._versions = {part: versions_of(interval, part) for part in self._parts}
@@ -78,7 +80,8 @@ class _Reader:
             images = [self._image(part, self._end) for part in leaves]
             made = (query.appended if is_appended else query.changes)(i, changed, images)
         if self._interval.initial or made is None:
-            # Of an interval without changes the files of its begin may be gone.
+            # Without initial rows, this frame is only for its columns. It is made at the end of the interval, as files of the begin may be
+            # gone.
             at = self._begin if self._interval.initial else self._end
             before = query.image(i, [self._image(part, at) for part in leaves])
             before = before if self._interval.initial else before.limit(0)
@@ -86,7 +89,7 @@ class _Reader:
         return made
 
     def keyed(self, i: int, keys: Sequence[str], values: Sequence[str | int | None]) -> DataFrame:
-        """Returns a branch that reads one table once, with key columns."""
+        """Returns the changes of a branch that reads one table once, with key columns (`keyed_changes`)."""
         (table,) = self._source.query.branches[i]
         type_, version, time = METADATA_COLUMNS
         rows = self._rows_of_one(i, self._parts[table]).where(f"{type_} <> 'UPDATE_BEFORE'")
@@ -101,7 +104,8 @@ class _Reader:
         return select(rows, [*columns, *(f"CAST(NULL AS {t}) AS {quote(name)}" for name, t in hidden)])
 
     def _rows_of_one(self, i: int, part: str) -> DataFrame:
-        """Returns a branch that reads one table once: its filters and projections are put below the comparison of old and new rows."""
+        """Returns the changes of a branch that reads one table once. Its filters and projections are applied before old and new rows are
+        compared, so changes that the branch does not show disappear."""
         table, query = self._source.tables[part], self._source.query
         return change_set(
             table.spark,
@@ -110,11 +114,12 @@ class _Reader:
             self._mode,
             table.table,
             table.snapshot,
-            _Followed(BranchRows(query, i), table, self._versions[part].through),
+            _AtPresentColumns(BranchRows(query, i), table, self._versions[part].through),
         )
 
     def _shown(self, rows: DataFrame, i: int) -> DataFrame:
-        """Returns a row id as text, behind the numbers of the branch; no version if there are several tables."""
+        """Returns rows with the row ids as text, behind the numbers of the branch. The version is NULL if the query reads several
+        tables."""
         version = "__commit_version" if len(self._parts) == 1 else "CAST(NULL AS BIGINT) AS __commit_version"
         path = "".join(f"{number}:" for number in self._source.query.paths[i])
         columns = [METADATA_COLUMNS[0], version, METADATA_COLUMNS[2], *(quote(c) for c in self._source.query.columns)]
@@ -124,7 +129,7 @@ class _Reader:
         return select(rows, columns)
 
     def _changed(self, part: str) -> DataFrame | None:
-        """Returns a table's change set; None: the log says that it has no change."""
+        """Returns a table's change set; None: the log shows no change in the interval."""
         versions = self._versions[part]
         only = Versions(versions.after, versions.through)
         if only.is_empty or not self._source.tables[part].plan(only, self._mode).files:
@@ -143,9 +148,9 @@ class _Reader:
 
 
 @dataclass(frozen=True)
-class _Followed:
-    """A branch over the rows of an interval that ended at `through`: the query was analysed over the table's present columns. Some of
-    them may have had another name then, or may have replaced another column of their name."""
+class _AtPresentColumns:
+    """A branch over rows that have the table's columns of version `through`. The query was analysed with the table's present columns, so
+    the rows are converted to these first. A column may have been renamed since, or may have replaced another one of the same name."""
 
     branch: BranchRows
     table: OpenTable
@@ -160,6 +165,6 @@ class _Followed:
         return self.branch.rows(now, carried)
 
 
-def fits(source: OpenQuery, after: Position, through: Position, mode: StreamMode, rows_max: int) -> bool:
-    """Returns whether a part of an interval has at most `rows_max` changes. Counts them, in a job."""
+def fits(source: QueryOverTables, after: Position, through: Position, mode: StreamMode, rows_max: int) -> bool:
+    """Returns whether a part of an interval has at most `rows_max` changes. Runs a job that counts them."""
     return changes(source, Interval(after, through), mode).limit(rows_max + 1).count() <= rows_max

@@ -1,4 +1,4 @@
-"""What the extension refuses in a query, and how it computes operators, as messages say it."""
+"""The texts of messages about queries: what the extension refuses, and how an incremental refresh computes operators."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
     }
 )
 
-WAYS: Mapping[str, str] = MappingProxyType(
+STRATEGIES: Mapping[str, str] = MappingProxyType(
     {
         "ALL_ROWS": "computes all rows again",
         "CHANGED_ROWS": "applies to the changed rows",
@@ -59,15 +59,16 @@ WAYS: Mapping[str, str] = MappingProxyType(
         "WHOLE": "needs a full refresh",
     }
 )
-"""How an incremental refresh computes an operator of the query, as EXPLAIN REFRESH says it."""
+"""How an incremental refresh computes an operator of the query. EXPLAIN REFRESH shows the text. The keys are those of RefreshWays.scala."""
 
 ACCEPTED = "filters, projections, UNION ALL, inner and cross joins"
 
 NOT_CURRENT_TABLES = frozenset(("COPY", "FILE_METADATA", "FOREIGN_TABLE", "STREAM", "TEMPORARY_VIEW", "TIME_TRAVEL"))
-"""Reasons that also refuse the query of a dynamic table: what it reads is no Delta table at its current version."""
+"""The reasons for which the query of a dynamic table is refused as well: it reads something other than the current version of a Delta
+table."""
 
 
 def reason_text(what: str) -> str:
-    """Returns why a query is refused, for people. `what`: a key of REFUSED; behind a space the name of the function that is meant."""
+    """Returns why a query is refused, for a message. `what`: a key of REFUSED; the name of a function may follow it after a space."""
     key, _, function = what.partition(" ")
     return f"{REFUSED[key]}: {function}()" if function else REFUSED[key]

@@ -1,4 +1,4 @@
-"""Views as sources of streams: found by name, and recognized by their text and the tables that they read."""
+"""Views as sources of streams. They are found by name, and recognized by their text and the tables that they read."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from streamql.delta.names import look_up
 from streamql.delta.queries import TrackedQuery, query_of_view
 from streamql.dialect.text.tokens import scan
 from streamql.errors import StreamqlError
-from streamql.model import SourceType, TableSource
+from streamql.model import TableSource
 from streamql.names import Name
-from streamql.sources.protocol import SourceType as Type
+from streamql.sources.protocol import SourceType
 from streamql.sources.tables.table import COMPARED, TRACKING_LINE, open_table
 from streamql.sources.views.query import OpenQuery, QuerySource, digest, not_found
 from streamql.sources.views.texts import ACCEPTED, NOT_CURRENT_TABLES, reason_text
@@ -21,7 +21,7 @@ from streamql.sources.views.texts import ACCEPTED, NOT_CURRENT_TABLES, reason_te
 
 def find_view(spark: SparkSession, name: Name) -> QuerySource | None:
     """Returns the view of a name, with the tables that it reads; None: the name is not a view. Raises UNSUPPORTED_SOURCE if no stream can
-    be made on it, and what `query_of_view` raises."""
+    be created on it, and what `query_of_view` raises."""
     if look_up(spark, name).type != "view":
         return None
     query = query_of_view(spark, name)
@@ -41,16 +41,16 @@ def find_view(spark: SparkSession, name: Name) -> QuerySource | None:
 
 
 def part_of(table: TableSource) -> str:
-    """Returns what positions call a table."""
+    """Returns the name of a table's part in positions."""
     return str(table.name)
 
 
 def digest_of(query: TrackedQuery) -> str:
-    """Returns what tells a query from another one: the texts of the views in it, without spaces and comments, and which of its names stand
-    for one table.
+    """Returns a digest that identifies a query. It covers the texts of the views in the query, without spaces and comments, and which names
+    stand for the same table.
 
-    Columns do not count: those of `*` may be renamed, added or dropped in a table, which a stream on that table follows too. They do in a
-    NATURAL join, of which they are the condition.
+    It does not cover the columns. If a query has `*`, its columns change when columns of a table are renamed, added or dropped. A stream on
+    the table itself accepts such changes, too. Only for a NATURAL join it covers them, because they are its condition.
     """
     texts = [[token.text for token in scan(text)] for text in query.texts]
     is_natural = any(word.upper() == "NATURAL" for text in texts for word in text)
@@ -58,13 +58,13 @@ def digest_of(query: TrackedQuery) -> str:
 
 
 def _former_digest(query: TrackedQuery) -> str:
-    """Returns what an earlier streamql has stored in place of `digest_of`."""
+    """Returns the digest that an earlier streamql stored in place of `digest_of`."""
     return digest([query.texts, query.columns, query.branches])
 
 
 def open_view(spark: SparkSession, source: QuerySource) -> OpenQuery:
-    """Finds a view, and the tables that it reads. Raises STREAM_SOURCE_MISSING, and STREAM_SOURCE_REPLACED if the view has another query
-    than it had, or reads other tables."""
+    """Opens a view, and the tables that it reads. Raises STREAM_SOURCE_MISSING, and STREAM_SOURCE_REPLACED if the query of the view was
+    changed, or it reads other tables."""
     if look_up(spark, source.name).type != "view":
         raise not_found(
             source,
@@ -79,7 +79,7 @@ def open_view(spark: SparkSession, source: QuerySource) -> OpenQuery:
         raise _replaced(
             source,
             "was given another query after the stream was created",
-            f"{_goes_on(source)}; or CREATE OR REPLACE the view with its former query"
+            f"{_continued(source)}; or CREATE OR REPLACE the view with its former query"
             if set(ids) == set(known)
             else f"CREATE OR REPLACE the view with its former query; or the stream on the view as it is now. {COMPARED}",
         )
@@ -97,14 +97,14 @@ def _replaced(source: QuerySource, what: str, hint: str) -> StreamqlError:
     return not_found(source, "view", "STREAM_SOURCE_REPLACED", what, hint)
 
 
-def _goes_on(source: QuerySource) -> str:
-    """Returns how a stream goes on at its offset, in the same tables."""
+def _continued(source: QuerySource) -> str:
+    """Returns the hint how to continue a stream at its offset with the new query, which reads the same tables."""
     again = f"CREATE OR REPLACE STREAM s ON VIEW {source.name} AT (STREAM => 's')"
     return f"{again} continues stream s at its offset, with the query as it is now"
 
 
 def _new_stream(spark: SparkSession, query: TrackedQuery) -> str:
-    """Returns the way back from a table that was replaced: to a stream on the view as it is now."""
+    """Returns the hint for a table of the view that was replaced: how to create the stream on the view as it is now."""
     tables = [open_table(spark, table) for table in query.tables]
     lines = [TRACKING_LINE.format(t.ref.name) for t in tables if not t.tracks_changes]
     return f"{'; '.join([*lines, 'CREATE OR REPLACE the stream on the view'])}. {COMPARED}"
@@ -114,11 +114,11 @@ def _read(data: Mapping[str, Any]) -> QuerySource:
     return QuerySource.from_json(VIEW.name, data)
 
 
-VIEW = Type(
+VIEW = SourceType(
     name="view",
     label="VIEW",
     read=_read,
     open=open_view,
     find=find_view,
-    statement_types=(SourceType.VIEW,),
+    statement_types=("VIEW",),
 )

@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import streamql
-from streamql.consume.blocks import Block
+from streamql.consume.transaction import Transaction
 from streamql.delta.command import Command
 from tests.consume.support import run
 from tests.small import SHORT_LIVED
@@ -129,11 +129,11 @@ def fingerprints(spark: SparkSession, schema: str) -> dict[str, list[str]]:
     streamql.sql("BEGIN TRANSACTION", spark)
     for name, write in {**forms, **writers(spark)}.items():
 
-        def noted(_: Block, command: Command, name: str = name) -> None:
+        def noted(_: Transaction, command: Command, name: str = name) -> None:
             found[name] = [command.fingerprint(i) for i in range(command.count)]
             raise RuntimeError("it is not to run")
 
-        with patch.object(Block, "run", noted), suppress(Exception):
+        with patch.object(Transaction, "run", noted), suppress(Exception):
             write()
     streamql.sql("ROLLBACK", spark)
     return found

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from streamql.delta.jvm import java_frame, scala
 from streamql.delta.neutral import dynamic_session
 from streamql.errors import StreamqlError
-from streamql.features.dynamic.source.queries import WholeQuery, query_properties, stored_query
+from streamql.features.dynamic.source.queries import DynamicQuery, query_properties, stored_query
 from streamql.model import StreamMode, Versions
 from streamql.names import Name
 from streamql.sources.tables.table import open_table
@@ -167,7 +167,7 @@ Image = dict[Values, Values]
 class Subject:
     """A query as a dynamic table stores it."""
 
-    whole: WholeQuery
+    whole: DynamicQuery
     template: str
     text: str
 
@@ -314,14 +314,14 @@ def followed(
     stored = (
         java_frame(other.rows(was).localCheckpoint()).queryExecution().analyzed()
     )  # rows of a table, not of a query
-    rows = one.whole.changes(one.at(now), changed, scala(one.whole.spark).StoredRows(stored, 0))
+    rows = one.whole.changes(one.at(now), changed, scala(one.whole.spark).refreshes.StoredRows(stored, 0))
     written(one, rows, before, after, f"incremental {was} {now}")
     return None
 
 
 def ways(one: Subject, was: Mapping[str, int], now: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """Each operator of a query with how an incremental refresh computes it, both as EXPLAIN REFRESH names them."""
-    for found in one.whole.ways(changed_tables(one, was, now)):
+    for found in one.whole.strategies(changed_tables(one, was, now)):
         operator = str(found["operator"])
         yield next((o for o in OPERATORS if operator.startswith(o)), operator), str(found["way"])
 

@@ -205,7 +205,7 @@ def test_others_below_the_mark_of_a_process_that_died(spark: SparkSession, place
     backing = DeltaTable(spark, place.found().backing.path)
     (app_id,) = {a for c in backing.commits(backing.latest(), 0, backing.latest().version) for a in c.transactions}
     scala = jvm(spark).org.apache.spark.sql.streamql
-    assert scala.Txns.fence(spark._jsparkSession, place.found().backing.path, app_id, 99, 99) == 99
+    assert scala.consume.Txns.fence(spark._jsparkSession, place.found().backing.path, app_id, 99, 99) == 99
     assert place.refresh()["d"][:2] == ("REFRESHED", WRITTEN)
     assert place.verify() == ("EQUAL", 3, 0, 0)
 

@@ -1,7 +1,8 @@
-"""What mirrors register: a statement, a type of source, a command, a check, a page for \\help."""
+"""What mirrors register: a statement, a rewrite, a type of source, a command, a check, a page for \\help."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +13,14 @@ from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.delta.rows import small_frame
 from streamql.dialect.grammar import Grammar, Parse, Phrase
+from streamql.dialect.rewrites.rule import Clause, ClauseRule, SparkStatement
 from streamql.dialect.statements import Statement
 from streamql.dialect.text.cursor import Cursor
+from streamql.dialect.text.shape import Relation, chain, key_at
+from streamql.dialect.text.splices import Splice
+from streamql.engine import StatementType, without_text
 from streamql.engine.doctor.check import Check, Finding, Problem
-from streamql.feature import Command, Feature, StatementType, without_text
+from streamql.feature import Command, Feature
 from streamql.model import TableSource
 from streamql.names import Name
 from streamql.sources.protocol import SourceType
@@ -50,6 +55,15 @@ def _parse(cursor: Cursor) -> ShowMirrorStreams:
     return ShowMirrorStreams()
 
 
+def _mirror_of(statement: SparkStatement, relation: Relation) -> Clause | None:
+    """`FROM MIRROR OF t` reads t."""
+    tokens = statement.cursor.tokens
+    table, after = chain(tokens, relation.after + 1)
+    if (tokens[relation.first].key, key_at(tokens, relation.after)) != ("MIRROR", "OF") or not table:
+        return None
+    return Clause(after, (Splice(tokens[relation.first].start, tokens[relation.after].end, ""),))
+
+
 def _on_mirrors(states: Sequence[StreamState]) -> list[StreamState]:
     return [state for state in states if state.stream.source.type_name == "mirror"]
 
@@ -81,9 +95,14 @@ class Mirrors(Check[None]):
 
 MIRRORS = Feature(
     "mirrors",
-    grammar=lambda: Grammar(frozenset(("SHOW",)), _recognize, (Phrase(("SHOW", "MIRROR", "STREAMS")),)),
+    grammar=lambda: Grammar(
+        frozenset(("SHOW",)), _recognize, (Phrase(("SHOW", "MIRROR", "STREAMS")),), sources=(("MIRROR",),)
+    ),
+    rewrites=lambda: (ClauseRule("MIRROR OF", re.compile("MIRROR", re.IGNORECASE), _mirror_of),),
     statements=lambda: (StatementType(ShowMirrorStreams, without_text(_show), COLUMNS),),
-    source_types=lambda: (SourceType(name="mirror", label="MIRROR", read=Mirror.from_json, open=_open, find=_find),),
+    source_types=lambda: (
+        SourceType("mirror", "MIRROR", Mirror.from_json, _open, _find, statement_types=("TABLE", "MIRROR")),
+    ),
     checks=lambda: (Mirrors(),),
     topics=(Path(__file__).with_name("show-mirror-streams.md"),),
     commands=(

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streamql.cli.shell.completion.vocabulary import KEYWORDS
+from streamql.cli.shell.completion.words import keywords
 from streamql.dialect.text.tokens import Token, TokenType, name_part, scan
 
 _BEFORE_TABLE = frozenset(("FROM", "JOIN", "INTO", "USING", "UPDATE", "TABLE", "OVERWRITE"))
@@ -148,7 +148,7 @@ def _named(statement: Sequence[Token], index: int) -> tuple[Named | None, int]:
     while index < len(statement):
         token = statement[index]
         part = name_part(token)
-        if part is None or (not parts and token.key in KEYWORDS):
+        if part is None or (not parts and token.key in keywords()):
             break
         parts.append(part)
         index += 1
@@ -162,7 +162,7 @@ def _named(statement: Sequence[Token], index: int) -> tuple[Named | None, int]:
     alias = parts[-1]
     if index < len(statement) and statement[index].key == "AS":
         index += 1
-    if index < len(statement) and statement[index].key not in KEYWORDS:
+    if index < len(statement) and statement[index].key not in keywords():
         given = name_part(statement[index])
         if given is not None:
             alias, index = given, index + 1

@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from streamql.cli.shell.completion import dynamic, vocabulary
+from streamql.cli.shell.completion import vocabulary, words
 from streamql.cli.shell.completion.scope import Named, Place, ctes, place, tables
 from streamql.cli.shell.snapshot import Snapshot, Want
+from streamql.dialect.grammar import A_NAME, ANY_RELATION, Phrase
 from streamql.dialect.text.tokens import TokenType, name_part
 
 CANDIDATES_MAX = 200
 _PLAIN = re.compile(r"[A-Za-z_][\w$]*\Z", re.ASCII)
-_STREAM_FUNCTIONS = frozenset(name.upper() for name in vocabulary.STREAM_FUNCTIONS)
 _FORMATS = ("delta", "parquet", "csv", "json", "orc")
-_NEW_NAME = ("TABLE", "STREAM", "VIEW")
+_NEW_NAME = ("TABLE", "VIEW")
 
 
 class Candidate(NamedTuple):
@@ -114,8 +114,8 @@ class _Offers:
                 self.answer.wants.add(Want(*key))
             return
         found = list(self.snapshot.columns[key])
-        if self._word and vocabulary.STREAM_COLUMNS[0] in found:
-            found += vocabulary.STREAM_HIDDEN_COLUMNS
+        if self._word:
+            found += words.hidden_columns(found)
         self.names((name, "column") for name in found)
 
     def _add(self, pairs: Iterable[tuple[str, str]]) -> None:
@@ -128,7 +128,7 @@ class _Offers:
         quote, end = self.here.quote, "" if self._closed else self.here.quote
         if quote == "'":
             return quote + name.replace("\\", "\\\\").replace("'", "\\'") + end
-        if quote or not _PLAIN.match(name) or name.upper() in vocabulary.NEVER_NAMES:
+        if quote or not _PLAIN.match(name) or name.upper() in words.never_names():
             return "`" + name.replace("`", "``") + (end if quote else "`")
         return name
 
@@ -137,15 +137,13 @@ class _Offers:
 
 
 def _in_string(offers: _Offers) -> bool:
-    """Returns the name of a stream: stream_has_data('…'), AT (STREAM => '…'); or of any relation: tablestore_records('…'). Else nothing."""
+    """Offers names of relations where a string names one: stream_has_data('…'), AT (STREAM => '…'). Else nothing."""
     here = offers.here
     if here.quote != "'":
         return False
-    function = here.before[-2].key if here.key() == "(" and len(here.before) > 1 else ""
-    if function in _STREAM_FUNCTIONS or here.keys(2) == ("STREAM", "=>"):
-        offers.relations("stream")
-    elif function == vocabulary.RECORDS_FUNCTION.upper():
-        offers.relations("stream", "table")
+    types = words.quoted().get(here.keys(2))
+    if types is not None:
+        offers.relations(*types)
     return True
 
 
@@ -164,41 +162,32 @@ def _after_dot(offers: _Offers) -> bool:
         if owner is not None and not _wants_table(here):
             offers.columns(owner)
             return True
-    about = dynamic.wanted(here)
-    types = ("stream",) if _wants_stream(here) else () if about is None or about.type is None else (about.type,)
-    offers.relations(*types, database=here.path[-1])
+    name = _named_type(here)
+    offers.relations(*() if name in ("", A_NAME, ANY_RELATION) else (name,), database=here.path[-1])
     return True
 
 
 def _at_start(offers: _Offers) -> bool:
     if offers.here.before:
         return False
-    offers.keywords(vocabulary.STATEMENTS)
+    offers.keywords(words.statements())
     return True
 
 
-def _dynamic_tables(offers: _Offers) -> bool:
-    """DROP DYNAMIC TABLE, REFRESH MATERIALIZED VIEW …"""
-    found = dynamic.wanted(offers.here)
-    if found is None:
+def _names(offers: _Offers) -> bool:
+    """DROP STREAM, REFRESH DYNAMIC TABLE …: what comes first in a statement of a feature, or the name that a clause of it takes."""
+    begun = _begun(offers.here)
+    if begun is None:
         return False
-    if found.type is not None:
-        offers.relations(found.type)
+    phrase, rest = begun
+    name, is_first = _named_type(offers.here), rest in ([], ["IF"])
+    if name not in ("", A_NAME):
+        offers.relations(*() if name == ANY_RELATION else (name,))
         offers.databases()
-    offers.keywords(found.keywords)
-    offers.clauses(found.clauses)
-    return True
-
-
-def _streams(offers: _Offers) -> bool:
-    """DROP STREAM, ALTER STREAM, DESCRIBE STREAM …"""
-    if not _wants_stream(offers.here):
-        return False
-    offers.relations("stream")
-    offers.databases()
-    if offers.here.key() == "STREAM" and offers.here.before[0].key in ("DROP", "ALTER"):
-        offers.keywords(("IF EXISTS",))
-    return True
+    if is_first:
+        offers.clauses(phrase.follows.options if phrase.follows.name else phrase.follows.clauses)
+        offers.keywords(words.following(phrase.words) if not rest else ())
+    return bool(name) or is_first
 
 
 def _databases(offers: _Offers) -> bool:
@@ -213,11 +202,12 @@ def _databases(offers: _Offers) -> bool:
 def _after_words(offers: _Offers) -> bool:
     """Words that only some others follow; a name of the person's own follows CREATE TABLE."""
     here = offers.here
-    for count in (3, 2, 1):
-        following = vocabulary.AFTER.get(here.keys(count))
-        if following is not None:
-            offers.keywords(following)
-            return True
+    known = (words.after().get(here.keys(count)) for count in (3, 2, 1))
+    of_spark = next((following for following in known if following is not None), None)
+    following = words.following(_keys(here), of_spark)
+    if of_spark is not None or (following and here.key() not in vocabulary.TABLE_PLACES):
+        offers.keywords(following)
+        return True
     return here.before[0].key == "CREATE" and here.key() in _NEW_NAME and here.key(2) in ("CREATE", "REPLACE", "TABLE")
 
 
@@ -227,15 +217,17 @@ def _relations(offers: _Offers) -> bool:
     if not _wants_table(here):
         return False
     if here.before[0].key == "CREATE" and here.key() == "USING":
-        offers.keywords(("KAFKA", *_FORMATS) if "EXTERNAL" in [token.key for token in here.before[:4]] else _FORMATS)
+        begun = _begun(here)
+        offers.clauses(() if begun is None else begun[0].follows.clauses)
+        offers.keywords(_FORMATS)
         return True
     offers.names((name, "table") for name in ctes(here.statement))
     offers.relations()
     offers.databases()
     if here.key() in ("DESC", "DESCRIBE"):
-        offers.keywords(("STREAM", "TABLE EXTENDED", "HISTORY", "DETAIL", "DATABASE", "FUNCTION"))
+        offers.keywords(words.following(_keys(here), ("TABLE EXTENDED", "HISTORY", "DETAIL", "DATABASE", "FUNCTION")))
     if here.key() in ("FROM", "JOIN", ","):
-        offers.functions(("stream_backlog", "stream_status", vocabulary.RECORDS_FUNCTION, "range", "explode"))
+        offers.functions((*words.table_functions(), *vocabulary.TABLE_FUNCTIONS))
     return True
 
 
@@ -251,36 +243,20 @@ def _in_columns(offers: _Offers) -> bool:
     return True
 
 
-def _clauses_of_ddl(offers: _Offers) -> bool:
-    """CREATE STREAM s …, CREATE STORAGE CONNECTION c …, ALTER STREAM s …, ALTER TABLE t …"""
+def _clauses(offers: _Offers) -> bool:
+    """CREATE STREAM s …, ALTER TABLE t …: clauses, or what may stand in their lists."""
     here = offers.here
-    keys = [token.key for token in here.before[:5]]
-    is_stream = "STREAM" in keys[1:4]
-    if keys[0] == "CREATE" and "CONNECTION" in keys[1:5] and "STORAGE" in keys[1:4]:
-        offers.clauses(() if here.key() in ("=", "[") else vocabulary.CONNECTION_CLAUSES)
-        return True
-    if keys[0] == "CREATE" and "EXTERNAL" in keys[1:4]:
-        return _clauses_of_external_table(offers)
-    if keys[0] == "CREATE" and is_stream:
-        opened = _opened(here)
-        inside = opened > 0 and here.before[opened - 1].key in ("WITH", "PROPERTIES", "TBLPROPERTIES")
-        offers.clauses(vocabulary.STREAM_OPTIONS if inside else vocabulary.STREAM_CLAUSES)
-        return True
-    if keys[0] == "ALTER" and (is_stream or keys[1:2] == ["TABLE"]):
-        offers.clauses(vocabulary.ALTER_STREAM_CLAUSES if is_stream else vocabulary.ALTER_TABLE_CLAUSES)
-        return True
-    return False
-
-
-def _clauses_of_external_table(offers: _Offers) -> bool:
-    """CREATE EXTERNAL TABLE k …, in whose list of columns nothing is known."""
-    here = offers.here
+    begun = _begun(here)
+    if begun is None:
+        clauses = words.clauses_of(_keys(here))
+        offers.clauses(clauses)
+        return bool(clauses)
+    follows = begun[0].follows
     opened = _opened(here)
     if opened > 0:
-        is_key = here.key() in ("(", ",") and here.before[opened - 1].key == "OPTIONS"
-        offers.keywords(vocabulary.EXTERNAL_TABLE_OPTIONS if is_key else ())
-    elif here.key() != "CONNECTION":
-        offers.clauses(vocabulary.EXTERNAL_TABLE_CLAUSES)
+        offers.keywords(follows.lists.get(here.before[opened - 1].key, ()) if here.key() in ("(", ",") else ())
+    elif here.key() not in ("=", "[", *follows.unknown):
+        offers.clauses(follows.clauses)
     return True
 
 
@@ -288,15 +264,15 @@ def _expressions(offers: _Offers) -> bool:
     """Completes all other places: an operand, or what follows one."""
     here = offers.here
     if _follows_operand(here):
-        offers.clauses(vocabulary.CLAUSES)
+        offers.clauses(words.clauses())
         return True
     named = tables(here.statement)
     for table in named:
         offers.columns(table)
     offers.names((table.alias, "alias") for table in named)
     offers.functions(vocabulary.FUNCTIONS)
-    offers.functions(vocabulary.STREAM_FUNCTIONS)
-    offers.keywords(vocabulary.CLAUSES)
+    offers.functions(words.functions())
+    offers.keywords(words.clauses())
     return True
 
 
@@ -304,13 +280,12 @@ _RULES: tuple[Callable[[_Offers], bool], ...] = (
     _in_string,
     _after_dot,
     _at_start,
-    _dynamic_tables,
-    _streams,
+    _names,
     _databases,
     _after_words,
     _relations,
     _in_columns,
-    _clauses_of_ddl,
+    _clauses,
     _expressions,
 )
 
@@ -318,13 +293,29 @@ _RULES: tuple[Callable[[_Offers], bool], ...] = (
 # --- what the words before the cursor say
 
 
-def _wants_stream(here: Place) -> bool:
-    if not here.before:
-        return False
-    before = here.key(3) if here.keys(2) == ("IF", "EXISTS") else here.key()
-    first = here.before[0].key
-    is_create = first == "CREATE" and here.key(2) != "ON"
-    return before == "STREAM" and not is_create and first in ("DROP", "ALTER", "DESC", "DESCRIBE", "SHOW", "CREATE")
+def _keys(here: Place) -> tuple[str, ...]:
+    return tuple(token.key for token in here.before)
+
+
+def _begun(here: Place) -> tuple[Phrase, list[str]] | None:
+    """Returns the first keywords of a statement of a feature, and what stands behind them. None: the cursor is in what is Spark's."""
+    keys = _keys(here)
+    phrase = words.phrase_of(keys)
+    if phrase is None:
+        return None
+    rest = list(keys[len(phrase.words) :])
+    return None if any(word in rest for word in phrase.follows.query) else (phrase, rest)
+
+
+def _named_type(here: Place) -> str:
+    """Returns the type of the name that comes next in a statement of a feature; empty: none does."""
+    begun = _begun(here)
+    if begun is None:
+        return ""
+    phrase, rest = begun
+    if rest in ([], ["IF", "EXISTS"], ["IF", "NOT", "EXISTS"]):
+        return phrase.follows.name
+    return next((name for before, name in phrase.follows.names.items() if tuple(rest[-len(before) :]) == before), "")
 
 
 def _wants_table(here: Place) -> bool:
@@ -374,7 +365,7 @@ def _follows_operand(here: Place) -> bool:
     if last.key == "*":
         return here.key(2) in ("SELECT", ",", ".", "DISTINCT")
     if last.type is TokenType.WORD:
-        return last.key not in vocabulary.KEYWORDS or last.key in (
+        return last.key not in words.keywords() or last.key in (
             "END",
             "NULL",
             "TRUE",

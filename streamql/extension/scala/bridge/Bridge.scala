@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.bridge
 
 import java.util.{List => JList}
 
@@ -6,42 +6,59 @@ import org.apache.spark.sql.{AnalysisException, Row, SparkSession}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.Origin
 
-/** The parser behind ours, with the parameters of the statement at hand. */
+/** The next parser behind streamql's. Python calls it with the text of a statement that it has rewritten. */
 trait Delegate { def parse(sql: String): LogicalPlan }
 
-/** The Python side of this JVM, which has the log, the protocol and the state. Plans are made here. Implemented by a Py4J callback. */
+/**
+ * The Python side of this JVM: a Py4J callback implements it (`bridge/handler.py`). Catalyst plans are made in Scala; the log, the protocol
+ * and the state are Python's. `pin`: the name of the statement that is analysed, under which Python pins the intervals of its reads
+ * (`PinnedIntervals`).
+ */
 trait Handler {
-  /** A plan for a statement that may be ours; null: it is not, the delegate parses it. */
+  /** Returns the plan of a statement of streamql's own, or of one that Python rewrites. null: the statement is Spark's as it is, and the
+   * delegate parses it. */
   @throws[Throwable] def plan(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan
-  /** A statement that Spark cannot put its parameters into, with literals in their place; `names` is empty where they have none. */
+  /** Returns a text with literals in the place of its parameters, for a text that Spark cannot parse. `names`: of the parameters; empty if
+   * they are positional. */
   @throws[Throwable] def bind(sql: String, names: Array[String], literals: Array[String]): String
-  /** A second chance for a statement that the delegate rejected; null: the delegate's error stands. */
+  /** Returns the plan of a statement that the delegate rejected, if Python can rewrite it. null: the delegate's error stands. */
   @throws[Throwable] def rejected(session: SparkSession, delegate: Delegate, sql: String): LogicalPlan
-  /** The change set of a stream, pinned for the statement `pin`; `request`: how it is read (JSON, of ResolveStreams); null: no stream has this name. */
+  /**
+   * Returns the plan that a name stands for: the change set of a stream over the interval that is pinned, or the rows of an external table.
+   * `request`: how the name is read, as `ResolveStreams` writes it in JSON. null: neither a stream nor an external table has the name.
+   */
   @throws[Throwable] def resolve(session: SparkSession, name: Array[String], request: String, pin: String): LogicalPlan
-  /** The value or the relation that one of our functions stands for in the statement `pin`. */
+  /** Returns what one of streamql's functions stands for in the statement `pin`: a value or a relation. */
   @throws[Throwable] def function(session: SparkSession, name: String, arguments: Array[Object], pin: String): Object
-  /** A table at a point of its history or of a stream, by the arguments of streamql_as_of; `request`: of ResolveStreams (JSON). */
+  /** Returns a table at a point of its history, or as of the begin or the end of a stream's interval. `arguments`: those of streamql_as_of.
+   * `request`: as `ResolveStreams` writes it in JSON. */
   @throws[Throwable] def asOf(session: SparkSession, arguments: Array[Object], request: String, pin: String): LogicalPlan
-  /** The table of a `Plans.follower` over the interval that the statement `pin` sees by now; null: it is over that one. */
-  @throws[Throwable] def follow(session: SparkSession, token: String, pin: String): LogicalPlan
-  /** Runs one of our own statements. */
+  /** Returns a table that is read AT a stream or at its END (`Plans.tableRead`), for the interval that the statement `pin` sees of it now.
+   * `description`: that of the table's read. null: it shows that interval already. */
+  @throws[Throwable] def reboundTable(session: SparkSession, description: String, pin: String): LogicalPlan
+  /** Runs a statement of streamql's own. */
   @throws[Throwable] def run(session: SparkSession, sql: String): JList[Row]
   /** Runs a statement that consumes streams. */
-  @throws[Throwable] def consume(session: SparkSession, command: ConsumeCommand): JList[Row]
-  /** Refuses a command on `name` where a stream has that name; `command` says what the command would do. */
+  @throws[Throwable] def consume(session: SparkSession, command: Consumption): JList[Row]
+  /** Refuses a command on `name` if a stream or an external table has the name. `command`:
+   * what the command would do, such as DROP TABLE. */
   @throws[Throwable] def guard(session: SparkSession, command: String, name: Array[String]): Unit
-  /** The properties that a new table of a format gets in place of those that its statement names, both as JSON; null: those that it names. */
+  /** Returns the properties that a new table gets in place of those that its statement names, both as JSON. `provider`: the format of the
+   * table. null: it gets those that the statement names. */
   @throws[Throwable] def created(session: SparkSession, properties: String, provider: String): String
-  /** Refuses VACUUM of files that a stream has still to read; `hours`: those of RETAIN, null: the table's own retention. */
+  /** Refuses VACUUM if it would remove files that a stream has still to read. `hours`: those of RETAIN; null: the table's own retention. */
   @throws[Throwable] def guardVacuum(session: SparkSession, path: String, hours: java.lang.Double): Unit
-  /** The hint for an error of Spark's, null: there is none. `subject` says what `name` is, `name` what it is about, `known` what else is there. */
+  /** Returns the hint for an error of Spark's; null: there is none. `subject`: the type of the error, which tells what `name` and `known`
+   * are. `hint_for` in `engine/suggestions.py` lists the types. */
   @throws[Throwable] def hint(session: SparkSession, subject: String, name: Array[String], known: Array[String]): String
-  /** A server's client has closed the session: its open transaction is given up. */
+  /** Gives up the open transaction of a session that the client of a server has closed. */
   @throws[Throwable] def closed(session: SparkSession): Unit
 }
 
-/** Who answers for Python: the process that started this JVM, if it registered itself, else a sidecar, started when it is first asked. */
+/**
+ * Finds the Python process that answers. It is the one that started this JVM, if it has registered itself. Otherwise it is a sidecar, which
+ * starts when it is first asked.
+ */
 object Bridge {
   @volatile private var handler: Handler = _
 
@@ -50,11 +67,11 @@ object Bridge {
     val own = handler
     if (own != null) own else Sidecar.handler()
   }
-  /** The context that the handler was made for has ended. */
+  /** Forgets the handler, because the context that it was made for has ended. */
   def forget(): Unit = handler = null
 }
 
-/** Our errors as Spark's own exception classes, so that every front end shows them as it shows Spark's. */
+/** An error of streamql's as an exception class of Spark's, so that every front end shows it as it shows Spark's errors. */
 class StreamqlException(
     val condition: String,
     state: String,
@@ -68,6 +85,6 @@ class StreamqlException(
   override def getSqlState: String = state
   override def getMessage: String = text
   override def getSimpleMessage: String = text
-  // Spark would make a plain AnalysisException of it, and search for our code among its own.
+  // Spark's implementation would return a plain AnalysisException, and would look for streamql's error code among Spark's own.
   override def withPosition(origin: Origin): AnalysisException = this
 }

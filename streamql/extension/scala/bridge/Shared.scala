@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.bridge
 
 import scala.io.{Codec, Source}
 import scala.jdk.CollectionConverters._
@@ -6,7 +6,10 @@ import scala.util.matching.Regex.quoteReplacement
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
-/** What Python and the extension both use, from the files of the Python package streamql.shared: resources of this jar. */
+/**
+ * Constants and texts that Python and the extension both use. They are files of the Python package streamql.shared, and resources of this
+ * jar.
+ */
 object Shared {
   def text(name: String): String = {
     val in = getClass.getResourceAsStream(s"/streamql/$name")
@@ -16,7 +19,7 @@ object Shared {
   def constant(group: String, name: String): String = required(required(constants, group), name).asText
   val changeTypes: Seq[String] = required(constants, "changeTypes").elements().asScala.map(_.asText).toSeq
 
-  /** The functions in SQL, with what each returns. */
+  /** The names of streamql's functions in SQL, each with what it returns: boolean, timestamp or relation. */
   lazy val functions: Seq[(String, String)] = json("functions.json").properties().asScala.map(f => (f.getKey, f.getValue.asText)).toSeq
 
   private[streamql] def json(name: String): JsonNode = new ObjectMapper().readTree(text(name))
@@ -25,15 +28,16 @@ object Shared {
   private lazy val constants = json("constants.json")
 }
 
-/** The catalogue of errors: codes, SQLSTATEs, and the messages that are raised here. */
+/** The catalogue of errors: codes, SQLSTATEs, and the messages of errors that the extension raises. */
 object Errors {
   private val NAME = "\\{(\\w+)\\}".r
   private lazy val catalogue = Shared.json("errors.json")
 
-  /** One of the messages of `code`, with the facts in the places of their names. */
+  /** Makes an error of `code`. `message`: which of the code's messages. `facts`: the values
+   * that stand in the place of the {names} in it. */
   def apply(code: String, message: String, facts: (String, Any)*): StreamqlException = of(code, text(code, message, facts: _*), null, null)
 
-  /** The same as text, for what cannot be raised as an exception of Spark's. */
+  /** The text of such an error, for what cannot be raised as a StreamqlException. */
   def text(code: String, message: String, facts: (String, Any)*): String = {
     val entry = Shared.required(Shared.required(Shared.required(catalogue, code), "messages"), message)
     val values = facts.toMap
@@ -41,7 +45,8 @@ object Errors {
     s"[$code] ${filled("message")}\nHint: ${filled("hint")}"
   }
 
-  /** An error of Python's, whose text is complete. `line` and `column` count from 1; null: no place in a statement is at fault. */
+  /** Makes an error that Python has raised; its text is complete. `line` and `column` count from 1; null: the error has no place in the
+   * statement. */
   def of(code: String, text: String, line: Integer, column: Integer): StreamqlException = {
     val state = Shared.required(Shared.required(catalogue, code), "sqlstate").asText
     new StreamqlException(code, state, text, Option(line).map(_.intValue), Option(column).map(_.intValue - 1), None)

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.bridge
 
 import java.io.{BufferedReader, InputStreamReader}
 import java.lang.ProcessBuilder.Redirect
@@ -18,22 +18,23 @@ import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import py4j.ClientServer
 
 /**
- * The Python process of a JVM that no Python has started (bin/spark-sql, a Thrift or Connect server), or where it has not registered
- * itself. Started by the first statement that asks Python something, started again by the next one after it died; it ends when the
- * pipe that is its standard input does, so at the latest with this JVM, however that ends.
+ * The Python process that answers if no Python process has started this JVM, as with bin/spark-sql and a Thrift or Connect server. It also
+ * answers if the process that has started the JVM has not registered itself. The first statement that asks Python starts the sidecar. If
+ * the sidecar has died, the next such statement starts another one. Its standard input is a pipe from this JVM. The sidecar ends when the
+ * pipe does, so at the latest with this JVM, however that ends.
  */
 object Sidecar {
   private val startSecondsMax = 120
   private val endSecondsMax = 2
   private val linesKept = 30
   private val secretBytes = 32
-  /** Ctrl-C at a terminal reaches all its processes: it cancels a statement, and is nothing to a sidecar, however young. What lies in the
-   * current directory is not imported. */
+  /** The program ignores Ctrl-C from its first instruction on. At a terminal, Ctrl-C reaches all processes: it shall cancel a statement,
+   * and not end the sidecar. Modules in the current directory are not imported. */
   private val program = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path.remove('') if '' in sys.path else None; " +
     "from streamql.bridge.sidecar import main; main()"
 
   @volatile private var current: Option[Running] = None
-  /** The one whose statement holds the lock of this object. */
+  /** The sidecar that is starting. Meanwhile the statement that starts it holds the lock of this object. */
   @volatile private var starting: Option[Running] = None
 
   def isServing: Boolean = peek.nonEmpty
@@ -47,7 +48,8 @@ object Sidecar {
       stopCurrent()
       val started = new Running(context)
       starting = Some(started)
-      // A context that stopped before `starting` was set has not seen it: `await` checks the context after that.
+      // If the context stopped before `starting` was set, `stop` has not seen this sidecar. So `await` checks whether the context has
+      // stopped.
       try started.await() catch { case e: Throwable => started.stop(); throw e } finally starting = None
       current = Some(started)
       started.served
@@ -57,8 +59,8 @@ object Sidecar {
   private def context: SparkContext =
     SparkContext.getActive.filterNot(_.isStopped).getOrElse(throw Errors("SIDECAR_FAILED", "NO_CONTEXT"))
 
-  /** Ends the sidecar of a context that has ended. One that is starting is stopped first, without the lock: the statement that waits
-   * for it holds the lock for as long as the start takes. */
+  /** Ends the sidecar of a context that has ended. A sidecar that is starting is stopped first, without the lock: the statement that waits
+   * for it holds the lock until the start is over. */
   def stop(): Unit = {
     starting.foreach(_.stop())
     stopCurrent()
@@ -71,10 +73,11 @@ object Sidecar {
 
   // -- what the sidecar asks when it starts
 
-  /** The session by which Python reaches the context: the one that is the default already, since Python makes it that. */
+  /** The session by which Python reaches the context. PySpark makes the session that it gets the default one, so the present default is
+   * used. */
   def session: ClassicSession = ClassicSession.getDefaultSession.getOrElse(ClassicSession.active)
 
-  /** The sidecar says by which number it was started, and who answers for it. */
+  /** The sidecar calls this when it is ready. `number`: which start it is. `handler`: what answers for it. */
   def ready(number: Long, handler: Handler): Unit = Running.starting(number).foreach(_.ready(handler))
 
   private object Running {
@@ -96,8 +99,8 @@ object Sidecar {
       new SecureRandom().nextBytes(bytes)
       bytes.map(b => f"$b%02x").mkString
     }
-    // Of this class, because a call from here is answered, and what the answer asks is run, in one and the same thread: it has the job
-    // group by which servers cancel.
+    // A ClientServer pins threads: the thread that calls Python also runs what Python asks the JVM meanwhile. So the jobs of a statement
+    // have the job group of its thread, by which servers cancel them.
     private val server = inDaemon(new ClientServer.ClientServerBuilder().authToken(secret).javaPort(0)
       .javaAddress(InetAddress.getLoopbackAddress).build()) // it listens from here on
     private val process = try launch() catch { case e: java.io.IOException =>
@@ -112,8 +115,11 @@ object Sidecar {
     def isAlive: Boolean = process.isAlive
     def ready(handler: Handler): Unit = answer.complete(handler)
 
-    /** What `make` gives. A thread is a daemon if the thread that creates it is one. Py4J creates threads that serve connections, and a
-     * JVM does not end while threads run that are not daemons: with them a program would run on after the end of its main. */
+    /**
+     * Runs `make` in a daemon thread, and returns its result. A thread is a daemon if the thread that creates it is one. Py4J creates
+     * threads that serve connections, and a JVM does not end while threads run that are not daemons. A program would run on after the end
+     * of its main.
+     */
     private def inDaemon[T](make: => T): T = {
       val task = new FutureTask[T](() => make)
       val thread = new Thread(task, "streamql-sidecar-start")
@@ -122,7 +128,7 @@ object Sidecar {
       try task.get() catch { case e: ExecutionException => throw e.getCause }
     }
 
-    /** The secret is in the environment, which other users cannot read, and in no command line. */
+    /** Starts the process. The secret is in its environment, which other users cannot read, and not on a command line. */
     private def launch(): Process = {
       val builder = new ProcessBuilder(python, "-c", program).redirectErrorStream(true).redirectInput(Redirect.PIPE)
       val environment = builder.environment
@@ -134,7 +140,7 @@ object Sidecar {
       builder.start()
     }
 
-    /** What it says goes to the log that users see, standard error: never among the rows of a front end. */
+    /** Passes the sidecar's output on to standard error, where users see logs. It must not get among the rows of a front end. */
     private def listen(): Unit = {
       val lines = new BufferedReader(new InputStreamReader(process.getInputStream, UTF_8))
       val thread = new Thread(() => {
@@ -169,7 +175,7 @@ object Sidecar {
     private def output: String = said.synchronized(if (said.isEmpty) "" else said.mkString(":\n", "\n", ""))
 
     def stop(): Unit = {
-      try process.getOutputStream.close() catch { case _: java.io.IOException => } // its standard input: it ends
+      try process.getOutputStream.close() catch { case _: java.io.IOException => } // its standard input, whose end ends it
       if (!process.waitFor(endSecondsMax, TimeUnit.SECONDS)) {
         val started = process.descendants.toList // spark.streamql.python may be a script that starts Python
         process.destroyForcibly()
@@ -182,7 +188,7 @@ object Sidecar {
   }
 
 
-  /** The handler; if its process ends, a caller gets an error that says so. */
+  /** The handler of a sidecar. If the sidecar's process ends, the callers get an error that says so. */
   private final class Served(answer: CompletableFuture[Handler], connections: Connections, hasEnded: () => Boolean, code: () => Int)
     extends Handler {
     private val callers = mutable.Map.empty[Thread, Int]
@@ -195,19 +201,19 @@ object Sidecar {
       } finally count(-1)
     }
 
-    /** A thread asks from within what it was asked. */
+    /** Counts the calls in which this thread is: while Python answers a call, the thread may make further ones. */
     private def count(more: Int): Unit = callers.synchronized {
       val now = callers.getOrElse(Thread.currentThread, 0) + more
       if (now > 0) callers(Thread.currentThread) = now
       else {
         callers -= Thread.currentThread
-        if (isEnded) Thread.interrupted(): Unit // the one below, which is nothing to what this thread does next
+        if (isEnded) Thread.interrupted(): Unit // clears the interrupt of `ended`: what this thread does next must not see it
         connections.used()
       }
     }
     @volatile private var isEnded = false
 
-    /** It died: jobs of its statements would run to their end for nothing. */
+    /** Interrupts the threads that wait for the sidecar, which has died. Otherwise the jobs of their statements would run on in vain. */
     def ended(): Unit = callers.synchronized {
       isEnded = true
       callers.keys.foreach(_.interrupt())
@@ -227,9 +233,9 @@ object Sidecar {
       ask(_.function(session, name, arguments, pin))
     override def asOf(session: SparkSession, arguments: Array[Object], request: String, pin: String): LogicalPlan =
       ask(_.asOf(session, arguments, request, pin))
-    override def follow(session: SparkSession, token: String, pin: String): LogicalPlan = ask(_.follow(session, token, pin))
+    override def reboundTable(session: SparkSession, description: String, pin: String): LogicalPlan = ask(_.reboundTable(session, description, pin))
     override def run(session: SparkSession, sql: String): JList[Row] = ask(_.run(session, sql))
-    override def consume(session: SparkSession, command: ConsumeCommand): JList[Row] = ask(_.consume(session, command))
+    override def consume(session: SparkSession, command: Consumption): JList[Row] = ask(_.consume(session, command))
     override def guard(session: SparkSession, command: String, name: Array[String]): Unit = ask(_.guard(session, command, name))
     override def created(session: SparkSession, properties: String, provider: String): String = ask(_.created(session, properties, provider))
     override def guardVacuum(session: SparkSession, path: String, hours: java.lang.Double): Unit = ask(_.guardVacuum(session, path, hours))

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.bridge
 
 import java.util.concurrent.ConcurrentHashMap
 
@@ -8,13 +8,15 @@ import scala.util.control.NonFatal
 import py4j.{DefaultGatewayServerListener, GatewayServer, Py4JJavaServer, Py4JPythonClientPerThread, Py4JServerConnection}
 
 /**
- * Lets what the JVM says to Python leave at once. Py4J writes more than 8,192 characters in pieces; Nagle's algorithm then holds the last
- * one back until Python's kernel has acknowledged those before, which it puts off: 40 ms on Linux, for a few kilobytes of a table's log.
+ * Switches Nagle's algorithm off for the connections between the JVM and Python. Py4J writes more than 8,192 characters in pieces. Nagle's
+ * algorithm would hold the last piece back until the other side has acknowledged the pieces before it. Linux delays such an acknowledgement
+ * by 40 ms, even if only a few kilobytes of a table's log are sent.
  */
 object Wire {
   private val servers = ConcurrentHashMap.newKeySet[GatewayServer]()
 
-  /** Connections that Python opens: those there are, and those to come. Another Py4J may keep them elsewhere, which does no harm. */
+  /** Does so for the connections that Python opens: those that exist, and those to come. The former are in a private field of Py4J. If
+   * another version of Py4J has no such field, they stay as they are. */
   def prompt(server: GatewayServer): Unit = if (servers.add(server)) {
     server.addListener(new DefaultGatewayServerListener {
       override def connectionStarted(connection: Py4JServerConnection): Unit = noDelay(connection)
@@ -26,10 +28,10 @@ object Wire {
     } catch { case NonFatal(_) => }
   }
 
-  /** Of a server that is closed. */
+  /** Forgets a server that is closed. */
   def forget(server: Py4JJavaServer): Unit = servers.removeIf(_ eq server)
 
-  /** The connection by which this thread has called Python. */
+  /** Does so for the connection by which this thread has called Python. */
   def promptHere(): Unit = servers.forEach(_.getCallbackClient match {
     case client: Py4JPythonClientPerThread => Option(client.getPerThreadConnection).foreach(noDelay)
     case _ =>

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import scala.jdk.CollectionConverters._
 
@@ -17,26 +17,28 @@ import org.apache.spark.sql.delta.SnapshotDescriptor
 import org.apache.spark.sql.delta.actions.{Action, AddFile, DeletionVectorDescriptor}
 import org.apache.spark.sql.delta.util.JsonUtils
 import org.apache.spark.sql.functions.{col, inline}
+import org.apache.spark.sql.streamql.bridge.Shared
 import org.apache.spark.sql.types._
 import org.roaringbitmap.RoaringBitmap
 
-/** Rows of a file that a commit added (`sign` 1) or removed (-1). `positions`: which; None: all. */
+/** A use of a file: rows of it that a commit added (`sign` 1) or removed (-1). `positions`: which rows; None: all. */
 case class FileUse(version: Long, sign: Byte, positions: Option[Positions]) {
   def isEmpty: Boolean = positions.exists(p => p.keep && p.bits.isEmpty)
 }
 
-/** A file, with its uses in the order of versions. */
+/** A file with its uses, in the order of versions. */
 case class UsedFile(add: AddFile, uses: Seq[FileUse]) {
-  /** The rows of its uses, if a bitmap says which these are; None: they may be all. */
+  /** The rows of its uses, if bitmaps name them for all uses; None: they may be all rows of the file. */
   def rows: Option[RoaringBitmap] =
     if (uses.exists(!_.positions.exists(_.keep))) None
     else Some(RoaringBitmap.or(uses.flatMap(_.positions).map(_.bits).asJava.iterator))
 }
 
 /**
- * Files and what commits did to their rows. Each line of `text` is {"add": add action, "uses": [[version, sign, vector, other], …]}.
- * `vector` and `other` are deletion vectors, or null for none; `other` is false if a use has no other state: then it has all rows that
- * `vector` does not mark. Else it has those rows that only `other` marks. Reads the vectors.
+ * Files, and what commits did to their rows. Each line of `text` is {"add": add action, "uses": [[version, sign, vector, other], …]}. A use
+ * is of a file's state. `vector` is the deletion vector of that state, and `other` that of another state of the file; null: the state has
+ * no deletion vector. If `other` is false, the use has all rows that `vector` does not mark. Otherwise it has the rows that only `other`
+ * marks. The constructor reads the deletion vectors.
  */
 class CommitUses(reader: TableReader, text: String) {
   private val table = reader.log.dataPath
@@ -69,7 +71,8 @@ class CommitUses(reader: TableReader, text: String) {
 
   /**
    * The rows of some of the files, once for each use that has them: row id, row version, the table's columns, then those of
-   * `CommitEvents.fields`. `numbers`: of the files, one a line. `facts`: a JSON array of [version, time in ms, slice, told], of all versions.
+   * `CommitEvents.fields`. `numbers`: of the files, one a line. `facts`: properties of all versions, a JSON array of [version, time in ms,
+   * slice, told]. `loose`: as `TableReader.scan` has it.
    */
   def scan(descriptor: SnapshotDescriptor, numbers: String, facts: String, loose: String): DataFrame = {
     val known = CommitEvents.mapper.readTree(facts).elements().asScala.map(f => f.get(0).asLong -> f).toMap
@@ -88,7 +91,7 @@ class CommitUses(reader: TableReader, text: String) {
   }
 }
 
-/** The events of a file's rows. Those of its uses that have all rows come as one array, made once. */
+/** The events of a file's rows: each use that has a row makes one. If all uses have all rows, the rows share one array of events. */
 class FileEvents(uses: Array[(Option[Positions], InternalRow)]) extends Serializable {
   private val areWhole = uses.forall(_._1.isEmpty)
   @transient private lazy val all: ArrayData = new GenericArrayData(uses.map(_._2: Any))
@@ -105,7 +108,7 @@ object FileEvents {
   }.toArray)
 }
 
-/** What commits did to a row: an array of structs. The row is told by the number of its file, and its index in it. */
+/** What commits did to a row: an array of structs. `left`: the number of the row's file. `right`: the index of the row in the file. */
 case class CommitEvents(left: Expression, right: Expression, files: Broadcast[Array[FileEvents]]) extends BinaryExpression {
   override def nullable: Boolean = false
   override def dataType: DataType = CommitEvents.dataType
@@ -123,15 +126,16 @@ case class CommitEvents(left: Expression, right: Expression, files: Broadcast[Ar
 object CommitEvents {
   private[streamql] val mapper = new ObjectMapper()
 
+  /** The columns of an event. `time`: of the commit, in milliseconds since 1970. `slice`: a number that grows with versions; by it, rows
+   * are divided into tasks. `told`: whether row versions tell which of the added rows the commit has not changed. */
   val fields: StructType = StructType(Seq("version" -> LongType, "time" -> LongType, "slice" -> IntegerType, "sign" -> ByteType, "told" -> BooleanType)
     .map { case (name, dataType) => StructField(Shared.constant("events", name), dataType, nullable = false) })
   val dataType: DataType = ArrayType(fields, containsNull = false)
 
   def read(reader: TableReader, text: String): CommitUses = new CommitUses(reader, text)
 
-  /**
-   * The rows with one more column: for each field of two structs whether it differs, as `Values.scala` compares; NULL if a struct is NULL.
-   */
+  /** The rows with one more column. It has for each field of two structs whether the field differs, as `Values.scala` compares; NULL if a
+   * struct is NULL. */
   def withChanged(df: DataFrame, before: String, after: String, name: String): DataFrame = {
     val child = df.asInstanceOf[Dataset[Row]].queryExecution.analyzed
     def column(of: String) = child.output.find(_.name == of).get

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import java.util.concurrent.ConcurrentHashMap
 
@@ -11,13 +11,14 @@ import org.apache.spark.sql.types._
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * When the commits of a table were made, in microseconds. Those of the interval are known from the log already; an older one is
- * looked up where a row shows it, once: the in-commit timestamp, else the file's time; a commit that is gone has none.
- * `staged`: files of commits that a coordinator took and that the log does not have yet.
+ * The times of a table's commits, in microseconds since 1970. `known`: those of the interval, which the log has told already. An older one
+ * is looked up once, when a row shows it. It is the commit's in-commit timestamp or, without one, the time of the commit's file. A commit
+ * whose file is gone has no time. `staged`: the files of commits that a commit coordinator has accepted, and that are not in the log yet.
  */
 class CommitTimes(logPath: String, tableId: String, conf: Broadcast[SerializableConfiguration],
     known: java.util.HashMap[java.lang.Long, java.lang.Long], staged: Map[Long, String]) extends Serializable {
-  /* Rows of few versions come mixed: an update's before and after. What another thread has put in a place is whole, or not seen. */
+  /* A cache, because rows of a few versions alternate, such as the images of an update. Threads use it without a lock: they see an entry
+   * whole, or not at all. */
   @transient private lazy val places = new Array[CommitTimes.Seen](CommitTimes.PLACES)
   @transient private lazy val lookedUp = new ConcurrentHashMap[Long, Option[java.lang.Long]]()
 
@@ -44,7 +45,8 @@ object CommitTimes {
   private val inCommit = java.util.regex.Pattern.compile("\"inCommitTimestamp\"\\s*:\\s*(\\d+)")
   private val cache = new ConcurrentHashMap[(String, String, Long), java.lang.Long]()
 
-  /** What is found stays true, for all statements; that there is nothing is said for this one alone. */
+  /** A time that is found is kept for all statements, because it does not change. If nothing is found, only the statement that asks may
+   * keep that. */
   private def lookUp(key: (String, String, Long), file: Path, conf: Broadcast[SerializableConfiguration]): Option[java.lang.Long] =
     Option(cache.get(key)).orElse {
       val fs = file.getFileSystem(conf.value.value)

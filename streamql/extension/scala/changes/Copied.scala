@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, Expression, NamedExpression, UnaryExpression}
@@ -7,8 +7,9 @@ import org.apache.spark.sql.catalyst.expressions.codegen.Block._
 import org.apache.spark.sql.types.DataType
 
 /**
- * A value in a variable of its own in generated code. Spark's code for Expand keeps strings and other objects in an array. If the operator above uses such
- * a value in two equal expressions, the code of Spark 4.2 does not compile. Then Spark logs an error, and interprets the whole stage.
+ * Puts a value into a variable of its own in generated code. Spark's code for Expand keeps strings and other objects in an array. If the
+ * operator above uses such a value in two equal expressions, the code of Spark 4.2 does not compile. Then Spark logs an error, and
+ * interprets the whole stage.
  */
 case class Copied(child: Expression) extends UnaryExpression {
   override def dataType: DataType = child.dataType
@@ -27,7 +28,7 @@ case class Copied(child: Expression) extends UnaryExpression {
 }
 
 object Copied {
-  /** Columns of an Expand, as other operators may use them. */
+  /** The columns of an Expand in a form that other operators can use. */
   def of(columns: Seq[Attribute]): Seq[NamedExpression] =
     columns.map(a => if (CodeGenerator.isPrimitiveType(a.dataType)) a else Alias(Copied(a), a.name)())
 }

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import scala.jdk.CollectionConverters._
 
@@ -10,28 +10,31 @@ import org.apache.spark.sql.catalyst.plans.logical.{Expand, Filter, Join, JoinHi
 import org.apache.spark.sql.classic.ClassicConversions._
 import org.apache.spark.sql.classic.Dataset
 import org.apache.spark.sql.functions.{col, expr}
+import org.apache.spark.sql.streamql.bridge.Shared
 import org.apache.spark.sql.types.StringType
 
 /**
- * Relational pieces that Spark has and its DataFrame interface lacks, and some it has that cost Python a call for each column. Lists of
- * names and of SQL expressions come as JSON.
+ * Makes parts of plans for change sets. Spark's DataFrame interface lacks some of them. Others would cost Python a call for each column.
+ * Lists of names and of SQL expressions come as JSON.
  */
 object Images {
   private val mapper = new ObjectMapper()
   private def strings(json: String): Seq[String] = mapper.readTree(json).elements().asScala.map(_.asText).toSeq
-  /** A backquoted name alone is a column: as an expression it could be taken for a pattern of names (quotedRegexColumnNames). */
+  /** Parses SQL expressions. A backquoted name alone is made a column without parsing: the setting quotedRegexColumnNames would make a
+   * pattern of it. */
   private def expressions(json: String): Seq[Column] = strings(json).map { text =>
     val isName = text.length > 1 && text.startsWith("`") && text.endsWith("`") && !text.drop(1).dropRight(1).replace("``", "").contains("`")
     if (isName) col(text) else expr(text)
   }
 
   def select(df: DataFrame, columns: String): DataFrame =
-    df.asInstanceOf[Dataset[Row]].sparkSession.withActive { df.select(expressions(columns): _*) } // its settings, not the user's
+    // With the settings of the frame's session, and not with the user's.
+    df.asInstanceOf[Dataset[Row]].sparkSession.withActive { df.select(expressions(columns): _*) }
 
   /**
-   * A change set's rows as they are shown: `columns` is a JSON array of [name, what], where `what` is the name of a column of `df`, or one
-   * of the constants below. `constant`: the change type of all rows; null: column `changeTypeColumn` holds it. Made of resolved expressions: to
-   * parse and resolve some fifteen columns takes as long as to read a small file.
+   * A change set in the columns that a stream shows. `columns`: a JSON array of [name, what], where `what` is the name of a column of `df`,
+   * or one of the constants below. `constant`: the change type of all rows; null: the column `changeTypeColumn` has it. The expressions are
+   * made resolved: to parse and resolve some fifteen columns takes as long as to read a small file.
    */
   def shown(df: DataFrame, columns: String, constant: String, changeTypeColumn: String, versionColumn: String, times: CommitTimes): DataFrame = {
     val dataset = df.asInstanceOf[Dataset[Row]]
@@ -60,10 +63,8 @@ object Images {
   private val ACTION = Shared.constant("shown", "action")
   private val IS_UPDATE = Shared.constant("shown", "isUpdate")
 
-  /**
-   * Rows of two sides, both (row id, version, columns …), by row id: from each pair the rows of the change set, under the `names` (JSON)
-   * of change type, row id, version and columns. `isBitwise`: as `Values` has it.
-   */
+  /** The rows of a change set, from an image before and an image after. Both have (row id, version, columns …), and are joined by row id.
+   * `names`: of the change type, row id, version and columns of the result, JSON. `isBitwise`: as `Values` has it. */
   def compared(before: DataFrame, after: DataFrame, names: String, isBitwise: Boolean): DataFrame = {
     def side(df: DataFrame, letter: String) = {
       val plan = df.queryExecution.analyzed
@@ -74,13 +75,15 @@ object Images {
     unfolded(before, Join(b, a, FullOuter, Some(EqualTo(b.output.head, a.output.head)), JoinHint.NONE), names, isBitwise)
   }
 
-  /** The same for pairs made elsewhere: (row id, version, columns …) of the row before, then of the row after; NULLs if there is none. */
+  /** The same for rows that are joined already: (row id, version, columns …) of the row before, then of the row after; NULLs if there is no
+   * such row. */
   def unfold(pairs: DataFrame, names: String, isBitwise: Boolean): DataFrame =
     unfolded(pairs, pairs.queryExecution.analyzed, names, isBitwise)
 
   /**
-   * Each pair becomes two rows. Unlike a union, the input is computed once; unlike explode, unused columns are pruned. Expressions
-   * are made resolved: to parse and resolve them takes longer than to compare a few thousand rows.
+   * Makes the rows of a change set of each pair that differs: two for an update, and one otherwise. Unlike with a union, Spark computes the
+   * input once. Unlike with explode, it leaves out unused columns. The expressions are made resolved: to parse and resolve them takes
+   * longer than to compare a few thousand rows.
    */
   private def unfolded(df: DataFrame, pairs: LogicalPlan, names: String, isBitwise: Boolean): DataFrame =
     Dataset.ofRows(df.asInstanceOf[Dataset[Row]].sparkSession, unfolded(pairs, strings(names), isBitwise))

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import scala.jdk.CollectionConverters._
 
@@ -7,19 +7,22 @@ import com.fasterxml.jackson.databind.node.{JsonNodeFactory, ObjectNode}
 import org.apache.spark.sql.delta.Snapshot
 import org.apache.spark.sql.delta.actions.AddFile
 
-/** Files of a version that its checksum names, with their statistics, as it does if they are few. Elsewhere Delta computes the state of the log: three jobs. */
+/**
+ * The files of a version, with their statistics, as its checksum names them. It does so if they are few. Otherwise Delta reconstructs the
+ * state of the log, in three jobs.
+ */
 object KnownFiles {
   /** None: the checksum does not name them. */
   def of(s: Snapshot): Option[Seq[AddFile]] = s.checksumOpt.flatMap(_.allFiles)
 
-  // Numbers keep their digits.
+  // Decimal numbers keep all of their digits.
   private val mapper = new ObjectMapper().enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
     .setNodeFactory(JsonNodeFactory.withExactBigDecimals(true))
 
   /**
-   * The statistics of a file that loses rows to a deletion vector. None: the file has none, or not the number of its rows. From then on its bounds are
-   * wide: values may lie further inside. A column that had NULLs only is said to have as many of them as the file has rows. As Delta's
-   * `StatisticsCollection.updateStatsToWideBounds` does it, by a query.
+   * The statistics of a file that loses rows to a deletion vector. None: the file has no statistics, or these lack the number of rows. The
+   * bounds are wide from then on: the rows with the least and the greatest value may be deleted. A column that has only NULLs gets as many
+   * NULLs as the file has rows. Delta's `StatisticsCollection.updateStatsToWideBounds` does the same by a query.
    */
   def wideBounds(file: AddFile): Option[String] = Option(file.stats).map(mapper.readTree).collect { case stats: ObjectNode if stats.path("numRecords").isNumber =>
     val rows = stats.get("numRecords").asLong

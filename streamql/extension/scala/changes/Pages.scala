@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import java.lang.reflect.{Field, InvocationHandler, Method, Proxy}
 import java.util.PrimitiveIterator
@@ -16,21 +16,23 @@ import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecor
 import org.roaringbitmap.RoaringBitmap
 
 /**
- * Makes Spark's Parquet reader read only the pages, and of these only the runs, that hold rows at given positions: a row lost by a large
- * file costs a page then, not the file. Parquet can read so (it does for filters); Spark's reader has no setting for it, so the part of
- * it that fetches row groups is exchanged before the first is fetched. Where that cannot be done (another Spark, a file without offset
- * indexes, too many runs) the reader stays as it is, and reads all rows: that is slower, and as right.
+ * Makes Spark's Parquet reader read only the pages that hold rows at given positions, and of these pages only runs of rows. So if a large
+ * file has lost one row, that costs the read of a page, and not of the file. Parquet's own library can read so (it does for filters), but
+ * Spark's reader has no setting for it. So the part of the reader that fetches row groups is exchanged before it fetches the first one.
+ *
+ * That is not possible with another version of Spark, or with a file without offset indexes, and it is not worth while for many runs. Then
+ * the reader stays as it is, and reads all rows. That is slower, and the result is the same.
  */
 object Pages extends Logging {
-  /** Rows are read in runs of so many, at multiples of it: shorter ones cost more to step over than to read. */
+  /** The length of a run, which begins at a multiple of it. To skip fewer rows would take longer than to read them. */
   val RUN = 32
-  /** With more than this part of the runs wanted, all are read. */
+  /** If the runs have at least this share of all rows, all rows are read. */
   val DENSE = 0.5
 
   private def field(of: Class[_], name: String): Field = { val f = of.getDeclaredField(name); f.setAccessible(true); f }
   private val base = classOf[VectorizedParquetRecordReader].getSuperclass
 
-  /** Restricts a reader that was opened and has read nothing; answers whether it did. */
+  /** Restricts a reader that was opened and has not read yet. Returns whether it was restricted. */
   def restrict(rows: Iterator[_], wanted: RoaringBitmap): Boolean = rows match {
     case opened: RecordReaderIterator[_] =>
       try field(classOf[RecordReaderIterator[_]], "rowReader").get(opened) match {
@@ -66,7 +68,7 @@ object Pages extends Logging {
     restricts
   }
 
-  /** The runs of a row group that hold wanted rows: pages of RUN rows that only we see. */
+  /** The runs of a row group that hold wanted rows. For Parquet, a run is a page of RUN rows. */
   private def runs(block: BlockMetaData, wanted: RoaringBitmap): RowRanges = {
     val (first, rows) = (block.getRowIndexOffset, block.getRowCount)
     val positions = wanted.getIntIterator
@@ -81,6 +83,7 @@ object Pages extends Logging {
     RowRanges.create(rows, pages, new Runs(rows))
   }
 
+  /** An offset index in which runs are pages. */
   private class Runs(rows: Long) extends OffsetIndex {
     override def getPageCount: Int = ((rows + RUN - 1) / RUN).toInt
     override def getOffset(page: Int): Long = page.toLong

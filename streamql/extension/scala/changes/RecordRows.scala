@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
@@ -15,32 +15,37 @@ import org.apache.spark.sql.functions.expr
 import org.apache.spark.sql.types.IntegerType
 
 /**
- * The columns of entries by which records are made. `place`: shard, slice and version. `row`: is overwritten with the record's number.
- * `went`, `came`: values of `kind`, of a row that left the key, and of one that came to it. The former is less.
+ * The columns of entries. An entry says what a commit did to a key, and records are made of entries. `place`: shard, slice and version.
+ * `kind`: what happened to the key. `went`, `came`: the values of `kind` for a row that left the key, and for one that came to it; the
+ * former is less. `row`: is overwritten with the record's number.
  */
 case class EntryColumns(place: Seq[Attribute], key: Seq[Attribute], kind: Attribute, row: Attribute, went: Int, came: Int) {
-  /** A plan has its attributes as this, because Spark's rules, which may put others in their place, do not look into other classes. */
+  /** All columns, as a plan holds them: Spark's rules replace attributes in sequences of them, and do not look into classes such as this
+   * one. */
   def all: Seq[Attribute] = place ++ key :+ kind :+ row
   def order: Seq[SortOrder] = (place ++ key :+ kind).map(SortOrder(_, Ascending))
 }
 
 object EntryColumns {
-  /** From what `all` returns. */
+  /** Makes them of what `all` returns. */
   def of(all: Seq[Attribute], went: Int, came: Int): EntryColumns =
     EntryColumns(all.take(3), all.slice(3, all.size - 2), all(all.size - 2), all.last, went, came)
 }
 
 /**
- * From entries, which say what commits did to keys, to records: at most one of a key in a commit, numbered within commit and shard. See
- * changes/record_rows.py, which defines both.
+ * Makes records of entries, for TableStore. There is at most one record of a key in a commit, and records are numbered within commit and
+ * shard. `features/tablestore/record_entries.py` defines entries, and `record_rows.py` beside it records.
  */
 object RecordRows {
   private val mapper = new ObjectMapper()
   /**
-   * `columns`: a JSON array of the names of shard, slice, version, kind, row and those of the key. `went`, `came`: values of kind. `task`: an
-   * SQL expression for the number of an entry's task, of `tasks`; entries of one shard and slice have one. `violations`: SQL expressions that raise, for an entry whose key has a
-   * NULL, and for one whose key another row has. `divided`: a JSON array of versions that have several slices. Their records are counted first, by a job, so that numbers
-   * continue from slice to slice; if it is empty, the numbers of each slice begin with 0.
+   * Makes the records of entries. `columns`: a JSON array of the names of shard, slice, version, kind, row and those of the key. `went`,
+   * `came`: values of kind. `task`: an SQL expression for the number of an entry's task, of `tasks`; all entries of a shard and slice have
+   * one task. `violations`: two SQL expressions that raise an error: for an entry whose key has a NULL, and for one whose key another row
+   * has too.
+   *
+   * `divided`: a JSON array of the versions that have several slices. Their records are counted first, by a job, so that numbers continue
+   * from slice to slice. If it is empty, the numbers of each slice begin with 0.
    */
   def numbered(df: DataFrame, columns: String, went: Int, came: Int, task: String, tasks: Int, violations: String, divided: String): DataFrame = {
     val dataset = df.asInstanceOf[Dataset[Row]]
@@ -60,7 +65,10 @@ object RecordRows {
   }
 }
 
-/** Records made of entries that are sorted, all of a shard and slice in one task. `number` is in the place of the entries' column `row`. */
+/**
+ * Makes records of sorted entries. All entries of a shard and slice are in one task. `number`: stands in the place of the entries' column
+ * `row`.
+ */
 case class NumberRecords(all: Seq[Attribute], went: Int, came: Int, number: Attribute, violations: Seq[Expression], divided: Set[Long], child: LogicalPlan)
   extends UnaryNode {
   private def own = EntryColumns.of(all, went, came)
@@ -99,7 +107,7 @@ case class NumberRecordsExec(all: Seq[Attribute], went: Int, came: Int, number: 
     entries.mapPartitionsInternal(rows => new Records(rows, plan, before))
   }
 
-  /** How many records of a commit and shard the slices before one have, where there are any. */
+  /** How many records the slices before a place have in its commit and shard. A place is left out if it is the first one. */
   private def earlier(entries: RDD[InternalRow], plan: RecordPlan): Map[RecordPlace, Int] = {
     val versions = divided
     val counts = sparkContext.runJob(entries, (rows: Iterator[InternalRow]) => RecordPlan.counts(rows, plan, versions)).flatten.toSeq
@@ -112,9 +120,10 @@ case class NumberRecordsExec(all: Seq[Attribute], went: Int, came: Int, number: 
   override protected def withNewChildInternal(newChild: SparkPlan): NumberRecordsExec = copy(child = newChild)
 }
 
+/** A slice of a shard, in a commit. */
 case class RecordPlace(shard: Int, slice: Int, version: Long)
 
-/** Where rows have what `Records` needs, for tasks. */
+/** The places of the columns that `Records` needs, as they are sent to tasks. */
 class RecordPlan(own: EntryColumns, violated: Seq[Expression], input: Seq[Attribute]) extends Serializable {
   private def ordinal(a: Attribute): Int = {
     val found = input.indexWhere(_.exprId == a.exprId)
@@ -158,8 +167,9 @@ object RecordPlan {
 }
 
 /**
- * The records of a task. Entries come sorted by place, key and kind. A row that went is held back until the next entry is known: if
- * another row came to its key, the two are one record. `earlier`: the number that the records of a place begin with, if it is not 0.
+ * The records of a task. Entries come sorted by place, key and kind. The entry of a row that left its key is held back until the next entry
+ * is known: if another row came to that key, the two make one record. `earlier`: the number with which the records of a place begin, if it
+ * is not 0.
  */
 class Records(entries: Iterator[InternalRow], plan: RecordPlan, earlier: Map[RecordPlace, Int]) extends Iterator[InternalRow] {
   private var (keyOf, keyOfLast) = (plan.key(), plan.key())
@@ -204,7 +214,7 @@ class Records(entries: Iterator[InternalRow], plan: RecordPlan, earlier: Map[Rec
     found
   }
 
-  /** The record that an entry makes, if the next entry can no longer change that. */
+  /** The record that an entry makes. null: the next entry may change it, so that the entry is held back. */
   private def begun(entry: UnsafeRow): UnsafeRow =
     if (lastKind == plan.went) { held = entry.copy(); null } else numbered(entry)
 
@@ -218,7 +228,7 @@ class Records(entries: Iterator[InternalRow], plan: RecordPlan, earlier: Map[Rec
     entry
   }
 
-  /** Whether the entry has the place and the key of the one before. Raises if the two break the primary key. */
+  /** Whether the entry has the place and the key of the entry before. Raises an error if the two violate the primary key. */
   private def checked(entry: UnsafeRow): Boolean = {
     if (plan.hasNull(entry)) plan.violations.head.eval(entry)
     val (key, kind, isThere) = (keyOf(entry), entry.getInt(plan.kind), plan.isAt(entry, lastPlace))

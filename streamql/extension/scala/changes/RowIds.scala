@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import org.apache.spark.sql.{Column, DataFrame}
 import org.apache.spark.sql.catalyst.expressions._
@@ -12,14 +12,14 @@ import org.apache.spark.sql.classic.ExpressionUtils
 import org.apache.spark.sql.delta.deletionvectors.{RoaringBitmapArray, RoaringBitmapArrayFormat}
 
 
-/** A set of row ids that a query finds while another one, which asks it, runs. An eighth of a byte an id where they lie close. */
+/** A set of row ids, which a subquery has found. If ids are close to each other, each takes an eighth of a byte. */
 class RowIdSet(bytes: Array[Byte]) extends Serializable {
   @transient private lazy val ids = RoaringBitmapArray.readFrom(bytes)
   def contains(id: Long): Boolean = ids.contains(id)
 }
 
 object RowIds {
-  /** Whether an id is among those of the only column of `rows`, which is a subquery of the plan that asks. */
+  /** Whether an id is in the only column of `rows`, which becomes a scalar subquery. */
   def among(rows: DataFrame, id: Column): Column = {
     val plan = rows.queryExecution.analyzed
     val bitmap = new BitmapAggregator(plan.output.head, RoaringBitmapArrayFormat.Portable).toAggregateExpression()
@@ -28,7 +28,7 @@ object RowIds {
   }
 }
 
-/** Whether a row id (`right`) is in a set (`left`, a subquery: it has run when this is asked). */
+/** Whether a row id (`right`) is in a set (`left`). The set is a subquery, which Spark has run when it evaluates this expression. */
 case class IsAmong(left: Expression, right: Expression) extends BinaryExpression with Predicate {
   override def nullable: Boolean = false
   @transient private lazy val ids = new RowIdSet(left.eval().asInstanceOf[Array[Byte]])

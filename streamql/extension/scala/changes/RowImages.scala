@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
@@ -16,13 +16,14 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sources.Filter
+import org.apache.spark.sql.streamql.bridge.Shared
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarBatch, ColumnarMap}
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
 import org.roaringbitmap.RoaringBitmap
 
-/** Some rows of a file: those at the positions, or with `keep` false all others. */
+/** Some rows of a file: those at the positions or, if `keep` is false, all others. */
 class Positions(val bits: RoaringBitmap, val keep: Boolean) extends Serializable {
   def has(index: Long): Boolean = bits.contains(index.toInt) == keep
 }
@@ -40,7 +41,7 @@ object Positions {
   }
 }
 
-/** Rows of some files, by the path that the log gives a file; files without any are not among them. */
+/** Rows of some files, by the path that the log gives a file. Files without such rows are left out. */
 class FileRows(files: Map[String, RoaringBitmap]) {
   def of(path: String): Option[Positions] = files.get(path).map(new Positions(_, keep = true))
   def count: Long = files.values.map(_.getLongCardinality).sum
@@ -49,10 +50,8 @@ class FileRows(files: Map[String, RoaringBitmap]) {
 object FileRows {
   private val mapper = new com.fasterxml.jackson.databind.ObjectMapper()
 
-  /**
-   * By how much the deletion vectors of some files changed. Each line of `states` is {"before": add action, "after": add action} of one
-   * file. Answers the rows that were lost (in the later vector and not in the earlier), and those that came back.
-   */
+  /** Finds how the deletion vectors of some files have changed. Each line of `states` is {"before": add action, "after": add action} of one
+   * file. Returns two elements: the rows that were lost (in the later vector and not in the earlier one), and those that came back. */
   def changed(reader: TableReader, states: String): Array[FileRows] = {
     val (table, conf) = (reader.log.dataPath, reader.log.newDeltaHadoopConf())
     def vector(dv: DeletionVectorDescriptor) = if (dv == null) new RoaringBitmap() else Positions.of(dv, table, conf)
@@ -69,12 +68,13 @@ object FileRows {
 }
 
 /**
- * Data files of a Delta table as row images: before the table's columns, each row's id and commit version (Delta, PROTOCOL.md, "Row
- * Tracking": the materialized values, else the file's base row id plus the row's index, and the file's default commit version).
+ * Reads data files of a Delta table as row images: each row's id and commit version, and then the table's columns. The id and the version
+ * are those of Delta's row tracking (PROTOCOL.md, "Row Tracking"). They are materialized in the file. Otherwise the id is the file's base
+ * row id plus the row's index, and the version is the file's default commit version.
  *
- * Delta's `_metadata` tells the same; but it makes a struct of a dozen fields for each row read, also for the 99 of 100 that a
- * position filter then drops. Here identity is computed a batch at a time, and rows not asked for are left out of the batch.
- * `selecting`, with what reads deletion vectors: any of the files may have rows to be left out.
+ * Delta's `_metadata` has the same values. But it makes a struct of a dozen fields for each row read, even for the 99 of 100 that a
+ * position filter drops afterwards. Here ids and versions are computed for a batch at a time, and rows that are not asked for are left out
+ * of the batch. `selecting`: what deletion vectors are read with, if files may have rows to be left out; None: all rows are read.
  */
 class RowImageFormat(descriptor: SnapshotDescriptor, selecting: Option[Broadcast[SerializableConfiguration]])
   extends DeltaParquetFileFormatBase(ProtocolMetadataAdapterV1(descriptor.protocol, descriptor.metadata), useMetadataRowIndexOpt = Some(true)) {
@@ -96,11 +96,13 @@ class RowImageFormat(descriptor: SnapshotDescriptor, selecting: Option[Broadcast
     StructType(schema.map(f => if (isRaw(f.name)) f else named.next()))
   }
 
-  /** Spark asks with the columns of the answer, and asserts with those that are read: up to three more. */
+  /** Spark asks with the columns of the result. Later it checks its assumption with the
+   * columns that are read, which are up to three more. */
   override def supportBatch(session: SparkSession, schema: StructType): Boolean =
     super.supportBatch(session, if (schema.exists(f => isRaw(f.name))) schema else StructType(schema ++ Seq.fill(3)(index)))
 
-  /** Named where all vectors are Spark's own, on the heap like ours: code that reads them is faster then. */
+  /** The classes of the vectors, by which generated code is faster. They are named only if all vectors are Spark's own, and on the heap
+   * like those made here. */
   override def vectorTypes(required: StructType, partition: StructType, conf: SQLConf): Option[Seq[String]] =
     if (selects || conf.offHeapColumnVectorEnabled) None else super.vectorTypes(required, partition, conf)
 
@@ -114,7 +116,8 @@ class RowImageFormat(descriptor: SnapshotDescriptor, selecting: Option[Broadcast
     val read = StructType(required.filterNot(f => names(f.name)) ++ extra)
     val plain = StructType(dataSchema.filterNot(f => names(f.name)))
     val pushed = filters.filterNot(_.references.exists(r => names(r.stripPrefix("`").stripSuffix("`"))))
-    // Spark copies the configuration for each file, some thousand entries, unless it is a JobConf. A file's filters are put into the copy.
+    // Spark copies the configuration for each file, some thousand entries, unless it is a JobConf. It puts the file's filters into the
+    // copy. So a JobConf is used if there are no filters.
     val shared = if (pushed.isEmpty) new JobConf(conf) else conf
     val open = super.buildReaderWithPartitionValues(session, plain, partitionSchema, read, pushed, options, shared)
     if (own.isEmpty && extra.isEmpty) open
@@ -135,7 +138,7 @@ object RowImages {
   val VERSION: String = Shared.constant("columns", "rowVersion")
   val BASE: String = Shared.constant("columns", "baseRowId")
   val FILE_VERSION: String = Shared.constant("columns", "fileVersion")
-  /** A row's place in its file, and the number that the file was given when the scan was made. Only expressions of ours read them. */
+  /** A row's index in its file, and the number of the file in the scan. Only streamql's own expressions read these columns. */
   val INDEX = "__streamql_index"
   val FILE = "__streamql_file"
   val names: Set[String] = Set(ID, VERSION, BASE, FILE_VERSION, INDEX, FILE)
@@ -143,15 +146,16 @@ object RowImages {
 
   val index: StructField = StructField(ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME, LongType)
 
-  /** A column of the answer: one that is read, by its place, or one computed here. */
+  /** A column of the result: one that is read, by its place among those read, or one that is computed here. */
   sealed trait Column
   case class Read(place: Int, dataType: DataType) extends Column
   case class Own(name: String) extends Column
 
-  /** The columns of the answer, and where among those read (of which there are `width`) are materialized ids, versions, and row indexes. */
+  /** The columns of the result. `id`, `version`, `index`: the places of materialized ids, of materialized versions and of row indexes among
+   * the `width` columns that are read. */
   case class Shape(columns: Seq[Column], id: Option[Int], version: Option[Int], index: Option[Int], width: Int)
 
-  /** What reads a file in a task: made here, so that no more than it needs goes with it. */
+  /** Returns what reads a file in a task. It is made here, so that only what it needs is sent to tasks. */
   def reader(open: PartitionedFile => Iterator[InternalRow], shape: Shape, table: String,
       selecting: Option[Broadcast[SerializableConfiguration]]): PartitionedFile => Iterator[InternalRow] = file => {
     val chosen = selecting.flatMap(conf => positions(file, table, conf.value.value))
@@ -163,7 +167,8 @@ object RowImages {
     }
   }
 
-  /** What the file's index said of the rows to be had, else what its deletion vector says; None: all. */
+  /** The rows of a file that are to be read: those that the file index has chosen, else those that the deletion vector does not mark; None:
+   * all. */
   def positions(file: PartitionedFile, table: String, conf: Configuration): Option[Positions] = {
     val constants = file.otherConstantMetadataColumnValues
     constants.get(SELECTION).map(_.asInstanceOf[Positions]).orElse {
@@ -174,7 +179,7 @@ object RowImages {
     }
   }
 
-  /** The row images' own columns, as the relation shows them. */
+  /** The columns that row images have before those of the table. `origins`: also base row ids, and default commit versions. */
   def schema(origins: Boolean): Seq[StructField] =
     (Seq(ID, VERSION) ++ (if (origins) Seq(BASE, FILE_VERSION) else Nil)).map(StructField(_, LongType, nullable = false))
 }
@@ -241,7 +246,7 @@ class RowImages(file: PartitionedFile, shape: RowImages.Shape, selection: Option
     }
   }
 
-  /** Places in a batch of the rows to be had. */
+  /** The places of the chosen rows in a batch. */
   private def choose(s: Positions, indexes: ColumnVector, count: Int): Array[Int] = {
     val places = new Array[Int](count)
     var found = 0
@@ -254,7 +259,7 @@ class RowImages(file: PartitionedFile, shape: RowImages.Shape, selection: Option
   }
 }
 
-/** Some rows of a vector, by their places. */
+/** Some elements of a vector, by their places in it. */
 class ChosenVector(vector: ColumnVector, places: Array[Int]) extends ColumnVector(vector.dataType) {
   override def close(): Unit = ()
   override def hasNull: Boolean = vector.hasNull

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import java.io.FileNotFoundException
 import java.util.concurrent.{Callable, ExecutionException, Executors}
@@ -22,12 +22,14 @@ import org.apache.spark.sql.delta.files.TahoeBatchFileIndex
 import org.apache.spark.sql.delta.util.FileNames
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, LogicalRelation}
 import org.apache.spark.sql.functions.{col, concat, concat_ws}
+import org.apache.spark.sql.streamql.bridge.Wire
+import org.apache.spark.sql.streamql.session.Neutral
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.util.SerializableConfiguration
 
 import streamql.S3Logs
 
-/** Work per file or per commit, many at a time: it waits for storage, not for a core. */
+/** Runs work for many files or commits at once. Such work waits for storage, and not for a core. */
 object Parallel {
   private lazy val pool = Executors.newFixedThreadPool(32, (r: Runnable) => {
     val t = new Thread(r, "streamql-io"); t.setDaemon(true); t
@@ -39,11 +41,12 @@ object Parallel {
 }
 
 /**
- * The newest snapshot of a log: if the one at hand still is the newest, checking two files shows it, and the log is not listed. On S3 one
- * request checks both: a list of the few names that begin with the first file's.
+ * Finds the newest snapshot of a log. If the snapshot at hand still is the newest one, a check of two files shows that, and the log is not
+ * listed. On S3, one request checks both files: a list of a few names from the first one on.
  */
 object Newest {
-  /** A commit is followed by its checkpoint's files, if any, and then by what belongs to the next version. */
+  /** How many names such a list has. A commit is followed by the files of its checkpoint, if there is one, and then by those of the next
+   * version. */
   private val NamesMax = 5
 
   private val fileSystems = java.util.Collections.synchronizedMap(new java.util.WeakHashMap[DeltaLog, FileSystem]())
@@ -53,7 +56,8 @@ object Newest {
     if (stillIs(log, known)) known else log.update()
   }
 
-  /** No next commit; and this one is the file it was, so the table was not made anew. Commits of a coordinator are not in the log. */
+  /** Whether there is no next commit, and the snapshot's last file is the one that it was. Otherwise the table may have been made anew.
+   * Commits of a coordinator are not in the log, so tables with one are not checked. */
   private def stillIs(log: DeltaLog, s: Snapshot): Boolean =
     s.version >= 0 && !s.isCatalogOwned && s.tableCommitCoordinatorClientOpt.isEmpty &&
       madeFrom(s).exists { last =>
@@ -62,7 +66,7 @@ object Newest {
           isNewest(fs, log, s.version, last))
       }
 
-  /** `names`: of the log, from `last` on. If they do not tell, the answer is no, and the log is listed. */
+  /** `names`: those in the log from `last` on. If they are too few to tell, the result is false, and the log is listed. */
   private def isNewest(version: Long, last: FileStatus, names: Seq[FileStatus]): Boolean = {
     def belongsToVersion(file: FileStatus) = file.getPath.getName.startsWith(f"$version%020d.")
     val (own, others) = names.span(belongsToVersion)
@@ -76,15 +80,15 @@ object Newest {
     catch { case _: FileNotFoundException => false }
   }
 
-  /** The snapshot's last commit, or the checkpoint, if that is of its version. */
+  /** The file of the snapshot's last commit, or of the checkpoint, if that is of the snapshot's version. */
   private def madeFrom(s: Snapshot): Option[FileStatus] =
     s.logSegment.deltas.lastOption.filter(f => FileNames.deltaVersion(f.getPath) == s.version)
       .orElse(Some(s.checkpointProvider).filter(_.version == s.version).flatMap(_.topLevelFiles.headOption))
 }
 
 /**
- * Exactly these files, and no Spark job to list them; with `chosen`, only those of their rows that it names. `numbers`: by path, what
- * RowImages.FILE shows.
+ * A file index of exactly these files, without a Spark job that lists them. `chosen`: the rows that are read; None: all rows. `numbers`: by
+ * path, what RowImages.FILE shows.
  */
 class ChangeFileIndex(session: SparkSession, log: DeltaLog, files: Seq[AddFile], descriptor: SnapshotDescriptor, chosen: Option[FileRows],
     numbers: Map[String, Long] = Map.empty)
@@ -99,7 +103,7 @@ class ChangeFileIndex(session: SparkSession, log: DeltaLog, files: Seq[AddFile],
   }
 }
 
-/** The schema and protocol to read files with, where it is not a snapshot's own: those of an earlier version. */
+/** The schema and protocol by which files are read, if the schema is that of an earlier version, and not the snapshot's own. */
 class Descriptor(val deltaLog: DeltaLog, val version: Long, val metadata: Metadata, val protocol: Protocol) extends SnapshotDescriptor {
   override def dataPath: Path = deltaLog.dataPath
   override def logPath: Path = deltaLog.logPath
@@ -107,13 +111,14 @@ class Descriptor(val deltaLog: DeltaLog, val version: Long, val metadata: Metada
   override def sizeInBytesIfKnown: Option[Long] = None
 }
 
-/** One Delta table as Python sees it: its log as JSON, its files as DataFrames. Decides nothing. */
+/** One Delta table for Python: its log as JSON, its files as DataFrames. What the log means for a stream is Python's. */
 class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog) {
   private[streamql] val classic = Neutral.of(session)
   private val mapper = TableReader.mapper
   private lazy val hadoopConf = log.newDeltaHadoopConf()
 
-  /** Configuration for tasks: far larger than all else that they get, so it is sent once for as long as settings stay. */
+  /** The Hadoop configuration for tasks. It is far larger than all else that they get, so it is sent once, and again only if settings
+   * change. */
   lazy val broadcastConf: Broadcast[SerializableConfiguration] = TableReader.confs.synchronized {
     val conf = hadoopConf
     val settings = conf.iterator.asScala.map(e => e.getKey -> e.getValue).toMap
@@ -146,14 +151,14 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
   def descriptor(base: SnapshotDescriptor, version: Long, metadataJson: String): SnapshotDescriptor =
     new Descriptor(log, version, Action.fromJson(metadataJson).asInstanceOf[Metadata], base.protocol)
 
-  /** Commits that a coordinator took and that are not in the log yet, by version. */
+  /** The files of commits that a commit coordinator has accepted, and that are not in the log yet, by version. */
   def staged(snapshot: Snapshot): Map[Long, Path] =
     snapshot.logSegment.deltas.map(_.getPath).filter(FileNames.isUnbackfilledDeltaFile).map(p => FileNames.deltaVersion(p) -> p).toMap
 
   /**
-   * The commits [from, to] as a JSON array of {version, time, actions: […]}: statistics cut down to numRecords, cdc files left out.
-   * `time`: the file's modification time in milliseconds where the commit says none itself. A commit whose file is gone has no actions
-   * field. `files`: with the actions on files, or without.
+   * The commits [from, to] as a JSON array of {version, time, actions: […]}. Of statistics only numRecords is left, and cdc files are left
+   * out. `time`: the file's modification time in milliseconds; null: the commit has an in-commit timestamp. A commit whose file is gone has
+   * no field `actions`. `files`: whether actions on files are included.
    */
   def commits(snapshot: Snapshot, from: Long, to: Long, files: Boolean): String = {
     val conf = hadoopConf
@@ -192,10 +197,8 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
       root.toString
     }
 
-  /**
-   * Statistics of a column in the files that a commit added or removed, as a JSON array of [rows, least value, greatest value]. Files that
-   * have none of it are left out, and so are all if the commit is gone.
-   */
+  /** Statistics of a column in the files that a commit added or removed, as a JSON array of [rows, least value, greatest value]. Files
+   * without statistics of the column are left out. The array is empty if the commit's file is gone. */
   def statistics(snapshot: Snapshot, version: Long, column: String): String = {
     val file = staged(snapshot).getOrElse(version, FileNames.unsafeDeltaFile(log.logPath, version))
     val lines = try log.store.read(file, hadoopConf) catch { case _: FileNotFoundException => Nil }
@@ -220,12 +223,12 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
   }
 
   /**
-   * Those of the removed file states (add actions, one a line) whose removal the state no longer holds. None of them was removed before a
-   * time. A checkpoint drops removals that are, by the retention of its day, old enough, and then no other retention protects them.
+   * Those of the removed file states (add actions, one a line) whose removal the snapshot no longer has. `sinceMillis`: none of them was
+   * removed before. A checkpoint drops removals that are older than the retention of its time. Then no later retention protects the files.
    */
   def forgotten(s: Snapshot, removed: String, sinceMillis: Long): String = {
     def key(path: String, vector: String) = {
-      val file = new Path(new java.net.URI(path)) // the state has it with its file system's name, or without
+      val file = new Path(new java.net.URI(path)) // the path may begin with the name of its file system
       ((if (file.isAbsolute) file else new Path(log.dataPath, file)).toUri.getPath, vector)
     }
     val noted = s.tombstones.filter(col("deletionTimestamp") >= sinceMillis)
@@ -270,10 +273,10 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
   /** The files of a snapshot, one JSON add action a line. */
   def filesOf(s: Snapshot): String = TableReader.filesOf(s).map(f => slim(f.json)).mkString("\n")
 
-  /** Whether a snapshot has no file. Runs no job if its checksum says that it has some. */
+  /** Whether a snapshot has no files. No job runs if its checksum says that it has some. */
   def isEmpty(s: Snapshot): Boolean = !s.checksumOpt.exists(_.numFiles > 0) && s.allFiles.isEmpty
 
-  /** No rows, of the table's columns between others (as DDL). */
+  /** A DataFrame without rows. It has the table's columns between others: `before` and `after`, as DDL. */
   def nothing(descriptor: SnapshotDescriptor, before: String, after: String): DataFrame = {
     val columns = log.buildHadoopFsRelationWithFileIndex(descriptor, new ChangeFileIndex(session, log, Nil, descriptor, None), None,
       dropNullTypeColumnsFromSchema = false).dataSchema
@@ -286,10 +289,10 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
     Dataset.ofRows(classic, LogicalRelation(log.createRelation(snapshotToUseOpt = Some(ListedSnapshot.of(s)), isTimeTravelQuery = true)))
   }
 
-  /** All rows of a snapshot, as `scan` shows them; files are listed by Delta, on the executors' side of things. */
+  /** All rows of a snapshot, in the columns of `scan`. Here Delta finds the files. */
   def table(s: Snapshot): DataFrame = table(s, Seq("row_id" -> RowImages.ID, "row_commit_version" -> RowImages.VERSION))
 
-  /** All rows of a snapshot. `hidden`: fields of their metadata, each with its name, that come before the columns. */
+  /** All rows of a snapshot. `hidden`: fields of `_metadata` that come before the table's columns, each with the name that it gets. */
   private[streamql] def table(s: Snapshot, hidden: Seq[(String, String)]): DataFrame = {
     val all = image(s)
     val meta = all.metadataColumn("_metadata")
@@ -298,10 +301,11 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
   }
 
   /**
-   * The rows of exactly these file states (add actions, one a line), read with the descriptor's schema. Before them come Delta's row id
-   * (__streamql_row_id) and row commit version (__streamql_row_version). With `origins` also the file's base row id and default row commit
-   * version (__streamql_base, __streamql_file_version). With `chosen`: only the rows it names. A file may hold NULLs that the descriptor's schema
-   * excludes. So each column is nullable, and those named in `loose` (one a line) are nullable throughout their nested types.
+   * The rows of exactly these file states (add actions, one a line), read with the descriptor's schema. Before the table's columns come
+   * Delta's row id (__streamql_row_id) and row commit version (__streamql_row_version). With `origins`, the file's base row id and default
+   * row commit version (__streamql_base, __streamql_file_version) come too. `chosen`: the rows that are read; null: all rows. A file may
+   * hold NULLs that the schema excludes. So each column is nullable, and those named in `loose` (one a line) are nullable throughout their
+   * nested types.
    */
   def scan(descriptor: SnapshotDescriptor, files: String, chosen: FileRows, origins: Boolean, loose: String): DataFrame = {
     val named = files.linesIterator.map(Action.fromJson(_).asInstanceOf[AddFile]).toSeq
@@ -310,7 +314,8 @@ class TableReader(private[streamql] val session: SparkSession, val log: DeltaLog
     images(descriptor, index, adds, RowImages.schema(origins), selects = chosen != null || adds.exists(_.deletionVector != null), loose)
   }
 
-  /** The rows of an index's files: the row images' `own` columns, then the table's. `selects`: rows of some files are to be left out. */
+  /** The rows of the files of an index: the columns `own` of row images, then the table's. `selects`: whether files may have rows that are
+   * to be left out. */
   private[streamql] def images(descriptor: SnapshotDescriptor, index: ChangeFileIndex, adds: Seq[AddFile], own: Seq[StructField],
       selects: Boolean, loose: String): DataFrame = {
     val isLoose = loose.linesIterator.toSet
@@ -331,13 +336,14 @@ object TableReader {
   private val mapper = new ObjectMapper()
   private val numRecords = java.util.regex.Pattern.compile("\"numRecords\"\\s*:\\s*(\\d+)")
 
-  /** The files of a snapshot. Runs no job if its checksum names them, as it does if they are few. */
+  /** The files of a snapshot. No job runs if its checksum names them, as it does if they are few. */
   private[streamql] def filesOf(s: Snapshot): Seq[AddFile] = KnownFiles.of(s).getOrElse(s.allFiles.collect().toSeq)
 
-  /** A duration as table properties have it, in milliseconds. */
+  /** The milliseconds of a duration, as table properties write it. */
   def milliseconds(duration: String): Long = DeltaConfigs.getMilliSeconds(DeltaConfigs.parseCalendarInterval(duration))
 
-  /** How the tables at the paths (one a line) stand now: a JSON array of [version, time, table id]; version -1 if there is none. */
+  /** The newest versions of the tables at the paths (one a line): a JSON array of [version,
+   * time, table id]; version -1: there is no table. */
   def latestVersions(session: SparkSession, paths: String): String = Parallel.map(paths.linesIterator.toSeq) { path =>
     val s = session.asInstanceOf[ClassicSession].withActive {
       try Some(Newest.of(DeltaLog.forTable(session, path))).filter(_.version >= 0) catch { case scala.util.control.NonFatal(_) => None }

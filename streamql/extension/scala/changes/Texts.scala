@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import java.time.ZoneOffset
 
@@ -9,10 +9,11 @@ import org.apache.spark.sql.catalyst.expressions.{BinaryExpression, ExpectsInput
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode, FalseLiteral}
 import org.apache.spark.sql.catalyst.expressions.codegen.Block._
 import org.apache.spark.sql.catalyst.util.{ArrayData, GenericArrayData, TimestampFormatter}
+import org.apache.spark.sql.streamql.bridge.Shared
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
-/** The text of a TIMESTAMP: the wall clock of UTC with a Z behind it. Spark's casts have the session's time zone, and take longer. */
+/** The text of a TIMESTAMP: date and time in UTC, with a Z behind them. Spark's casts use the time zone of the session, and take longer. */
 case class TimeText(child: Expression) extends UnaryExpression with ExpectsInputTypes {
   override def inputTypes: Seq[AbstractDataType] = Seq(TimestampType)
   override def dataType: DataType = StringType
@@ -26,7 +27,7 @@ case class TimeText(child: Expression) extends UnaryExpression with ExpectsInput
 object TimeText {
   private val MICROS_PER_SECOND = 1000000L
   private val SECONDS_PER_DAY = 86400L
-  /** Of the years 0001 to 9999, which have four digits. */
+  /** The range of years with four digits, 0001 to 9999. Other years are left to Spark's formatter. */
   private val (first, end) = (-62135596800L * MICROS_PER_SECOND, 253402300800L * MICROS_PER_SECOND)
   private lazy val formatter = TimestampFormatter.getFractionFormatter(ZoneOffset.UTC)
 
@@ -50,7 +51,7 @@ object TimeText {
 
   /** Writes year-month-day. Source of the calculation: Howard Hinnant, "chrono-compatible low-level date algorithms", civil_from_days. */
   private def date(epochDay: Long, text: Array[Byte]): Unit = {
-    val shifted = (epochDay + 719468).toInt // days since 0000-03-01, which are not negative but for years before
+    val shifted = (epochDay + 719468).toInt // days since 0000-03-01; they are negative for earlier days only
     val era = Math.floorDiv(shifted, 146097)
     val ofEra = shifted - era * 146097
     val yearOfEra = (ofEra - ofEra / 1460 + ofEra / 36524 - ofEra / 146096) / 365
@@ -138,7 +139,7 @@ case class Present(children: Seq[Expression]) extends Expression {
 }
 
 object Present {
-  /** Takes the array over. */
+  /** Uses the array itself for the result. */
   def of(values: Array[Object]): ArrayData = {
     var size = 0
     values.foreach { v => if (v != null) { values(size) = v; size += 1 } }
@@ -146,7 +147,7 @@ object Present {
   }
 }
 
-/** Functions of streamql's own SQL texts. */
+/** Functions that only streamql's own SQL uses. */
 object Texts {
   private type Scalar = (FunctionIdentifier, ExpressionInfo, Seq[Expression] => Expression)
   private def function(name: String, build: Seq[Expression] => Expression): Scalar =

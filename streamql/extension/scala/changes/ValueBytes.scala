@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import java.io.{ByteArrayOutputStream, DataOutputStream}
 import java.security.MessageDigest
@@ -13,8 +13,8 @@ import org.apache.spark.types.variant.{Variant, VariantUtil}
 import org.apache.spark.unsafe.types.{CalendarInterval, UTF8String, VariantVal}
 
 /**
- * Values as bytes that are equal if and only if `Values.same` takes the values to be the same: by these, rows are grouped that GROUP BY tells apart, or
- * cannot group. Many bytes are a digest of them.
+ * Values as bytes that are equal if and only if `Values.same` takes the values to be the same. Rows are grouped by these bytes if GROUP BY
+ * would tell such rows apart, or cannot group them. If there are many bytes, their digest stands for them.
  */
 case class ValueBytes(children: Seq[Expression]) extends Expression with CodegenFallback {
   override def nullable: Boolean = false
@@ -29,7 +29,7 @@ class ValueWriter(types: Seq[DataType]) {
   import ValueWriter._
   private val writers = types.map(of).toArray
 
-  /** Fewer than 32 bytes, or 32 that are a digest. */
+  /** The bytes of values: fewer than 32, or a digest of 32. */
   def bytes(values: Seq[Any]): Array[Byte] = {
     val made = encoded(out => values.iterator.zip(writers.iterator).foreach { case (v, w) => nullable(v, w, out) })
     if (made.length < DIGEST) made else MessageDigest.getInstance("SHA-256").digest(made)
@@ -91,7 +91,7 @@ object ValueWriter {
     out.write(bytes)
   }
 
-  /** Zeros of both signs are the same, and so is each NaN. */
+  /** Zeros of both signs are written alike, and so are all NaNs. */
   private def double(v: Double, out: Out): Unit = out.writeLong(java.lang.Double.doubleToLongBits(if (v == 0) 0.0 else v))
   private def float(v: Float, out: Out): Unit = out.writeInt(java.lang.Float.floatToIntBits(if (v == 0) 0.0f else v))
 

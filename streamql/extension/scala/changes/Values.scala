@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.changes
 
 import java.util.Arrays
 
@@ -12,13 +12,13 @@ import org.apache.spark.types.variant.{Variant, VariantUtil}
 import org.apache.spark.unsafe.types.VariantVal
 
 /**
- * Whether two row images hold the same values. NULL is the same as NULL, NaN as NaN, and -0.0 as 0.0. Strings are compared by their bytes,
- * whatever their collation. The order of a map's entries does not count.
+ * Tells whether two row images hold the same values. NULL is the same as NULL, NaN as NaN, and -0.0 as 0.0. Strings are compared by their
+ * bytes, whatever their collation. The order of a map's entries does not count.
  *
  * Variants are the same if Spark cannot tell them apart: type by type, with object fields in any order. How wide an integer is stored, the
  * scale of a decimal, and the layout of the key dictionary do not count; an integer, a decimal, a float and a double differ.
  *
- * Compared by `isBitwise`, the sign of zero, the order of a map and the bytes of a variant count as well: a query may show them.
+ * With `isBitwise`, the sign of zero, the order of a map and the bytes of a variant count as well. A query may show them.
  */
 object Values extends PredicateHelper {
   type Same = (Any, Any) => Boolean
@@ -30,7 +30,7 @@ object Values extends PredicateHelper {
     if (all.isEmpty) Literal.TrueLiteral else buildBalancedPredicate(all, And)
   }
 
-  /** Whether `<=>` compares values of the type exactly: it knows no maps and no variants, and compares strings by their collation. */
+  /** Whether `<=>` compares values of the type exactly. It cannot compare maps and variants, and compares strings by their collation. */
   private def isPlain(dataType: DataType): Boolean = dataType match {
     case s: StringType => s.isUTF8BinaryCollation
     case ArrayType(element, _) => isPlain(element)
@@ -39,7 +39,7 @@ object Values extends PredicateHelper {
     case other => RowOrdering.isOrderable(other)
   }
 
-  /** Whether values of a type that are equal are the same, and can be sorted. */
+  /** Whether equal values of a type are identical, and can be sorted. */
   def isExact(dataType: DataType): Boolean = isPlain(dataType) && !hasFloating(dataType)
 
   /** Whether values of a type may hold zeros of both signs. */
@@ -115,7 +115,7 @@ object Values extends PredicateHelper {
 class SameMaps(key: DataType, value: DataType) extends Values.Same {
   private val (sameKey, sameValue) = (Values.comparison(key), Values.comparison(value))
 
-  /** Spark's keys all have an order: they hold no maps and no variants. */
+  /** The order of keys. All types of keys in Spark have one, because keys hold no maps and no variants. */
   private lazy val order: Ordering[Any] = TypeUtils.getInterpretedOrdering(SameMaps.byBytes(key))
 
   override def apply(left: Any, right: Any): Boolean = {
@@ -132,7 +132,7 @@ class SameMaps(key: DataType, value: DataType) extends Values.Same {
 }
 
 object SameMaps {
-  /** The type with strings that are ordered by their bytes. */
+  /** A type in which strings are ordered by their bytes. */
   private def byBytes(dataType: DataType): DataType = dataType match {
     case _: StringType => StringType
     case ArrayType(element, nullable) => ArrayType(byBytes(element), nullable)
@@ -141,7 +141,7 @@ object SameMaps {
   }
 }
 
-/** What a task compares values of a type with: made there. */
+/** Compares values of a type. The comparison itself is made in each task. */
 class Comparison(dataType: DataType, isBitwise: Boolean) extends Serializable {
   @transient private lazy val isSame = Values.comparison(dataType, isBitwise)
   def same(left: Any, right: Any): Boolean = isSame(left, right)

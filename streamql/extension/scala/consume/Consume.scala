@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.consume
 
 import java.util.{List => JList}
 
@@ -21,33 +21,29 @@ import org.apache.spark.sql.delta.util.JsonUtils
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.execution.datasources.{InsertIntoHadoopFsRelationCommand, SaveIntoDataSourceCommand}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.streamql.bridge.{Bridge, ClaimedWrite, Consumption, Errors, KeptReads, Shared}
+import org.apache.spark.sql.streamql.plans.{Binding, ChangeCounter, Fingerprint, Plans, StreamRead}
 import org.apache.spark.sql.types.StructType
 
 /**
- * Where a statement writes: Delta's `path` and table id, or neither for a target that is not Delta. `mark`: of a reservation, a marked table without rows.
- * `managed`: whether DROP TABLE removes its files. `forgets`: after how long a table that the statement makes would forget transactions,
- * by its properties or a default of the session; empty: it would not.
+ * Where a statement writes. `path`, `tableId`: empty if there is no Delta table. `mark`: the mark of a reservation, which is a marked table
+ * without rows; empty: it is not one. `managed`: whether DROP TABLE removes its files. `forgets`: after how long a table that the statement
+ * makes would forget transactions, by its properties or a default of the session; empty: it would not.
  */
 case class Target(format: String, operation: String, name: String, path: String, tableId: String, exists: Boolean,
     mark: String = "", managed: Boolean = false, forgets: String = "")
 
-/** What reads stood for when this was made. */
-final class KeptReads(kept: Seq[(Binding, LogicalPlan, String)]) {
-  def putBack(): Unit = kept.foreach { case (binding, plan, token) =>
-    binding.plan = plan
-    binding.token = token
-  }
-}
-
 /**
- * A statement that reads streams and commits, analysed. Python claims the streams, calls `execute` for each statement, resolves the outcome by the
- * targets' logs and moves the offsets. `isQuery`: a query whose rows are the result (WITH CONSUME), of the streams with the ids `asked`.
- * `pin`: the name under which this statement's reads were pinned.
+ * An analysed statement that reads streams and writes. `statements`: one, or the several INSERTs of the statement. Python claims the
+ * streams, calls `execute` for each, resolves the outcome by the targets' logs, and moves the offsets. `isQuery`: it is a query WITH
+ * CONSUME, whose rows are the result. `asked`: the ids of the streams that WITH CONSUME names. `pin`: the name under which the intervals of
+ * the reads were pinned.
  */
-case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked: Seq[String], pin: String) extends LeafRunnableCommand {
+case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked: Seq[String], pin: String)
+  extends LeafRunnableCommand with Consumption {
   override val output: Seq[Attribute] = statements.head.output
   override def innerChildren: Seq[LogicalPlan] = statements
-  override def simpleString(maxFields: Int): String = s"ConsumeCommand [${reads.map(_.binding.token).distinct.mkString(", ")}]"
+  override def simpleString(maxFields: Int): String = s"ConsumeCommand [${reads.map(_.binding.description).distinct.mkString(", ")}]"
 
   private def reads: Seq[StreamRead] = statements.flatMap(Plans.reads)
   private def bound: Seq[StreamRead] = statements.flatMap(Plans.bound)
@@ -55,39 +51,36 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
   override def run(session: SparkSession): Seq[Row] =
     Binding.exclusively(bound.map(_.binding)) { Bridge.get.consume(session, this).asScala.toSeq }
 
-  /** The tokens of the streams that are read, each once, one a line; a token is JSON. */
-  def tokens: String = reads.map(_.binding.token).distinct.mkString("\n")
-  /** The tokens of the tables that are read AT a stream or at its END, likewise. */
-  def followers: String = bound.map(_.binding).filter(_.follows).map(_.token).distinct.mkString("\n")
-  def text: String = Fingerprint.text(statements.head)
-  def key: String = Fingerprint.place(statements.head)
-  def statementCount: Int = statements.size
-  def askedFor: String = asked.mkString("\n")
+  override def readDescriptions: String = reads.map(_.binding.description).distinct.mkString("\n")
+  override def tableReadDescriptions: String = bound.map(_.binding).filter(_.isTableRead).map(_.description).distinct.mkString("\n")
+  override def text: String = Fingerprint.text(statements.head)
+  override def key: String = Fingerprint.textAndPosition(statements.head)
+  override def statementCount: Int = statements.size
+  override def askedFor: String = asked.mkString("\n")
 
-  /** Every read whose token is `old` now stands for another interval. */
-  def rebind(old: String, plan: LogicalPlan, token: String): Unit =
-    bound.filter(_.binding.token == old).foreach(_.rebind(plan, token))
+  override def rebind(old: String, plan: LogicalPlan, description: String): Unit =
+    bound.filter(_.binding.description == old).foreach(_.rebind(plan, description))
 
-  /** What the reads stand for now, to be put back. */
-  def keepReads(): KeptReads = new KeptReads(bound.map(_.binding).distinct.map(b => (b, b.plan, b.token)))
+  override def keepReads(): KeptReads = {
+    val kept = bound.map(_.binding).distinct.map(b => (b, b.plan, b.description))
+    () => kept.foreach { case (binding, plan, description) =>
+      binding.plan = plan
+      binding.description = description
+    }
+  }
 
-  /** Where statement `i` writes, as JSON of Target. */
-  def target(session: SparkSession, i: Int): String = JsonUtils.toJson(Targets.of(session, statements(i)))
+  override def target(session: SparkSession, i: Int): String = JsonUtils.toJson(Targets.of(session, statements(i)))
 
-  /** Equal for equal statements, in any process. */
-  def fingerprint(session: SparkSession, i: Int): String = Fingerprint.of(statements(i), i, Targets.of(session, statements(i)).name)
+  override def fingerprint(session: SparkSession, i: Int): String = Fingerprint.of(statements(i), i, Targets.of(session, statements(i)).name)
 
-  /**
-   * Runs statement `i`, as it was analysed, in a session of its own. `claimed`: what its commit carries; null: nothing, because its target has
-   * no log.
-   */
-  def execute(session: SparkSession, i: Int, claimed: ClaimedWrite): JList[Row] = {
+  override def execute(session: SparkSession, i: Int, claimed: ClaimedWrite): JList[Row] = {
     val bindings = Plans.reads(statements(i)).map(_.binding).distinct
     bindings.foreach(_.counter = new ChangeCounter)
     val own = session.asInstanceOf[ClassicSession].cloneSession()
-    // A file that is gone or broken must fail the statement: skipped, its changes would be lost for good.
+    // A file that is missing or corrupt must fail the statement. If Spark skipped it, its changes would be lost for good.
     Seq("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles").foreach(own.conf.set(_, "false"))
-    // MERGE reads its source twice, and Delta takes files for unchanging: it must keep the messages that it has read of a topic.
+    // MERGE reads its source twice. Files do not change between the reads, and Delta relies on that. But a topic may be compacted
+    // meanwhile, so Delta must keep the messages that it has read.
     if (bindings.exists(b => Plans.readsOtherThanFiles(b.plan)))
       own.conf.set(DeltaSQLConf.MERGE_MATERIALIZE_SOURCE.key, DeltaSQLConf.MergeMaterializeSource.ALL)
     if (claimed != null) {
@@ -98,10 +91,10 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
       val plan = own.withActive { Targets.inSession(own, if (claimed != null && claimed.isReserved) Targets.replacing(statement) else statement) }
       plan.setAnalyzed()
       // CREATE TABLE AS runs an insert of its own, which is part of this consumption and not another one.
-      def run() = GuardAndConsume.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
+      def run() = NestedStatements.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
       if (claimed == null) {
         val rows = run()
-        statement match { // the session keeps a listing of its files, and the statement ran in another one
+        statement match { // the user's session has cached the list of the target's files
           case c: InsertIntoHadoopFsRelationCommand => c.catalogTable.foreach(t => session.catalog.refreshTable(t.identifier.quotedString))
           case _ =>
         }
@@ -112,45 +105,50 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
       }
     }
     statements(i) match {
-      case merge: MergeIntoCommand if bindings.exists(_.isRefresh) => RefreshMerge.prepared(own, merge)(executed)
-      case merge: MergeIntoCommand => Hints.merged(session) { RefreshMerge.prepared(own, merge)(executed) }
+      case merge: MergeIntoCommand => bindings.flatMap(_.preparation).headOption match {
+        case Some(preparation) => preparation.prepared(own, merge)(executed)
+        case None => SeveralMatched.hinted(session)(executed(merge))
+      }
       case other => executed(other)
     }
   }
 
-  /** Fails if streams have fewer rows than when an earlier statement of the claim read them: compaction has removed messages of a topic. */
+  /** Raises CONSUMPTION_FAILED if a stream has fewer rows than when the claim counted them: compaction has removed messages of its topic.
+   * `expected`: as in `ClaimedWrite`. */
   private def checkRows(own: ClassicSession, bindings: Seq[Binding], expected: String): Unit = if (expected.nonEmpty) {
     val before = JsonUtils.fromJson[Map[String, Any]](expected)
-    for (binding <- bindings; read <- before.get(binding.token).map(_.toString.toLong)) {
+    for (binding <- bindings; read <- before.get(binding.description).map(_.toString.toLong)) {
       val left = own.withActive { Dataset.ofRows(own, binding.plan).count() }
       if (left < read) throw Errors("CONSUMPTION_FAILED", "MESSAGES_COMPACTED", "read" -> read.toString, "left" -> left.toString)
     }
   }
 
-  /** The rows that statement `i` took when it was last executed, as JSON: {token: {change type: rows}}; of streams that it did not come to
-   * read, nothing. */
-  def changes(i: Int): String = JsonUtils.toJson(Plans.reads(statements(i)).map(_.binding).groupBy(_.token).flatMap { case (token, same) =>
+  /** Streams that it did not come to read are left out. */
+  override def changes(i: Int): String = JsonUtils.toJson(Plans.reads(statements(i)).map(_.binding).groupBy(_.description).flatMap { case (description, same) =>
     val used = same.distinct.flatMap(b => Option(b.counter)).filter(_.isUsed)
     if (used.isEmpty) None
-    else Some(token -> ChangeCounter.types.map(t => t -> used.map(_.counts.toMap.apply(t)).max).filter(_._2 > 0).toMap)
+    else Some(description -> ChangeCounter.types.map(t => t -> used.map(_.counts.toMap.apply(t)).max).filter(_._2 > 0).toMap)
   })
 
-  /** For CREATE TABLE AS: an empty table that is marked as reserved, so that the statement can be fenced like any other. */
-  def reserve(session: SparkSession, i: Int, mark: String): Unit = {
+  override def reserve(session: SparkSession, i: Int, mark: String): Unit = {
     val own = session.asInstanceOf[ClassicSession]
     val plan = Targets.reservation(statements(i), mark)
-    GuardAndConsume.nested(own.withActive { Dataset.ofRows(own, plan).collect() }) // the statement itself was let pass
+    NestedStatements.nested(own.withActive { Dataset.ofRows(own, plan).collect() }) // GuardAndConsume has checked the statement itself
   }
 }
 
+/** Finds where statements write, and reserves the tables that they make. */
 object Targets {
   def of(session: SparkSession, plan: LogicalPlan): Target = {
     refuseTransactions(plan)
     found(session, plan)
   }
 
-  /** A writer's own transaction would replace the one by which the consumption is resolved, whichever way it is set: Delta takes its
-   * options from the writer, from the target (`INSERT INTO t WITH (…)`) and from what a new table is to have. */
+  /**
+   * Refuses a transaction (txnAppId, txnVersion) that the user sets for the writer. It would replace the one by which the consumption is
+   * resolved. Delta takes these options from the writer, from the target (`INSERT INTO t WITH (…)`), and from the options and properties of
+   * a new table.
+   */
   private def refuseTransactions(plan: LogicalPlan): Unit = {
     def table(t: LogicalPlan): Iterable[String] = t.collect { case r: DataSourceV2Relation => r.options.keySet.asScala }.flatten
     def wanted(s: TableSpecBase): Iterable[String] = s match {
@@ -202,10 +200,11 @@ object Targets {
       case other => Target("other", operation, other.nodeName, "", "", exists = true)
     }
 
-  /** Delta takes a new table's properties from the statement, from a writer's options, and from defaults of the session. */
+  /** After how long a new table would forget transactions; empty: it would not. Delta takes a new table's properties from the statement,
+   * from a writer's options, and from defaults of the session. */
   private def forgets(session: SparkSession, plan: V2CreateTableAsSelectPlan): String = {
     val retention = DeltaConfigs.TRANSACTION_ID_RETENTION_DURATION
-    val properties = wanted(plan) match {
+    val properties = Plans.wanted(plan) match {
       case t: TableSpec => t.properties
       case _ => Map.empty[String, String]
     }
@@ -220,14 +219,15 @@ object Targets {
   private def created(session: SparkSession, c: V2CreateTableAsSelectPlan): Target = c.name match {
     case ResolvedIdentifier(catalog, identifier) =>
       val name = (catalog.name +: identifier.namespace.toSeq :+ identifier.name).map(quoteIfNeeded).mkString(".")
-      val provider = wanted(c).provider.getOrElse(session.conf.get("spark.sql.sources.default"))
+      val provider = Plans.wanted(c).provider.getOrElse(session.conf.get("spark.sql.sources.default"))
       val operation = c match {
         case _: CreateTableAsSelect => Shared.constant("creations", "create")
         case r: ReplaceTableAsSelect => Shared.constant("creations", if (r.orCreate) "createOrReplace" else "replace")
       }
       val table =
         try Some(catalog.asTableCatalog.loadTable(identifier)).filter {
-          case t: DeltaTableV2 => t.initialSnapshot.version >= 0 || t.catalogTable.isDefined // of a path, Delta loads what is not there
+          // At a path, Delta also loads a table that does not exist.
+          case t: DeltaTableV2 => t.initialSnapshot.version >= 0 || t.catalogTable.isDefined
           case _ => true
         } catch { case _: NoSuchTableException | _: NoSuchNamespaceException | _: NoSuchDatabaseException => None }
       table match {
@@ -245,14 +245,8 @@ object Targets {
 
   val reservedKey: String = Shared.constant("properties", "reserved")
 
-  /** What the table that a statement makes is to be like. */
-  def wanted(plan: V2CreateTableAsSelectPlan): TableSpecBase = plan match {
-    case c: CreateTableAsSelect => c.tableSpec
-    case r: ReplaceTableAsSelect => r.tableSpec
-  }
-
-  /** What a reservation is like: as the table that will replace it, and marked. Delta refuses to replace a table that is append-only, even
-   * an empty one. The explicit `false` also stands against a default of the session. */
+  /** The specification of a reservation: that of the table that will replace it, with the mark. It is not append-only, because Delta
+   * refuses to replace an append-only table, even an empty one. The explicit `false` also overrides a default of the session. */
   private def reserving(s: TableSpecBase, mark: String): TableSpec = s match {
     case t: TableSpec =>
       val kept = t.properties.filterNot(_._1.equalsIgnoreCase(DeltaConfigs.IS_APPEND_ONLY.key))
@@ -260,8 +254,11 @@ object Targets {
     case other => throw new IllegalStateException(s"unresolved table specification: $other")
   }
 
-  /** The statement as it runs over its reservation: CREATE TABLE AS becomes CREATE OR REPLACE TABLE AS. So does a writer's overwriting
-   * saveAsTable, which would leave the reservation's properties, and its mark, to a table that is there. */
+  /**
+   * The statement as it runs over its reservation: CREATE TABLE AS becomes CREATE OR REPLACE TABLE AS. A writer's saveAsTable with mode
+   * overwrite becomes a replacement too. By its option, it would only overwrite the rows, and keep the reservation's properties with the
+   * mark.
+   */
   def replacing(plan: LogicalPlan): LogicalPlan = plan match {
     case c: CreateTableAsSelect =>
       ReplaceTableAsSelect(c.name, c.partitioning, c.query, c.tableSpec, c.writeOptions, orCreate = true, isAnalyzed = true)
@@ -270,7 +267,8 @@ object Targets {
     case other => other
   }
 
-  /** CREATE TABLE AS writes through its catalog, and a catalog through the session it was made in: it must be that session's own. */
+  /** CREATE TABLE AS with the catalog of a session. A catalog writes through the session in which it was made, so it must be that of the
+   * session that runs the statement. */
   def inSession(session: ClassicSession, plan: LogicalPlan): LogicalPlan = {
     def own(name: LogicalPlan): LogicalPlan = name match {
       case r: ResolvedIdentifier => r.copy(catalog = session.sessionState.catalogManager.catalog(r.catalog.name))
@@ -283,6 +281,7 @@ object Targets {
     }
   }
 
+  /** The statement that makes the reservation for a CREATE TABLE AS: it has the columns of the query, and no rows. */
   def reservation(plan: LogicalPlan, mark: String): LogicalPlan = {
     val (name, partitioning, query, table) = plan match {
       case c: CreateTableAsSelect => (c.name, c.partitioning, c.query, c.tableSpec)

@@ -1,46 +1,18 @@
-package org.apache.spark.sql.streamql
-
-import java.util.concurrent.ConcurrentLinkedQueue
-
-import scala.jdk.CollectionConverters._
+package org.apache.spark.sql.streamql.consume
 
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
-import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, OrderPreservingUnaryNode}
+import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.TreePattern.FILTER
 import org.apache.spark.sql.execution.{CodegenSupport, SparkPlan, SparkStrategy, UnaryExecNode}
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+import org.apache.spark.sql.streamql.plans.{ChangeCounter, CountChanges}
 import org.apache.spark.unsafe.types.UTF8String
 
-/**
- * The rows of each change type that a statement took of a stream, for the ledger. A statement may read its stream several times (MERGE
- * does so twice, a self-join too), each by a physical plan of its own: of each type, the largest number counts.
- */
-final class ChangeCounter extends Serializable { // Spark's windows take the plan below them along to their tasks
-  @transient private val plans = new ConcurrentLinkedQueue[Seq[SQLMetric]]()
-  def note(metrics: Seq[SQLMetric]): Unit = plans.add(metrics)
-  def counts: Seq[(String, Long)] = ChangeCounter.types.zipWithIndex.map { case (t, i) =>
-    t -> plans.asScala.map(_(i).value).maxOption.getOrElse(0L)
-  }
-  def isUsed: Boolean = !plans.isEmpty
-}
-
-object ChangeCounter {
-  val column: String = Shared.constant("columns", "changeType")
-  val types: Seq[String] = Shared.changeTypes
-}
-
-/** Lets all rows pass, and counts them by `changeType`. */
-case class CountChanges(counter: ChangeCounter, changeType: Attribute, child: LogicalPlan) extends OrderPreservingUnaryNode {
-  override def output: Seq[Attribute] = child.output
-  override def references: AttributeSet = AttributeSet(changeType)
-  override protected def withNewChildInternal(newChild: LogicalPlan): CountChanges = copy(child = newChild)
-}
-
-/** Rows that a condition drops need not be read to be counted: what is counted is what the statement takes. */
+/** Moves filters below the count. Only rows that the statement takes are counted, so rows that a condition drops need not be read. */
 object FilterBeforeCounting extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformWithPruning(_.containsPattern(FILTER)) {
     case Filter(condition, count: CountChanges) if condition.deterministic => count.copy(child = Filter(condition, count.child))
@@ -81,7 +53,7 @@ case class CountChangesExec(counter: ChangeCounter, changeType: Attribute, child
   override def inputRDDs(): Seq[RDD[InternalRow]] = child.asInstanceOf[CodegenSupport].inputRDDs()
   override protected def doProduce(ctx: CodegenContext): String = child.asInstanceOf[CodegenSupport].produce(ctx, this)
 
-  /** The change type has been evaluated by then: it is what this node references. */
+  /** Uses the value of the change type. The generated code has evaluated it by then, because this node references it. */
   override def doConsume(ctx: CodegenContext, input: Seq[ExprCode], row: ExprCode): String = {
     val changeTypeCode = input(child.output.indexWhere(_.exprId == changeType.exprId))
     val arms = counting.zip(ChangeCounter.types).map { case (metric, t) =>

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.consume
 
 import java.util.UUID
 
@@ -17,24 +17,28 @@ import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.delta.{DeltaConcurrentModificationException, DeltaLog, DeltaOperations, OptimisticTransaction, Snapshot, TransactionExecutionObserver}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, DomainMetadata, SetTransaction}
 import org.apache.spark.sql.delta.util.DeltaFileOperations
+import org.apache.spark.sql.streamql.bridge.{ClaimedWrite, Errors}
+import org.apache.spark.sql.streamql.changes.{KnownSnapshot, Newest, Positions, TableReader}
+import org.apache.spark.sql.streamql.session.Neutral
 import org.apache.spark.sql.types.{LongType, StringType, StructType, TimestampType}
 
 import streamql.NewParquet
 
-/** Delta's application transactions: by which claims are resolved (on targets) and events are ordered (in the catalog). */
+/** Reads and writes Delta's application transactions. In targets' logs they resolve claims, and in the catalog's log they order events. */
 object Txns {
-  /** The number that a snapshot has for `appId`, by its whole state; null: none. */
+  /** The number that a snapshot has for `appId`; null: it has none. Reconstructs the whole state of the log. */
   def number(snapshot: Snapshot, appId: String): java.lang.Long =
     snapshot.transactions.get(appId).map(java.lang.Long.valueOf).orNull
 
   private val COMMITS_MAX = 200
   private val mapper = new ObjectMapper()
 
-  /** The commits after version `seen`; one that is gone has no actions. */
+  /** The commits after version `seen`. A commit whose file is gone has no actions. */
   private def after(session: SparkSession, log: DeltaLog, snapshot: Snapshot, seen: Long, files: Boolean): Seq[JsonNode] =
     mapper.readTree(new TableReader(session, log).commits(snapshot, seen + 1, snapshot.version, files)).elements().asScala.toSeq
 
-  /** The last number that the commits after version `seen` have for `appId`, -1: none has one; None where they are too many, or gone. */
+  /** The last number that the commits after version `seen` have for `appId`; -1: none of them has one. None: the commits are too many, or
+   * some are gone. */
   def since(session: SparkSession, log: DeltaLog, snapshot: Snapshot, appId: String, seen: Long): Option[Long] =
     if (snapshot.version - seen > COMMITS_MAX) None
     else {
@@ -46,17 +50,15 @@ object Txns {
       }
     }
 
-  /** A reservation that was written since version `seen` must not be replaced: rows would go with it. Read where the transaction that
-   * replaces it begins; what comes later, it does not replace. */
+  /** Raises CONSUMPTION_FAILED if a reservation was written since version `seen`: to replace it would remove rows. It is called when the
+   * transaction begins that replaces the reservation. That transaction does not replace what is written later. */
   def refuseUnlessEmpty(session: SparkSession, log: DeltaLog, snapshot: Snapshot, seen: Long): Unit = {
     val isTouched = after(session, log, snapshot, seen, files = true).exists(c => !c.has("actions") || c.get("actions").elements().asScala.exists(a => a.has("add") || a.has("metaData")))
     if (isTouched) throw Errors("CONSUMPTION_FAILED", "RESERVATION_WRITTEN")
   }
 
-  /**
-   * Commits (appId, number) alone, if the log holds a lower number for appId when the commit is made: a compare-and-set. Answers the
-   * number that the log holds afterwards; a conflict is answered by null: read again.
-   */
+  /** Commits (appId, number) alone, by compare-and-set, if the log's number for `appId` is lower than `atLeast`. Returns the number that
+   * the log has afterwards. null: there was a conflict, so the caller reads again. */
   def fence(session: SparkSession, path: String, appId: String, number: Long, atLeast: Long): java.lang.Long = {
     val txn = DeltaLog.forTable(session, path).startTransaction(None)
     val current = txn.txnVersion(appId)
@@ -70,10 +72,8 @@ object Txns {
 
 /** Properties that streamql keeps in a user's table. */
 object Properties {
-  /**
-   * Sets properties (a JSON object) on top of `base`. Answers the version that it made; null: another commit since changed the metadata,
-   * or conflicts otherwise: read again.
-   */
+  /** Sets properties (a JSON object) on top of `base`. Returns the version of the commit. null: another commit since has changed the
+   * metadata, or conflicts otherwise, so the caller reads again. */
   def set(base: Snapshot, log: DeltaLog, properties: String): java.lang.Long = {
     val named = new ObjectMapper().readTree(properties).properties().asScala.map(e => e.getKey -> e.getValue.asText).toMap
     val txn = log.startTransaction(None, Some(base))
@@ -85,19 +85,12 @@ object Properties {
 }
 
 /**
- * What the commit of a claimed statement carries, the number for the app id, and its target as it was when it was claimed: the table's path and
- * id, and the version. `isReserved`: the statement replaces a table that was reserved for it. `expected`: how many rows its streams
- * must still have when it commits, by their tokens, JSON; empty: they cannot have fewer.
- */
-case class ClaimedWrite(appId: String, number: Long, path: String, tableId: String, seen: Long, isReserved: Boolean, expected: String)
-
-/**
- * The transactions of a claimed statement. The first one on its target fails if the target is no longer the claimed one: after the claim
- * the log is not read for that alone. Later ones maintain what it has written.
+ * Observes the transactions of a claimed statement. The first one on the target fails if the target is no longer the table that was
+ * claimed. So this check needs no read of the log of its own. Later transactions maintain what the statement has written.
  *
- * Before a write with a number, Delta asks which number the table has for the app id, to skip a write done before; for that it
- * reconstructs the table's whole state, by two jobs, however small the write and large the table. Of a claimed statement it is known
- * that a number can only have come since the claim was made, at version `seen`: the commits since then tell, mostly none.
+ * Before a write with a number, Delta asks which number the table has for the app id, to skip a write that was done before. To find out, it
+ * reconstructs the table's whole state by two jobs, however small the write and large the table. But a number of a claimed statement can
+ * only have come after the claim, which was made at version `seen`. So the commits since then tell the number, and mostly there are none.
  */
 class ClaimedTransactions(session: SparkSession, claimed: ClaimedWrite, name: => String, checkRows: () => Unit)
   extends DelegatingObserver(TransactionExecutionObserver.getObserver) {
@@ -113,7 +106,7 @@ class ClaimedTransactions(session: SparkSession, claimed: ClaimedWrite, name: =>
     }
   }
 
-  /** All rows have been read by now, and nothing is in the log yet. */
+  /** Checks the rows of the streams when all of them have been read, and nothing is in the log yet. */
   override def beginDoCommit(): Unit = {
     checkRows()
     super.beginDoCommit()
@@ -125,7 +118,10 @@ class ClaimedTransactions(session: SparkSession, claimed: ClaimedWrite, name: =>
   }
 }
 
-/** An observer of a thread's transactions that leaves all to the one `before` it; a subclass adds what it does when one starts. */
+/**
+ * An observer of a thread's transactions that delegates all to the observer `before` it. A subclass adds what it does when a transaction
+ * starts.
+ */
 abstract class DelegatingObserver(val before: TransactionExecutionObserver) extends TransactionExecutionObserver {
   override def createChild(): TransactionExecutionObserver = before.createChild()
   override def preparingCommit[T](f: => T): T = before.preparingCommit(f)
@@ -136,11 +132,12 @@ abstract class DelegatingObserver(val before: TransactionExecutionObserver) exte
   override def transactionAborted(): Unit = before.transactionAborted()
 }
 
+/** A transaction that finds its number in the commits since the claim, and not in the table's whole state. */
 class ClaimedTransaction(session: SparkSession, txn: OptimisticTransaction, appId: String, seen: Long)
   extends OptimisticTransaction(txn.deltaLog, txn.catalogTable, KnownSnapshot.of(txn.snapshot)) {
   override def txnVersion(id: String): Long = {
     val known = if (id == appId) Txns.since(session, deltaLog, snapshot, appId, seen) else None
-    known.map { n => readTxn += id; n }.getOrElse(super.txnVersion(id)) // read: a commit of it meanwhile is a conflict
+    known.map { n => readTxn += id; n }.getOrElse(super.txnVersion(id)) // noted as read: a commit of the number meanwhile is a conflict
   }
 }
 
@@ -153,7 +150,7 @@ class EventLog(session: SparkSession, path: String) {
   /** The snapshot that this process has: its own last commit, or what it read since. */
   def known(): Snapshot = log.unsafeVolatileSnapshot
 
-  /** {version, tableId, schema, configuration, domains: {domain: configuration}, txns: {appId: version}} of a snapshot, whole. */
+  /** The whole state of a snapshot: {version, tableId, schema, configuration, domains: {domain: configuration}, txns: {appId: version}}. */
   def state(s: Snapshot): String = {
     val node = mapper.createObjectNode()
     node.put("version", s.version)
@@ -171,8 +168,9 @@ class EventLog(session: SparkSession, path: String) {
   }
 
   /**
-   * One event commit on top of snapshot `base`: fails (null) when a commit since then touched one of the same domains. `event` is
-   * {domains: {domain: configuration or null to remove}, txns: {appId: version}, rows: [{column: value}]}; times in milliseconds.
+   * Commits an event on top of the snapshot `base`, and returns the version. null: a commit since then has touched one of the same domains.
+   * `event`: {domains: {domain: configuration, or null to remove it}, txns: {appId: version}, rows: [{column: value}]}; times are in
+   * milliseconds.
    */
   def commit(base: Snapshot, event: String): java.lang.Long = {
     val node = mapper.readTree(event)
@@ -182,11 +180,11 @@ class EventLog(session: SparkSession, path: String) {
     val now = Some(System.currentTimeMillis())
     val txns = node.get("txns").properties().asScala.toSeq.map(e => SetTransaction(e.getKey, e.getValue.asLong, now))
     val rows = node.get("rows").elements().asScala.toSeq
-    // Columns of others' making stay NULL, by not being in the file.
+    // Columns of other types are not streamql's. They stay NULL, because the file does not have them.
     val ours = StructType(base.metadata.schema.fields.filter(f => Seq(LongType, StringType, TimestampType).contains(f.dataType)))
     val files = if (rows.isEmpty) Nil else Seq(write(ours, rows))
     val txn = log.startTransaction(None, Some(base))
-    // Not ManualUpdate: after one, Delta reconstructs the table's whole state for its checksum, by four jobs.
+    // The operation is not ManualUpdate. After that one, Delta reconstructs the table's whole state for its checksum, by four jobs.
     try txn.commit(txns ++ domains ++ files, DeltaOperations.Write(SaveMode.Append))
     catch {
       case e: DeltaConcurrentModificationException => null
@@ -194,8 +192,8 @@ class EventLog(session: SparkSession, path: String) {
     }
   }
 
-  /** The rows of a snapshot, file by file: a JSON array of {path, rows: [{column: value}]}. The driver reads them, by no Spark job if the
-   * snapshot's checksum names the files. For tables of a few rows, whose columns are text and integers. */
+  /** The rows of a snapshot by file: a JSON array of {path, rows: [{column: value}]}. The driver reads them, without a Spark job if the
+   * snapshot's checksum names the files. The table must be small, and its columns strings and integers. */
   def rows(s: Snapshot): String = {
     val conf = log.newDeltaHadoopConf()
     val answer = mapper.createArrayNode()
@@ -212,8 +210,8 @@ class EventLog(session: SparkSession, path: String) {
     answer.toString
   }
 
-  /** Removes files (a JSON array of paths) and adds rows, in one commit on top of `base`: a compare-and-set on the whole table. Null: another
-   * writer that uses this method committed since. */
+  /** Removes files (a JSON array of paths) and adds rows, in one commit on top of `base`: a compare-and-set on the whole table. null:
+   * another writer that uses this method has committed since. */
   def replace(base: Snapshot, paths: String, rows: String): java.lang.Long = {
     val txn = log.startTransaction(None, Some(base))
     txn.readWholeTable()
@@ -223,7 +221,7 @@ class EventLog(session: SparkSession, path: String) {
     catch { case _: DeltaConcurrentModificationException => null }
   }
 
-  /** Gives the table of events other columns (as DDL), on top of `base`. False: a commit came in between. */
+  /** Gives the table of events other columns (as DDL), on top of `base`. False: another commit came in between. */
   def replaceColumns(base: Snapshot, ddl: String): Boolean = {
     val txn = log.startTransaction(None, Some(base))
     try {

@@ -1,14 +1,14 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.consume
 
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.spark.sql.delta.{OptimisticTransaction, TransactionExecutionObserver}
 
-/** Counts the rows that one thread's Delta transactions write, by Delta's own metrics: Spark answers no count for an INSERT. */
+/** Counts the rows that one thread's Delta transactions write, by Delta's own metrics: Spark returns no count for an INSERT. */
 object Written {
   def begin(): Unit = TransactionExecutionObserver.setObserver(new WrittenRows(TransactionExecutionObserver.getObserver))
 
-  /** Ends what `begin` began in this thread. The rows written since then; null: no transaction counts rows. */
+  /** Ends what `begin` began in this thread, and returns how many rows were written since. null: no transaction counts rows. */
   def end(): java.lang.Long = TransactionExecutionObserver.getObserver match {
     case w: WrittenRows =>
       TransactionExecutionObserver.setObserver(w.before)
@@ -17,9 +17,10 @@ object Written {
   }
 }
 
+/** Notes the transactions of a thread until `end`. */
 class WrittenRows(before: TransactionExecutionObserver) extends DelegatingObserver(before) {
   private val begun = ArrayBuffer[OptimisticTransaction]()
-  private var isOver = false // threads of Delta's pools inherit this observer and keep it: they must not fill it
+  private var isOver = false // threads of Delta's pools inherit this observer and keep it: they must not add to it after the end
 
   def end(): java.lang.Long = synchronized {
     isOver = true

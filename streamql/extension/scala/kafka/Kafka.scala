@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.kafka
 
 import java.time.Duration
 import java.util.{Map => JMap, Properties}
@@ -18,30 +18,30 @@ import org.apache.kafka.common.errors.{AuthenticationException, AuthorizationExc
   UnknownTopicOrPartitionException}
 import org.apache.kafka.common.serialization.ByteArrayDeserializer
 
-/** A question to brokers that is being answered in a thread of its own, so that the caller can stop to wait for it. */
+/** A request to Kafka's brokers that runs in a thread of its own, so that the caller can stop waiting for it. */
 final class KafkaQuestion(future: Future[String]) {
-  /** Whether the answer is there after at most so many milliseconds. */
+  /** Waits for the answer, and returns whether it has come within so many milliseconds. */
   def isDone(milliseconds: Long): Boolean =
     try { future.get(milliseconds, TimeUnit.MILLISECONDS); true }
     catch {
       case _: TimeoutException => false
       case _: ExecutionException => true
     }
-  /** JSON: what was asked for, or {error, message}. */
+  /** Returns what was asked for, or {error, message}, as JSON. */
   def answer(): String = future.get()
   def cancel(): Unit = future.cancel(true)
 }
 
 /**
- * What brokers say of topics, as JSON. Each `config` is a JSON object of Kafka's own settings, with references to secrets that Kafka
- * resolves. No other class of the extension names a class of Kafka's, so that the extension works without the connector's jars.
+ * Asks brokers about topics. Answers are JSON. Each `config` is a JSON object of Kafka's own settings, with references to secrets that
+ * Kafka resolves. Only this file names classes of Kafka's, so that the extension works without the connector's jars.
  */
 object Kafka {
   private val mapper = new ObjectMapper()
   private val CLIENTS_MAX = 16
   private val POLL = Duration.ofMillis(100)
   private val INVALID_VALUE = raw"for configuration ([\w.]+)".r
-  private val UNRESOLVABLE = "No resolvable bootstrap urls" // of ClientUtils; it has no exception of its own
+  private val UNRESOLVABLE = "No resolvable bootstrap urls" // a message of Kafka's ClientUtils, which has no exception class for it
 
   private lazy val threads: ExecutorService = Executors.newCachedThreadPool { task =>
     val thread = new Thread(task, "streamql-kafka")
@@ -49,7 +49,8 @@ object Kafka {
     thread
   }
 
-  /** Clients by configuration: to make one takes longer than to ask. The one that was used longest ago is closed first. */
+  /** Clients by configuration. They are kept, because making one takes longer than a request. If there are too many, the least recently
+   * used one is closed. */
   private val clients = new java.util.LinkedHashMap[String, Admin](CLIENTS_MAX, 0.75f, true) {
     override def removeEldestEntry(eldest: JMap.Entry[String, Admin]): Boolean = {
       val isOver = size > CLIENTS_MAX
@@ -82,10 +83,8 @@ object Kafka {
     }
   })
 
-  /**
-   * {topic: {id, partitions: {partition: [earliest, latest]}}} of the topics in a JSON array; of one that cannot be described {error,
-   * message}. Latest is the last stable offset if only committed messages count.
-   */
+  /** Describes the topics in a JSON array: {topic: {id, partitions: {partition: [earliest, latest]}}}. A topic that cannot be described has
+   * {error, message} in place of that. `isCommittedOnly`: whether only committed messages count; then latest is the last stable offset. */
   def describe(config: String, topics: String, isCommittedOnly: Boolean): KafkaQuestion = ask(config) {
     val admin = client(config)
     val names = mapper.readTree(topics).elements.asScala.map(_.asText).toSeq
@@ -113,7 +112,7 @@ object Kafka {
 
   private type Offsets = Map[TopicPartition, KafkaFuture[org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo]]
 
-  /** Sends the request; the futures are waited for later, so that several requests are under way at once. */
+  /** Sends the request. The caller waits for the futures later, so that several requests are under way at once. */
   private def offsets(admin: Admin, partitions: Seq[TopicPartition], spec: OffsetSpec, isCommittedOnly: Boolean): Offsets = {
     val level = if (isCommittedOnly) IsolationLevel.READ_COMMITTED else IsolationLevel.READ_UNCOMMITTED
     val answer = admin.listOffsets(partitions.map(_ -> spec).toMap.asJava, new ListOffsetsOptions(level))
@@ -131,10 +130,12 @@ object Kafka {
     node
   } catch { case NonFatal(e) => throwIfRefused(e); failed(e) }
 
-  /** The client is of no use then: it would try to log in again and again, with the secret that it has read once. */
+  /** Raises an authentication error, so that `ask` closes the client. Otherwise the client would try to log in again and again, with the
+   * secret that it has read once. */
   private def throwIfRefused(e: Throwable): Unit = if (e.isInstanceOf[AuthenticationException]) throw e
 
-  /** {partition: offset} of a topic: of each partition's first message at or after a time; -1: it has none. */
+  /** Finds in each partition of a topic the offset of the first message at or after a time: {partition: offset}; -1: there is no such
+   * message. */
   def offsetsAt(config: String, topic: String, partitions: String, timeMs: Long, isCommittedOnly: Boolean): KafkaQuestion = ask(config) {
     val wanted = mapper.readTree(partitions).elements.asScala.map(p => new TopicPartition(topic, p.asInt)).toSeq
     val found = offsets(client(config), wanted, OffsetSpec.forTimestamp(timeMs), isCommittedOnly)
@@ -143,7 +144,8 @@ object Kafka {
     result
   }
 
-  /** {topic: {setting: value}} of the topics in a JSON array: how long they keep messages. What may not be read is left out. */
+  /** Finds how long the topics in a JSON array keep messages: {topic: {setting: value}}. Topics whose settings may not be read are left
+   * out. */
   def retention(config: String, topics: String): KafkaQuestion = ask(config) {
     val names = mapper.readTree(topics).elements.asScala.map(_.asText).toSeq
     val asked = client(config).describeConfigs(names.map(new ConfigResource(ConfigResource.Type.TOPIC, _)).asJava).values.asScala
@@ -159,17 +161,16 @@ object Kafka {
     result
   }
 
-  /**
-   * For each entry [topic, partition, from, until] of a JSON array: the time of the first message of the partition between these offsets,
-   * in milliseconds since 1970; null: there is none, or it did not arrive within `timeoutMs` for all of them.
-   */
+  /** Finds for each entry [topic, partition, from, until] of a JSON array the time of the first message between these offsets, in
+   * milliseconds since 1970. null: there is none, or it did not arrive in time. `timeoutMs`: for all entries together. */
   def firstTimes(config: String, entries: String, timeoutMs: Long): KafkaQuestion = ask(config) {
     val settings = properties(config)
     settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "none")
     settings.put(ConsumerConfig.ENABLE_AUTO_COMMIT_CONFIG, "false")
     settings.put(ConsumerConfig.ALLOW_AUTO_CREATE_TOPICS_CONFIG, "false")
-    settings.put(ConsumerConfig.MAX_PARTITION_FETCH_BYTES_CONFIG, "65536") // one message is enough; a larger one comes all the same
-    settings.put(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, "10") // what is fetched ahead would hold up the next round
+    settings.put(ConsumerConfig.MAX_PARTITION_FETCH_BYTES_CONFIG, "65536") // one message is enough, and a larger one is sent all the same
+    // The consumer fetches ahead: a fetch that waits for messages would delay the next round.
+    settings.put(ConsumerConfig.FETCH_MAX_WAIT_MS_CONFIG, "10")
     val wanted = mapper.readTree(entries).elements.asScala.map { e =>
       First(new TopicPartition(e.get(0).asText, e.get(1).asInt), e.get(2).asLong, e.get(3).asLong)
     }.toSeq
@@ -177,7 +178,7 @@ object Kafka {
     val consumer = new KafkaConsumer[Array[Byte], Array[Byte]](settings, deserializer, deserializer)
     val times = mutable.Map.empty[First, Long]
     try {
-      // A consumer is at one place of a partition: of several offsets there, each has a round of its own.
+      // A consumer has one position in a partition. So several entries for a partition are read in rounds, one after the other.
       val rounds = wanted.distinct.groupBy(_.partition).values.toSeq
       (0 until rounds.map(_.size).maxOption.getOrElse(0)).foreach { n =>
         times ++= round(consumer, rounds.flatMap(_.lift(n)), deadline)
@@ -190,20 +191,20 @@ object Kafka {
 
   private case class First(partition: TopicPartition, from: Long, until: Long)
 
-  /** The times of the first messages, each of another partition. */
+  /** The times of the first messages of some entries, each of which is for another partition. */
   private def round(consumer: KafkaConsumer[Array[Byte], Array[Byte]], wanted: Seq[First], deadline: Long): Map[First, Long] = {
     val open = mutable.Set.from(wanted)
     val times = mutable.Map.empty[First, Long]
     val partitions = wanted.map(_.partition).asJava
     consumer.assign(partitions)
-    consumer.resume(partitions) // those of the last round are paused still
+    consumer.resume(partitions) // the round before has paused them
     wanted.foreach(w => consumer.seek(w.partition, w.from))
     while (open.nonEmpty && System.nanoTime < deadline) {
       val records = consumer.poll(POLL)
       open.toSeq.foreach { w =>
         val first = records.records(w.partition).asScala.headOption
         first.filter(_.offset < w.until).foreach(r => times(w) = r.timestamp)
-        // Markers of transactions and messages of aborted ones are passed over without a record.
+        // The consumer skips markers of transactions, and messages of aborted ones, without returning a record.
         if (first.nonEmpty || consumer.position(w.partition) >= w.until) {
           open -= w
           consumer.pause(java.util.List.of(w.partition))
@@ -213,7 +214,8 @@ object Kafka {
     times.toMap
   }
 
-  /** What is said of a failure. Kafka quotes values that it cannot use, and with them secrets that references stand for. */
+  /** The message of a failure without secrets. Kafka quotes values that it cannot use. It has resolved references by then, so it quotes
+   * secrets. */
   private def withoutSecrets(config: String, message: String): String = {
     val written = properties(config)
     val resolved = try new AbstractConfig(new ConfigDef(), written, false).originals.asScala.toMap catch { case NonFatal(_) => Map.empty }
@@ -230,7 +232,7 @@ object Kafka {
 
   private def outcome[T](future: KafkaFuture[T]): Either[Throwable, T] = try Right(get(future)) catch { case NonFatal(e) => Left(e) }
 
-  /** {error, message}: of which type a failure is, by the names of `delta.kafka`. */
+  /** A failure as {error, message}. `error`: its type, as `TopicProblem` in `features/kafka/brokers.py` names it. */
   private def failed(e: Throwable): ObjectNode = {
     val chain = Iterator.iterate(e)(_.getCause).takeWhile(_ != null).toSeq
     val error = chain.collectFirst {

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import java.time.Instant
 
@@ -8,17 +8,18 @@ import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.DateType
 
-/** What an analysed query reads of the clock: its rows change as time passes, while its tables do not. */
+/** Finds what an analysed query reads of the clock. The rows of such a query change as time passes, even if its tables do not. */
 object ClockReads {
   private val TIME = "TIME"
 
-  /** null: nothing. TIME: the time of day; DATE and time zones, with spaces between: only the dates that they have. `zone`: of what no view stands around. */
+  /** What the query reads of the clock. null: nothing. TIME: the time of day. DATE and time zones, with spaces between: only dates, in
+   * these time zones. `zone`: the time zone of expressions outside of views. */
   def of(query: LogicalPlan, zone: String): String = {
     val found = ofPlan(query, zone).toSet
     if (found.isEmpty) null else if (found(TIME)) TIME else ("DATE" +: found.toSeq.sorted).mkString(" ")
   }
 
-  /** When the first day begins after a time, in milliseconds since 1970. */
+  /** The begin of the first day after a time, in milliseconds since 1970. */
   def nextDay(afterMs: Long, zone: String): Long = {
     val own = DateTimeUtils.getZoneId(zone)
     Instant.ofEpochMilli(afterMs).atZone(own).toLocalDate.plusDays(1).atStartOfDay(own).toInstant.toEpochMilli
@@ -49,6 +50,6 @@ object ClockReads {
     case _ => None
   }
 
-  /** What a string such as 'now' or 'today' reads: of these two only the first one has a time of day, unless it becomes a date. */
+  /** What a string such as 'now' or 'today' reads. Only 'now' reads the time of day, and only if it does not become a date. */
   private def ofText(text: String, e: Expression, zone: String): String = if (text == "now" && e.dataType != DateType) TIME else zone
 }

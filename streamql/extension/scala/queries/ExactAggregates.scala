@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import java.math.{BigDecimal, BigInteger, MathContext}
 
@@ -7,23 +7,26 @@ import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, Window}
+import org.apache.spark.sql.streamql.changes.Values
 import org.apache.spark.sql.types._
 
 /**
- * Averages, variances and standard deviations of integers and decimals, from counts and sums. Spark adds DOUBLE values, so that the last digits depend on
- * the order of the rows. The sum of n values is s, and that of their squares is q. Then their variance is (n q - s s) / (n n). Of a sample it is
- * (n q - s s) / (n (n - 1)).
+ * Averages, variances and standard deviations of integers and decimals, from counts and sums. Spark adds DOUBLE values, so that the last
+ * digits depend on the order of the rows. Let s be the sum of n values, and q the sum of their squares. Then the variance of the values is
+ * (n q - s s) / (n n). Of a sample it is (n q - s s) / (n (n - 1)).
  *
- * Of rows that are equal in the order of max_by() or min_by(), Spark takes any. Here max_by() returns the greatest of their values, and min_by() the least.
+ * If several rows are equal in the order of max_by() or min_by(), Spark takes any of them. Here max_by() returns the greatest of their
+ * values, and min_by() the least.
  *
- * A square may have 128 bits. It is added in two words: low, a signed LONG, and high, which counts 2 to the power of 64. Sums of both are DECIMAL.
+ * A square may have 128 bits. It is added in two words: low, a signed LONG, and high, which counts 2 to the power of 64. Sums of both are
+ * DECIMAL.
  */
 object ExactAggregates {
-  /** Of values with so many digits, and of INT, the square fits the low word. */
+  /** The square of a value with so many digits, or of an INT, fits into the low word. */
   private val NARROW_DIGITS = 9
 
-  /** A query with these functions in counts and sums, and with minima and maxima of FLOAT and DOUBLE whose zero has no sign. Other functions, and averages
-   * and variances that are window functions, stay as they are. */
+  /** A query in which counts and sums replace these functions. In minima and maxima of FLOAT and DOUBLE, zero has no sign. Other functions
+   * stay as they are, and so do averages and variances that are window functions. */
   def in(query: LogicalPlan): LogicalPlan = query.transformUpWithSubqueries {
     case a: Aggregate => a.copy(aggregateExpressions = a.aggregateExpressions.map(_.transform {
       case f: AggregateExpression => of(f).getOrElse(unsigned(f))
@@ -33,14 +36,16 @@ object ExactAggregates {
     }.asInstanceOf[NamedExpression]))
   }
 
-  /** Of -0.0 and 0.0, which are equal, the order of the rows would tell which is the least. Spark's GROUP BY has keys of the same form. */
+  /** A minimum or maximum of values whose zero has no sign. -0.0 and 0.0 are equal, so the order of the rows would tell which of them is
+   * the least. Spark brings the keys of GROUP BY into the same form. */
   private def unsigned(f: AggregateExpression): AggregateExpression = f.aggregateFunction match {
     case m: Min => f.copy(aggregateFunction = m.copy(child = NormalizeFloatingNumbers.normalize(m.child)))
     case m: Max => f.copy(aggregateFunction = m.copy(child = NormalizeFloatingNumbers.normalize(m.child)))
     case _ => f
   }
 
-  /** How a sum treats an overflow. Functions that were made in other sessions are the same: Spark's own default follows the session's settings. */
+  /** How a sum treats an overflow. Spark's own default follows the settings of the session. With this one, functions that were made in
+   * different sessions are equal. */
   def context(mode: EvalMode.Value): NumericEvalContext = NumericEvalContext(mode, allowDecimalPrecisionLoss = true)
 
   private def of(f: AggregateExpression): Option[Expression] = FollowedFunction.bare(f.aggregateFunction) match {
@@ -55,7 +60,7 @@ object ExactAggregates {
     case _ => None
   }
 
-  /** Averages of decimals are exact already. */
+  /** The average of integers, as a sum and a count. None: the values are of another type. Averages of decimals are exact already. */
   private def average(e: Expression, f: AggregateExpression): Option[Expression] = (e.dataType match {
     case LongType => Some(DecimalType.LongDecimal)
     case _: IntegralType => Some(LongType)
@@ -64,10 +69,10 @@ object ExactAggregates {
     def of(function: AggregateFunction) = f.copy(aggregateFunction = function, resultId = NamedExpression.newExprId)
     val values = Cast(e, wide)
     val (sum, count) = (of(Sum(values, context(EvalMode.ANSI))), of(Count(values)))
-    Divide(Cast(sum, DoubleType), Cast(count, DoubleType), EvalMode.LEGACY) // NULL of no value
+    Divide(Cast(sum, DoubleType), Cast(count, DoubleType), EvalMode.LEGACY) // NULL, if there is no value
   }
 
-  /** None: other values may be equal to the one that is taken. */
+  /** max_by() or min_by() as the maximum or minimum of pairs (order, value). None: the type has values that are equal and differ. */
   private def valueBy(value: Expression, order: Expression, f: AggregateExpression, best: Expression => AggregateFunction): Option[Expression] =
     Option.when(Values.isExact(value.dataType)) {
       val pair = CreateNamedStruct(Seq(Literal("order"), order, Literal("value"), value))
@@ -75,7 +80,8 @@ object ExactAggregates {
       GetStructField(f.copy(aggregateFunction = best(ofOrder), resultId = NamedExpression.newExprId), 1)
     }
 
-  /** None: the values are not exact. `isNull`: what a sample of one value has, NULL or NaN. */
+  /** The variance, from a count and sums. None: the values are not exact. `isNull`: whether a sample of one value has NULL; otherwise it
+   * has NaN. */
   private def variance(e: Expression, filter: Option[Expression], isSample: Boolean, isNull: Boolean): Option[Expression] =
     exact(e).map { case Exact(all, scale, isNarrow) =>
       val own = filter.fold(all)(If(_, all, Literal(null, LongType)))
@@ -87,7 +93,8 @@ object ExactAggregates {
         Seq(FollowedFunction.count(own), sum(own), word("lowOfSquare"), high, Literal(scale), Literal(isSample), Literal(isNull)))
     }
 
-  /** Values as LONG, in units of the last digit of their `scale`. */
+  /** Values as LONG, in units of the last of their `scale` digits behind the point. `isNarrow`: whether their squares fit into the low
+   * word. */
   private case class Exact(values: Expression, scale: Int, isNarrow: Boolean)
 
   private def exact(e: Expression): Option[Exact] = e match {
@@ -104,10 +111,10 @@ object ExactAggregates {
 
   def lowOfSquare(value: Long): Long = value * value
 
-  /** One more where the low word is negative, as this takes 2 to the power of 64 from it. */
+  /** The high word of a square. It is one more if the low word is negative, which takes 2 to the power of 64 from the square. */
   def highOfSquare(value: Long): Long = Math.multiplyHigh(value, value) + (value * value >>> 63)
 
-  /** NULL: of no value, or of one value of a sample. */
+  /** The variance of values. Returns NULL for no value, and NULL or NaN for a sample of one value. */
   def varianceOf(count: Long, sum: Decimal, low: Decimal, high: Decimal, scale: Int, isSample: Boolean, isNull: Boolean): java.lang.Double =
     if (count == 0 || count == 1 && isSample) if (count == 0 || isNull) null else Double.NaN
     else {

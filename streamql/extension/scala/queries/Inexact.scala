@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
@@ -7,9 +7,11 @@ import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.types._
 
 /**
- * Columns whose last digits depend on the order in which Spark adds rows: sums and averages of FLOAT and DOUBLE, variances that `ExactAggregates` leaves,
- * and what is computed of them. Also one of several strings that are equal by a collation.
- * An incremental refresh computes earlier rows again, and may find other digits than those that were compared or grouped when the table was written.
+ * Finds columns whose values depend on the order of rows. They are sums and averages of FLOAT and DOUBLE, variances that `ExactAggregates`
+ * leaves, and what is computed of them. So is one of several strings that are equal by a collation.
+ *
+ * An incremental refresh computes earlier rows again. It may find other values than those by which rows were compared or grouped when the
+ * table was written.
  */
 object Inexact {
   def columns(p: LogicalPlan): AttributeSet = p match {
@@ -32,10 +34,10 @@ object Inexact {
       AttributeSet(own ++ p.output.filter(below.contains))
   }
 
-  /** Whether a node does in a plan, or in the subqueries of its expressions. */
+  /** Whether a node of a plan, or of the subqueries of its expressions, compares such columns. */
   def hasCompared(p: LogicalPlan): Boolean = p.collectWithSubqueries { case node if isCompared(node) => node }.nonEmpty
 
-  /** Whether a node compares, orders a LIMIT or groups by such columns, so that they tell which rows it has. */
+  /** Whether such columns tell which rows a node has: the node compares them, groups by them, or orders a LIMIT by them. */
   private def isCompared(p: LogicalPlan): Boolean = {
     val compared = p match {
       case f: Filter => Seq(f.condition)
@@ -52,7 +54,7 @@ object Inexact {
     cuts.contains(true) || compared.nonEmpty && areInexact(compared, p.children)
   }
 
-  /** Whether expressions over the rows of some plans are such. */
+  /** Whether one of some expressions over the rows of plans is of such columns. */
   def areInexact(list: Seq[Expression], plans: Seq[LogicalPlan]): Boolean = {
     val below = AttributeSet.fromAttributeSets(plans.map(columns))
     list.exists(isInexact(_, below))
@@ -63,7 +65,7 @@ object Inexact {
   private def inexact(list: Seq[NamedExpression], below: AttributeSet) = list.filter(isInexact(_, below)).map(_.toAttribute)
 
   private def isInexact(e: Expression, below: AttributeSet): Boolean = e match {
-    case CollationKey(_: Attribute) => false // equal strings have one
+    case CollationKey(_: Attribute) => false // equal strings have the same key
     case a: Attribute => below.contains(a)
     case f: AggregateFunction if dependsOnOrder(FollowedFunction.bare(f)) => true
     case s: SubqueryExpression if columns(s.plan).nonEmpty => true
@@ -78,7 +80,7 @@ object Inexact {
     case _ => false
   }
 
-  /** Whether different strings are equal by a collation: then the order of the rows tells which one a group shows. */
+  /** Whether strings of a type may be different and equal, by a collation. Then the order of the rows tells which one a group shows. */
   def hasEqualStrings(t: DataType): Boolean = t.existsRecursively { case s: StringType => !UnsafeRowUtils.isBinaryStable(s); case _ => false }
 
   private def isFloating(t: DataType) = t == FloatType || t == DoubleType

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import java.util.{List => JList}
 
@@ -10,34 +10,38 @@ import org.apache.spark.sql.catalyst.expressions.aggregate.First
 import org.apache.spark.sql.catalyst.plans.LeftAnti
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.streamql.bridge.Shared
+import org.apache.spark.sql.streamql.changes.Images
+import org.apache.spark.sql.streamql.queries.JoinedChanges.{METADATA_COLUMNS, action, rowId}
 import org.apache.spark.sql.types._
-import org.apache.spark.sql.streamql.JoinedChanges.{METADATA_COLUMNS, action, rowId}
 
 /**
- * The changes of a query that joins, from those of its tables. A row of the query is known by the ids of the table rows that it is made of;
- * a number stands before them for each UNION ALL below a join.
+ * The changes of a query with joins, from those of its tables. A row of the query is identified by the ids of the table rows that it is
+ * made of. A UNION ALL below a join puts the number of the branch before them.
  *
- * Rows have weights: +1 if they come, -1 if they go. For a join of L and R:
+ * Rows have weights: +1 if they are added, -1 if they are removed. For a join of L and R:
  *   change(L join R) = change(L) join there(R) + unchanged(L) join change(R).
- * A join of n tables has a term for each table that has changed. `unchanged` is the image as of the end without the rows of the change: files
- * as of the begin may be gone. `there` are the unchanged rows, and those changed rows that have the same weight. So rows are joined only if
- * they were there together, as of the begin or as of the end. For other pairs, an expression of the query might fail.
+ * A join of n tables has a term for each table that has changed. `unchanged` are the rows as of the end without those of the change: files
+ * as of the begin may be gone. `there` are the unchanged rows, and those changed rows that have the same weight as the row that they are
+ * joined with. So rows are joined only if they were there together, as of the begin or as of the end. For other pairs, an expression of the
+ * query might fail.
  */
 class JoinedChanges(session: ClassicSession, branch: Branch) {
   private val KEY = "__streamql_key"
   private val VERSIONS = "__streamql_versions"
   private val TIME = "__streamql_time"
 
-  /** Columns of the query, then where each row comes from and when that was written, and its weight; without weight, each counts once. */
+  /** Rows of a part of the query: its columns, and what is known of each row. `key`: the ids of the table rows that it is made of.
+   * `versions`, `time`: of the commits that wrote these. `weight`: None: each row counts once. */
   private case class Rows(plan: LogicalPlan, key: Attribute, versions: Attribute, time: Attribute, weight: Option[Attribute]) {
     def hidden: Seq[Attribute] = Seq(key, versions, time) ++ weight
   }
 
-  /** A table's change set or image, in the columns of a stream. A change set that is read more than once is computed once. */
+  /** A table's change set or image, in the columns of a stream. A change set that is read more than once is computed once, by a CTE. */
   private final class Source(plan: LogicalPlan) {
     private var uses = 0
     private lazy val definition = {
-      val mark = Alias(SparkPartitionID(), "__streamql_shared")() // Spark computes once what it takes to be non-deterministic
+      val mark = Alias(SparkPartitionID(), "__streamql_shared")() // Spark does not inline a CTE that is non-deterministic
       CTERelationDef(Project(plan.output :+ mark, plan))
     }
     def use(isShared: Boolean): LogicalPlan = if (!isShared) Weighted.fresh(plan) else {
@@ -54,14 +58,15 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
     branch.leaves.zip(frames.asScala).map { case (leaf, frame) => leaf -> Option(frame).map(byFrame) }.toMap
   }
 
-  /** Net changes. For each leaf of the branch: its table's change set (null: it has none), and its image as of the interval's end. */
+  /** The net changes. `changed`: for each leaf of the branch, the change set of its table; null: it has none. `images`: likewise the tables
+   * as of the interval's end. */
   def standard(changed: JList[DataFrame], images: JList[DataFrame], oneTable: Boolean): DataFrame = {
     val algebra = new Algebra(sources(changed), sources(images), changed.asScala.count(_ != null) > 1)
     val rows = algebra.change(branch.plan).getOrElse(throw new IllegalStateException("no table has changed"))
     algebra.finished(netted(rows), oneTable)
   }
 
-  /** The rows that new rows of the tables bring, new rows as they were inserted, others as of the interval's end. */
+  /** The rows of the query that new rows of the tables make. New rows are as they were inserted, and others as of the interval's end. */
   def appended(added: JList[DataFrame], images: JList[DataFrame], oneTable: Boolean): DataFrame = {
     val algebra = new Algebra(sources(added), sources(images), isShared = true)
     val rows = algebra.appended(branch.plan).getOrElse(throw new IllegalStateException("no table has new rows"))
@@ -75,7 +80,7 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
   }
 
   private class Algebra(changed: Map[LogicalPlan, Option[Source]], images: Map[LogicalPlan, Option[Source]], isShared: Boolean) {
-    /** All rows, made of those that `rows` takes of each table. */
+    /** All rows of a plan. `rows`: returns those of a table. */
     private def all(p: LogicalPlan)(rows: LogicalPlan => Rows): Rows = p match {
       case j: Join => join(j, all(j.left)(rows), all(j.right)(rows))
       case u: Union => unionAll(u, u.children.map(c => Some(all(c)(rows)))).get
@@ -95,14 +100,15 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
       case leaf => changed(leaf).map(s => tableRows(leaf, s.use(isShared), isWeighted = true))
     }
 
-    /** Reads the change of that side twice which has fewer joins, so that the plan stays small. */
+    /** The change of a join of which both sides have changed. It reads the change of one side twice: of the side with fewer joins, so that
+     * the plan stays small. */
     private def bothChanged(j: Join, left: Rows, right: Rows): Rows = {
       def joins(p: LogicalPlan) = p.collect { case below: Join => below }.size
       val isLeftOnce = joins(j.left) >= joins(j.right)
       def inOrder(condition: Option[Expression], once: Rows, other: Rows): Rows =
         if (isLeftOnce) join(j.copy(condition = condition), once, other) else join(j.copy(condition = condition), other, once)
       val (once, twice, (onceSide, twiceSide)) = if (isLeftOnce) (left, right, (j.left, j.right)) else (right, left, (j.right, j.left))
-      // Equal weights are a key of the join: Spark may compute other conditions before one that is not.
+      // The equality of the weights is a key of the join. Spark may compute other conditions before a condition that is not a key.
       val (same, zero) = (unchanged(twiceSide), Alias(Literal(0L), Weighted.WEIGHT)())
       val there = sum(Seq(same.copy(plan = Project(same.plan.output :+ zero, same.plan), weight = Some(zero.toAttribute)), twice), twiceSide.output).get
       val joined = AttributeReference("__streamql_joined", LongType, nullable = false)()
@@ -112,10 +118,10 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
       sum(Seq(first, inOrder(j.condition, unchanged(onceSide), change(twiceSide).get)), j.output).get
     }
 
-    /** The rows that are the same as of the begin and as of the end. */
+    /** The rows that are there as of the begin and as of the end, unchanged. */
     private def unchanged(p: LogicalPlan): Rows = all(p)(kept(_, _ => None))
 
-    /** The rows that have a new row in them; None: there are none. */
+    /** The rows that are made of at least one new row; None: there are none. */
     def appended(p: LogicalPlan): Option[Rows] = p match {
       case j: Join =>
         val left = appended(j.left).map(join(j, _, all(j.right)(kept(_, Some(_)))))
@@ -149,7 +155,7 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
     }
 
     private def join(j: Join, l: Rows, r: Rows): Rows = {
-      val weight = (l.weight.toSeq ++ r.weight).headOption // of a change; only one side of a term is one
+      val weight = (l.weight.toSeq ++ r.weight).headOption // only one side of a term is a change, and has a weight
       rows(j.copy(left = l.plan, right = r.plan), j.output, Concat(Seq(l.key, r.key)), Concat(Seq(l.versions, r.versions)),
         Greatest(Seq(l.time, r.time)), weight)
     }
@@ -160,7 +166,7 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
           r.versions, r.time, r.weight)
       }, u.output)
 
-    /** The terms together. */
+    /** The UNION ALL of terms. `columns`: those that all terms have. */
     private def sum(terms: Seq[Rows], columns: Seq[Attribute]): Option[Rows] = if (terms.size < 2) terms.headOption else {
       val union = TrackedQuery.unionAll(terms.map(_.plan), terms.map(t => columns.map(c => t.plan.output.find(_.exprId == c.exprId).get) ++ t.hidden))
       val own = union.output.drop(columns.size)
@@ -174,7 +180,7 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
       Rows(Project(columns ++ hidden, plan), own(0), own(1), own(2), own.lift(3))
     }
 
-    /** The columns of a stream; those of the query follow type, id and (versions, time) in `changes`. */
+    /** The changes in the columns of a stream. `changes`: type, key, (versions, time), and then the columns of the query. */
     def finished(changes: LogicalPlan, oneTable: Boolean): DataFrame = {
       val (own, columns) = changes.output.splitAt(METADATA_COLUMNS)
       val (changeType, key, written) = (own(0), own(1), own(2))
@@ -200,7 +206,8 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
   private def inserts(r: Rows): LogicalPlan =
     Project(Seq(Alias(Literal("INSERT"), "type")(), r.key, Alias(written(r), "written")()) ++ columnsOf(r), r.plan)
 
-  /** Of each row of the query the image before and the image after, as the changes that are left: (type, id, (versions, time), columns). */
+  /** The net changes: for each row of the query, the image before is compared with the image after. The columns are (type, id, (versions,
+   * time), columns of the query). */
   private def netted(r: Rows): LogicalPlan = {
     val columns = columnsOf(r)
     val image = CreateNamedStruct(Seq[Expression](Literal("w"), written(r)) ++
@@ -220,7 +227,7 @@ class JoinedChanges(session: ClassicSession, branch: Branch) {
   }
 }
 
-/** The columns of a change set. */
+/** The places of columns in a change set. */
 object JoinedChanges {
   val METADATA_COLUMNS = 3 // change type, version, time
   private val HIDDEN_COLUMNS = 6 // those of changes/build.py
@@ -229,6 +236,6 @@ object JoinedChanges {
   /** INSERT or DELETE. */
   def action(set: LogicalPlan): Attribute = set.output(set.output.size - HIDDEN_COLUMNS)
   def rowId(set: LogicalPlan): Attribute = set.output(set.output.size - ROW_ID_FROM_END)
-  /** Those of the table. */
+  /** The columns of the table. */
   def columns(set: LogicalPlan): Seq[Attribute] = set.output.drop(METADATA_COLUMNS).dropRight(HIDDEN_COLUMNS)
 }

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import scala.collection.mutable
 
@@ -6,21 +6,29 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.variant.VariantExplode
 import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.streamql.bridge.Shared
+import org.apache.spark.sql.streamql.changes.Values
 import org.apache.spark.sql.types._
 
-/** A table in a query, before it is said at which version it is read: the columns that the query was analysed with, and perhaps the row's id. */
+/**
+ * A read of a table whose version is not chosen yet. `columns`: those with which the query was analysed. `id`: the id of the row, if the
+ * plan needs it.
+ */
 case class TableLeaf(table: TrackedQuery.Table, columns: Seq[Attribute], id: Option[Attribute] = None) extends LeafNode {
   override def output: Seq[Attribute] = columns ++ id
   override def simpleString(maxFields: Int): String = columns.mkString(s"TABLE ${table.id} [", ", ", "]")
 }
 
-/** Rows with what each is known by from one run to the next. */
+/** A plan, and the columns that identify its rows from one run to the next. */
 private case class Keyed(plan: LogicalPlan, keys: Seq[Attribute])
 
-/** A query over TableLeaf nodes, with columns beside its own: keys, and the states of its aggregates. `names`: those of its own columns.
- * `columns`: of the table that its rows are in. If that has no room for the states that the query has by now, they are NULL. None: there is no table yet. */
+/**
+ * A query over TableLeaf nodes, with columns beside its own: the key of its rows, and the states of its aggregates. `names`: those of its
+ * own columns. `columns`: of the table that its rows are in; None: there is no table yet. If that table has no columns for the states that
+ * the query has by now, the states are NULL.
+ */
 class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructType]) {
-  /** How its columns are stored. */
+  /** How its columns are stored in the table. */
   val stored = new StoredTypes(columns)
   private var open: Option[String] = None
   private var isByColumns = false
@@ -43,20 +51,23 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructT
     hidden.zipWithIndex.map { case (a, i) => stored.column(KeyedQuery.stored(a), KeyedQuery.KEY + (i + 1), Some(Metadata.empty)) } ++
     stateColumns, root.plan)
 
-  /** The states of its aggregates, also if its table has no room for them. What a state counts may change while its type does not. None: it has no states. */
+  /** The states of its aggregates, even if its table has no columns for them. None: it has no states. The text of this plan shows if a
+   * state counts something else than before, while its type is the same. */
   def stateRows: Option[LogicalPlan] = if (ownStates.isEmpty) None else Some(Project(ownStates, withStates))
 
-  /** The key, if all columns of a node are in it and the query does not show all of them. Its hidden columns have numbers, which may stand for other columns
-   * after some were moved. */
+  /** The key, if all columns of a node are in it and the query does not show all of them. Hidden columns of the key are named by numbers.
+   * After columns of a table were moved, a number may stand for another column, and the text of this plan shows that. */
   def keyRows: Option[LogicalPlan] = if (isByColumns && hidden.nonEmpty) Some(Project(own.keys.filterNot(k => numbers(k.exprId)), own.plan)) else None
 
-  /** Why another run may take other rows of those that are equal in an order, as TrackedQuery names reasons. None: a key orders them everywhere. */
+  /** Why another run may take other rows of those that are equal in an order: a reason, as `Untracked` has it. None: a key orders such rows
+   * everywhere. */
   def openTies: Option[String] = open
 
   private def expressions(p: LogicalPlan): LogicalPlan =
     p.transformExpressions { case s: SubqueryExpression => s.withNewPlan(stable(s.plan)) }
 
-  /** A plan over its tables at versions. Its rows are the same in each run, even if it cuts off rows that are equal in its order, but for `openTies`. */
+  /** A plan whose rows are the same in each run over the same versions. This holds even if it cuts off rows that are equal in its order. If
+   * that is not possible, the plan stays as it is, and `open` is set. */
   private def stable(p: LogicalPlan): LogicalPlan =
     if (!p.exists(Ties.isOpen)) p.transformAllExpressions { case s: SubqueryExpression => s.withNewPlan(stable(s.plan)) }
     else if (p.exists(_.expressions.exists(SubExprUtils.containsOuter))) unordered(p)
@@ -67,7 +78,7 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructT
     p
   }
 
-  /** A query without FROM has one row at most. Its key is a constant. */
+  /** Adds a key to a query without FROM. Such a query has at most one row, so the key is a constant. */
   private def atLeastOne(k: Keyed): Keyed = if (k.keys.nonEmpty) k else {
     val one = Alias(Literal(0), KeyedQuery.KEY)()
     Keyed(Project(k.plan.output :+ one, k.plan), Seq(one.toAttribute))
@@ -124,7 +135,7 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructT
     case _ => counted(p)
   }
 
-  /** LIMIT and OFFSET. Of rows that are equal in the order, the key tells which come first; it is the order if there is none. */
+  /** LIMIT and OFFSET. Rows that are equal in the order come in the order of the key. If there is no order, the key is the order. */
   private def limited(p: LogicalPlan): Keyed = p.children.head match {
     case child @ (_: GlobalLimit | _: LocalLimit | _: Offset) =>
       val inner = limited(child)
@@ -135,7 +146,8 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructT
       Keyed(p.withNewChildren(Seq(rows)), inner.keys)
   }
 
-  /** Window functions. Those that count rows see equal ones in the order of the key. */
+  /** Window functions. If a function depends on the sequence of rows (`Ties.countsRows`), rows that are equal in its order come in the
+   * order of the key. */
   private def windowed(w: Window, inner: Keyed): Keyed = {
     val byRows = w.windowExpressions.map(_.transform { case e: WindowExpression => RowOrder.byRows(e) }.asInstanceOf[NamedExpression])
     val (counting, others) = byRows.partition(Ties.countsRows)
@@ -148,7 +160,8 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructT
     Keyed(rows, inner.keys)
   }
 
-  /** Rows made of one row: known by that row and their place in it, or by that row, their values and a number. */
+  /** Rows that a generator makes of one row. They are identified by that row and their place in it. Without a place, they are identified by
+   * that row, their values and a number. */
   private def generated(g: Generate): Keyed = {
     val inner = key(g.child)
     g.generator match {
@@ -157,7 +170,8 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructT
         val rows = g.copy(generator = PosExplode(values), generatorOutput = place +: g.generatorOutput, child = inner.plan,
           unrequiredChildIndex = Nil)
         Keyed(expressions(rows), inner.keys :+ place.withNullability(g.outer))
-      case Inline(values) if g.generatorOutput.size == fieldNames(values).toSet.size => // the elements, and then their fields
+      // The elements are exploded first, and then their fields are taken.
+      case Inline(values) if g.generatorOutput.size == fieldNames(values).toSet.size =>
         val place = AttributeReference(KeyedQuery.KEY, IntegerType)()
         val element = AttributeReference("element", values.dataType.asInstanceOf[ArrayType].elementType)()
         val fields = g.generatorOutput.zipWithIndex.map { case (a, i) => Alias(GetStructField(element, i), a.name)(a.exprId, a.qualifier) }
@@ -170,7 +184,7 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructT
     }
   }
 
-  /** Of the elements of an array. Spark's optimizer looks for fields by their names. */
+  /** The names of the fields of an array's elements. Spark's optimizer looks for fields by their names. */
   private def fieldNames(values: Expression): Seq[String] = values.dataType match {
     case ArrayType(s: StructType, _) => s.fieldNames.toSeq.map(_.toLowerCase)
     case _ => Nil
@@ -189,13 +203,13 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructT
   private def joined(j: Join, left: Keyed, right: Keyed) =
     Keyed(expressions(j.copy(left = left.plan, right = right.plan)), left.keys ++ right.keys)
 
-  /** A key that tells a row that is there from one that an outer join fills in. */
+  /** Adds a column to the key, which is TRUE. An outer join makes it NULL in the rows that it adds. */
   private def marked(k: Keyed): Keyed = {
     val there = Alias(Literal(true), KeyedQuery.KEY)()
     Keyed(Project(k.plan.output :+ there, k.plan), k.keys :+ there.toAttribute)
   }
 
-  /** The number of the branch, and the keys of each branch beside one another. */
+  /** The key is the number of the branch, and the keys of all branches beside one another. Those of the other branches are NULL. */
   private def unionAll(u: Union): Keyed = {
     val parts = u.children.map(key)
     val columns = u.children.map(_.output)
@@ -212,13 +226,13 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructT
     Keyed(Project(TrackedQuery.renamed(own, u.output) ++ keys, union), keys)
   }
 
-  /** Rows are known by their values, and equal ones by a number. */
+  /** Makes a key of the values of the rows, and of a number among equal rows. */
   private def counted(p: LogicalPlan): Keyed = {
     numbered(expressions(p.withNewChildren(p.children.map(stable))), p.output)
   }
 
-  /** Rows with a number among those that have equal values in some columns. Rows that do are equal in all, and the same but for values such as 0.0 and -0.0,
-   * which their text tells apart. */
+  /** Numbers the rows that have equal values in some columns. Such rows are equal in all columns. They may still differ, as 0.0 and -0.0
+   * do: then they are numbered in the order of the texts of these values. */
   private def numbered(rows: LogicalPlan, columns: Seq[Attribute]): Keyed = {
     if (!columns.forall(a => RowOrdering.isOrderable(a.dataType))) throw new Untracked("NO_KEY")
     isByColumns = true
@@ -234,7 +248,7 @@ class KeyedQuery(query: LogicalPlan, names: Seq[String], columns: Option[StructT
   }
 }
 
-/** Parts of a query that take some of the rows that are equal in its order, and leave it open which. */
+/** Finds the parts of a query that take some of the rows that are equal in its order, and leave open which of them. */
 object Ties {
   def by(columns: Seq[Attribute]): Seq[SortOrder] = columns.map(SortOrder(_, Ascending))
 
@@ -253,7 +267,7 @@ object Ties {
   }
 
   def countsRows(e: NamedExpression): Boolean = e.exists {
-    case WindowExpression(_: RankLike, _) => false // what they compare, Spark takes from the order as well
+    case WindowExpression(_: RankLike, _) => false // Spark computes ranks from the order itself, and equal rows have one rank
     case w: WindowExpression => RowOrder.isByRows(RowOrder.byRows(w).windowSpec)
     case _ => false
   }
@@ -267,8 +281,8 @@ object KeyedQuery {
     case other => other
   }
 
-  /** The comment of a column, and nothing else of its metadata. DEFAULT is not for the rows of a query. CHAR(n) and VARCHAR(n) need not hold for them: UNION
-   * takes the metadata of its first branch, and others have longer strings. */
+  /** The comment of a column, and nothing else of its metadata. DEFAULT does not apply to the rows of a query. CHAR(n) and VARCHAR(n) need
+   * not hold for them: UNION takes the metadata of its first branch, and other branches may have longer strings. */
   private def commented(column: Attribute): Metadata = {
     val comments = new MetadataBuilder()
     if (column.metadata.contains(COMMENT)) comments.putString(COMMENT, column.metadata.getString(COMMENT))
@@ -276,7 +290,7 @@ object KeyedQuery {
   }
   private val COMMENT = "comment"
 
-  /** A key as a type that Delta stores: it has no strings of a collation, intervals, and times of day. */
+  /** A key in a type that Delta stores. Delta does not store strings of a collation, intervals, and times of day. */
   private def stored(key: Attribute): Expression = key.dataType match {
     case s: StringType if isNotStored(s) => CollationKey(key)
     case t if isNotStored(t) => Cast(key, StringType, Some("UTC"))
@@ -290,7 +304,8 @@ object KeyedQuery {
     case _ => false
   }
 
-  /** The column that an expression has the values of. The columns of a stored query are cast to the types that they had. */
+  /** The column whose values an expression has. Casts count as the column, because the columns of a stored query are cast to the types that
+   * they had. */
   private[streamql] def unchanged(e: Expression): Option[ExprId] = e match {
     case r: AttributeReference => Some(r.exprId)
     case c: Cast if DataType.equalsIgnoreNullability(c.dataType, c.child.dataType) => unchanged(c.child)

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.Literal.TrueLiteral
@@ -7,13 +7,16 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
-/** `FROM t, LATERAL explode(t.a)` as `FROM t LATERAL VIEW explode(a)`: a row is known by that of t and its place, and changed rows of t are enough.
- * Rows of other generators have no place. */
+/**
+ * Makes `FROM t LATERAL VIEW explode(a)` of `FROM t, LATERAL explode(t.a)`. Then a row is identified by the row of t and its place in it,
+ * and a refresh needs only the changed rows of t. Rows of other generators have no place.
+ */
 object LateralGenerators extends Rule[LogicalPlan] {
   override def apply(query: LogicalPlan): LogicalPlan = query.transformUpWithSubqueries {
     case l @ LateralJoin(left, right, Inner | Cross, condition) =>
       over(left, right.plan).map(rows => condition.fold(rows)(Filter(_, rows))).getOrElse(l)
-    // Without a condition, OptimizeOneRowRelationSubquery of Spark 4.2 takes LEFT JOIN LATERAL explode(…) for an inner join.
+    // Without a condition, OptimizeOneRowRelationSubquery of Spark 4.2 takes LEFT JOIN LATERAL explode(…) for an inner join. So the
+    // condition TRUE is added.
     case l @ LateralJoin(left, right, LeftOuter, None | Some(TrueLiteral)) => outerOver(left, right.plan).getOrElse(l.copy(condition = Some(TrueLiteral)))
   }
 
@@ -26,7 +29,8 @@ object LateralGenerators extends Rule[LogicalPlan] {
     case _ => None
   }
 
-  /** The same for LEFT JOIN, if the subquery has only what the generator makes: an outer row without others has NULLs. */
+  /** The same for LEFT JOIN, if the subquery returns only columns of the generator. They are NULL for an outer row of which the generator
+   * makes no rows. */
   private def outerOver(left: LogicalPlan, p: LogicalPlan): Option[LogicalPlan] = p match {
     case g: Generate => over(left, g.copy(outer = true))
     case Project(list, child) if list.forall(KeyedQuery.bare(_).isInstanceOf[AttributeReference]) =>

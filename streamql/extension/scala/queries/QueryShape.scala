@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import scala.util.control.NonFatal
 
@@ -9,15 +9,18 @@ import org.apache.spark.sql.catalyst.optimizer._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 
-/** The form of a keyed query to which the rules of `QueryChange` apply: subqueries and set operations are joins and aggregates, by Spark's own rules. */
+/**
+ * Brings a keyed query into the form to which the rules of `QueryChange` apply. Spark's own rules make joins and aggregates of subqueries
+ * and set operations.
+ */
 object QueryShape extends AliasHelper {
   private val rules = Seq(
     EliminateSubqueryAliases, ReplaceIntersectWithSemiJoin, ReplaceExceptWithAntiJoin, RewriteExceptAll, RewriteIntersectAll,
     ReplaceDistinctWithAggregate, PullupCorrelatedPredicates, RewriteCorrelatedScalarSubquery, RewriteLateralSubquery,
     BooleanSimplification, OnlyConditions, RewritePredicateSubquery, BelowSubqueries, PushPredicateThroughJoin)
 
-  /** Refuses IN but in conditions, also those that AND, OR and NOT combine: Spark's rule takes IN for FALSE where it is NULL, and a node above may show
-   * the difference. */
+  /** Refuses the value of IN (SELECT …), unless it is a condition, or AND, OR and NOT make a condition of it. Spark's rule takes IN for
+   * FALSE where it is NULL. A node that shows or compares the value would show the difference. */
   private object OnlyConditions extends Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = {
       plan.foreach {
@@ -37,7 +40,8 @@ object QueryShape extends AliasHelper {
     private def refuse(e: Expression): Unit = if (e.exists(_.isInstanceOf[InSubquery])) throw new Untracked("SUBQUERY_VALUE")
   }
 
-  /** Moves a WHERE below the columns that Spark adds with the join of a scalar subquery. `FROM a, b WHERE a.x = b.x` would be a cross join without it. */
+  /** Moves a WHERE below the columns that Spark adds with the join of a scalar subquery. `FROM a, b WHERE a.x = b.x` would be a cross join
+   * without it. */
   private object BelowSubqueries extends Rule[LogicalPlan] {
     override def apply(plan: LogicalPlan): LogicalPlan = plan.transform {
       case Filter(condition, p @ Project(columns, j: Join)) if condition.deterministic && columns.forall(_.deterministic) =>
@@ -45,10 +49,10 @@ object QueryShape extends AliasHelper {
     }
   }
 
-  /** Raises Untracked for a function that it must not have. */
+  /** The query in this form. Raises Untracked if it has a function or an operator that the rules cannot follow. */
   def of(keyed: KeyedQuery): Project = {
     keyed.openTies.foreach(what => throw new Untracked(what))
-    // Queries for which Spark needs more of its rules than these.
+    // Some queries need more of Spark's rules than these.
     val shaped = try shape(keyed.rows) catch {
       case u: Untracked => throw u
       case NonFatal(_) => throw new Untracked("OTHER_OPERATOR")
@@ -63,13 +67,14 @@ object QueryShape extends AliasHelper {
     pruned(shaped).asInstanceOf[Project]
   }
 
-  /** Spark's rules rewrite the subqueries of one plan, and not those in them. So these come first, as in Spark's optimizer. */
+  /** Applies the rules. They rewrite the subqueries of a plan, and not those within subqueries. So inner subqueries come first, as in
+   * Spark's optimizer. */
   private def shape(p: LogicalPlan): LogicalPlan = {
     val inner = p.transformAllExpressions { case s: SubqueryExpression => s.withNewPlan(shape(s.plan)) }
     rules.foldLeft(inner)((shaped, rule) => rule(shaped))
   }
 
-  /** The same, but that reads of tables have only the columns that are used. */
+  /** A plan whose reads of tables have only the columns that are used. */
   def pruned(p: LogicalPlan): LogicalPlan = {
     val own = AttributeSet(p.collectWithSubqueries { case node => usedBy(node, isByPlace = true) }.flatten)
     p.transformUpWithSubqueries { case leaf: TableLeaf => leaf.copy(columns = leaf.columns.filter(own.contains)) }
@@ -78,7 +83,7 @@ object QueryShape extends AliasHelper {
   /** The columns that the nodes of a plan use, without those of its subqueries. */
   def used(p: LogicalPlan): AttributeSet = AttributeSet(p.collect { case node => usedBy(node, isByPlace = false) }.flatten)
 
-  /** `isByPlace`: with all columns of subqueries for which their places count. */
+  /** The columns that a node uses. `isByPlace`: whether to include all columns of subqueries for which the order of columns counts. */
   private def usedBy(node: LogicalPlan, isByPlace: Boolean): Seq[Attribute] = node match {
     case _: TableLeaf => Nil
     case _ => (if (PlanText.isByPlace(node)) node.children.flatMap(_.output) else Nil) ++ node.expressions.flatMap(e => e.references ++ e.collect {
@@ -87,14 +92,15 @@ object QueryShape extends AliasHelper {
     }.flatten)
   }
 
-  /** Whether a key is a session: a row may join two of them into one, so its group is not found by its own values. */
+  /** Whether a key is a session_window(). A row may join two sessions into one, so the key of
+   * its group does not follow from the row alone. */
   private def isSession(key: Expression): Boolean = key match {
     case n: NamedExpression => n.metadata.contains(SessionWindow.marker)
     case _ => false
   }
 
-  /** Refuses functions that may return another value for the same rows in another order: what is computed anew for some groups would not be
-   * what the whole query returns. */
+  /** Refuses functions that may return another value for the same rows in another order. For groups that are computed again, their values
+   * could differ from those of the full query. */
   private def check(e: Expression): Unit = {
     e match {
       case a: AggregateExpression => checkFunction(a.aggregateFunction, a.aggregateFunction)
@@ -104,10 +110,11 @@ object QueryShape extends AliasHelper {
     RowOrder.operands(e).foreach(check)
   }
 
-  /** `written`: as the query has it. */
+  /** `written`: the function as the query has it, for the error. */
   private def checkFunction(f: Expression, written: Expression): Unit = f match {
     case r: RuntimeReplaceableAggregate => checkFunction(r.replacement, written)
-    case s: Sum if s.evalContext.evalMode == EvalMode.TRY => throw new Untracked("ORDER_OF_ROWS", written) // it may overflow in one order, and not in another
+    // try_sum() may overflow in one order, and not in another.
+    case s: Sum if s.evalContext.evalMode == EvalMode.TRY => throw new Untracked("ORDER_OF_ROWS", written)
     case _: Count | _: Sum | _: Average | _: Min | _: Max | _: CentralMomentAgg | _: PercentileBase | _: Covariance | _: PearsonCorrelation |
       _: RegrSlope | _: RegrIntercept =>
     case _: BitAndAgg | _: BitOrAgg | _: BitXorAgg | _: HyperLogLogPlusPlus =>

@@ -1,11 +1,16 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
+import org.apache.spark.sql.streamql.changes.Values
 
-/** Functions whose value depends on the order of rows: where the query names the order, or another function hides it. */
+/**
+ * Finds functions whose value depends on the order of rows, although the order is known or has no effect: the query names the order, or
+ * another function hides it.
+ */
 object RowOrder {
-  /** The expressions below one, of which each must be checked: without a function whose order is named or hidden, but with what it computes from. */
+  /** The expressions below `e` that are still to be checked. If `e` is a function whose order is named or hidden, they are what the
+   * function computes from. */
   def operands(e: Expression): Seq[Expression] = e match {
     case SortArray(Collected(a), _) if isExact(a) => inputs(a)
     case ArraySort(Collected(a), f: LambdaFunction, _) if isExact(a) && isDefault(f) => inputs(a)
@@ -16,14 +21,14 @@ object RowOrder {
 
   /** Whether an aggregate function names an order, or sees one row at most. */
   def isNamed(f: Expression): Boolean = f match {
-    case _: PivotFirst => true // a group below it has made one row of each value
+    case _: PivotFirst => true // a GROUP BY below it has made one row of each value
     case m: Mode => m.reverseOpt.isDefined && Values.isExact(m.child.dataType)
     case l: ListAgg => l.orderExpressions.exists(o => Values.isExact(o.child.dataType) && isOf(l.child, o.child))
     case _ => false
   }
 
-  /** A window expression by a frame of rows, for which `KeyedQuery` orders equal rows, if that frame has the same first or last row. With FILTER it may
-   * have another one. */
+  /** A window expression with a frame of rows, if that frame has the same first or last row as its frame of values. `KeyedQuery` can order
+   * equal rows for a frame of rows. With FILTER, the first or last row may be another one. */
   def byRows(e: WindowExpression): WindowExpression = {
     def framed(lower: Expression, upper: Expression) = e.copy(windowSpec = e.windowSpec.copy(frameSpecification = SpecifiedWindowFrame(RowFrame, lower, upper)))
     (e.windowFunction, e.windowSpec.frameSpecification) match {
@@ -67,7 +72,7 @@ object RowOrder {
     case _ => false
   }
 
-  /** Whether an expression is another one, or made of it by casts: then equal ones of the other one make equal ones of it. */
+  /** Whether an expression is another one, or casts of it. Then rows that are equal in the other one are equal in it. */
   private def isOf(e: Expression, other: Expression): Boolean = e.semanticEquals(other) || (e match {
     case c: Cast => isOf(c.child, other)
     case _ => false

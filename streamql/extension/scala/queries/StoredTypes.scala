@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import scala.collection.mutable
 
@@ -13,8 +13,9 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 
 /**
- * How the columns of a query are stored in those that its table has. The query's columns may have got other types since. Then a column of the table gets a
- * wider type, or new fields in its structs. Delta must be able to read the earlier files in that type. `columns`: of the table; None: it is still to be made.
+ * How the columns of a query are stored in those of its table. The query's columns may have got other types since the table was made. Then
+ * a column of the table gets a wider type, or new fields in its structs. Delta must be able to read the earlier files in that type.
+ * `columns`: of the table; None: there is no table yet.
  */
 class StoredTypes(columns: Option[StructType]) {
   import StoredTypes._
@@ -27,7 +28,7 @@ class StoredTypes(columns: Option[StructType]) {
   /** Whether columns of the table must get other types before it can hold the rows. */
   def widens: Boolean = isWider
 
-  /** A column of the query, as the type that it has in the table. */
+  /** A column of the query, in the type that it gets in the table. */
   def column(e: Expression, name: String, metadata: Option[Metadata] = None): Alias = {
     val value = columns.flatMap(_.find(_.name.equalsIgnoreCase(name))).fold(e) { was =>
       common(was.dataType, e.dataType) match {
@@ -42,7 +43,7 @@ class StoredTypes(columns: Option[StructType]) {
     Alias(value, name)(explicitMetadata = metadata)
   }
 
-  /** The columns that the table has for states, if they cannot hold those of some types. None: they can, or there is no table yet. */
+  /** The columns that the table has for states, if they cannot hold states of some types. None: they can, or there is no table yet. */
   def otherStates(types: Seq[DataType]): Option[Seq[StructField]] =
     columns.map(_.filter(_.name.startsWith(AggregateStates.STATE))).filterNot { was =>
       was.size == types.size && was.zip(types).forall { case (f, t) => common(f.dataType, t).nonEmpty }
@@ -50,14 +51,14 @@ class StoredTypes(columns: Option[StructType]) {
 }
 
 object StoredTypes {
-  /** A column or a field that the table has as `was`, and the query as `now`. None: the query has no such field. */
+  /** A column or a field that has the type `was` in the table, and `now` in the query. None: the query has no such field. */
   case class Misfit(column: String, was: String, now: Option[String])
 
-  /** A value as a type that a table's column has. A cast of a VARIANT needs a time zone, also to VARIANT. */
+  /** A value in the type of a table's column. A cast of a VARIANT needs a time zone, even if it is to VARIANT. */
   def cast(e: Expression, t: DataType): Cast =
     Cast(e, t.asNullable, Option.when(Cast.needsTimeZone(e.dataType, t))(SQLConf.get.sessionLocalTimeZone), EvalMode.ANSI)
 
-  /** The type of a column of the table that had `was`, so that it can hold values of `now`. None: there is none. */
+  /** The type that a column of the type `was` must get so that it can hold values of `now`, too. None: there is no such type. */
   private def common(was: DataType, now: DataType): Option[DataType] = (was, now) match {
     case _ if DataType.equalsIgnoreNullability(was, now) => Some(was)
     case (w: StructType, n: StructType) if w.forall(f => field(n, f.name).nonEmpty) =>
@@ -74,14 +75,15 @@ object StoredTypes {
 
   private def added(f: StructField): StructField = StructField(f.name, f.dataType.asNullable)
 
-  /** Whether a column of the type `was` holds all numbers of the type `now`: a table got a narrower column, or went back to an earlier version. */
+  /** Whether a column of the type `was` holds all numbers of the type `now`. This happens if a source got a narrower column, or went back
+   * to an earlier version. */
   private def isHeld(now: DataType, was: DataType): Boolean = (now, was) match {
     case (n: IntegralType, w: DecimalType) => w.isWiderThan(DecimalType.forType(n))
     case (n: NumericType, w: NumericType) => TypeWidening.isTypeChangeSupported(n, w)
     case _ => false
   }
 
-  /** Where two types differ that have nothing in common. */
+  /** Finds where two types differ that have no common type. */
   private def misfit(path: String, was: DataType, now: DataType): Misfit = (was, now) match {
     case (w: StructType, n: StructType) =>
       w.collectFirst { case f if field(n, f.name).forall(other => common(f.dataType, other.dataType).isEmpty) =>
@@ -93,7 +95,7 @@ object StoredTypes {
     case _ => Misfit(path, was.sql, Some(now.sql))
   }
 
-  /** Gives the columns of a table the types that `rows` need. Others may do so at the same time. */
+  /** Gives the columns of a table the types that `rows` need. Other processes may do so at the same time. */
   def widen(session: ClassicSession, path: String, rows: Seq[Attribute]): Unit = {
     def table = DeltaTableV2(session, new Path(path))
     val snapshot = table.deltaLog.update()
@@ -107,7 +109,8 @@ object StoredTypes {
     }
   }
 
-  /** What a table must have before its columns get other types: Delta enables few features of a table that is there by itself. */
+  /** The properties that a table must get before its columns get other types. Delta enables
+   * few features by itself in a table that exists. */
   private def needed(session: ClassicSession, s: Snapshot, columns: StructType): Map[String, String] = {
     val isTyped = TypeWidening.containsWideningTypeChanges(s.schema, columns) && !TypeWidening.isEnabled(s.protocol, s.metadata)
     val features = Protocol.extractAutomaticallyEnabledFeatures(session, s.metadata.copy(schemaString = columns.json), s.protocol)
@@ -115,7 +118,7 @@ object StoredTypes {
       features.filterNot(s.protocol.isFeatureSupported).map(f => TableFeatureProtocolUtils.propertyKey(f) -> "supported")
   }
 
-  /** A value as a later type of its column: NULL in the fields that came since. None: the types have nothing in common. */
+  /** A value in a later type of its column. Fields that were added since are NULL. None: it cannot be made a value of that type. */
   def filled(e: Expression, now: DataType): Option[Expression] = inType(e, now).map(v => if (v.dataType == now) v else Cast(v, now))
 
   private def inType(e: Expression, now: DataType): Option[Expression] = (e.dataType, now) match {

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import scala.collection.mutable
 
@@ -6,12 +6,13 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.Snapshot
-import org.apache.spark.sql.delta.files.TahoeLogFileIndex
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelationWithTable}
+import org.apache.spark.sql.streamql.changes.{ListedSnapshot, Newest, TableBytes, TableReader}
 
-/** The tables of a query at versions. `versions`: by the ids of the tables; of others the newest when it is first asked for. */
+/**
+ * The tables of a query at versions. `versions`: by the ids of the tables. Another table has its newest version when it is first asked for.
+ */
 class TableImages(session: ClassicSession, versions: Map[String, Long]) {
-  /** A plan over its tables at the versions. Each call makes reads of its own. */
+  /** A plan over its tables at the versions. Each call makes new reads. */
   def of(p: LogicalPlan): LogicalPlan = p.transformUp { case leaf: TableLeaf => image(leaf) }
     .transformAllExpressions { case s: SubqueryExpression => s.withNewPlan(of(s.plan)) }
 
@@ -27,7 +28,7 @@ class TableImages(session: ClassicSession, versions: Map[String, Long]) {
     ListedSnapshot.of(versions.get(table.id).filter(_ != newest.version).map(v => table.log.getSnapshotAt(v)).getOrElse(newest))
   })
 
-  /** The bytes of the files of a plan's tables, once for each read. */
+  /** The bytes of the files of a plan's tables. A table counts once for each read. */
   def bytes(p: LogicalPlan): Long = p.collectWithSubqueries { case leaf: TableLeaf => size(leaf.table) }.sum
 
   /** How often a plan reads each table. */
@@ -36,18 +37,4 @@ class TableImages(session: ClassicSession, versions: Map[String, Long]) {
 
   /** The bytes of a table's files. */
   def size(table: TrackedQuery.Table): Long = TableBytes.of(snapshot(table))
-}
-
-/** How many bytes the files of tables have, by the checksums of their logs. Delta's own numbers take two jobs for each version. */
-object TableBytes {
-  /** Tables of fewer bytes are read in less time than it takes to find out which of their rows are needed. */
-  val SMALL: Long = 32L << 20
-
-  def of(s: Snapshot): Long = s.checksumOpt.fold(s.sizeInBytes)(_.tableSizeBytes)
-
-  /** Of the tables that a plan reads. Whatever else it reads counts as Spark says. */
-  def of(p: LogicalPlan): BigInt = p.collectLeaves().map {
-    case LogicalRelationWithTable(HadoopFsRelation(index: TahoeLogFileIndex, _, _, _, _, _), _) => BigInt(of(index.getSnapshot))
-    case other => other.stats.sizeInBytes
-  }.sum
 }

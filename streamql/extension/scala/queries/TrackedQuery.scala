@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import scala.jdk.CollectionConverters._
 import scala.util.{Left => Refused, Right => Accepted, Try}
@@ -18,16 +18,21 @@ import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.files.TahoeLogFileIndex
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
+import org.apache.spark.sql.streamql.bridge.Errors
+import org.apache.spark.sql.streamql.changes.Newest
+import org.apache.spark.sql.streamql.plans.StreamRead
 import org.apache.spark.sql.types.{DataType, DateType, StringType, TimestampNTZType, TimestampType}
 
-/** Something in a query whose changes do not follow from those of its tables row by row. `what`: a key of the texts in sources/views/texts.py; behind a
- * space the name of the function that is meant, if it is one. */
+/**
+ * Something in a query whose changes do not follow from those of its tables. `what`: a key of the texts in `sources/views/texts.py`. If a
+ * function is meant, its name stands behind the key and a space.
+ */
 class Untracked(val what: String) extends RuntimeException(what) {
   def this(key: String, function: Expression) = this(s"$key ${Untracked.nameOf(function)}")
 }
 
 object Untracked {
-  /** As the query has it, where two names are one function. */
+  /** The name of a function as the query has it, if two names stand for one function. */
   private def nameOf(e: Expression): String = e match {
     case u: UserDefinedExpression => u.name
     case f: SQLScalarFunction => f.function.name.unquotedString
@@ -35,14 +40,15 @@ object Untracked {
   }
 }
 
-/** A part of a query under one number of each UNION ALL above it. */
+/** A branch of a query. `path`: its number in each UNION ALL above it, from the outermost one on. */
 case class Branch(plan: LogicalPlan, path: Seq[Int]) {
   val leaves: Seq[LogicalPlan] = plan.collectLeaves()
 }
 
 /**
- * A query over Delta tables, analysed: which tables it reads, and how its changes follow from theirs. It is a UNION ALL of branches, each
- * of filters, projections, and inner and cross joins. Decides nothing: Python reads `describe`, and refuses what it names.
+ * An analysed query over Delta tables. It tells which tables the query reads, and how the query's changes follow from theirs. The query
+ * must be a UNION ALL of branches, each of filters, projections, and inner and cross joins. `describe` tells if it is not one, and Python
+ * refuses it.
  */
 class TrackedQuery(session: ClassicSession, analyzed: LogicalPlan) {
   private val mapper = new ObjectMapper()
@@ -57,8 +63,9 @@ class TrackedQuery(session: ClassicSession, analyzed: LogicalPlan) {
   def branches: Seq[Branch] = prepared.fold(throw _, identity)
 
   /**
-   * {refused}, or {tables: [{name: [catalog, schema, table], path, id}], branches: [[index of a table for each leaf]], paths}; always {columns,
-   * texts: those of the views in it, outermost first}.
+   * The query as JSON. If it is not of that form: {refused: why}. Otherwise {tables: [{name: [catalog, schema, table], path, id}],
+   * branches: [[index of a table for each leaf]], paths: those of the branches}. Both have {columns, texts: those of the views in the
+   * query, the outermost first}.
    */
   def describe: String = {
     val node = mapper.createObjectNode()
@@ -89,7 +96,8 @@ class TrackedQuery(session: ClassicSession, analyzed: LogicalPlan) {
     node.toString
   }
 
-  /** The rows of a branch that reads one table once, made of that table's rows: columns `carried` (JSON) of `rows`, then the query's own. */
+  /** The rows of a branch that reads one table once, made of rows of that table. The columns are `carried` (JSON) of `rows`, and then the
+   * query's own. */
   def over(branch: Int, rows: DataFrame, carried: String): DataFrame = {
     val own = rows.queryExecution.analyzed
     val kept = mapper.readTree(carried).elements().asScala.map(n => own.output.find(_.name == n.asText).get).toSeq
@@ -102,20 +110,21 @@ class TrackedQuery(session: ClassicSession, analyzed: LogicalPlan) {
     Dataset.ofRows(rows.asInstanceOf[Dataset[Row]].sparkSession, Project(kept ++ plan.output, lifted(plan)))
   }
 
-  /** How the changes of a branch that joins follow from those of its tables. */
+  /** The changes of a branch with joins. */
   def joined(branch: Int): JoinedChanges = new JoinedChanges(session, branches(branch))
 }
 
 object TrackedQuery {
   case class Table(name: Seq[String], log: DeltaLog) { val id: String = Newest.of(log).metadata.id }
 
-  /** The query of a view, with what Spark says if it cannot be analysed. */
+  /** The query of a view. Raises what Spark says if it cannot be analysed. */
   def view(session: SparkSession, catalog: String, schema: String, name: String): TrackedQuery = {
     val own = session.asInstanceOf[ClassicSession]
     new TrackedQuery(own, own.withActive { Dataset.ofRows(own, UnresolvedRelation(Seq(catalog, schema, name))).queryExecution.analyzed })
   }
 
-  /** Without what does not change the rows of a query. All columns are nullable: rows of an earlier schema may hold NULLs in any. */
+  /** The query without the nodes that do not change its rows. All columns are nullable: rows of an earlier schema may hold NULLs in any
+   * column. */
   private def prepare(analyzed: LogicalPlan): LogicalPlan = InlineCTE(alwaysInline = true)(analyzed).transformUp {
     case a: SubqueryAlias => a.child
     case v: View => v.child
@@ -168,11 +177,12 @@ object TrackedQuery {
   private def checkExpression(e: Expression): Unit = e match {
     case _: SubqueryExpression => throw new Untracked("SUBQUERY")
     case _: AggregateExpression => throw new Untracked("AGGREGATE")
-    case s: SQLScalarFunction => throw new Untracked("USER_FUNCTION", s) // another body would be another query, and nothing would tell
+    case s: SQLScalarFunction => throw new Untracked("USER_FUNCTION", s) // another body would change the query, and nothing would show that
     case _ => checkVaries(e)
   }
 
-  /** Whether an expression says something else from one statement, user or session to the next. Catalyst calls some of those deterministic. */
+  /** Raises Untracked for an expression whose value differs from one statement, user or session to the next. Catalyst takes some of these
+   * for deterministic. */
   def checkVaries(e: Expression): Unit = e match {
     case _: CurrentDate | _: CurrentTimestampLike | _: LocalTimestamp | _: CurrentTime => throw new Untracked("CURRENT_TIME", e)
     case _: CurrentUser | _: CurrentDatabase | _: CurrentCatalog | _: CurrentPath | _: CurrentTimeZone => throw new Untracked("SESSION_STATE", e)
@@ -195,12 +205,14 @@ object TrackedQuery {
   def currentIn(c: Cast): Option[String] =
     if (!isTime(c.dataType) || !c.child.dataType.isInstanceOf[StringType]) None
     else {
-      val text = c.child.transformUp { case r: RuntimeReplaceable => r.replacement } // before it is replaced, none is foldable
+      // RuntimeReplaceable expressions are not foldable before they are replaced
+      val text = c.child.transformUp { case r: RuntimeReplaceable => r.replacement }
       if (!text.foldable) None
-      else Try(text.eval()).toOption.flatMap(Option(_)).flatMap(t => CURRENT.findFirstIn(t.toString)).map(_.toLowerCase) // Spark says later what it cannot compute
+      // If Spark cannot compute the string, it says so later.
+      else Try(text.eval()).toOption.flatMap(Option(_)).flatMap(t => CURRENT.findFirstIn(t.toString)).map(_.toLowerCase)
     }
 
-  /** Whether a time was written as such a string: Spark's parser has replaced it. */
+  /** Whether a time was written as such a string, which Spark's parser has replaced. */
   def isCurrent(l: Literal): Boolean = currentIn(l).nonEmpty
 
   /** The string such as 'now' or 'today' that a time was written as, in lower case. None: it was written otherwise. */
@@ -211,14 +223,14 @@ object TrackedQuery {
 
   private def isTime(t: DataType): Boolean = Seq(DateType, TimestampType, TimestampNTZType).contains(t)
 
-  /** Whether a string is written in the query: some one, or one that says `text`. */
+  /** Whether an expression is a string that is written in the query and not empty. `text`: what it must be; empty: any string. */
   private def isNamed(e: Expression, text: String = ""): Boolean = e match {
     case Literal(null, _) => false
     case Literal(value, _) => value.toString.nonEmpty && (text.isEmpty || value.toString.equalsIgnoreCase(text))
     case _ => false
   }
 
-  /** A copy of a table's files has the table's id: positions could not tell the two apart. */
+  /** Refuses a table beside a copy of its files. The copy has the table's id, so positions could not tell the two apart. */
   def checkCopies(leaves: Seq[LogicalPlan]): Unit =
     if (leaves.map(tableOf).groupBy(_.id).values.exists(_.map(_.log.dataPath).distinct.size > 1)) throw new Untracked("COPY")
 
@@ -231,9 +243,9 @@ object TrackedQuery {
       Table(r.identifier.map(i => r.catalog.map(_.name).toSeq ++ i.namespace :+ i.name).getOrElse(Seq("delta", log.dataPath.toString)), log)
   }
 
-  /** What a view says, by its name. */
+  /** The text of a view, with the view's name before it. */
   def textOf(v: View): String = {
-    // A list of columns after the name is not in the text.
+    // The list of columns after the name is not in the view's text.
     val (own, columns) = (v.desc.schema.fieldNames.toSeq, v.desc.viewQueryColumnNames)
     val list = if (columns.isEmpty || own == columns) "" else own.mkString("(", ", ", ")")
     s"${v.desc.identifier.unquotedString}$list: ${v.desc.viewText.getOrElse("")}"
@@ -247,7 +259,7 @@ object TrackedQuery {
     case other => Seq(Branch(other, Nil))
   }
 
-  /** UNION ALL of plans, with columns of each by their places. The names and types are those of the first. */
+  /** The UNION ALL of plans. `columns`: those of each plan, in one order. The names and types are those of the first plan. */
   def unionAll(plans: Seq[LogicalPlan], columns: Seq[Seq[Attribute]]): Union = Union(plans.zip(columns).map { case (plan, own) =>
     Project(own.map(a => Alias(a, a.name)()), plan)
   })
@@ -257,8 +269,8 @@ object TrackedQuery {
     case (own, a) => if (own.exprId == a.exprId) own else Alias(own, a.name)(exprId = a.exprId)
   }
 
-  /** The columns of a table that a query was analysed with, from rows of an earlier or the same schema: NULL if they have no such column, or no such field
-   * in it. */
+  /** The columns with which a query was analysed, from rows of the same or an earlier schema. A column or field that the rows do not have
+   * is NULL. */
   def bound(columns: Seq[Attribute], rows: Seq[Attribute]): Seq[NamedExpression] = columns.map { a =>
     val value = rows.find(_.name.equalsIgnoreCase(a.name)) match {
       case None => Literal(null, a.dataType)

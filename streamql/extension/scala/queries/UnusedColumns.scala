@@ -1,16 +1,19 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.queries
 
 import org.apache.spark.sql.catalyst.expressions.AttributeSet
 import org.apache.spark.sql.catalyst.optimizer.ColumnPruning
 import org.apache.spark.sql.catalyst.plans.logical._
 
-/** Queries without columns that they do not use, where all columns of a node identify its rows: a column that a table gets must not be one of them, as with
- * LATERAL (SELECT * …) and UNPIVOT. */
+/**
+ * Removes unused columns from queries in which all columns of a node identify its rows, as with LATERAL (SELECT * …) and UNPIVOT. Otherwise
+ * a column that a table gets would be one of those that identify them.
+ */
 object UnusedColumns {
-  /** How often Spark's rule is applied: below what it removes, it looks the next time. */
+  /** How often Spark's rule is applied. Each time it looks below what it removed the time before. */
   private val ROUNDS = 5
 
-  /** The query itself if it has LIMIT or OFFSET: Spark's rule puts projections between them and the ORDER BY that they belong to. */
+  /** The query without its unused columns. A query with LIMIT or OFFSET stays as it is: Spark's rule puts projections between these and
+   * their ORDER BY. */
   def removed(query: LogicalPlan): LogicalPlan =
     if (!query.exists(isByColumns) || query.exists(isLimit)) query
     else {

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.refreshes
 
 import java.io.{ByteArrayInputStream, ByteArrayOutputStream, DataInputStream, DataOutputStream}
 
@@ -6,16 +6,17 @@ import scala.util.hashing.MurmurHash3
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.LogicalRDD
+import org.apache.spark.sql.streamql.changes.ValueWriter
 import org.roaringbitmap.RoaringBitmap
 
 /** How many rows a refresh writes. `mayHavePairs`: whether a row that it would insert may be equal to one that it would delete. */
 case class ChangeCounts(rows: Long, mayHavePairs: Boolean)
 
 object ChangeCounts {
-  /** Of so many rows a task says which values they may have. */
+  /** The most rows of which a task collects hashes. */
   private val HASHED_MAX = 1000000
 
-  /** Counts computed rows. `wanted`: whether pairs are looked for. Hashes of values come to the driver, and no values. */
+  /** Counts computed rows. `wanted`: whether to look for pairs. Only hashes of values come to the driver, and not the values. */
   def of(rows: LogicalRDD, wanted: Boolean): ChangeCounts = {
     val shown = EqualRows.shownOf(rows.output)
     if (!wanted || !shown.forall(a => ValueWriter.isWritable(a.dataType))) ChangeCounts(rows.rdd.count(), mayHavePairs = false) else {
@@ -32,7 +33,7 @@ object ChangeCounts {
     }
   }
 
-  /** What a task finds. */
+  /** Counts the rows of a task, and hashes those that are deleted and those that are inserted. */
   private class Counter(hash: InternalRow => Int) {
     private val (gone, come) = (new RoaringBitmap(), new RoaringBitmap())
     private var (rows, hashed) = (0L, 0)
@@ -50,7 +51,7 @@ object ChangeCounts {
       }
     }
 
-    /** The number of rows, and the hashes of those that go and that come. No hashes: there are too many. */
+    /** The number of rows, and the hashes of deleted rows and of inserted rows. No hashes: there are too many. */
     def result: (Long, Seq[Array[Byte]]) = (rows, if (hashed > HASHED_MAX) Nil else Seq(gone, come).map(written))
   }
 

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.refreshes
 
 import scala.collection.mutable
 
@@ -9,19 +9,24 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+import org.apache.spark.sql.streamql.changes.Values
+import org.apache.spark.sql.streamql.plans.{Deferred, DynamicTables}
+import org.apache.spark.sql.streamql.queries.{AggregateStates, Inexact, KeyedQuery, Untracked, Weighted}
+import org.apache.spark.sql.streamql.rules.{ChangedTables, GroupChange, KeptRows, PairedGroups, QueryChange}
 import org.apache.spark.sql.types._
 
 /**
- * What a refresh writes, from the changes of the tables. `rows`: the keyed query in the form of `QueryShape`. `stored`: the rows that the dynamic table
- * has. The plan is in the columns of a stream.
+ * Makes the plan of what an incremental refresh writes, from the changes of the tables. It is in the columns of a stream. `rows`: the keyed
+ * query in the form of `QueryShape`. `stored`: the rows that the dynamic table has.
  */
 class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, stored: LogicalPlan) {
   private val change = new QueryChange(tables)
 
-  /** Raises Untracked for what cannot be followed. */
+  /** The plan. Raises Untracked if the query's change does not follow from those of the tables. */
   def plan: LogicalPlan = tables.end(anew(rows, Nil).getOrElse(followed))
 
-  /** The rows of what is touched, computed anew, beside those that are stored. None: what is touched cannot be told from the stored rows. */
+  /** The difference between the rows of touched keys, computed again, and the stored rows of these keys. None: the rows are not computed by
+   * keys, or the keys do not follow from the stored rows. */
   private def anew(p: LogicalPlan, above: List[LogicalPlan]): Option[LogicalPlan] = p match {
     case s: Sort => anew(s.child, above)
     case _ if p.expressions.exists(change.hasChanged) => None
@@ -33,7 +38,8 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
       val own = keys.map(inStored)
       if (own.exists(_.isEmpty)) None else Some {
         check(p)
-        if (above.exists(hasInexactSubquery)) throw new Untracked("INEXACT_VALUE") // rows that are not touched were computed with another value of it
+        // The stored rows that are not touched were computed with another value of the subquery.
+        if (above.exists(hasInexactSubquery)) throw new Untracked("INEXACT_VALUE")
         val found = p match {
           case a: Aggregate if states(a).nonEmpty && states(a).forall(_.nonEmpty) => byStates(a, own.flatten, states(a).flatten, above)
           case _ => recomputed(p, own.flatten, above)
@@ -44,12 +50,12 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
     case _ => None
   }
 
-  /** What turns the stored rows of what a change touches into the query's. None: it touches nothing. `keys`: of the node, in the stored rows. `above`: the
-   * nodes between this one and the query's root. */
+  /** The changes that turn the stored rows of touched keys into the query's rows. None: no key is touched. `keys`: of the node, as
+   * expressions over the stored rows. `above`: the nodes between this node and the query's root. */
   private def recomputed(p: LogicalPlan, keys: Seq[Expression], above: List[LogicalPlan]): Option[LogicalPlan] =
     change.touched(p).map(t => difference(t.of(p), t.keys.fold(stored)(_.among(stored, keys)), above))
 
-  /** The same, of an aggregate, by the states that are stored of its groups. */
+  /** The same for an aggregate, from the stored states of its groups. */
   private def byStates(a: Aggregate, keys: Seq[Expression], states: Seq[Expression], above: List[LogicalPlan]): Option[LogicalPlan] =
     change.of(a.child).map(new GroupChange(a, _, stored, keys, states, tables)).flatMap { groups =>
       val isPaired = !AggregateStates.hasExtremum(a) && above.forall(_.isInstanceOf[Project])
@@ -59,9 +65,9 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
     }
 
   private def difference(now: LogicalPlan, was: LogicalPlan, above: List[LogicalPlan]): LogicalPlan =
-    WholeQuery.difference(tables.end(above.foldLeft(now)((below, node) => node.withNewChildren(Seq(below)))), was, keys)
+    DynamicQuery.difference(tables.end(above.foldLeft(now)((below, node) => node.withNewChildren(Seq(below)))), was, keys)
 
-  /** The difference where each row is beside the stored one already: without another join. */
+  /** The same, if each row has the stored one beside it already. It needs no further join. */
   private def paired(groups: PairedGroups, above: List[LogicalPlan]): LogicalPlan = {
     val carried = groups.stored ++ groups.isGone :+ groups.isStored
     val all = above.collect { case p: Project => p }.foldLeft(groups.rows)((below, node) =>
@@ -70,25 +76,25 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
     def old(a: Attribute) = groups.stored.find(_.name.equalsIgnoreCase(a.name)).get
     val differ = Or(IsNull(groups.isStored), Not(Values.same(own.map(old), own)))
     val isWritten = groups.isGone.fold(differ: Expression)(is => If(is, IsNotNull(groups.isStored), differ))
-    val isKept = WholeQuery.keptAsShown(own.map(a => (a.name, old(a), a)), keys).map(And(IsNotNull(groups.isStored), _))
-    val updateType = isKept.fold(Literal("UPDATE_AFTER"): Expression)(If(_, Literal(WholeQuery.HIDDEN), Literal("UPDATE_AFTER")))
+    val isKept = DynamicQuery.keptAsShown(own.map(a => (a.name, old(a), a)), keys).map(And(IsNotNull(groups.isStored), _))
+    val updateType = isKept.fold(Literal("UPDATE_AFTER"): Expression)(If(_, Literal(DynamicQuery.HIDDEN), Literal("UPDATE_AFTER")))
     val changeType = If(IsNull(groups.isStored), Literal("INSERT"), updateType)
     val shownType = groups.isGone.fold(changeType: Expression)(is => If(is, Literal("DELETE"), changeType))
     val shown = own.map { a =>
       val isOld = groups.isGone.toSeq ++ isKept.filterNot(_ => DynamicTables.isHidden(a.name))
-      isOld.reduceOption[Expression](Or(_, _)).fold(a: NamedExpression)(is => Alias(If(is, WholeQuery.typed(old(a), a.dataType), a), a.name)())
+      isOld.reduceOption[Expression](Or(_, _)).fold(a: NamedExpression)(is => Alias(If(is, DynamicQuery.typed(old(a), a.dataType), a), a.name)())
     }
-    Project(WholeQuery.inStream(shownType, shown) ++ StoredRows.places(groups.stored), Filter(isWritten, tables.end(all)))
+    Project(DynamicQuery.inStream(shownType, shown) ++ StoredRows.places(groups.stored), Filter(isWritten, tables.end(all)))
   }
 
-  private def none: LogicalPlan = LocalRelation(WholeQuery.inStream(Literal(""), rows.output).map(_.toAttribute))
+  private def none: LogicalPlan = LocalRelation(DynamicQuery.inStream(Literal(""), rows.output).map(_.toAttribute))
 
   private def followed: LogicalPlan = {
     check(rows)
     change.of(rows).fold(none)(netted)
   }
 
-  /** Refuses a change that comes of earlier rows, if their last digits tell which rows there were. */
+  /** Refuses a change for which earlier rows are computed, if inexact values tell which rows these are (`Inexact`). */
   private def check(p: LogicalPlan): Unit =
     if (Inexact.hasCompared(p)) throw new Untracked("INEXACT_VALUE")
 
@@ -97,9 +103,9 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
     case _ => false
   })
 
-  /** Of each row the image before and the image after, as the change that is left. */
+  /** The net changes: for each key, the image before is compared with the image after. */
   private def netted(d: Weighted): LogicalPlan = {
-    // Terms of a sum are taken together by all their columns.
+    // Terms are summed by grouping their rows by all columns. Equal rows with inexact values might not meet there.
     if (Inexact.columns(rows).exists(a => !d.isNet || keys.exists(_.equalsIgnoreCase(a.name)))) throw new Untracked("INEXACT_VALUE")
     val columns = rows.output.map(c => d.plan.output.find(_.exprId == c.exprId).get)
     val once = if (d.isNet) d.plan else summed(d, columns)
@@ -113,17 +119,17 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
     val (was, now) = (pairs.output(0), pairs.output(1))
     val values = own.indices.map(i => (GetStructField(was, i): Expression, GetStructField(now, i): Expression))
     val differ = Or(Or(IsNull(was), IsNull(now)), Not(Values.same(values.map(_._1), values.map(_._2))))
-    val isKept = WholeQuery.keptAsShown(own.zip(values).map { case (c, (old, own)) => (c.name, old, own) }, keys).map(And(And(IsNotNull(was), IsNotNull(now)), _))
-    val updateType = isKept.fold(Literal("UPDATE_AFTER"): Expression)(If(_, Literal(WholeQuery.HIDDEN), Literal("UPDATE_AFTER")))
+    val isKept = DynamicQuery.keptAsShown(own.zip(values).map { case (c, (old, own)) => (c.name, old, own) }, keys).map(And(And(IsNotNull(was), IsNotNull(now)), _))
+    val updateType = isKept.fold(Literal("UPDATE_AFTER"): Expression)(If(_, Literal(DynamicQuery.HIDDEN), Literal("UPDATE_AFTER")))
     val changeType = If(IsNull(was), Literal("INSERT"), If(IsNull(now), Literal("DELETE"), updateType))
     val shown = own.zip(values).map { case (c, (old, own)) =>
       val isOld = IsNull(now) +: isKept.filterNot(_ => DynamicTables.isHidden(c.name)).toSeq
       Alias(If(isOld.reduce[Expression](Or(_, _)), old, own), c.name)()
     }
-    Project(WholeQuery.inStream(changeType, shown), Filter(differ, Filter(Or(IsNotNull(was), IsNotNull(now)), pairs)))
+    Project(DynamicQuery.inStream(changeType, shown), Filter(differ, Filter(Or(IsNotNull(was), IsNotNull(now)), pairs)))
   }
 
-  /** What several terms say of one row, together. */
+  /** The rows of several terms, with the sum of their weights for each row. */
   private def summed(d: Weighted, columns: Seq[Attribute]): LogicalPlan = {
     val by = columns.map { c => Alias(RefreshChange.comparable(c), "by")() }
     val rows = Project(columns ++ by :+ d.weight, d.plan)
@@ -134,7 +140,8 @@ class RefreshChange(rows: Project, keys: Seq[String], tables: ChangedTables, sto
 }
 
 object RefreshChange {
-  /** The columns that have the values of others, above one more node. */
+  /** Follows columns through one more node. `known`: by the id of a column, the column below the node that has its values. Returns the same
+   * above the node, without columns that the node drops. */
   private def followedBy(known: Map[ExprId, Attribute], node: LogicalPlan): Map[ExprId, Attribute] = node match {
     case Project(list, _) => known.flatMap { case (id, a) =>
       list.find(n => KeyedQuery.unchanged(KeyedQuery.bare(n)).contains(a.exprId)).map(n => id -> n.toAttribute)
@@ -142,6 +149,7 @@ object RefreshChange {
     case _ => known
   }
 
+  /** An expression over a node's columns as one over the stored rows; None: these do not have all of the columns. */
   private def inStored(e: Expression, names: Map[ExprId, Attribute], stored: LogicalPlan): Option[Expression] =
     if (!e.references.forall(a => names.contains(a.exprId))) None
     else Some(e.transformUp { case a: Attribute =>
@@ -149,7 +157,7 @@ object RefreshChange {
       if (DataType.equalsIgnoreNullability(own.dataType, a.dataType)) own else Cast(own, a.dataType)
     })
 
-  /** A value by which GROUP BY tells rows apart that `Values.same` tells apart. */
+  /** A value by which GROUP BY tells rows apart if `Values.same` tells them apart. */
   private def comparable(c: Attribute): Expression = c.dataType match {
     case s: StringType if !s.isUTF8BinaryCollation => Cast(c, BinaryType)
     case t if holds(t) => throw new Untracked("UNCOMPARABLE_COLUMN")
@@ -163,35 +171,19 @@ object RefreshChange {
   }
 }
 
-/** Rows that are computed for a statement while its plan is made. Those that `free` is not called for, Spark frees when nothing refers to them. */
-class Kept {
-  private val made = mutable.ArrayBuffer[org.apache.spark.rdd.RDD[_]]()
-  def keep(session: ClassicSession, p: LogicalPlan): (org.apache.spark.sql.execution.LogicalRDD, Long) = {
-    val (rows, count) = RefreshMerge.keep(session, p)
-    made += rows.rdd
-    (rows, count)
-  }
-  /** What a refresh writes. `hasPairs`: whether its rows may be pairs of equal ones. */
-  def changes(session: ClassicSession, p: LogicalPlan, hasPairs: Boolean): (org.apache.spark.sql.execution.LogicalRDD, ChangeCounts) = {
-    val rows = RefreshMerge.computed(session, p)
-    made += rows.rdd
-    val counts = ChangeCounts.of(rows, hasPairs)
-    (RefreshMerge.sized(session, rows, counts.rows), counts)
-  }
-  def free(session: ClassicSession): Unit = made.foreach(rdd => session.sparkContext.unpersistRDD(rdd.id, blocking = false))
-}
-
 /**
- * Stands for what a refresh writes until its statement runs. Then change sets and touched keys are computed one after the other, and each is read by
- * what comes next. `version`: of the dynamic table's rows whose places are beside the rows; None: there are no places.
+ * Stands for what a refresh writes until its statement runs. Then `plan` is called. It computes change sets and touched keys one after the
+ * other, and each step reads what the steps before have computed. `version`: that of the dynamic table at which stored rows have the places
+ * that are beside the rows; None: there are no places.
  */
-case class RefreshRows(plan: Kept => LogicalPlan, columns: Seq[AttributeReference], version: Option[Long]) extends LeafNode with MultiInstanceRelation {
+case class RefreshRows(plan: KeptRows => LogicalPlan, columns: Seq[AttributeReference], version: Option[Long]) extends LeafNode with MultiInstanceRelation with Deferred {
   override def output: Seq[Attribute] = columns
   override def newInstance(): LogicalPlan = copy(columns = columns.map(_.newInstance()))
   override def computeStats(): Statistics = Statistics(sizeInBytes = conf.defaultSizeInBytes)
   override def simpleString(maxFields: Int): String = "RefreshRows"
 
-  def expand(kept: Kept): LogicalPlan = {
+  override def expanded: LogicalPlan = expand(new KeptRows)
+  def expand(kept: KeptRows): LogicalPlan = {
     val made = plan(kept)
     val beside = StoredRows.places(made) ++ EqualRows.was(made.output)
     Project(columns.zip(made.output).map { case (own, a) => Alias(a, own.name)(exprId = own.exprId) } ++ beside, made)
@@ -199,5 +191,5 @@ case class RefreshRows(plan: Kept => LogicalPlan, columns: Seq[AttributeReferenc
 }
 
 object RefreshRows {
-  def expanded(p: LogicalPlan, kept: Kept): LogicalPlan = p.transformUp { case r: RefreshRows => r.expand(kept) }
+  def expanded(p: LogicalPlan, kept: KeptRows): LogicalPlan = p.transformUp { case r: RefreshRows => r.expand(kept) }
 }

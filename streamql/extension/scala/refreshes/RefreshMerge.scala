@@ -1,36 +1,37 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.refreshes
 
 import java.io.ByteArrayOutputStream
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
-import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
-import org.apache.spark.sql.execution.{LogicalRDD, SQLExecution}
+import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streamql.changes.Newest
+import org.apache.spark.sql.streamql.plans.{Plans, Preparation}
+import org.apache.spark.sql.streamql.rules.{ComputedRows, KeptRows, SharedRows, QueryChange, Ranges}
 import org.apache.spark.sql.types._
-import org.apache.spark.storage.StorageLevel
 
 /**
- * The MERGE by which a refresh writes what differs. Most rows of the target do not differ, so `RefreshWrite` runs it where the table allows that, and Delta
- * elsewhere. The source is computed once. If it is too large for a broadcast, a Bloom filter of its keys drops the other rows of the target before Spark
- * shuffles them.
+ * Prepares the MERGE by which a refresh writes the rows that differ. The source is computed once. `RefreshWrite` runs the MERGE if the
+ * table allows that, and otherwise Delta does. If the source is too large for a broadcast, a Bloom filter of its keys drops other rows of
+ * the target before Spark shuffles them.
  */
-object RefreshMerge {
-  /** A filter has about ten bits for each key, and each task reads it: 5 MB. */
+object RefreshMerge extends Preparation {
+  /** The most keys of a filter. It has about ten bits for each, which makes 5 MB, and each task reads it. */
   private val FILTERED_ROWS_MAX = 4000000L
   private val FALSE_POSITIVES = 0.01
 
-  /** Runs a MERGE; that of a refresh over rows that are computed first, and freed afterwards. */
-  def prepared[T](session: ClassicSession, merge: MergeIntoCommand)(run: LogicalPlan => T): T = {
-    val bindings = Plans.reads(merge).map(_.binding).filter(_.isRefresh).distinct
+  /** Runs the MERGE of a refresh over rows that are computed first, and freed afterwards. */
+  override def prepared[T](session: ClassicSession, merge: MergeIntoCommand)(run: LogicalPlan => T): T = {
+    val bindings = Plans.reads(merge).map(_.binding).filter(_.preparation.nonEmpty).distinct
     val plans = bindings.map(_.plan)
-    val early = new Kept
+    val early = new KeptRows
     try {
       val kept = plans.map(p => changes(session, merge, RefreshRows.expanded(p, early), early))
       bindings.zip(kept).foreach { case (binding, (rows, _)) => binding.plan = rows }
@@ -44,28 +45,30 @@ object RefreshMerge {
     }
   }
 
-  /** What a refresh writes, computed, with its number; with the columns of `EqualRows`, if it has pairs of equal rows. */
-  private def changes(session: ClassicSession, merge: MergeIntoCommand, plan: LogicalPlan, early: Kept): (LogicalRDD, Long) = {
+  /** What a refresh writes, computed, and the number of its rows. If it has pairs of equal rows, it has the columns of `EqualRows`. */
+  private def changes(session: ClassicSession, merge: MergeIntoCommand, plan: LogicalPlan, early: KeptRows): (LogicalRDD, Long) = {
     val keys = EqualRows.keys(merge)
-    val (rows, counts) = early.changes(session, plan, hasPairs = keys.nonEmpty)
+    val computed = early.computed(session, plan)
+    val counts = ChangeCounts.of(computed, wanted = keys.nonEmpty)
+    val rows = ComputedRows.sized(session, computed, counts.rows)
     val paired = keys.flatMap(k => new EqualRows(rows, k).paired(counts, early.keep(session, _)._1))
     val shown = rows.output.filterNot(EqualRows.was(rows.output).contains)
     paired.fold(if (shown.size == rows.output.size) (rows, counts.rows) else early.keep(session, Project(shown, rows)))(early.keep(session, _))
   }
 
-  /** `rows`: what a plan's were computed to. */
+  /** `rows`: the computed rows of `plan`. */
   private def refreshed(session: ClassicSession, rows: LogicalRDD, count: Long, plan: LogicalPlan): RefreshedRows = {
     val version = if (StoredRows.places(rows).isEmpty) None else plan.collectFirst { case r: RefreshRows => r.version }.flatten
     RefreshedRows(count, isSmall = rows.stats.sizeInBytes <= session.sessionState.conf.autoBroadcastJoinThreshold, version)
   }
 
-  /** What runs the statement. */
+  /** The plan that runs the statement. */
   private def written(session: ClassicSession, merge: MergeIntoCommand, rows: RefreshedRows): LogicalPlan =
     if (RefreshWrite.isPossible(session.withActive(Newest.of(merge.targetFileIndex.deltaLog)))) RefreshWrite(merge, rows) else filtered(session, merge, rows.count)
 
-  /** The statement with the filter. `rows`: how many the source has. */
+  /** The statement with a Bloom filter in its condition. `rows`: how many rows the source has. */
   private[streamql] def filtered(session: ClassicSession, merge: MergeIntoCommand, rows: Long): MergeIntoCommand = {
-    // The rows are there, and are the same each time: Delta need not keep them as well.
+    // The rows of the source are computed already, and do not change. So Delta need not keep them as well.
     session.conf.set(DeltaSQLConf.MERGE_MATERIALIZE_SOURCE.key, DeltaSQLConf.MergeMaterializeSource.NONE)
     val filter =
       if (rows == 0) Some(Literal.FalseLiteral) // no clause can act on a row
@@ -76,48 +79,22 @@ object RefreshMerge {
     filter.fold(merge)(f => CurrentOrigin.withOrigin(merge.origin) { merge.copy(condition = And(f, merge.condition)) })
   }
 
-  /** A plan's rows, which the first job that reads them computes. As `Dataset.localCheckpoint`, which also derives what is true of all rows: that takes up
-   * to half a second for an aggregate of many columns. */
-  private[streamql] def computed(session: ClassicSession, plan: LogicalPlan): LogicalRDD = session.withActive {
-    val execution = Dataset.ofRows(session, plan).queryExecution
-    val rows = optimizing(session) { SQLExecution.withNewExecutionId(execution, Some("refresh")) { execution.executedPlan.execute().map(_.copy()) } }
-    rows.persist(StorageLevel.MEMORY_AND_DISK).localCheckpoint()
-    LogicalRDD(execution.analyzed.output, rows)(session)
-  }
-
-  /** Spark 4.2 takes `x AS x` for x, and then refuses its own plan if a branch of UNION ALL has x twice by that. */
-  private def optimizing[T](session: ClassicSession)(work: => T): T = {
-    val conf = session.sessionState.conf.clone()
-    conf.setConf(SQLConf.UNION_IS_RESOLVED_WHEN_DUPLICATES_PER_CHILD_RESOLVED, false)
-    SQLConf.withExistingConf(conf)(work)
-  }
-
-  /** The same, computed, with their number, by which Spark plans joins with them. */
-  private[streamql] def keep(session: ClassicSession, plan: LogicalPlan): (LogicalRDD, Long) = {
-    val rows = computed(session, plan)
-    val count = rows.rdd.count()
-    (sized(session, rows, count), count)
-  }
-
-  private[streamql] def sized(session: ClassicSession, rows: LogicalRDD, count: Long): LogicalRDD = {
-    val size = BigInt(count + 1) * EstimationUtils.getSizePerRow(rows.output)
-    rows.copy()(session, Some(Statistics(size, Some(BigInt(count)))), None)
-  }
-
-  /** The columns of the key in the target, each with the source's that it is compared with. */
+  /** The key columns of the target, each with the source's column that it is compared with. */
   private[streamql] def keys(merge: MergeIntoCommand): Seq[(Attribute, Attribute)] = QueryChange.conjuncts(merge.condition).collect {
     case EqualNullSafe(t: Attribute, s: Attribute) if t.dataType == s.dataType && merge.target.outputSet.contains(t) => (t, s)
   }
 
-  /** The condition of a statement with the ranges of the source's keys, by which parts of the target's files are not read. `rows`: how many the source has. */
+  /** The condition of a statement with the ranges of the source's keys. By them, files of the target are skipped, and parts of files.
+   * `rows`: how many rows the source has. */
   private[streamql] def narrowed(session: ClassicSession, merge: MergeIntoCommand, rows: Long): Expression = {
     val pairs = keys(merge)
-    val ranges = pairs.zip(Once(session, merge.source, Some(rows)).ranges(pairs.map(_._2)))
+    val ranges = pairs.zip(SharedRows(session, merge.source, Some(rows)).ranges(pairs.map(_._2)))
     val others = QueryChange.conjuncts(merge.condition).filterNot(c => pairs.exists { case (t, s) => c == EqualNullSafe(t, s) })
     (ranges.flatMap { case ((t, s), r) => r.map(_.hold(t)).toSeq :+ Ranges.same(t, s, r) } ++ others).reduce(And(_, _))
   }
 
-  /** What is true of a row of the target if its key may be one of the source's. None: the key has no column that can be hashed. */
+  /** A condition that is true of a row of the target if its key may be one of the source's.
+   * None: the key has no column that can be hashed. */
   private def filterOf(session: ClassicSession, merge: MergeIntoCommand, rows: Long): Option[Expression] = {
     val keys = this.keys(merge).filter { case (t, _) => isHashed(t) }
     if (keys.isEmpty) None else session.withActive {

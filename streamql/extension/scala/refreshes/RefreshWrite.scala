@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.refreshes
 
 import scala.collection.mutable
 
@@ -18,11 +18,13 @@ import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.functions.col
+import org.apache.spark.sql.streamql.changes.{ChangeFileIndex, KnownFiles, TableBytes}
+import org.apache.spark.sql.streamql.rules.ComputedRows
 import org.apache.spark.sql.types.{LongType, Metadata}
 
 /**
- * What the MERGE of a refresh commits, with one read of the table, or none if the places of its rows are known. Delta's MERGE reads it three times: for the
- * touched files, for the new rows, and for the deletion vectors. `rows`: of its source.
+ * Runs the MERGE of a refresh with one read of the table, or with none if the places of the stored rows are known. Delta's MERGE reads the
+ * table three times: for the touched files, for the new rows, and for the deletion vectors. `rows`: of its source.
  *
  * The order of the actions, the metrics and the tags are those of Delta's `MergeIntoCommand` and `ClassicMergeExecutor` at the tag v4.4.0.
  */
@@ -78,14 +80,15 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     } finally matched.free()
   }
 
-  /** An action of a commit that changes nothing of what a dynamic table shows: rows that streams need not read. They keep their ids and versions. */
+  /** An action of a commit that changes nothing of what a dynamic table shows. Its rows keep their ids and versions, and streams need not
+   * read them. */
   private def moved(action: FileAction): FileAction = action match {
     case a: AddFile => a.copy(dataChange = false)
     case r: RemoveFile => r.copy(dataChange = false)
     case other => other
   }
 
-  /** The files of the new rows. Few rows make one file. */
+  /** Writes the inserted and updated rows, and returns their files. Few rows make one file. */
   private def newFiles(session: ClassicSession, txn: OptimisticTransaction, matched: Matched): Seq[FileAction] = {
     val (inserted, rewritten) = (matched.inserted, matched.updated + matched.hidden)
     Seq("numTargetRowsUpdated" -> matched.updated, "numTargetRowsMatchedUpdated" -> matched.updated, "numTargetRowsInserted" -> inserted,
@@ -98,7 +101,8 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     }
   }
 
-  /** The files that lose rows, with their deletion vectors, or removed. `hasStatistics`: whether `files` have theirs. */
+  /** Writes deletion vectors for the files that lose rows, and returns the actions for these files. A file that loses all rows is removed.
+   * `hasStatistics`: whether `files` have their statistics. */
   private def deletionVectors(session: ClassicSession, txn: OptimisticTransaction, files: Seq[AddFile], matched: Matched,
       hasStatistics: Boolean): Seq[FileAction] = {
     val byName = generateCandidateFileMap(deltaLog.dataPath, files)
@@ -109,7 +113,7 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     val store = DeletionVectorWriter.createMapperToStoreDeletionVectors(session, deltaLog.newDeltaHadoopConf(), deltaLog.dataPath,
       DeltaUtils.getRandomPrefixLength(txn.metadata))
     val found = store(data.iterator).toSeq
-    // A row of the table that two rows of the source match would be written twice.
+    // If two rows of the source matched one row of the table, that row would be written twice.
     if (found.map(_.matchedRowCount).sum != matched.touched) throw DeltaErrors.multipleSourceRowMatchingTargetRowInMergeException(session)
     val touched = DMLWithDeletionVectorsHelper.findFilesWithMatchingRows(txn, byName, found)
     val own = if (hasStatistics) withVectors(touched) else None
@@ -121,7 +125,8 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     actions
   }
 
-  /** What `DMLWithDeletionVectorsHelper.processUnmodifiedData` makes of files, without a query for their statistics. None: a file lacks them. */
+  /** Does what `DMLWithDeletionVectorsHelper.processUnmodifiedData` does with files, but without a query for their statistics. None: a file
+   * lacks them. */
   private def withVectors(touched: Seq[TouchedFileWithDV]): Option[(Seq[FileAction], Map[String, Long])] = {
     val (gone, left) = touched.partition(_.isFullyReplaced())
     val made = left.flatMap { f =>
@@ -135,7 +140,8 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
         "numDeletionVectorsUpdated" -> hadVector(left), "numDeletionVectorsAdded" -> (left.size - hadVector(left)))))
   }
 
-  /** The rows of the table that the source matches, each with what becomes of it. They are kept if they had to be found. */
+  /** The rows of the table that the source matches, each with the clause that acts on it. If they had to be found, they are computed and
+   * kept until `free`. */
   private class Matched(session: ClassicSession, txn: OptimisticTransaction, files: Seq[AddFile]) {
     private val columns = merge.target.schema.map(_.name)
     private lazy val table = {
@@ -145,11 +151,12 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     }
     private val tracked = Seq(MaterializedRowId, MaterializedRowCommitVersion).flatMap(c => c.getMaterializedColumnName(txn.protocol, txn.metadata))
 
-    /** By clause, what an UPDATE writes into the columns of a row. Empty: the statement has no such clause, because all columns are keys. */
+    /** The UPDATE clauses by their numbers, with what each writes into the columns of a row. Empty: the statement has no such clause,
+     * because all columns are keys. */
     private val updating = merge.matchedClauses.zipWithIndex.collect { case (u: DeltaMergeIntoMatchedUpdateClause, i) => (i, u.resolvedActions.map(_.expr)) }
-    /** The clause for updates of hidden columns. */
+    /** The number of the clause for updates of hidden columns; None: there is none. */
     private val hiding: Option[Int] = merge.matchedClauses.indexWhere(_.condition.exists(_.exists {
-      case l: Literal => l.toString == WholeQuery.HIDDEN
+      case l: Literal => l.toString == DynamicQuery.HIDDEN
       case _ => false
     })) match {
       case -1 => None
@@ -161,12 +168,12 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     private val kept: LogicalPlan = {
       val action = CaseWhen(merge.matchedClauses.zipWithIndex.map { case (c, i) => (c.condition.getOrElse(Literal.TrueLiteral), Literal(i)) }, Literal(NONE))
       val values = updating.map(_._2).transpose.zipWithIndex.map { case (own, i) =>
-        // All clauses set most columns to the same.
+        // All clauses set most columns to the same value.
         val value = if (own.forall(_.semanticEquals(own.head))) own.head
           else CaseWhen(updating.map(_._1).zip(own).map { case (clause, v) => (merge.matchedClauses(clause).condition.get, v) })
         Alias(value, s"$VALUE$i")()
       }
-      placed.fold(RefreshMerge.computed(session, joined(Alias(action, ACTION)(), values)): LogicalPlan) { source =>
+      placed.fold(ComputedRows.of(session, joined(Alias(action, ACTION)(), values)): LogicalPlan) { source =>
         val Seq(file, index, id, version) = StoredRows.places(source.plan)
         val made = (Alias(action, ACTION)() +: Seq(file, index)) ++ tracked.zip(Seq(id, version)).map { case (name, a) => Alias(a, name)() } ++ values
         Project(made.map(e => source.own(e).asInstanceOf[NamedExpression]), Filter(IsNotNull(file), source.plan))
@@ -186,13 +193,14 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
 
     private val parts = Dataset.ofRows(session, Project(kept.output.take(3), kept)).queryExecution.toRdd.mapPartitions(RefreshWrite.summary).collect().toSeq
     private val counts = parts.flatMap(_._1).groupMapReduce(_._1)(_._2)(_ + _)
-    /** How many rows of the table have other hidden columns alone. */
+    /** How many rows of the table get other values in hidden columns alone. */
     val hidden: Long = hiding.flatMap(counts.get).getOrElse(0L)
     val updated: Long = updating.map { case (i, _) => counts.getOrElse(i, 0L) }.sum - hidden
     /** How many rows of the table are updated or deleted. */
     val touched: Long = counts.collect { case (action, n) if action != NONE => n }.sum
     def deleted: Long = touched - updated - hidden
-    /** How many rows of the source are new. They must be counted if no clause may act on others. */
+    /** How many rows of the source are new. They are counted if the places of stored rows are not known, or if no UPDATE clause acts on the
+     * other rows. */
     lazy val inserted: Long =
       if (updating.isEmpty || placed.isEmpty) Dataset.ofRows(session, inserts).count() else rows.count - touched
     /** Whether the statement changes what a dynamic table shows. */
@@ -206,21 +214,22 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
       }
 
     def updates: Option[LogicalPlan] = if (updating.isEmpty) None else Some {
-      // To keep its version says that a row has not changed.
+      // A row that keeps its version counts as unchanged: only updates of hidden columns do so.
       def version(own: Attribute): Expression = hiding.fold(Literal(null, LongType): Expression)(h => If(EqualTo(found(ACTION), Literal(h)), own, Literal(null, LongType)))
       val ids = tracked.map(found).zipWithIndex.map { case (a, i) => Alias(if (i == 0) a else version(a), a.name)() }
       val own = In(found(ACTION), updating.map { case (i, _) => Literal(i) })
       Project(columns.zipWithIndex.map { case (c, i) => Alias(found(s"$VALUE$i"), c)() } ++ ids, Filter(own, kept))
     }
 
-    /** The rows of the source that are new. If another writer has put rows of the same keys into the table, those stay. */
+    /** The rows of the source that are new. If another writer has put rows with their keys into the table, these rows stay, and the
+     * source's are left out. */
     def inserts: LogicalPlan = {
       val own = Filter(insert.condition.getOrElse(Literal.TrueLiteral), merge.source)
       val missing = if (counts.contains(NONE)) Join(own, table, LeftAnti, Some(merge.condition), JoinHint.NONE) else own
       Project(columns.zip(insert.resolvedActions).map { case (c, a) => Alias(a.expr, c)() } ++ tracked.map(Alias(Literal(null, LongType), _)()), missing)
     }
 
-    /** Rows to be written, in which Delta finds the columns of row tracking. */
+    /** Marks the columns of row tracking in rows that are to be written, so that Delta finds them. */
     def marked(rows: Dataset[Row]): Dataset[Row] = {
       val metadata: Seq[String => Metadata] = Seq(RowId.columnMetadata(_, false), RowCommitVersion.columnMetadata(_, false))
       tracked.zip(metadata).foldLeft(rows) { case (df, (name, of)) => df.withMetadata(name, of(name)) }
@@ -239,7 +248,8 @@ object RefreshWrite {
   private val NONE = -1
   private val ROWS_PER_TASK = 250000L
 
-  /** Of kept rows: how many have each action, and the positions in each file of those with one, serialized. */
+  /** What a task has of matched rows: how many have each action, and the positions in each file of those on which a clause acts,
+   * serialized. */
   private def summary(rows: Iterator[InternalRow]): Iterator[(Map[Int, Long], Map[String, Array[Byte]])] = {
     val counts = mutable.HashMap[Int, Long]()
     val positions = mutable.HashMap[String, RoaringBitmapArray]()
@@ -250,7 +260,7 @@ object RefreshWrite {
     Iterator((counts.toMap, positions.view.mapValues(_.serializeAsByteArray(RoaringBitmapArrayFormat.Portable)).toMap))
   }
 
-  /** Whether a table's commits need nothing but files and deletion vectors. */
+  /** Whether a commit to the table needs only data files and deletion vectors. A change data feed would need more. */
   def isPossible(snapshot: Snapshot): Boolean =
     DeletionVectorUtils.deletionVectorsWritable(snapshot) && !DeltaConfigs.CHANGE_DATA_FEED.fromMetaData(snapshot.metadata)
 }

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.session
 
 import java.lang.ref.SoftReference
 import java.util.WeakHashMap
@@ -9,11 +9,12 @@ import org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughLimitAndOffs
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streamql.bridge.Delegate
 import org.apache.spark.sql.types.StructType
 
 /**
- * Sessions in which streamql's own SQL, DDL and expressions mean the same, whatever the user's session has set. A setting that says how
- * a user's text is understood belongs to the user's text. Settings of storage, speed and access are the user's in both.
+ * Sessions in which streamql's own SQL, DDL and expressions mean the same, whatever the user's session has set. Settings that change the
+ * meaning of a text are for the user's texts only. Settings of storage, speed and access are the user's in both sessions.
  */
 object Neutral {
   /** Settings that change what a text, a type, or an operation on a DataFrame means. */
@@ -26,15 +27,15 @@ object Neutral {
     "readSideCharPadding", "retainGroupColumns", "runSQLOnFiles", "selfJoinAutoResolveAmbiguity", "stableDerivedColumnAlias.enabled",
     "storeAssignmentPolicy", "timestampType", "variable.substitute", "variant.allowDuplicateKeys",
     "variant.validateUnicodeInJsonParsing").map("spark.sql." + _)
-  /** Settings that change what a new table, a commit, or a stored TIMESTAMP is like. */
+  /** Settings that change the properties of a new table, the transaction that a commit carries, or the stored form of a TIMESTAMP. */
   private val written = Seq("spark.databricks.delta.properties.defaults.", "spark.databricks.delta.write.txn", "spark.sql.parquet.outputTimestampType")
-  /** Spark takes the default of this one from an environment variable. */
+  /** Settings that always get these values. Spark takes the default of ANSI mode from an environment variable. */
   private val pinned = Map(SQLConf.ANSI_ENABLED.key -> "true")
-  /** Spark 4.2 moves a correlated subquery of the SELECT list below a LIMIT, where it becomes a join. Then it removes the sort below that join, and the
-   * LIMIT takes any rows. */
+  /** The rule that the optimizer leaves out. Spark 4.2 moves a correlated subquery of the SELECT list below a LIMIT, where it becomes a
+   * join. Then it removes the sort below that join, and the LIMIT may take any rows. */
   private val excluded = Map(SQLConf.OPTIMIZER_EXCLUDED_RULES.key -> PushProjectionThroughLimitAndOffset.ruleName)
 
-  /** The settings of these types that a session has changed. */
+  /** The settings among `families` and `single` that a session has changed. */
   private def changed(session: ClassicSession): Iterable[String] = session.sessionState.conf.getAllConfs.collect {
     case (key, value) if (single(key) || families.exists(key.startsWith)) && !isDefault(key, value) && !excluded.get(key).contains(value) => key
   }
@@ -45,22 +46,23 @@ object Neutral {
   private def hasPinned(session: ClassicSession): Boolean =
     pinned.forall { case (key, value) => session.sessionState.conf.getConfString(key).equalsIgnoreCase(value) }
 
-  /** A session of its own with the user's settings but these, in which the current catalog is Spark's. For what is written. */
+  /** Returns a new session, for what streamql writes. It has the user's settings except those above, and its current catalog is Spark's. */
   def cloned(session: SparkSession): ClassicSession = {
     val own = session.asInstanceOf[ClassicSession].cloneSession()
     val conf = own.sessionState.conf
     changed(own).foreach(putBack(conf, _))
     conf.getAllConfs.keys.filter(key => written.exists(key.startsWith)).foreach(conf.unsetConf)
     (pinned ++ excluded).foreach { case (key, value) => conf.setConfString(key, value) }
-    // Spark 4.2 takes a UNION ALL of parts with one partitioning for partitioned, and forgets it once it reuses the exchange of one: rows of a group are
-    // then in two tasks, without a shuffle between.
+    // If all parts of a UNION ALL have one partitioning, Spark 4.2 takes the union to have it, too. It does not check that again when it
+    // reuses the exchange of a part. Then the rows of one group are in two tasks, with no shuffle between them.
     conf.setConf(SQLConf.UNION_OUTPUT_PARTITIONING, false)
     own.experimental.extraOptimizations = (own.experimental.extraOptimizations :+ PartitionPruning).distinct
     own.withActive(own.sessionState.catalogManager.currentCatalog) // Delta's catalog takes its settings from the session that is active now
     own
   }
 
-  /** Sets a setting to its default. Tasks take a setting that is not set from the user's statement that runs the one of this session. */
+  /** Sets a setting to its default. If it were only unset, tasks would take it from the user's statement, within which the statement of
+   * this session runs. */
   private def putBack(conf: SQLConf, key: String): Unit =
     Option(ConfigEntry.findEntry(key)).map(_.defaultValueString).filterNot(_.startsWith("<")) match {
       case Some(default) => conf.setConfString(key, default)
@@ -69,10 +71,11 @@ object Neutral {
 
   private val clones = new WeakHashMap[ClassicSession, (Map[String, String], SoftReference[ClassicSession])]()
 
-  /** For what is only read: the session itself if it has set none of them, else a clone that is kept for as long as settings stay. */
+  /** Returns a session for what streamql only reads: the user's session, if it has changed none of these settings, else a clone of it. The
+   * clone is kept until the user's settings change. */
   def of(session: SparkSession): ClassicSession = Option(other(session)).getOrElse(session.asInstanceOf[ClassicSession])
 
-  /** The clone that `of` answers; null where that is the session itself. */
+  /** The clone that `of` returns; null if `of` returns the user's session. */
   def other(session: SparkSession): ClassicSession = {
     val user = session.asInstanceOf[ClassicSession]
     if (changed(user).isEmpty && hasPinned(user)) null
@@ -86,7 +89,8 @@ object Neutral {
     }
   }
 
-  /** Runs a statement of streamql's own on a user's table, in the user's session and catalogs. Variables in it are substituted as usual. */
+  /** Runs a statement of streamql's own on a user's table, in the user's session and catalogs. Variables in it are substituted if the
+   * session does so. */
   def run(session: SparkSession, text: String): Unit = {
     val user = session.asInstanceOf[ClassicSession]
     val conf = user.sessionState.conf.clone()
@@ -95,17 +99,15 @@ object Neutral {
     Dataset.ofRows(user, plan)
   }
 
-  /**
-   * The plan of a user's statement in which streamql has put backquotes around names with a `$`. A setting that makes patterns of all
-   * backquoted names (quotedRegexColumnNames) would not find them. Everything else is parsed as the session says.
-   */
+  /** Parses a user's statement in which streamql has put backquotes around names with a `$`. The setting quotedRegexColumnNames would make
+   * patterns of these names, and the patterns would match no columns. Everything else is parsed as the session says. */
   def parseNames(session: SparkSession, delegate: Delegate, text: String): LogicalPlan = {
     val conf = session.asInstanceOf[ClassicSession].sessionState.conf.clone()
     conf.setConf(SQLConf.SUPPORT_QUOTED_REGEX_COLUMN_NAME, false)
     SQLConf.withExistingConf(conf) { delegate.parse(text) }
   }
 
-  /** Columns written as DDL, which is streamql's own. */
+  /** Parses columns that are written as DDL of streamql's own. */
   def columns(ddl: String): StructType =
     if (ddl.isEmpty) new StructType() else SQLConf.withExistingConf(plain) { StructType.fromDDL(ddl) }
   /** The defaults of all settings. */

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.session
 
 import org.apache.spark.sql.catalyst.expressions.{And, AttributeSet, DynamicPruning, Expression, PredicateHelper}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan}
@@ -6,9 +6,10 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelationWithTable}
 
 /**
- * Takes out dynamic partition filters of tables that have no such partitions. Spark adds one above a UNION ALL if a column of one branch is a partition
- * column, and pushes it to all branches. Elsewhere it would be evaluated for each row, which fails ("has not finished") if the filter is not compiled
- * together with its stage: for tables of more than 100 columns, and without code generation.
+ * Removes dynamic partition filters on tables that do not have the partition column. Spark adds such a filter above a UNION ALL if a column
+ * of one branch is a partition column, and pushes it to all branches. In the other branches, Spark would evaluate it for each row. That
+ * fails ("has not finished") if the filter is not compiled together with its stage: for tables of more than 100 columns, and without code
+ * generation.
  */
 object PartitionPruning extends Rule[LogicalPlan] with PredicateHelper {
   override def apply(plan: LogicalPlan): LogicalPlan = plan.transformWithSubqueries {

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.session
 
 import java.util.concurrent.ConcurrentHashMap
 
@@ -11,10 +11,11 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.command.CreateViewCommand
+import org.apache.spark.sql.streamql.bridge.{Bridge, Sidecar}
 
-/** The sessions in which a transaction is open. */
-object Blocks {
-  /** `operations`: by which Spark's servers name the statement that opened it. */
+/** The sessions in which a transaction (BEGIN TRANSACTION … COMMIT) is open. */
+object OpenTransactions {
+  /** `operations`: the names that Spark's servers have for the statement that opened the transaction. */
   private case class Opened(session: ClassicSession, operations: Set[String])
   private val open = new ConcurrentHashMap[String, Opened]()
 
@@ -28,7 +29,8 @@ object Blocks {
 
   def isOpen(session: SparkSession): Boolean = !open.isEmpty && open.containsKey(classic(session).sessionUUID)
 
-  /** The ids of the sessions, for a sidecar that comes after one that died: their transactions went with it. */
+  /** The ids of the sessions, one a line. A new sidecar needs them if an earlier one has died: the transactions of the sessions ended with
+   * it. */
   def ids: String = open.keySet.asScala.mkString("\n")
 
   def operationsInUse: Set[String] = open.values.asScala.flatMap(_.operations).toSet
@@ -43,24 +45,28 @@ object Blocks {
     names.flatMap(_.split(SparkContext.SPARK_JOB_TAGS_SEP)).filter(_.nonEmpty).toSet
   }
 
-  /** Commands that an open transaction lets pass: those that read, and those that set something of the session. A block that is run
-   * again skips what it has done: nothing may have taken that away in between. */
-  private val harmless = Seq("Show", "Describe", "Explain", "List", "Set", "Reset", "StreamCommand", "CreateVariable", "DropVariable", "AddJar")
-  def allows(c: LogicalPlan): Boolean = harmless.exists(c.getClass.getSimpleName.startsWith) || (c match {
+  /**
+   * The beginnings of the class names of commands that an open transaction allows, although they read no stream. These only read, or change
+   * only the session. When a transaction is run again, it skips the statements that it has done. So no other command may have changed their
+   * results in between.
+   */
+  private val allowedPrefixes = Seq("Show", "Describe", "Explain", "List", "Set", "Reset", "StreamCommand", "CreateVariable", "DropVariable", "AddJar")
+  def allows(c: LogicalPlan): Boolean = allowedPrefixes.exists(c.getClass.getSimpleName.startsWith) || (c match {
     case v: CreateViewCommand => v.viewType != org.apache.spark.sql.catalyst.analysis.PersistedView
     case _ => false
   })
 }
 
 /**
- * Which statement belongs to which client's session of Spark's Thrift and Connect servers, as their events tell: the servers do not say
- * which SparkSession is behind a session, and forget it when they close it.
+ * Finds to which client's session of Spark's Thrift or Connect server each statement belongs, by the servers' events. The servers do not
+ * say which SparkSession is behind a client's session, and forget it when the client closes the session. So a transaction is found by the
+ * statement that opened it.
  */
 object ServerSessions {
   private val sessionOf = new ConcurrentHashMap[String, String]()
   @volatile private var watched: String = ""
 
-  /** Listens to the events of the context that runs; once is enough. */
+  /** Listens to the events of the active context. Further calls for the same context do nothing. */
   def watch(): Unit = SparkContext.getActive.foreach { context =>
     val isNew = synchronized { val before = watched; watched = context.applicationId; before != watched }
     if (isNew) context.addSparkListener(Listener)
@@ -84,18 +90,18 @@ object ServerSessions {
       case _ =>
     }
 
-    /** By name: the classes are private to the servers, whose jars need not be there. */
+    /** A field of an event, by its name: the classes of events are private to the servers, whose jars may be absent. */
     private def field(event: SparkListenerEvent, name: String): String = event match {
       case p: Product => p.productElementNames.zip(p.productIterator).collectFirst { case (`name`, v) => String.valueOf(v) }.getOrElse("")
       case _ => ""
     }
 
-    private def ended(operation: String): Unit = if (!Blocks.operationsInUse(operation)) sessionOf.remove(operation)
+    private def ended(operation: String): Unit = if (!OpenTransactions.operationsInUse(operation)) sessionOf.remove(operation)
 
     private def closed(session: String): Unit = {
       val operations = sessionOf.asScala.collect { case (operation, `session`) => operation }.toSet
-      val left = Blocks.openedBy(operations)
-      if (left.nonEmpty) { // not in the thread of the bus: to give streams back takes a commit
+      val left = OpenTransactions.openedBy(operations)
+      if (left.nonEmpty) { // not in the thread of the listener bus: a rollback commits to the catalog
         val thread = new Thread(() => left.foreach { s =>
           try Bridge.get.closed(s)
           catch { case NonFatal(e) => System.err.println(s"streamql: the transaction of a closed session was not rolled back: ${e.getMessage}") }

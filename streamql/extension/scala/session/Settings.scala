@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.session
 
 import java.util.regex.Pattern
 
@@ -11,11 +11,12 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.command.SetCommand
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streamql.bridge.{Errors, Shared, StreamqlException}
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * streamql's settings as settings of Spark: SET, `spark.conf.set` and Spark Connect refuse a value that a setting does not take. Spark keeps a
- * key that it does not know, so unknown keys are searched for.
+ * Registers streamql's settings with Spark, so that SET, `spark.conf.set` and Spark Connect refuse a value that a setting does not take.
+ * Spark accepts keys that it does not know. So this object looks for unknown keys that begin like streamql's.
  */
 object Settings {
   private case class Setting(key: String, default: Option[String], meaning: String, allowed: String, isStatic: Boolean, fits: String => Boolean)
@@ -49,8 +50,8 @@ object Settings {
     Pattern.compile(s"\\s*(?=\\d)${units.mkString}${if (needsUnit) "" else s"|\\s*$number\\s*"}", Pattern.CASE_INSENSITIVE)
   }
 
-  /** Makes them known to Spark, once for each JVM. Raises INVALID_ARGUMENT if the context was started with an unknown one, or with a value that one does
-   * not take. */
+  /** Registers the settings, once for each JVM. Raises INVALID_ARGUMENT if the context was started with an unknown setting, or with a value
+   * that a setting does not take. */
   def use(): Unit = {
     synchronized { all.filter(s => ConfigEntry.findEntry(s.key) == null).foreach(register) }
     SparkContext.getActive.foreach(_.getConf.getAllWithPrefix(prefix).foreach { case (name, value) => check(prefix + name, value) })
@@ -83,7 +84,7 @@ object Settings {
   private def distance(one: String, other: String, limit: Int): Int =
     UTF8String.fromString(one.toLowerCase).levenshteinDistance(UTF8String.fromString(other.toLowerCase), limit)
 
-  /** Refuses to set what is not there. */
+  /** Refuses SET of a setting that does not exist. */
   def checkSet(set: SetCommand): Unit = set.kv.foreach { case (key, _) => if (isUnknown(key)) throw unknown(key) }
 
   /** Refuses a statement of streamql if the session has an unknown setting, which `spark.conf.set` has put there. */

@@ -1,10 +1,14 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.session
 
 import org.apache.spark.SPARK_VERSION
+import org.apache.spark.sql.streamql.bridge.{Errors, Shared}
 
-/** The versions that the extension is compiled against. It uses internals of Spark and Delta, which change with each minor release. */
+/**
+ * The versions of Spark and Delta that the extension is compiled against. It uses their internals, which change with each minor release.
+ */
 object SupportedSpark {
-  /** Raises SPARK_NOT_SUPPORTED, by an exception that every Spark has. */
+  /** Raises SPARK_NOT_SUPPORTED if the session has other versions. It is an exception of Java's, because streamql's may not load in another
+   * Spark. */
   def check(): Unit = {
     val (spark, delta) = (Shared.constant("versions", "spark"), Shared.constant("versions", "delta"))
     val found = try io.delta.VERSION catch { case _: LinkageError => "none" }

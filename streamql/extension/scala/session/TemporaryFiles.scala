@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.session
 
 import java.io.File
 
@@ -7,13 +7,13 @@ import org.apache.hadoop.hive.ql.session.SessionState
 import org.apache.spark.SparkContext
 import org.apache.spark.util.{ShutdownHookManager, Utils}
 
-/** Directories of this process that nothing else deletes. */
+/** Puts the directories of Hive's sessions where they are deleted when the JVM ends. Hive itself leaves some of them behind. */
 object TemporaryFiles {
   private val key = "hive.downloaded.resources.dir"
-  /** It is deleted when the JVM ends, in the way that Spark's own are. */
+  /** Spark deletes it when the JVM ends, like its own temporary directories. */
   private lazy val root = Utils.createTempDir(namePrefix = "streamql")
 
-  /** Hive makes a directory for each of its sessions, and leaves that of the metastore's client behind. */
+  /** Makes Hive put the directories of its sessions into `root`. Hive does not delete that of the metastore's client. */
   def use(): Unit = SparkContext.getActive.foreach { context =>
     val conf = context.hadoopConfiguration
     if (conf.get(key) == null) {
@@ -22,7 +22,7 @@ object TemporaryFiles {
     }
   }
 
-  /** bin/spark-sql begins a session of Hive before there is a context. */
+  /** Registers the directory of a session that Hive has begun already: bin/spark-sql begins one before there is a context. */
   private def ofEarlierSession(): Unit =
     try Option(SessionState.get).foreach(s => ShutdownHookManager.registerShutdownDeleteDir(new File(s.getConf.getVar(ConfVars.DOWNLOADED_RESOURCES_DIR))))
     catch { case _: LinkageError => } // a Spark without Hive

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import org.apache.spark.sql.catalyst.analysis.ApplyCharTypePaddingHelper
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal, StringRPad}
@@ -9,9 +9,10 @@ import org.apache.spark.sql.delta.util.AnalysisHelper.FakeLogicalPlan
 import org.apache.spark.sql.types.{BooleanType, CharType, DataType}
 
 /**
- * Keeps the ids of CHAR columns in the expressions of a MERGE. Delta analyses the expressions alone, over the source and the target, and takes
- * them back without the plans. Spark pads CHAR columns in each plan that it analyses, below columns with new ids, which the MERGE then
- * lacks. So the expressions are analysed over the columns alone; Spark pads the plans when it analyses the whole MERGE.
+ * Keeps the ids of CHAR columns in the expressions of a MERGE. Delta has Spark analyse the expressions in a plan of their own
+ * (FakeLogicalPlan), over the source and the target, and takes only the expressions back. In each plan that it analyses, Spark pads CHAR
+ * columns by a projection whose columns have new ids. The MERGE itself lacks these ids. So the expressions are analysed over the columns
+ * alone. Spark pads the source and the target when it analyses the whole MERGE.
  */
 object CharColumns extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
@@ -20,7 +21,8 @@ object CharColumns extends Rule[LogicalPlan] {
     case other => other
   }
 
-  /** Pads the texts that CHAR columns are compared with, and then the columns: files have them unpadded, and Delta would skip files by them. */
+  /** Pads the strings that CHAR columns are compared with, and then the columns too. Files have the values without padding, so Delta would
+   * skip files by a comparison of the bare column with a padded string. */
   private def compared(plan: FakeLogicalPlan): LogicalPlan =
     if (!plan.expressions.forall(_.resolved)) plan
     else ApplyCharTypePaddingHelper.paddingForStringComparison(plan, padCharCol = false) match {

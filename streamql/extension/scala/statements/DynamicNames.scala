@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import java.util.regex.Pattern
 
@@ -11,24 +11,32 @@ import org.apache.spark.sql.catalyst.trees.Origin
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.connector.catalog.CatalogManager
 import org.apache.spark.sql.execution.command.{ExplainCommand, ShowTablesCommand}
+import org.apache.spark.sql.streamql.bridge.{Bridge, Shared}
+import org.apache.spark.sql.streamql.plans.DynamicTables
 import org.apache.spark.sql.types.{StringType, TimestampType}
 
-/** A relation at a version or a time, until ResolveStreams takes this node away. Without it Spark refuses a view, and so a dynamic table, before any rule of ours. */
+/**
+ * Holds a relation at a version or a time until ResolveStreams replaces this node. Otherwise Spark would refuse time travel on a view, and
+ * so on a dynamic table, before any rule of streamql's runs.
+ */
 case class PointOf(relation: UnresolvedRelation, time: Option[Expression], version: Option[String]) extends LeafNode {
   override lazy val resolved: Boolean = false
   override def output: Seq[Attribute] = Nil
 }
 
-/** The same of a table that a statement writes or alters. */
+/** Holds a table that a statement writes or alters, for the same reason. `statement`: what errors call the statement. */
 case class TableOf(table: LogicalPlan, statement: String) extends LeafNode {
   override lazy val resolved: Boolean = false
   override def output: Seq[Attribute] = Nil
 }
 
-/** Names of dynamic tables where Spark would refuse a view: at a version or a time they are read, and what would write or alter them is refused by name. */
+/**
+ * Resolves names of dynamic tables where Spark would refuse a view. At a version or a time, the dynamic table is read. A statement that
+ * would write or alter it is refused by an error that names the dynamic table.
+ */
 class DynamicNames(session: SparkSession) {
-  /** Of `PointOf` and `TableOf`, the relation as Spark resolves it; of a dynamic table the call that AT (…) becomes. Raises UNSUPPORTED_TARGET and
-   * NAME_ALREADY_IN_USE. */
+  /** Returns what a `PointOf` or a `TableOf` holds, as Spark resolves it. Of a dynamic table at a point it returns the call that AT (…)
+   * becomes. Raises UNSUPPORTED_TARGET and NAME_ALREADY_IN_USE. */
   def released(held: LogicalPlan): LogicalPlan = held match {
     case PointOf(r, time, version) => found(r.multipartIdentifier).fold[LogicalPlan](RelationTimeTravel(r, time, version))(at(_, time, version, r.origin))
     case TableOf(table, statement) =>
@@ -50,7 +58,7 @@ class DynamicNames(session: SparkSession) {
     }
   }
 
-  /** The call that AT (…) becomes. */
+  /** The call of streamql_as_of that AT (…) becomes. */
   private def at(name: Seq[String], time: Option[Expression], version: Option[String], origin: Origin): LogicalPlan = {
     val point = time.map {
       case l: Literal if l.dataType == StringType => Seq(Literal("TIMESTAMP"), l)
@@ -68,13 +76,13 @@ object DynamicNames {
 
   private val POINT = Pattern.compile("\\bAS\\s+OF\\b", Pattern.CASE_INSENSITIVE)
 
-  /** A parsed statement in which names that may be of dynamic tables wait. */
+  /** A parsed statement in which nodes hold the names that may be those of dynamic tables. */
   def hold(sql: String, plan: LogicalPlan): LogicalPlan = {
     val own = holdTables(plan)
     if (!POINT.matcher(sql).find()) own else holdPoints(own, own.collectWithSubqueries { case w: UnresolvedWith => w.cteRelations.map(_._1.toLowerCase) }.flatten.toSet)
   }
 
-  /** `named`: by WITH. Spark looks for these before it comes to any rule of ours. */
+  /** `named`: the names that WITH defines. Spark resolves these before any rule of streamql's runs. */
   private def holdPoints(plan: LogicalPlan, named: Set[String]): LogicalPlan = plan.transformUp {
     case RelationTimeTravel(r: UnresolvedRelation, time, version) if !named(r.multipartIdentifier.mkString(".").toLowerCase) => PointOf(r, time, version)
     case w: UnresolvedWith => w.copy(cteRelations = w.cteRelations.map { case (name, p, depth) => (name, p.copy(child = holdPoints(p.child, named)), depth) })
@@ -109,7 +117,7 @@ object DynamicNames {
     case _ => None
   }
 
-  /** A list of tables without those that hold the rows of dynamic tables, unless its pattern asks for them. */
+  /** SHOW TABLES without the tables that hold the rows of dynamic tables, unless its pattern names them. */
   def hidden(show: LogicalPlan): LogicalPlan = {
     val pattern = show match {
       case s: ShowTables => s.pattern

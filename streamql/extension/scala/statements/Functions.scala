@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, InternalRow}
@@ -7,15 +7,16 @@ import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LocalRelation, LogicalPlan, OneRowRelation, Project}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.streamql.bridge.{Bridge, Errors, Shared}
 import org.apache.spark.sql.types.{BooleanType, DataType, DateType, IntegerType, LongType, TimestampNTZType, TimestampType}
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Functions whose value, or relation, Python knows from the log alone, when the statement is analysed. */
+/** streamql's functions in SQL. Python knows what each returns from the log alone, when the statement is analysed. */
 object Functions {
   private type Scalar = (FunctionIdentifier, ExpressionInfo, Seq[Expression] => Expression)
   private type Table = (FunctionIdentifier, ExpressionInfo, Seq[Expression] => LogicalPlan)
 
-  private def info(name: String) = new ExpressionInfo("org.apache.spark.sql.streamql.Functions", name)
+  private def info(name: String) = new ExpressionInfo("org.apache.spark.sql.streamql.statements.Functions", name)
 
   private def call(name: String, arguments: Seq[Expression]): Object = {
     val session = SparkSession.active
@@ -24,7 +25,7 @@ object Functions {
 
   private def values(session: SparkSession, name: String, arguments: Seq[Expression]): Seq[Object] = arguments.map(value(session, name, _))
 
-  /** Constants of any shape; times as microseconds. What is not a plain literal is worked out by a query. */
+  /** The value of an argument, which must be constant; times are microseconds. A query computes what is not a plain literal. */
   private def value(session: SparkSession, name: String, e: Expression): Object = e match {
     case Literal(null, _) => null
     case Literal(s: UTF8String, _) => s.toString
@@ -63,13 +64,19 @@ object Functions {
     Shared.functions.collect { case (name, "relation") => tableFunction(name) } :+ asOf(Shared.constant("functions", "asOf"))
 }
 
-/** A table at a point, until ResolveStreams asks Python for it: that rule knows the statement and the view that it stands in. */
+/**
+ * Holds a call of streamql_as_of until ResolveStreams asks Python for the table. That rule knows the statement, and the view in whose text
+ * the call is.
+ */
 case class AsOf(arguments: Seq[Object]) extends LeafNode {
   override lazy val resolved: Boolean = false
   override def output: Seq[Attribute] = Nil
 }
 
-/** What one of our functions answered; a constant like a literal, but that a plan tells it from others, and that a column of it is named as it was called. */
+/**
+ * What one of streamql's functions has returned: a constant, like a literal. But a plan shows that it is not a literal, and a column of it
+ * is named after the call.
+ */
 case class StreamValue(answer: Literal, call: String) extends LeafExpression with CodegenFallback {
   override def dataType: DataType = answer.dataType
   override def nullable: Boolean = answer.nullable
@@ -78,7 +85,10 @@ case class StreamValue(answer: Literal, call: String) extends LeafExpression wit
   override def sql: String = call
 }
 
-/** A query that asks nothing but our functions needs no Spark job. Before the optimizer: it folds constants, and forgets what they were. */
+/**
+ * Answers a query that selects nothing but streamql's functions and literals, without a Spark job. It runs before the optimizer, which
+ * would make literals of the functions.
+ */
 object AnswerAtOnce extends Rule[LogicalPlan] {
   private def isAnswered(e: Expression): Boolean = e match {
     case _: StreamValue | _: Literal => true

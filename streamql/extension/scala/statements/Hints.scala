@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import java.net.URL
 
@@ -12,8 +12,10 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.trees.Origin
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
-import org.apache.spark.sql.delta.{DeltaAnalysis, DeltaAnalysisException, DeltaUnsupportedOperationException}
+import org.apache.spark.sql.delta.{DeltaAnalysis, DeltaAnalysisException}
 import org.apache.spark.sql.errors.QueryCompilationErrors
+import org.apache.spark.sql.streamql.bridge.Bridge
+import org.apache.spark.sql.streamql.plans.Plans
 
 /** An error of Spark's or Delta's with a hint behind its message. Condition, SQLSTATE and parameters stay as they are. */
 class HintedException(error: AnalysisException, hint: String, lineNumber: Option[Int], position: Option[Int])
@@ -24,25 +26,14 @@ class HintedException(error: AnalysisException, hint: String, lineNumber: Option
   override def getMessageParameters: java.util.Map[String, String] = error.getMessageParameters
   override def getSimpleMessage: String = s"${super.getSimpleMessage}\nHint: $hint"
   override def getMessage: String = getSimpleMessage
-  // Spark would make a plain AnalysisException of it.
+  // Spark's implementation would return a plain AnalysisException.
   override def withPosition(origin: Origin): AnalysisException = this
 }
 
-/** Delta's error for a MERGE in which several rows of the source match one row of the target, with a hint. */
-class SeveralMatched(error: DeltaUnsupportedOperationException, hint: String)
-  extends DeltaUnsupportedOperationException(error.getCondition, error.getMessageParametersArray) {
-  initCause(error)
-  override def getMessage: String = s"${super.getMessage}\nHint: $hint"
-}
-
+/** Adds hints to those errors of Spark's and Delta's that streams cause. */
 object Hints {
-  /** Runs a MERGE that reads a stream. */
-  def merged[T](session: SparkSession)(work: => T): T = try work catch {
-    case e: DeltaUnsupportedOperationException if e.getCondition == "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE" =>
-      throw Option(Bridge.get.hint(session, "MATCHED", Array.empty[String], Array.empty[String])).map(new SeveralMatched(e, _)).getOrElse(e)
-  }
-
-  /** The rule of Delta that resolves a MERGE, run here for its error: it names the column, and Python knows the nearest one. */
+  /** Resolves a MERGE by Delta's own rule, for the sake of its error: the error names the
+   * unknown column, and Python finds the nearest one. */
   def resolved(session: SparkSession, merge: MergeIntoTable): LogicalPlan =
     try new DeltaAnalysis(session).apply(merge) catch {
       case e: DeltaAnalysisException if e.getCondition == "DELTA_MERGE_UNRESOLVED_EXPRESSION" => throw hinted(session, merge, e)
@@ -55,12 +46,13 @@ object Hints {
     val hint = if (named.isEmpty)
         Bridge.get.hint(session, "STAR", names(merge.targetTable.output), merge.sourceTable.output.map(_.sql).toArray)
       else Bridge.get.hint(session, "COLUMN", Array(column), known.toArray)
-    // Columns of INSERT (…) have the place of the statement, and not their own.
+    // Columns of INSERT (…) have the position of the statement, and not their own.
     val place = named.find(o => o.startPosition.isDefined && o.startPosition != merge.origin.startPosition)
     if (hint == null) e else new HintedException(e, hint, place.flatMap(_.line), place.flatMap(_.startPosition))
   }
 
-  /** Spark's own error for more columns than the table has, where `*` brings the columns of a stream along. */
+  /** Raises Spark's own error, with a hint, if an INSERT has more columns than the table
+   * because `*` brings the columns of a stream along. */
   def checkColumns(session: SparkSession, insert: InsertIntoStatement): Unit = EliminateSubqueryAliases(insert.table) match {
     case table: NamedRelation if table.resolved && insert.query.resolved && !insert.withSchemaEvolution &&
         insert.query.output.size > table.output.size && Plans.reads(insert.query).nonEmpty =>
@@ -74,7 +66,7 @@ object Hints {
     case _ =>
   }
 
-  /** A stream has no versions of its own; Python says so, and what to type. */
+  /** Lets Python refuse time travel on a stream, which has no versions of its own. Its error says what to type. */
   def checkVersion(session: SparkSession, travel: RelationTimeTravel): Unit = travel.relation match {
     case r: UnresolvedRelation =>
       val place = Seq(r.origin.line.map(_.toString), r.origin.startPosition.map(p => (p + 1).toString))
@@ -84,7 +76,8 @@ object Hints {
 
   private def names(columns: Seq[Attribute]): Array[String] = columns.map(_.name).toArray
 
-  /** Delta's conditions in Spark's own reader: PySpark asks it for the message of each error that has a place, and fails otherwise. */
+  /** Adds Delta's error conditions to Spark's reader of them. PySpark asks that reader for the message of each error that has a position,
+   * and fails if the condition is unknown. */
   def tellConditions(): Unit = {
     val reader = new Thread(() => try {
       val delta = Option(getClass.getClassLoader.getResource("error/delta-error-classes.json"))
@@ -94,15 +87,15 @@ object Hints {
         known.setAccessible(true)
         known.set(spark, new ErrorClassesJsonReader(Seq(file)).errorInfoMap ++ spark.errorInfoMap)
       }
-    } catch { case NonFatal(_) => () }, "streamql-conditions") // the message of an error is worth no error
+    } catch { case NonFatal(_) => () }, "streamql-conditions") // a failure here may only cost the message of an error
     reader.setDaemon(true)
     reader.start()
   }
 }
 
 /**
- * The source of a MERGE, unresolved until ResolveStreams takes this node away. Without it Delta resolves a MERGE of two tables, and
- * refuses a misspelt column, before any rule of ours.
+ * Holds the source of a MERGE unresolved until ResolveStreams removes this node. Otherwise Delta would resolve a MERGE of two tables, and
+ * refuse a misspelt column, before any rule of streamql's runs.
  */
 case class MergeSource(child: LogicalPlan) extends UnaryNode {
   override lazy val resolved: Boolean = false
@@ -111,13 +104,13 @@ case class MergeSource(child: LogicalPlan) extends UnaryNode {
 }
 
 object MergeSource {
-  /** A parsed statement in which the sources of MERGEs wait. */
+  /** A parsed statement in which nodes hold the sources of MERGEs. */
   def hold(plan: LogicalPlan): LogicalPlan = plan.transformUp {
     case m: MergeIntoTable if !m.sourceTable.isInstanceOf[MergeSource] => m.copy(sourceTable = MergeSource(m.sourceTable))
   }
 }
 
-/** After resolution: a hint for a table that is not there. Its error is Spark's own, from Spark's own check. */
+/** Adds a hint to the error for a table that does not exist. It runs after resolution. The error is Spark's own, from Spark's own check. */
 class HintTables(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = {
     if (!plan.resolved || plan.exists(written(_).nonEmpty)) missing(plan).headOption.foreach(explain(plan, _))

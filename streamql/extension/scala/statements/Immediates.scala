@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.UnresolvedExecuteImmediate
@@ -7,19 +7,25 @@ import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin
+import org.apache.spark.sql.streamql.bridge.Errors
+import org.apache.spark.sql.streamql.plans.ConsumeQuery
 import org.apache.spark.sql.types.DataType
 
-/** EXECUTE IMMEDIATE … INTO runs a command, and refuses it then; one whose rows are the result (WITH CONSUME) must not get so far. */
+/**
+ * Refuses EXECUTE IMMEDIATE … INTO for a query WITH CONSUME. Spark runs such a query, because it is a command, and only then refuses to put
+ * its rows into variables. The stream would have advanced by then.
+ */
 object Immediates {
   private val NAME = "(?i)IMMEDIATE".r
 
-  /** What was parsed, alone or within a script, after a check of the text that is going to be run. */
+  /** The parsed statement or script, with a check of each text that EXECUTE IMMEDIATE … INTO is going to run. */
   def guarded(text: String, parsed: LogicalPlan, parser: ParserInterface): LogicalPlan =
     if (NAME.findFirstIn(text).isEmpty) parsed else new Immediates(parser).guarded(parsed)
 }
 
 private class Immediates(parser: ParserInterface) {
-  /** Spark's own way to change a script loses its handlers, so each of its nodes is named. */
+  /** Puts the checks into a plan. Spark's own function that transforms a script loses the script's handlers, so each type of node is named
+   * here. */
   def guarded[T <: LogicalPlan](plan: T): T = CurrentOrigin.withOrigin(plan.origin) {
     (plan match {
       case i: UnresolvedExecuteImmediate if i.targetVariables.nonEmpty && !i.sqlStmtStr.isInstanceOf[IntoVariables] =>
@@ -39,7 +45,7 @@ private class Immediates(parser: ParserInterface) {
   }
 }
 
-/** The text of a statement whose row is for variables; what it is, is known where it is evaluated. */
+/** The text of a statement whose row is for variables. The text is known only when this expression is evaluated, so it is checked then. */
 case class IntoVariables(child: Expression, parser: ParserInterface) extends UnaryExpression with CodegenFallback {
   override def dataType: DataType = child.dataType
   override def sql: String = child.sql
@@ -52,5 +58,5 @@ case class IntoVariables(child: Expression, parser: ParserInterface) extends Una
 
   private def consumes(text: String): Boolean =
     try parser.parsePlan(text).exists(_.isInstanceOf[ConsumeQuery])
-    catch { case _: ParseException => false } // which Spark says itself
+    catch { case _: ParseException => false } // Spark raises that itself
 }

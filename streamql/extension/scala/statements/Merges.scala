@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import java.util.Locale
 
@@ -8,8 +8,8 @@ import org.apache.spark.sql.catalyst.plans.logical.{InsertAction, InsertStarActi
 import org.apache.spark.sql.execution.command.ExplainCommand
 
 /**
- * MERGEs whose WHEN NOT MATCHED names columns of the target, which has no such row. Spark refuses them. If the MERGE reads a stream, Python puts NULL
- * in the place of the columns. Python is not asked about other MERGEs.
+ * Finds MERGEs whose WHEN NOT MATCHED names columns of the target, although the target has no such row. Spark refuses them. If the MERGE
+ * reads a stream, Python puts NULL in the place of these columns. Python is not asked about other MERGEs.
  */
 object Merges {
   def nameTarget(plan: LogicalPlan): Boolean = plan match {
@@ -21,14 +21,15 @@ object Merges {
     val qualifiers = qualifiersOf(m.targetTable)
     def isOfTarget(e: Expression): Boolean = e match {
       case a: UnresolvedAttribute => isQualified(a.nameParts)
-      case v: UnresolvedNamedLambdaVariable => isQualified(v.nameParts) // the parser takes every name in a lambda for one
+      case v: UnresolvedNamedLambdaVariable => isQualified(v.nameParts) // in a lambda, the parser takes every name for a variable of it
       case _ => false
     }
     def isQualified(name: Seq[String]): Boolean = qualifiers.exists(q => name.size > q.size && lowered(name.take(q.size)) == q)
     m.notMatchedActions.flatMap(read).exists(_.exists(isOfTarget))
   }
 
-  /** What the target's columns may be qualified with: its alias or, without one, its name and the ends of that. */
+  /** The qualifiers that columns of the target may have. They are its alias or, without one, its name and the ends of the name: of `a.b.c`
+   * also `b.c` and `c`. */
   private def qualifiersOf(target: LogicalPlan): Seq[Seq[String]] = target match {
     case SubqueryAlias(alias, _) => Seq(Seq(alias.name.toLowerCase(Locale.ROOT)))
     case r: UnresolvedRelation => r.multipartIdentifier.tails.filter(_.nonEmpty).map(lowered).toSeq

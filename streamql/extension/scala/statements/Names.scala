@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import scala.jdk.CollectionConverters._
 import scala.util.Try
@@ -15,8 +15,9 @@ import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.connector.catalog.{CatalogManager, Identifier, V1Table}
 import org.apache.spark.sql.delta.{DeltaLog, DeltaThrowable}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
+import org.apache.spark.sql.streamql.changes.Newest
 
-/** What the session's catalogs say of a name. */
+/** Looks up names in the session's catalogs. */
 object Names {
   private val mapper = new ObjectMapper()
 
@@ -60,8 +61,8 @@ object Names {
     node.toString
   }
 
-  /** Whether each name of three parts stands for a table elsewhere than at a path, or for no table: `names`: [[catalog, schema, table, path]], JSON. Not if
-   * the catalog does not say. Logs are not read. */
+  /** Whether each name of three parts no longer stands for the table at a path. `names`: [[catalog, schema, table, path]], JSON. False if
+   * the catalog raises another error than that the table is missing. Logs are not read. */
   def haveMoved(session: SparkSession, names: String): Array[Boolean] = {
     val own = session.asInstanceOf[ClassicSession]
     lazy val conf = own.sessionState.newHadoopConf()
@@ -81,17 +82,17 @@ object Names {
     }.toArray
   }
 
-  // Delta's catalog comes to the same after it has asked the metastore for a schema `delta`, which takes as long as a small read.
+  // Delta's catalog would find the same. But it first asks the metastore for a schema `delta`, which takes as long as a small read.
   private def isPath(catalog: String, schema: String, table: String): Boolean =
     catalog == CatalogManager.SESSION_CATALOG_NAME && schema == "delta" && Try(new Path(table).isAbsolute).getOrElse(false)
 
-  /** The Delta tables of a schema, by name: where a renamed one is looked for. */
+  /** The names of the tables of a schema, among which the nearest to a misspelt name is looked for. */
   def tables(session: SparkSession, catalog: String, schema: String): Array[String] =
     session.asInstanceOf[ClassicSession].sessionState.catalogManager.catalog(catalog).asTableCatalog
       .listTables(Array(schema)).map(_.name)
 
-  /** All tables of the session catalog whose names match a pattern, `*` in it for any letters: (schema, table). A statement of SQL for each schema would take
-   * ten times as long. A schema that is dropped meanwhile has none. */
+  /** All tables of the session catalog whose names match a pattern, as (schema, table). In the pattern, `*` stands for any letters. An SQL
+   * statement for each schema would take ten times as long. A schema that is dropped meanwhile has no tables. */
   def tablesLike(session: SparkSession, pattern: String): Array[Array[String]] = {
     val catalog = session.asInstanceOf[ClassicSession].sessionState.catalog.externalCatalog
     def tables(schema: String) = try catalog.listTables(schema, pattern) catch { case _: NoSuchDatabaseException | _: NoSuchNamespaceException => Nil }
@@ -104,7 +105,8 @@ object Names {
     catalog.isTempView(Seq(name)) || catalog.isTempView(Seq(schema, name))
   }
 
-  /** Those of the first `most` schemas of the session catalog that have a table or a view of a name. A schema that does not answer has none. */
+  /** Those of the first `most` schemas of the session catalog that have a table or a view of the name. A schema for which the catalog
+   * raises an error is left out. */
   def schemasWith(session: SparkSession, name: String, most: Int): Array[String] = {
     val catalog = session.asInstanceOf[ClassicSession].sessionState.catalog
     catalog.listDatabases().take(most).filter(schema => Try(catalog.tableExists(TableIdentifier(name, Some(schema)))).getOrElse(false)).toArray
@@ -117,7 +119,8 @@ object Names {
   def viewProperty(session: SparkSession, schema: String, view: String, key: String): String =
     viewOf(session, schema, view).flatMap(_.properties.get(key)).orNull
 
-  /** The columns of a view of the session catalog, as a schema, JSON, without a look at its text; null if there is none of the name. */
+  /** The columns of a view of the session catalog, as a schema in JSON; null if there is no view of the name. The view's text is not
+   * analysed. */
   def viewColumns(session: SparkSession, schema: String, view: String): String = viewOf(session, schema, view).map(_.schema.json).orNull
 
   private def viewOf(session: SparkSession, schema: String, view: String): Option[CatalogTable] = {
@@ -126,7 +129,7 @@ object Names {
     catch { case _: NoSuchTableException | _: NoSuchDatabaseException | _: NoSuchNamespaceException => None }
   }
 
-  /** Where a schema's tables lie. */
+  /** Where the tables of a schema are stored; null if there is no such schema. */
   def schemaLocation(session: SparkSession, schema: String): String = {
     val catalog = session.asInstanceOf[ClassicSession].sessionState.catalog
     if (catalog.databaseExists(schema)) catalog.getDatabaseMetadata(schema).locationUri.toString else null

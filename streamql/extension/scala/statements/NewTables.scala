@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import scala.jdk.CollectionConverters._
 
@@ -12,10 +12,11 @@ import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
 import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.delta.commands.{CloneTableCommand, CreateDeltaTableCommand}
 import org.apache.spark.sql.execution.command._
+import org.apache.spark.sql.streamql.bridge.{Bridge, Errors, Shared}
 
 /**
- * After resolution: a statement that makes a table gets Delta's properties in place of streamql's, as ALTER TABLE would set them. Writers and
- * builders of tables are statements here, too.
+ * Puts Delta's properties in the place of streamql's in a statement that makes a table, as ALTER TABLE would set them. It runs after
+ * resolution. DataFrame writers and builders of tables are statements here, too.
  */
 class NewTables(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
@@ -31,7 +32,7 @@ class NewTables(session: SparkSession) extends Rule[LogicalPlan] {
     case c: CreateDataSourceTableCommand => checked(c, c.table)
     case c: CreateDataSourceTableAsSelectCommand => checked(c, c.table)
     case c: CreateTableLike => properties(c.properties, c.provider.getOrElse(formatOf(c.source))).map(p => c.copy(properties = p)).getOrElse(c)
-    case c: CreateTableLikeCommand => // Delta takes those of its tables
+    case c: CreateTableLikeCommand => // Delta has replaced such commands for its own tables
       properties(c.properties, c.provider.getOrElse("of the source"))
       c
     case other => other
@@ -57,20 +58,22 @@ class NewTables(session: SparkSession) extends Rule[LogicalPlan] {
     command.copy(table = table, query = query)
   }
 
-  /** Raises if a property of ours is to be set for a table of another format. */
+  /** Raises if the command sets a property of streamql's for a table of another format. */
   private def checked(command: LogicalPlan, table: CatalogTable): LogicalPlan = {
     properties(table.properties, table.provider.getOrElse("hive"))
     command
   }
 
-  /** Python says what becomes of properties; None: they stay. Keys with a dot are Delta's, or the user's. */
+  /** The properties that Python gives a table; None: those that are given. Keys with a dot are Delta's or the user's: Python is not asked
+   * if all are. */
   private def properties(given: Map[String, String], provider: String): Option[Map[String, String]] =
     if (given.keys.forall(_.contains('.'))) None
     else Option(Bridge.get.created(session, NewTables.mapper.writeValueAsString(given.asJava), provider)).map { found =>
       NewTables.mapper.readTree(found).properties().asScala.map(e => e.getKey -> e.getValue.asText).toMap
     }
 
-  /** Delta takes no other properties for a table that is there already than those that it has. */
+  /** Refuses streamql's properties for a name that is attached to an existing Delta table: Delta takes only the properties that the table
+   * has. */
   private def refuseAttached(c: CreateTable): Unit = {
     val isNew = c.name match {
       case ResolvedIdentifier(catalog, identifier) => !catalog.asTableCatalog.tableExists(identifier)

@@ -1,25 +1,23 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import java.util.regex.Pattern
 
-
-import org.apache.spark.sql.{Row, SparkSession}
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, Literal}
+import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
 import org.apache.spark.sql.catalyst.parser.{HybridParameterContext, NamedParameterContext, ParameterContext, ParameterHandler, ParseException, ParserInterface,
   PositionalParameterContext}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.types.DataTypeUtils
-import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
-import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.internal.VariableSubstitution
+import org.apache.spark.sql.streamql.bridge.{Bridge, Delegate, Shared, StreamqlException}
+import org.apache.spark.sql.streamql.session.{OuterParser, Settings}
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
- * The outermost parser. A cheap test says whether a statement crosses to Python at all. A statement that the delegate rejects is offered to
- * Python once before the error is raised.
+ * The outermost parser. A regular expression (`prefilter`) tests whether Python is asked about a statement at all. A statement that the
+ * delegate rejects is offered to Python once, before the error is raised.
  */
-class Parser(session: SparkSession, private val delegate: ParserInterface) extends ParserInterface {
+class Parser(session: SparkSession, override val delegate: ParserInterface) extends OuterParser {
   override def parsePlan(sql: String): LogicalPlan = {
     val next: Delegate = text => Immediates.guarded(text, delegate.parsePlan(text), this)
     val mightBeOurs = Parser.mightBeOurs(sql)
@@ -30,21 +28,22 @@ class Parser(session: SparkSession, private val delegate: ParserInterface) exten
     MergeSource.hold(DynamicNames.hold(sql, parsed))
   }
 
-  /** What Python makes of a statement; None: it is Spark's as it is. */
+  /** The plan that Python makes of a statement; None: the statement is Spark's as it is. */
   private def planned(next: Delegate, sql: String): Option[LogicalPlan] = {
     Settings.checkAll(session)
     Option(Bridge.get.plan(session, next, sql))
   }
 
-  /** What Spark cannot parse, if it is ours; if no handler can answer, Spark's own error is shown. */
+  /** The plan that Python makes of a statement that Spark cannot parse. None: it is not streamql's, or no handler can answer; then Spark's
+   * error is shown. */
   private def rejected(next: Delegate, sql: String): Option[LogicalPlan] =
     try Option(Bridge.get.rejected(session, next, sql))
     catch { case e: StreamqlException if e.getCondition == "SIDECAR_FAILED" => None }
 
   /**
-   * Parameters are put into the text here, by Spark's own substitution. The delegate is Delta's parser, which takes the interface's
-   * default, and that forgets them (delta-io/delta#7640, SPARK-59672). What Spark cannot parse is ours, or needs a rewrite: Python puts
-   * them there.
+   * Puts parameters into the text, by Spark's own substitution. The delegate is Delta's parser. It inherits the default of the interface,
+   * which forgets the parameters (delta-io/delta#7640, SPARK-59672). If Spark cannot parse the text, it is streamql's or needs a rewrite:
+   * Python substitutes then.
    */
   override def parsePlanWithParameters(sql: String, context: ParameterContext): LogicalPlan = {
     val (names, values, bound) = context match {
@@ -63,7 +62,7 @@ class Parser(session: SparkSession, private val delegate: ParserInterface) exten
   }
   private val variables = new VariableSubstitution()
 
-  override def parseQuery(sql: String): LogicalPlan = DynamicNames.hold(sql, delegate.parseQuery(sql)) // of views
+  override def parseQuery(sql: String): LogicalPlan = DynamicNames.hold(sql, delegate.parseQuery(sql)) // the texts of views
   override def parseExpression(sql: String): Expression = delegate.parseExpression(sql)
   override def parseTableIdentifier(sql: String): TableIdentifier = delegate.parseTableIdentifier(sql)
   override def parseFunctionIdentifier(sql: String): FunctionIdentifier = delegate.parseFunctionIdentifier(sql)
@@ -74,8 +73,9 @@ class Parser(session: SparkSession, private val delegate: ParserInterface) exten
 }
 
 /**
- * A parameter's value on its way into the text. It has space around it, since `-?` must not become `--1`, which is a comment. It has no
- * variable in it, since the text is searched for them once more; strings beside each other are one string.
+ * A parameter's value as it is put into the text. It has spaces around it: `-?` must not become `--1`, which is a comment. It has no
+ * variable in it, because the text is searched for variables once more. So `${` is split into two strings: strings beside each other are
+ * one string.
  */
 private class Value(value: Any, dataType: DataType) extends Literal(value, dataType) {
   override def sql: String = " " + super.sql.replace("${", "$' '{") + " "
@@ -89,23 +89,7 @@ private object Value {
 }
 
 object Parser {
-  /** The same file that Python's dialect reads: one definition of what may be ours. */
+  /** Python's dialect reads the same file, so that one definition tells which texts may be streamql's. */
   private val prefilter = Pattern.compile(Shared.text("prefilter.txt"), Pattern.CASE_INSENSITIVE | Pattern.DOTALL)
   def mightBeOurs(sql: String): Boolean = prefilter.matcher(sql).find()
-
-  /** A statement that is Spark's or Delta's, parsed without asking Python. */
-  def plain(session: ClassicSession, sql: String): LogicalPlan = session.sessionState.sqlParser match {
-    case p: Parser => p.delegate.parsePlan(sql)
-    case other => other.parsePlan(sql)
-  }
-}
-
-/** One of our own statements: Spark runs it once, eagerly, in every front end; nothing happens when it is parsed. */
-case class StreamCommand(sql: String, ddl: String) extends LeafRunnableCommand {
-  override val output: Seq[Attribute] = DataTypeUtils.toAttributes(Neutral.columns(ddl))
-  override def run(session: SparkSession): Seq[Row] = {
-    import scala.jdk.CollectionConverters._
-    // Delta prints what it upgrades, on standard output, which in bin/spark-sql is for rows.
-    Console.withOut(java.io.OutputStream.nullOutputStream())(Bridge.get.run(session, sql)).asScala.toSeq
-  }
 }

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.statements
 
 import java.util.{Collections, UUID, WeakHashMap}
 
@@ -15,31 +15,42 @@ import org.apache.spark.sql.delta.DeltaDynamicPartitionOverwriteCommand
 import org.apache.spark.sql.delta.commands.{CreateDeltaTableCommand, DeleteCommand, MergeIntoCommand, UpdateCommand}
 import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources.{InsertIntoDataSourceCommand, SaveIntoDataSourceCommand}
+import org.apache.spark.sql.streamql.bridge.{Bridge, Errors, Shared}
+import org.apache.spark.sql.streamql.consume.{ConsumeCommand, NestedStatements}
+import org.apache.spark.sql.streamql.plans.{ConsumeQuery, DynamicTables, Fingerprint, Plans, StreamCommand, StreamRead}
+import org.apache.spark.sql.streamql.session.{OpenTransactions, Settings}
 
-/** One name for everything that is analysed as one statement: the streams it reads are pinned under it. */
+/**
+ * Gives the analysis of each statement a name. Python pins the intervals of the streams that the statement reads under this name. An
+ * analysis is identified by its QueryPlanningTracker.
+ */
 object PinnedIntervals {
   private class Scope {
     val name: String = UUID.randomUUID().toString
-    @volatile var followers: List[StreamRead] = Nil
+    @volatile var tableReads: List[StreamRead] = Nil
   }
   private val scopes = Collections.synchronizedMap(new WeakHashMap[QueryPlanningTracker, Scope]())
   private def current: Scope = QueryPlanningTracker.get.map(scopes.computeIfAbsent(_, _ => new Scope)).getOrElse(new Scope)
 
   def scope: String = current.name
 
-  /** Notes a table that is read AT a stream or at its END: the stream itself may be read later, and for fewer rows (MAX_BATCH_SIZE). */
-  def note(follower: StreamRead): Unit = {
+  /** Notes a table that is read AT a stream or at its END. The statement may read the stream itself later, and for fewer rows
+   * (MAX_BATCH_SIZE). Then the table has to show the shorter interval. */
+  def note(tableRead: StreamRead): Unit = {
     val s = current
-    s.followers = follower :: s.followers
+    s.tableReads = tableRead :: s.tableReads
   }
-  def followers: Seq[StreamRead] = current.followers
+  def tableReads: Seq[StreamRead] = current.tableReads
 }
 
-/** A relation that Spark could not resolve becomes the stream of that name, so temp views and tables come first; the same for what DESCRIBE and SHOW COLUMNS name. */
+/**
+ * Resolves the names of streams. It sees only relations that Spark could not resolve, so temporary views and tables come first. The names
+ * in DESCRIBE and SHOW COLUMNS are resolved likewise.
+ */
 class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = {
-    // By what a transaction knows a statement again that writes, should its streams not let themselves be read.
-    lazy val writer = if (Blocks.isOpen(session) && plan.exists(Plans.isWrite)) Some(first(plan)) else None
+    // If reading its streams fails, a transaction notes the statement that writes by this, and matches it when it is run again.
+    lazy val writer = if (OpenTransactions.isOpen(session) && plan.exists(Plans.isWrite)) Some(first(plan)) else None
     val names = new DynamicNames(session)
     val resolved = plan.resolveOperatorsUp {
       case held @ (_: PointOf | _: TableOf) => names.released(held)
@@ -48,9 +59,10 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
       case c @ ShowColumns(u: UnresolvedTableOrView, in, output) if in.forall(_ == u.multipartIdentifier.init) =>
         shape(u).map(s => LocalRelation.fromExternalRows(output, s.output.map(a => Row(a.name)))).getOrElse(c)
       case a: AsOf => asOf(a, writer)
-      case i: InsertIntoStatement if i.table.isInstanceOf[TableOf] => i.copy(table = names.released(i.table)) // no child of the node
+      // The table is not a child of this node.
+      case i: InsertIntoStatement if i.table.isInstanceOf[TableOf] => i.copy(table = names.released(i.table))
       case i: InsertIntoStatement =>
-        i.table match { // Python refuses a stream that would be written
+        i.table match { // Python refuses it if it is a stream
           case r: UnresolvedRelation => Bridge.get.resolve(session, qualified(r.multipartIdentifier), request(r, "write"), PinnedIntervals.scope)
           case _ =>
         }
@@ -75,14 +87,14 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     resolved
   }
 
-  /** Of several INSERTs in one statement, the one that the statement's key is of. */
+  /** The first of several INSERTs in one statement: the key of the statement is made of it. */
   private def first(plan: LogicalPlan): LogicalPlan = plan match {
     case u: Union => u.children.head
     case WithCTE(u: Union, names) => WithCTE(u.children.head, names)
     case other => other
   }
 
-  /** Of a stream that is asked for its columns alone: nothing is read for it, and no interval is pinned. */
+  /** A stream of which only the columns are asked for: nothing is read, and no interval is pinned. */
   private def shape(u: UnresolvedTableOrView): Option[LogicalPlan] =
     stream(UnresolvedRelation(u.multipartIdentifier), "columns")
 
@@ -90,9 +102,9 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     val name = qualified(r.multipartIdentifier)
     val found = Option(Bridge.get.resolve(session, name, request(r, access, writer), PinnedIntervals.scope))
     if (found.nonEmpty) Settings.checkAll(session)
-    if (found.exists(_.isInstanceOf[StreamRead])) PinnedIntervals.followers.foreach { follower =>
-      Option(Bridge.get.follow(session, follower.binding.token, PinnedIntervals.scope)).foreach {
-        case now: StreamRead => follower.rebind(now.binding.plan, now.binding.token)
+    if (found.exists(_.isInstanceOf[StreamRead])) PinnedIntervals.tableReads.foreach { tableRead =>
+      Option(Bridge.get.reboundTable(session, tableRead.binding.description, PinnedIntervals.scope)).foreach {
+        case now: StreamRead => tableRead.rebind(now.binding.plan, now.binding.description)
       }
     }
     found.map(SubqueryAlias(name.last, _))
@@ -105,13 +117,13 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     tell(context, writer)
     val table = Bridge.get.asOf(session, a.arguments.toArray, context.toString, PinnedIntervals.scope)
     table match {
-      case follower: StreamRead => PinnedIntervals.note(follower)
+      case tableRead: StreamRead => PinnedIntervals.note(tableRead)
       case _ =>
     }
     table
   }
 
-  /** Inside a view, names are looked up where the view was made. */
+  /** The name as it is looked up. Inside a view, that is in the catalog and the schema in which the view was made. */
   private def qualified(name: Seq[String]): Array[String] = {
     val home = AnalysisContext.get.catalogAndNamespace
     if (home.isEmpty || name.length > 2) name.toArray
@@ -119,7 +131,8 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     else (home.head +: name).toArray
   }
 
-  /** Delta resolves a MERGE's clauses by itself and does not ask its source for hidden columns, so they are shown to it beforehand. */
+  /** The source of a MERGE with its hidden columns in the output. Delta resolves the clauses by itself, and does not ask the source for
+   * hidden columns. */
   private def exposed(source: LogicalPlan): LogicalPlan = source match {
     case a: SubqueryAlias => a.withNewChildren(Seq(exposed(a.child)))
     case r: StreamRead => r.withMetadataColumns()
@@ -142,10 +155,8 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     })
   }
 
-  /**
-   * How a relation is read, as JSON: `access`, one of those in constants.json; its `options`; and in a transaction the statement that
-   * writes, by its `key` and its `text`, so that Python can note it if the read fails.
-   */
+  /** How a relation is read, as JSON. `access`: one of those in constants.json. `options`: those of the relation. `writer`: in a
+   * transaction, the `key` and the `text` of the statement that writes, which Python notes if the read fails. */
   private def request(r: UnresolvedRelation, access: String, writer: => Option[LogicalPlan] = None): String = {
     val node = ResolveStreams.mapper.createObjectNode()
     val isWritten = r.options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES)
@@ -157,7 +168,7 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
   }
 
   private def tell(request: ObjectNode, writer: Option[LogicalPlan]): Unit = writer.foreach { plan =>
-    request.putObject("writer").put("key", Fingerprint.place(plan)).put("text", Fingerprint.text(plan).trim)
+    request.putObject("writer").put("key", Fingerprint.textAndPosition(plan)).put("text", Fingerprint.text(plan).trim)
   }
 
   private def refuseSubquery(statement: String, plan: LogicalPlan): Unit =
@@ -169,11 +180,11 @@ object ResolveStreams {
 }
 
 /**
- * The last rule of analysis. A command that writes and reads a stream is wrapped, analysed as it is, into the command that consumes;
- * so are DataFrame writers, since they are commands too. Commands on a name that is a stream's are refused.
+ * The last rule of analysis. It puts a command that writes and reads a stream, as it was analysed, into the command that consumes.
+ * DataFrame writers are commands too, so they are treated alike. Commands on the name of a stream are refused.
  */
 class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
-  override def apply(plan: LogicalPlan): LogicalPlan = if (GuardAndConsume.isNested) plan else {
+  override def apply(plan: LogicalPlan): LogicalPlan = if (NestedStatements.isNested) plan else {
     if (!DynamicTables.isOurs(session)) {
       guard(plan)
       DynamicTables.guard(session, plan)
@@ -187,13 +198,13 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
       case WithCTE(Commands(several), _) if several.size > 1 && Plans.reads(plan).nonEmpty => throw Errors("UNSUPPORTED_STATEMENT", "SEVERAL_INSERTS_WITH_RECURSIVE")
       case _: WriteToStreamStatement | _: WriteToStream if Plans.reads(plan).nonEmpty => throw Errors("UNSUPPORTED_STATEMENT", "COMMAND", "statement" -> "writeStream")
       case Commands(several) if Plans.reads(plan).nonEmpty => wrap(several.map(rewritten), isQuery = false)
-      case Commands(several) if several.forall(_.resolved) && Blocks.isOpen(session) &&
-          several.exists(c => !Blocks.allows(Commands.bare(c))) => throw Errors("UNSUPPORTED_STATEMENT", "PLAIN_WRITE")
+      case Commands(several) if several.forall(_.resolved) && OpenTransactions.isOpen(session) &&
+          several.exists(c => !OpenTransactions.allows(Commands.bare(c))) => throw Errors("UNSUPPORTED_STATEMENT", "PLAIN_WRITE")
       case other => other
     }
   }
 
-  /** What runs as commands: one, or the several INSERTs of one statement; with what WITH names, where that is not in them already. */
+  /** What runs as commands: one command, or the several INSERTs of one statement. Each gets the queries that a WITH above it names. */
   private object Commands {
     def unapply(plan: LogicalPlan): Option[Seq[LogicalPlan]] = plan match {
       case c: Command => Some(Seq(c))
@@ -208,11 +219,12 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     }
   }
 
-  /** Inside the command the analyzer does not see the statement, so its last rules and checks are run on it here. */
+  /** Makes the command that consumes. The analyzer does not look into that command, so its last rules and checks are run on the statements
+   * here. */
   private def wrap(statements: Seq[LogicalPlan], isQuery: Boolean, asked: Seq[String] = Nil): LogicalPlan = {
     if (statements.exists(s => Plans.writes(Commands.bare(s)).nonEmpty)) throw Errors("UNSUPPORTED_STATEMENT", "STATEMENT_WOULD_RUN_AGAIN")
     val analyzer = session.asInstanceOf[ClassicSession].sessionState.analyzer
-    val checked = GuardAndConsume.nested(statements.map(s => analyzer.executeAndCheck(s, new QueryPlanningTracker)))
+    val checked = NestedStatements.nested(statements.map(s => analyzer.executeAndCheck(s, new QueryPlanningTracker)))
     ConsumeCommand(checked, isQuery, asked, PinnedIntervals.scope)
   }
 
@@ -280,19 +292,13 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
   private def named(command: String, parts: Seq[String]): Unit = Bridge.get.guard(session, command, parts.toArray)
 }
 
-/** DeltaTable.merge gives Spark a command that is analysed already, past every rule of analysis: it is caught when it is about to run. */
+/**
+ * Applies GuardAndConsume to DeltaTable.merge, which gives Spark a command that is analysed already. No rule of analysis sees such a
+ * command, so this rule runs when it is about to be executed.
+ */
 class GuardMerges(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = plan match {
     case m: MergeIntoCommand => new GuardAndConsume(session)(m)
     case other => other
-  }
-}
-
-object GuardAndConsume {
-  private val depth = ThreadLocal.withInitial[java.lang.Integer](() => 0)
-  def isNested: Boolean = depth.get > 0
-  def nested[T](work: => T): T = {
-    depth.set(depth.get + 1)
-    try work finally depth.set(depth.get - 1)
   }
 }

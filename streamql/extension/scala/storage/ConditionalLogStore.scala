@@ -17,21 +17,22 @@ import io.delta.storage.S3SingleDriverLogStore
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileSystem, FSDataOutputStream, FSDataOutputStreamBuilder, Path, PathIOException}
 import org.apache.spark.SparkEnv
-import org.apache.spark.sql.streamql.{Errors, Shared}
+import org.apache.spark.sql.streamql.bridge.{Errors, Shared}
 import org.slf4j.LoggerFactory
 
 /**
- * Delta's log on S3, for writers in several processes: a commit is a PUT with `If-None-Match: *`, so S3 itself gives a version to one writer.
- * Delta's own store for S3 looks whether the version is taken and then overwrites; two drivers can both be told that they committed it.
+ * Delta's log on S3, for writers in several processes: a commit is a PUT with `If-None-Match: *`, so S3 itself gives a version to one
+ * writer. Delta's own store for S3 checks whether the version is taken, and then overwrites it. So two drivers can both be told that they
+ * committed it.
  *
- * It needs Hadoop's S3A (`fs.option.create.conditional.overwrite`, HADOOP-19256), by Hadoop's interfaces only: this class loads without hadoop-aws.
- * A list begins where it is asked to begin; Delta's store lists the whole log. Reading is that of Delta's store.
+ * It needs Hadoop's S3A (`fs.option.create.conditional.overwrite`, HADOOP-19256). It uses Hadoop's interfaces only, so this class loads
+ * without hadoop-aws. `listFrom` lists from a name on, while Delta's store lists the whole log. Reading is inherited from Delta's store.
  */
 class ConditionalLogStore(conf: Configuration) extends S3SingleDriverLogStore(conf) {
   /** Raises FileNotFoundException if there is no such directory. */
   override def listFrom(path: Path, conf: Configuration): JIterator[FileStatus] =
     S3Logs.listFrom(path.getFileSystem(conf), path.getParent, path.getName).filter(_.hasNext)
-      .fold(super.listFrom(path, conf))(_.asJava) // of nothing, only the whole directory tells whether it is there
+      .fold(super.listFrom(path, conf))(_.asJava) // if there is nothing to list, a list of the directory shows whether it exists
 
   override def write(path: Path, actions: JIterator[String], overwrite: JBoolean, conf: Configuration): Unit = {
     val files = path.getFileSystem(conf)
@@ -52,7 +53,8 @@ class ConditionalLogStore(conf: Configuration) extends S3SingleDriverLogStore(co
 object ConditionalLogStore {
   private val Schemes = Seq("s3", "s3a")
 
-  /** Has Delta use it in this application, unless the application names a store. Delta refuses a store for all schemes beside one for a scheme. */
+  /** Makes Delta use this store in the application, unless the application names a store. Delta refuses a store for all schemes beside one
+   * for a scheme. */
   def use(): Unit = Option(SparkEnv.get).map(_.conf).foreach { conf =>
     def isSet(key: String) = conf.contains(s"spark.$key") || conf.contains(key)
     val keys = Schemes.map(scheme => s"delta.logStore.$scheme.impl")
@@ -64,25 +66,26 @@ object ConditionalLogStore {
   def isMarked(files: FileSystem, commit: Path): Boolean = NewObject.owner(files, commit).nonEmpty
 }
 
+/** What a conditional write has found. `Written`: the object is this writer's. */
 private sealed trait Outcome
 private case object Written extends Outcome
-/** The object is another writer's; `owner`: empty, if it does not say whose. */
+/** The object is another writer's. `owner`: the id of that writer; empty: the object has none. */
 private case class Taken(owner: String) extends Outcome
 
 /**
- * Writes an object if there is none of its name.
+ * Writes an object, if no object has its name.
  *
- * An error does not say whether the store has taken the object. The answer may be lost. Amazon's SDK or Hadoop may have sent the request a
- * second time: the store refuses it (412) if it has taken the first one. So `write` reads the object's metadata after each error.
- * The metadata hold an id of this writer. The content does not identify it, since two commits can be equal to the byte. If there is no object,
- * `write` sends it again. A request that arrives late does no harm: it carries the same id, or the store refuses it.
+ * An error does not say whether the store has taken the object. The answer may have been lost. Amazon's SDK or Hadoop may have sent the
+ * request a second time; then the store refuses it (412), because it has taken the first one. So `write` reads the object's metadata after
+ * each error. The metadata have an id of the writer. The content does not identify the writer, since two commits can be equal to the byte.
+ * If there is no object, `write` sends it again. A request that arrives late does no harm: it carries the same id, or the store refuses it.
  */
 private final class NewObject(files: FileSystem, path: Path, content: Seq[Array[Byte]], forceMultipart: Boolean = false) {
   import NewObject._
 
   val owner: String = UUID.randomUUID().toString
 
-  /** Raises IOException if it is not known whether the object was written, or why it was not. */
+  /** Raises IOException if the object could not be written, or if that is not known. */
   def write(): Outcome = write(AttemptsMax, PauseMsMin, System.nanoTime() + RepeatedForNanosMax)
 
   @tailrec
@@ -106,7 +109,7 @@ private final class NewObject(files: FileSystem, path: Path, content: Seq[Array[
     try {
       val out = created()
       try content.foreach(out.write(_))
-      catch { case NonFatal(e) => out.abort(); throw e } // closing it would send what was written
+      catch { case NonFatal(e) => out.abort(); throw e } // closing the stream would send what was written
       out.close()
       None
     } catch { case e: IOException => Some(e) }
@@ -124,7 +127,7 @@ private final class NewObject(files: FileSystem, path: Path, content: Seq[Array[
     }
   }
 
-  /** The owner of the object, after an error; None: there is no object, or it cannot be seen. */
+  /** The owner of the object, after an error; None: there is no object, or its metadata cannot be read. */
   private def found(e: IOException): Option[String] =
     if (isInterrupt(e)) None
     else try Some(NewObject.owner(files, path))
@@ -142,12 +145,13 @@ private object NewObject {
   private val Header = "fs.s3a.create.header"
   private val Owner = "streamql-writer"
 
-  /** Below it, Amazon's SDK and Hadoop repeat what they take for transient, for minutes: this is for what they do not, such as a 409. */
+  /** Amazon's SDK and Hadoop repeat requests by themselves, for minutes, if they take an error to be transient. These attempts are for
+   * other errors, such as a 409. */
   private val AttemptsMax = 6
   private val RepeatedForNanosMax = 30L * 1000 * 1000 * 1000
   private val PauseMsMin = 50L
 
-  /** Makes an object without a look at what is there. */
+  /** Makes an object without looking up what is there. */
   def builder(files: FileSystem, path: Path): FSDataOutputStreamBuilder[_, _] = {
     val made = files.createFile(path)
     made.overwrite(true)
@@ -156,10 +160,10 @@ private object NewObject {
     made
   }
 
-  /** Whose an object is; empty: it does not say. */
+  /** The id of the writer of an object; empty: the object has none. */
   def owner(files: FileSystem, path: Path): String = Option(files.getXAttrs(path).get(s"header.$Owner")).fold("")(new String(_, UTF_8))
 
-  /** Whether S3A sends so many bytes in parts. */
+  /** Whether S3A sends an object of so many bytes in parts. */
   def isMultipart(files: FileSystem, bytes: Long): Boolean =
     files.getConf.getBoolean("fs.s3a.multipart.uploads.enabled", true) && bytes >= files.getConf.getLongBytes("fs.s3a.multipart.size", 64L << 20)
 
@@ -170,14 +174,18 @@ private object NewObject {
   private def isFinal(e: IOException): Boolean = isInterrupt(e) || e.isInstanceOf[AccessDeniedException]
 }
 
-/** Whether a bucket's endpoint honours the condition: some that speak S3's protocol ignore the header, and answer with success. */
+/**
+ * Checks whether a bucket's endpoint honours the condition. Some stores that speak S3's protocol ignore the header, and answer with
+ * success.
+ */
 private object Probe {
   private val log = LoggerFactory.getLogger(classOf[ConditionalLogStore])
 
-  /** Buckets, endpoints and forms of writing for which it was seen in this process. */
+  /** The buckets, endpoints and forms of writing (whole, or in parts) that this process has checked. */
   private val seen = ConcurrentHashMap.newKeySet[String]()
 
-  /** Writes an object beside `path` twice, unless that was done. Raises UNSAFE_STORAGE if both succeed. */
+  /** Writes an object beside `path` twice, unless this process has checked that before. Raises UNSAFE_STORAGE if both writes succeed, or if
+   * the object has lost its metadata. */
   def check(files: FileSystem, path: Path, isMultipart: Boolean): Unit =
     for (multipart <- if (isMultipart) Seq(false, true) else Seq(false)) {
       val key = s"${files.getUri} ${files.getConf.get("fs.s3a.endpoint", "")} $multipart"
@@ -190,7 +198,7 @@ private object Probe {
     }
 
   private def write(files: FileSystem, path: Path, multipart: Boolean): Unit = {
-    // Delta's readers do not look at it, if the process ends before it is deleted: it is not a name of a commit.
+    // If the process ends before the object is deleted, Delta's readers ignore it: it does not have the name of a commit.
     val probe = new Path(path.getParent, s".streamql-probe-${UUID.randomUUID()}")
     def next() = new NewObject(files, probe, Seq("probe\n".getBytes(UTF_8)), multipart)
     val first = next()

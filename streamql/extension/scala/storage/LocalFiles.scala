@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.storage
 
 import java.net.URI
 import java.nio.file.{FileAlreadyExistsException => Exists, FileSystemException, Files}
@@ -11,10 +11,11 @@ import org.apache.spark.SparkContext
 /**
  * The machine's own files, for tables that several processes write. Hadoop's rename checks whether the new name is free, and then takes it,
  * even if another process has taken it in between. Two processes that commit the same version of a Delta table would then both succeed, and
- * one commit would be lost. Here the operating system gives a name to one of them.
+ * one commit would be lost. Here the operating system gives a name to one process only, by a hard link.
  *
- * Without its native library, which PySpark does not bring, Hadoop starts a process to give a file its permissions (`chmod`). It starts
- * another to see that what it renames is not a link (`readlink`). That is most of the time of a small commit. Here Java does it.
+ * Hadoop has a native library, which PySpark does not bring. Without it, Hadoop starts a process to set the permissions of a file
+ * (`chmod`). It starts another one to find out whether a file is a symbolic link (`readlink`). That is most of the time of a small commit.
+ * Here Java does both.
  */
 class RawLocalFiles extends RawLocalFileSystem {
   override protected def rename(from: Path, to: Path, options: Options.Rename*): Unit = {
@@ -23,16 +24,17 @@ class RawLocalFiles extends RawLocalFileSystem {
     if (takes) Files.delete(source) else super.rename(from, to, options: _*)
   }
 
-  /** A second name for a file, if nothing has that name yet. False: there are no second names here. */
+  /** Gives a file a second name (a hard link), if nothing has that name yet. False: the file system has no hard links. */
   private def linked(source: java.nio.file.Path, target: java.nio.file.Path): Boolean =
     try { Files.createLink(target, source); true }
     catch {
-      case _: Exists if Files.isSameFile(source, target) => true // over a network, which lost the first answer
+      case _: Exists if Files.isSameFile(source, target) => true // a file system on a network lost the answer, and asked again
       case _: Exists => throw new FileAlreadyExistsException(s"rename destination $target already exists.")
       case _: UnsupportedOperationException | _: FileSystemException => false
     }
 
-  /** As `chmod`, which leaves a directory the bit by which what is made in it gets the directory's group. */
+  /** Sets permissions as `chmod` does. A directory keeps its setuid and setgid bits: by setgid, what is made in it gets the group of the
+   * directory. */
   override def setPermission(path: Path, permission: FsPermission): Unit = {
     val file = pathToFile(path).toPath
     try {
@@ -46,10 +48,10 @@ class RawLocalFiles extends RawLocalFileSystem {
     if (Files.isSymbolicLink(pathToFile(path).toPath)) super.getFileLinkStatus(path) else getFileStatus(path)
 }
 
-/** The same as Hadoop's FileSystem of the scheme `file`: with checksums. */
+/** `RawLocalFiles` with checksums, as Hadoop's FileSystem of the scheme `file`. */
 class LocalFiles extends LocalFileSystem(new RawLocalFiles)
 
-/** The same as Hadoop's FileContext has it. */
+/** `RawLocalFiles` as Hadoop's FileContext has it. */
 class RawLocalFileContext(conf: Configuration) extends DelegateToFileSystem(FsConstants.LOCAL_FS_URI, new RawLocalFiles, conf, "file", false) {
   override def getUriDefaultPort: Int = -1
   override def isValidName(name: String): Boolean = true // as Hadoop's own
@@ -57,13 +59,15 @@ class RawLocalFileContext(conf: Configuration) extends DelegateToFileSystem(FsCo
   override def getServerDefaults(path: Path): FsServerDefaults = local.LocalConfigKeys.getServerDefaults
 }
 
+/** The same with checksums. */
 class LocalFileContext(uri: URI, conf: Configuration) extends ChecksumFs(new RawLocalFileContext(conf))
 
 object LocalFiles {
   private val Key = "fs.AbstractFileSystem.file.impl"
   private val Hadoops = "org.apache.hadoop.fs.local.LocalFs"
 
-  /** Has Delta commit through this, where Spark is one process (on a cluster, executors would need the class before they have it). */
+  /** Makes Delta commit through LocalFileContext if Spark is one process. On a cluster, executors would need the class before they have the
+   * jar. */
   def use(): Unit = SparkContext.getActive.filter(_.isLocal).foreach { context =>
     val conf = context.hadoopConfiguration
     val ours = classOf[LocalFileContext]

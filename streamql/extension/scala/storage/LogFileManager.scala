@@ -12,7 +12,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
  * Writes the checksum files (`.crc`) of Delta's logs on S3 by one request each.
  *
  * Delta writes them by Spark's interface for the checkpoints of streaming queries, which makes a temporary file and renames it. S3 has no
- * rename, so that is 20 requests a commit. All other files, and all other places, are left to Spark's own manager.
+ * rename, so that is 20 requests a commit. Spark's own manager writes all other files, and all files elsewhere.
  */
 class LogFileManager(path: Path, conf: Configuration) extends CheckpointFileManager {
   private lazy val before = {
@@ -36,7 +36,7 @@ class LogFileManager(path: Path, conf: Configuration) extends CheckpointFileMana
   override def createCheckpointDirectory(): Path = before.createCheckpointDirectory()
   override def close(): Unit = before.close()
 
-  /** An object that appears when it is closed, if there is none of its name. */
+  /** An object that is written when the stream is closed, if no object has its name. */
   private class WholeObject(files: FileSystem, file: Path, content: ByteArrayOutputStream) extends CancellableFSDataOutputStream(content) {
     private var isOpen = true
     override def cancel(): Unit = isOpen = false
@@ -50,7 +50,8 @@ class LogFileManager(path: Path, conf: Configuration) extends CheckpointFileMana
 object LogFileManager {
   private val Key = "spark.sql.streaming.checkpointFileManagerClass"
 
-  /** Has Spark use it from now on, unless the application names a manager. Executors then load it too, for the state of streaming queries. */
+  /** Makes Spark use this manager from now on, unless the application names one. Executors then load it too, for the state of streaming
+   * queries. */
   def use(): Unit = SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession).foreach { session =>
     val conf = session.sparkContext.hadoopConfiguration
     if (conf.get(Key) == null) conf.set(Key, classOf[LogFileManager].getName)

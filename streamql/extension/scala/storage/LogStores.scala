@@ -1,4 +1,4 @@
-package org.apache.spark.sql.streamql
+package org.apache.spark.sql.streamql.storage
 
 import scala.jdk.CollectionConverters._
 
@@ -21,7 +21,8 @@ object LogStores {
     mapper.writeValueAsString(Map("isLocal" -> context.isLocal, "settings" -> named.asJava).asJava)
   }
 
-  /** Of the last commits of the table at `path` those that another store than ours has written. */
+  /** Those of the `last` commits of the table at `path` that a store other than `ConditionalLogStore` has written: [{version, time,
+   * engine}]. */
   def unmarked(session: SparkSession, path: String, last: Int): String = {
     val log = DeltaLog.forTable(session, new Path(path))
     val conf = log.newDeltaHadoopConf()

@@ -4,7 +4,7 @@ import org.apache.hadoop.fs.{FileSystem, FSDataOutputStream, Path}
 import org.apache.parquet.hadoop.util.HadoopStreams
 import org.apache.parquet.io.{DelegatingPositionOutputStream, OutputFile, PositionOutputStream}
 
-/** A Parquet file whose name no other file has. On S3 it is one request: neither the name nor the length of the file is looked up. */
+/** Writes a Parquet file whose name no other file has. On S3 that is one request: nothing looks up the name, or the length of the file. */
 class NewParquet(files: FileSystem, path: Path) extends OutputFile {
   private var out: PositionOutputStream = _
   private var written = 0L

@@ -10,24 +10,25 @@ import org.slf4j.LoggerFactory
 import software.amazon.awssdk.core.exception.SdkException
 
 /**
- * Logs on S3, asked by fewer requests than Hadoop's interfaces make: Hadoop asks for a name as an object and as a directory, and lists
+ * Reads logs on S3 by fewer requests than Hadoop's interfaces make. Hadoop asks for a name as an object and as a directory, and lists
  * directories from their beginning.
  */
 object S3Logs {
   private val log = LoggerFactory.getLogger(classOf[ConditionalLogStore])
 
-  /** Whether a file system is Hadoop's S3A. By its name, because hadoop-aws may be absent. */
+  /** Whether a file system is Hadoop's S3A. The name of its class is compared, because hadoop-aws may be absent. */
   def isS3(files: FileSystem): Boolean = files.getClass.getName == "org.apache.hadoop.fs.s3a.S3AFileSystem"
 
   /**
-   * The objects directly in a directory whose names are `from` or follow it, in the order of names. The pages of the answer, of `pageSize` names,
-   * are fetched when they are reached. None: the file system is not S3A, or the bucket cannot be listed so, or the request failed; then the
+   * The objects directly in a directory whose names are `from` or come after it, in the order of names. A page of `pageSize` names is
+   * fetched when it is reached. None: the file system is not S3A, the bucket cannot be listed in this way, or the request failed. Then the
    * caller uses Hadoop's interfaces, which also repeat requests.
    */
   def listFrom(files: FileSystem, directory: Path, from: String, pageSize: Int = PageSizeMax): Option[Iterator[FileStatus]] =
     if (!isS3(files)) None else S3Requests.listFrom(files, directory, from, pageSize)
 
-  /** Whether an object is the one it was. S3 says the time of an object in seconds or in milliseconds, by the type of the request. */
+  /** Whether an object has not been written again between two statuses of it. If there are no ETags, times are compared in seconds: S3
+   * gives seconds or milliseconds, by the type of the request. */
   def isSame(was: FileStatus, now: FileStatus): Boolean = was.getLen == now.getLen && ((was, now) match {
     case (a: EtagSource, b: EtagSource) if a.getEtag != null && b.getEtag != null => a.getEtag == b.getEtag
     case _ => was.getModificationTime / 1000 == now.getModificationTime / 1000
@@ -39,22 +40,23 @@ object S3Logs {
     try new String(in.readAllBytes(), java.nio.charset.StandardCharsets.UTF_8).linesIterator.toVector finally in.close()
   }
 
-  /** How many names S3 puts into one answer. */
+  /** The most names that S3 puts into one answer. */
   private val PageSizeMax = 1000
 
-  /** S3 lists what follows a name. This one precedes `name`, and follows all other names that do, if they are printable ASCII. */
+  /** S3 lists the names that come after a given one. This is a name to give, so that a list begins with `name`: it comes just before
+   * `name`. */
   private def before(name: String): String = if (name.isEmpty || name.last <= '!') name.dropRight(1) else name.init + (name.last - 1).toChar + "~"
 
-  /** Names classes of hadoop-aws and of Amazon's SDK, so it is loaded for S3A alone. */
+  /** Names classes of hadoop-aws and of Amazon's SDK. So it is loaded only if the file system is S3A. */
   private object S3Requests {
     def listFrom(files: FileSystem, directory: Path, from: String, pageSize: Int): Option[Iterator[FileStatus]] = {
       val s3a = files.asInstanceOf[S3AFileSystem]
-      // Directory buckets list in no order. A setting of Hadoop is for stores that know only the first form of the request. With client-side
-      // encryption S3 says other lengths than Hadoop.
+      // Directory buckets list names in no order. `fs.s3a.list.version` is set for stores that know only the first version of the request.
+      // With client-side encryption, S3 gives other lengths than Hadoop does.
       if (s3a.getBucket.endsWith("--x-s3") || s3a.getConf.getInt("fs.s3a.list.version", 2) != 2 || s3a.isCSEEnabled) None
       else try {
         val pages = new Pages(s3a, directory, from, pageSize)
-        // A store that ignores where the list is to begin begins with other names.
+        // A store that ignores `startAfter` begins with earlier names.
         if (pages.head.exists(_.getPath.getName < from)) None else Some(pages.flatten.filter(_.getPath.getName >= from))
       } catch {
         case e: IOException =>

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamql.dialect.grammar import Grammar, Parse, Phrase
+from streamql.dialect.grammar import Grammar, Parse
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import EXPLAIN_OPTIONS
 from streamql.errors import StreamqlError
@@ -18,6 +18,7 @@ from streamql.features.dynamic.language.about import (
 )
 from streamql.features.dynamic.language.alter import parse_alter_dynamic
 from streamql.features.dynamic.language.create import parse_create_dynamic
+from streamql.features.dynamic.language.phrases import BEFORE_TYPE, PHRASES
 from streamql.features.dynamic.language.refused import MODIFIERS, OTHER_VERBS
 from streamql.features.dynamic.language.words import LISTS, TYPES, at_type
 
@@ -72,25 +73,13 @@ def _recognize_describe(cursor: Cursor) -> Parse | None:
 
 # --- what is nearly one of them
 
-_BEFORE_TYPE = (
-    ("CREATE",),
-    ("CREATE", "OR", "REPLACE"),
-    ("SHOW", "CREATE"),
-    ("EXPLAIN", "REFRESH"),
-    *((verb,) for verb in ("DROP", "ALTER", "DESC", "DESCRIBE", "REFRESH", "VERIFY")),
-)
-_PHRASES = (
-    *(Phrase(("SHOW", *words, "REFRESH", "HISTORY")) for words in TYPES),
-    *(Phrase(("SHOW", *words)) for words in LISTS),
-    *(Phrase((*verb, *words)) for verb in _BEFORE_TYPE for words in TYPES),
-)
 _MIXED = {("DYNAMIC", "VIEW"): TYPES[0], ("MATERIALIZED", "TABLE"): TYPES[1]}
 """Words of one type with the other's, and the type that they are nearest to."""
 
 
 def _mixed_type(cursor: Cursor) -> StreamqlError | None:
     """Returns the error for DYNAMIC VIEW and MATERIALIZED TABLE."""
-    for phrase in _BEFORE_TYPE:
+    for phrase in BEFORE_TYPE:
         size = len(phrase)
         meant = _MIXED.get((cursor.key(size), cursor.key(size + 1)))
         if meant is not None and cursor.at(*phrase):
@@ -109,6 +98,7 @@ def _without_type(cursor: Cursor) -> StreamqlError | None:
 GRAMMAR = Grammar(
     frozenset(("CREATE", "SHOW", "DESC", "DESCRIBE", "EXPLAIN", *_PLAIN)),
     _recognize,
-    _PHRASES,
+    PHRASES,
     (_mixed_type, _without_type),
+    sources=TYPES,
 )

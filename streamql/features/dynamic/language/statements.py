@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from streamql.dialect.actions import RenameTo, SetComment
 from streamql.dialect.statements import CreateByQuery, Statement
 from streamql.dialect.text.tokens import NameParts, Span
+from streamql.names import quote_if_needed
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,16 @@ class Schedule:
     interval_s: int | None = None
     start: str | None = None
     is_downstream: bool = False
+
+
+def _refreshed_by(name: NameParts, schedule: Schedule | None) -> str:
+    """Returns what refreshes a table by a schedule; empty: it has none of its own."""
+    if schedule is None or schedule.is_downstream:
+        return ""
+    table = ".".join(map(quote_if_needed, name))
+    return (
+        f"{table} is refreshed by a process that runs streamql refresh --loop, or by streamql refresh --due from cron"
+    )
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,11 @@ class CreateDynamicTable(CreateByQuery):
     def is_scheduled(self) -> bool:
         """Returns whether a schedule refreshes the table."""
         return self.schedule is not None
+
+    @property
+    def note(self) -> str:
+        """Returns what refreshes the table."""
+        return _refreshed_by(self.name, self.schedule)
 
 
 @dataclass(frozen=True)
@@ -95,6 +111,11 @@ class AlterDynamicTable(Statement):
     action: Suspend | Resume | SetSchedule | SetRefreshMode | SetComment | RenameTo
     if_exists: bool = False
     name_span: Span | None = None
+
+    @property
+    def note(self) -> str:
+        """Returns what refreshes the table by its new schedule."""
+        return _refreshed_by(self.name, self.action.schedule) if isinstance(self.action, SetSchedule) else ""
 
 
 @dataclass(frozen=True)

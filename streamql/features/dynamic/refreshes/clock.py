@@ -1,5 +1,5 @@
-"""Dynamic tables whose queries read the clock: their rows change as time passes, while no source changes. And the times of refreshes by
-which this is known.
+"""Dynamic tables whose queries read the clock. Their rows become outdated as time passes, even if no source changes. Whether they are is
+known by the times of their refreshes.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ TIME = "TIME"
 
 
 def has_failed(state: StreamState) -> bool | None:
-    """Returns whether the last refresh of a table failed. None: an earlier version of streamql made it, which did not note when it began.
+    """Returns whether the last refresh of a table failed. None: it is not known, because an earlier version of streamql made that refresh.
     `state`: the table's hidden stream, without a claim."""
     tried = query_of(state).tried_ms
     return None if tried is None else tried > (state.last_consumed_ms or 0)
 
 
 def outdated_since(spark: SparkSession, state: StreamState, clock: str) -> int | None:
-    """Returns since when the rows of a table may differ from its query because time has passed, in milliseconds since 1970. None: they do
-    not. `state`: its hidden stream; `clock`: what the query reads, as `WholeQuery` has it."""
+    """Returns since when the rows of a table may differ from those of its query because time has passed, in milliseconds since 1970. None:
+    they do not. `state`: its hidden stream. `clock`: what the query reads of the clock, as `DynamicQuery` has it."""
     if not clock or state.offset.initial:
         return None
     tried, ended = query_of(state).tried_ms or 0, state.last_consumed_ms or 0
-    # After a failure it is not known when the refresh before it began: it had ended by then.
+    # `tried` is the begin of the last refresh. If that failed, the begin of the one before it is not known, so its end is taken.
     computed = tried if 0 < tried <= ended else ended
     if clock == TIME:
         return computed
@@ -44,7 +44,7 @@ def outdated_since(spark: SparkSession, state: StreamState, clock: str) -> int |
 
 
 def warn_of_clock(name: Name, source: QuerySource) -> None:
-    """Warns of what refreshes of a new table cost if its query reads the clock."""
+    """Warns how often a new table will be refreshed fully if its query reads the clock."""
     if source.clock == TIME:
         log.warning(
             "the query of %s reads the current time: its rows change while its sources do not. Each refresh computes the whole query, and "

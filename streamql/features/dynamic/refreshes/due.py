@@ -1,7 +1,7 @@
 """When dynamic tables are due. Pure.
 
-A schedule asks for one of three things. TARGET_LAG: the rows are never behind for longer than a target. REFRESH INTERVAL: a refresh
-begins at each tick of an interval. TARGET_LAG = DOWNSTREAM: the table is refreshed with those that read it.
+A schedule is one of three. TARGET_LAG: the rows are never behind for longer than a target. REFRESH INTERVAL: a refresh begins at each tick
+of an interval. TARGET_LAG = DOWNSTREAM: the table is refreshed when a table that reads it is due.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ DOUBLINGS_MAX = 30
 
 @dataclass(frozen=True)
 class Timing:
-    """What the time a table is due depends on. Times in milliseconds since 1970, durations in milliseconds.
+    """The properties of a table that say when it is due. Times in milliseconds since 1970, durations in milliseconds.
 
-    `is_filled`: a refresh has succeeded since the table was made, or since a source was replaced. `behind_since_ms`: when the first change
-    was made that it does not show; None: it shows all. `tried_ms`: when its last refresh began, whether it succeeded or not; None: it
-    had none. `duration_ms`: what its last refresh that succeeded took. `failures`: how many failed in a row up to now; `failed_ms`: when
-    the last of them ended. `reads`: the ids of the dynamic tables that it reads.
+    `is_filled`: a refresh has succeeded since the table was created, or since a source was replaced. `behind_since_ms`: when the first
+    change was made that the table does not show; None: it shows all. `tried_ms`: when its last refresh began, successful or not; None: it
+    had none. `duration_ms`: how long its last successful refresh took. `failures`: how many refreshes have failed in a row up to now.
+    `failed_ms`: when the last of these ended. `reads`: the ids of the dynamic tables that it reads.
     """
 
     schedule: Schedule
@@ -41,12 +41,12 @@ class Timing:
 
 
 def backoff_ms(failures: int) -> int:
-    """Returns the pause after so many failures in a row."""
+    """Returns the pause after a number of failures in a row, in milliseconds."""
     return int(min(BACKOFF_MAX_MS, BACKOFF_MS * 2 ** min(failures - 1, DOUBLINGS_MAX))) if failures else 0
 
 
 def held_by(tables: Mapping[str, Timing]) -> dict[str, str]:
-    """Returns the tables that no run can refresh, each with the suspended table that it reads, directly or through others."""
+    """Returns {table: suspended table} for the tables that read a suspended table, directly or through others. No run refreshes them."""
     found = {}
     for uid in tables:
         suspended = [other for other in _upstream(tables, uid) if tables[other].is_suspended]
@@ -56,9 +56,9 @@ def held_by(tables: Mapping[str, Timing]) -> dict[str, str]:
 
 
 def due_times(tables: Mapping[str, Timing], now_ms: int) -> dict[str, int | None]:
-    """Returns when each table is due, by its id. A time up to `now_ms`: it is due now. None: its schedule alone never refreshes it.
+    """Returns when each table is due, by its id. It is due now if the time is not after `now_ms`. None: its schedule never refreshes it.
 
-    A time to come is the earliest that the table can be due at: sources that have no changes now may have some in a moment.
+    A later time is the earliest at which the table can be due, because sources that have no changes now may have some soon.
     """
     read_by = readers({uid: list(t.reads) for uid, t in tables.items()})
     held = held_by(tables)
@@ -86,12 +86,12 @@ def is_due(at_ms: int | None, now_ms: int) -> bool:
 
 
 def next_due(times: Iterable[int | None]) -> int | None:
-    """Returns the first of the times. None: no table has a schedule that refreshes it."""
+    """Returns the earliest of the times. None: no table has a schedule that refreshes it."""
     return min((t for t in times if t is not None), default=None)
 
 
 def tick_before(schedule: Schedule, now_ms: int) -> int | None:
-    """Returns the last tick of an interval up to now. None: the first one is to come."""
+    """Returns the last tick of an interval up to now. None: there was none yet."""
     assert schedule.interval_ms
     if now_ms < schedule.start_ms:
         return None
@@ -113,19 +113,20 @@ def _own_time(tables: Mapping[str, Timing], uid: str, now_ms: int) -> int | None
     if tick is None:
         return schedule.start_ms
     came = table.tried_ms is None or table.tried_ms < tick
-    # A change behind the tick waits for the next one: at the tick there was nothing to refresh.
+    # A change after the tick waits for the next tick, because at this tick there was nothing to refresh.
     if came and table.behind_since_ms is not None and table.behind_since_ms <= tick:
         return tick
     return tick + schedule.interval_ms
 
 
 def _duration(tables: Mapping[str, Timing], uid: str) -> int:
-    """Returns what the last refreshes took of a table and of those that it reads, which are refreshed before it."""
+    """Returns how long the last refreshes took in sum: of the table, and of the tables that it reads, which are refreshed first."""
     return sum(tables[other].duration_ms for other in (uid, *_upstream(tables, uid)))
 
 
 def _pause_ends(tables: Mapping[str, Timing], uid: str) -> int:
-    """Returns when the pauses after failures are over, of a table and of those that it reads: their failure would hold it up again."""
+    """Returns when the pauses after failures end, both of the table and of those that it reads. If one of these fails again, the table
+    cannot be refreshed either."""
     chosen = [tables[other] for other in (uid, *_upstream(tables, uid))]
     return max((t.failed_ms + backoff_ms(t.failures) for t in chosen if t.failures), default=0)
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pyspark.sql import SparkSession
 
-from streamql.delta.jvm import sentence
-from streamql.errors import StreamqlError
+from streamql.engine.ledger import or_nothing
 from streamql.features.dynamic.refreshes.due import Timing, due_times, held_by, is_due
 from streamql.features.dynamic.refreshes.status import DynamicStatus, Recent, Refresh, recent_refreshes, statuses
 from streamql.features.dynamic.source.table import DynamicTable, Schedule, all_dynamic
 from streamql.times import now_ms
-
-log = logging.getLogger("streamql")
 
 DynamicState = Literal["failed", "late", "held", "suspended", "refreshing", "empty", "behind", "current"]
 
@@ -98,7 +94,7 @@ def dynamic_facts(
     known = all_dynamic(spark)
     if not known:
         return []
-    recent = _recent(spark, known)
+    recent = or_nothing(lambda: recent_refreshes(spark, known), "last refresh")
     found = {s.table.definition.uuid: s for s in statuses(spark)}
     ids = {str(s.table.name): uid for uid, s in found.items()}
     now = now_ms()
@@ -141,16 +137,6 @@ def timing(status: DynamicStatus, recent: Recent | None, tried: Tried | None, re
         failed_ms=failed_ms,
         reads=tuple(reads),
     )
-
-
-def _recent(spark: SparkSession, tables: Sequence[DynamicTable]) -> dict[str, Recent]:
-    try:
-        return recent_refreshes(spark, tables)
-    except StreamqlError:
-        raise
-    except Exception as e:  # a file of the ledger is gone: refreshes do not need it
-        log.warning("the ledger cannot be read, so that no last refresh is shown: %s", sentence(e))
-        return {}
 
 
 def _facts(

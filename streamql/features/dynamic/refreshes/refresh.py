@@ -1,4 +1,4 @@
-"""Refreshes: each is a consumption by the hidden stream of a dynamic table, whose statement writes what differs."""
+"""Refreshes a dynamic table. A refresh is a consumption of the table's hidden stream by a statement that writes the rows that differ."""
 
 from __future__ import annotations
 
@@ -61,21 +61,21 @@ REASONS = {
 }
 
 _IN_PLACE = frozenset(("CHANGED", "TIME_PASSED"))
-"""Reasons for which the hidden stream stays where it is until the refresh has written."""
+"""The reasons for which the hidden stream is not reset before the refresh."""
 
 _CLASSES_OF_ROWS = re.compile(
     r"java\.lang\.\w+Exception|java\.util\.\w+Exception|org\.apache\.spark\.Spark\w+Exception"
 )
-"""The classes of errors in the rows of a query to which Spark gives no SQLSTATE, as it does if sequence() has no end."""
+"""The Java classes of errors in the rows of a query that have no SQLSTATE in Spark, for example if sequence() has no end."""
 
 _STATES_OF_ROWS = ("0A", "21", "22", "23", "38", "39", "42", "54", "P0", "XX000", "XXKD0")
-"""How SQLSTATEs begin of errors in the rows or the plan of a query. Others come from files, transactions, memory or cancelled jobs."""
+"""The prefixes of the SQLSTATEs of errors in the rows or the plan of a query. Others come from files, transactions, memory or cancels."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a refresh did. `reason`: why it wrote, a key of REASONS; `mode`: how it found what to write, FULL or INCREMENTAL; None: it did
-    not write. `why_full`: why the mode is FULL; None: it is not. `version`: of the backing table behind it."""
+    """What a refresh did. `reason`: why it wrote, a key of REASONS; `mode`: FULL or INCREMENTAL; both are None if it wrote nothing.
+    `why_full`: why the mode is FULL; None: it is not FULL. `version`: the version of the backing table after the refresh."""
 
     table: DynamicTable
     outcome: str
@@ -88,8 +88,8 @@ class Result:
 
 
 class Overtaken(Exception):
-    """Another refresher has refreshed a table from later versions of its sources than this run took; or its query reads other dynamic
-    tables than this run knows. `reads`: then these, by the id of its definition, all by the ids of their definitions."""
+    """Raised if a run has to start again: another process has refreshed a table from later versions of its sources, or its query reads
+    other dynamic tables than the run knows. `reads`: in the latter case {table: tables that it reads}, by the ids of definitions."""
 
     def __init__(self, reads: Mapping[str, list[str]] = MappingProxyType({})) -> None:
         super().__init__("a run began with versions or tables that are not those of now")
@@ -97,18 +97,18 @@ class Overtaken(Exception):
 
 
 class _NotComputed(Exception):
-    """The statement of an incremental refresh failed for its rows or its plan. Its text is the first sentence of Spark's error."""
+    """Raised if the statement of an incremental refresh fails for the rows or plan of its query. Its text is Spark's error."""
 
 
 Pinned = Mapping[tuple[str, str], int]
-"""The versions that the refreshes of one run read, by the ids and paths of tables: a copy of a table in another place has its id. Of other
-tables they read the newest."""
+"""(table id, path) → the version that all refreshes of one run read. The path is part of the key, because a copy of a table has the same
+id. Of other tables, the refreshes read the newest version."""
 
 
 def pinned_versions(
     spark: SparkSession, tables: Sequence[DynamicTable], known: Iterable[DynamicTable]
 ) -> dict[tuple[str, str], int]:
-    """Returns the versions now of the tables that dynamic tables read, as `Pinned`; not those of the backing tables among them."""
+    """Returns the present versions of the tables that dynamic tables read, as `Pinned`, without those that are backing tables."""
     backing = {t.backing.table_id for t in known}
     read = {t for table in tables for _, t in query_of(hidden_stream(spark, table)).tables if t.table_id not in backing}
     now = latest_versions(spark, sorted({t.path for t in read}))
@@ -121,11 +121,13 @@ def pinned_versions(
 def refresh_table(
     spark: SparkSession, table: DynamicTable, pinned: Pinned, reads: Iterable[str] | None = None
 ) -> Result:
-    """Refreshes one table. `pinned`: the versions of tables that it reads. `reads`: the dynamic tables that it is known to read, by the ids
-    of their definitions; None: any. Raises `Overtaken`, and what the statement raises. A failure is in the table's history.
+    """Refreshes one table. Raises `Overtaken`, and what the statement raises. A failure gets a row in the table's history.
 
-    A refresh that cannot compute the changes runs again as a full one: it may compute an expression of rows that were never in the tables
-    together, of a new row and an earlier one that it joins."""
+    `pinned`: the versions of the tables that it reads. `reads`: the dynamic tables that it is known to read, by the ids of their
+    definitions; None: this is not checked.
+
+    If the statement of an incremental refresh fails for its rows, a full refresh runs instead. An incremental one may join rows that were
+    never in the tables at the same time, and an expression may fail for them."""
     started = time.monotonic()
     try:
         return _refreshed(spark, table, pinned, reads, started, None)
@@ -143,7 +145,7 @@ def _refreshed(
     started: float,
     why_full: str | None,
 ) -> Result:
-    """`why_full`: why the refresh is full; None: `choose_mode` says in which mode it runs."""
+    """Refreshes one table once. `why_full`: why the refresh must be full; None: `choose_mode` chooses its mode."""
     began_ms = now_ms()
     backing = DeltaTable(spark, table.backing.path)
     before = backing.latest().version
@@ -151,9 +153,8 @@ def _refreshed(
     try:
         reason, opened, through = due(spark, table, state, pinned)
         if reason is None or opened is None:
-            if (
-                backing.latest().version != before
-            ):  # of another refresh perhaps, which this run's versions are too early for
+            # The new version may be that of another refresh, which has read later versions than this run.
+            if backing.latest().version != before:
                 raise Overtaken
             show_rows(spark, table)
             if has_failed(state) is not False:
@@ -170,7 +171,7 @@ def _refreshed(
             if why_full is not None
             else choose_mode(opened, state, through, reason, lambda: timings_of(spark, table, state))
         )
-        if not take_types(spark, table, opened.whole):
+        if not take_types(spark, table, opened.query):
             raise Overtaken
         version, rows = _write(opened, table, state, through, choice, reason, before)
         show_rows(spark, table)
@@ -178,7 +179,7 @@ def _refreshed(
     except (Overtaken, _NotComputed):
         raise
     except Exception as e:
-        if code_of(e) == "STREAM_MOVED":  # another refresher was first
+        if code_of(e) == "STREAM_MOVED":  # another process has refreshed the table first
             raise Overtaken from e
         _note_failure(spark, table, state, began_ms, e)
         if isinstance(e, SparkError) and code_of(e) not in ERROR_CLASSES and _is_of_rows(cause_of(e)):
@@ -194,27 +195,28 @@ def _is_of_rows(cause: Cause) -> bool:
 
 
 def code_of(e: BaseException) -> str | None:
-    """Returns the code of an error of ours, or of Spark's; also if one of ours came back through the JVM. None: it has none."""
+    """Returns the code of an error of streamql or Spark, even if it came back through the JVM. None: it has none."""
     code = e.code if isinstance(e, StreamqlError) else getattr(e, "getCondition", lambda: None)()
     return code if isinstance(code, str) else None
 
 
 def free_stream(spark: SparkSession, table: DynamicTable) -> StreamState:
-    """Returns the hidden stream, once no refresh is under way: one whose process died is resolved by the table's log."""
+    """Waits until no refresh of the table is under way, and returns its hidden stream. A refresh whose process died is resolved."""
     return wait_until_free(spark, hidden_stream(spark, table))
 
 
 def due(
     spark: SparkSession, table: DynamicTable, state: StreamState, pinned: Pinned
 ) -> tuple[str | None, OpenRefresh | None, Parts]:
-    """Returns why a table must be written, its query, and the versions to compute it at. No reason: it is as it should be."""
+    """Returns why a table must be refreshed, its opened query, and the versions to compute it at. None in place of the reason: the table is
+    up to date. None in place of the query: it was not needed to find that out."""
     source = query_of(state)
     assert isinstance(state.offset.position, Parts)
     written = written_by_others(spark, table, state.offset.position)
-    # Views and functions have no versions: their texts must be looked at. So must a query that an earlier version of streamql has stored.
-    is_settled = not state.offset.initial and not written and not source.texts and source.clock is not None
-    is_settled = is_settled and outdated_since(spark, state, source.clock or "") is None
-    if is_settled and _is_current(spark, source, state, pinned):
+    # Views and functions have no versions, so a query that reads some is analysed. So is one that an earlier streamql has stored.
+    is_unchanged = not state.offset.initial and not written and not source.texts and source.clock is not None
+    is_unchanged = is_unchanged and outdated_since(spark, state, source.clock or "") is None
+    if is_unchanged and _is_current(spark, source, state, pinned):
         return None, None, state.offset.position
     opened = open_refresh(dynamic_session(spark), source)
     opened.check_trackable(StreamMode.STANDARD, {})
@@ -238,7 +240,7 @@ def due(
 
 
 def _is_current(spark: SparkSession, source: QuerySource, state: StreamState, pinned: Pinned) -> bool:
-    """Returns whether the tables that a query reads are where they were at its last refresh."""
+    """Returns whether the tables that a query reads have the names and versions that they had at the last refresh."""
     at = parts_of(state.offset.position)
     now = latest_versions(spark, sorted({t.path for _, t in source.tables}))
     return not moved(spark, (t for _, t in source.tables)) and all(
@@ -250,8 +252,8 @@ def _is_current(spark: SparkSession, source: QuerySource, state: StreamState, pi
 
 
 def _is_put_back(opened: OpenRefresh, source: QuerySource, at: Mapping[str, int]) -> bool:
-    """Returns whether a table was put back from a copy of its files, and so lacks the version that the query was computed at. It may lack
-    it if its path is another one, and its commits have no times by which they are known."""
+    """Returns whether a table was put back from a copy of its files, and so may lack the version at which the query was computed. If its
+    commits have no in-commit timestamps, it counts as put back if its path has changed."""
     known = dict(source.tables)
 
     def is_other(before: TableSource, now: OpenTable) -> bool:
@@ -261,8 +263,8 @@ def _is_put_back(opened: OpenRefresh, source: QuerySource, at: Mapping[str, int]
 
 
 def _check_reads(spark: SparkSession, table: DynamicTable, opened: OpenRefresh, known: set[str]) -> None:
-    """Checks that a query reads the dynamic tables that a run knows of: the others would not be refreshed before it. Raises `Overtaken`,
-    and UNSUPPORTED_SOURCE if the table reads itself."""
+    """Checks that a query reads only dynamic tables that the run knows: others would not be refreshed before it. Raises `Overtaken`, and
+    UNSUPPORTED_SOURCE if the table reads itself."""
     ids, own = frozenset(t.ref.table_id for t in opened.tables.values()), table.definition.uuid
     read = upstream(all_dynamic(spark), {own: ids})[own]
     if set(read) <= known and own not in read:
@@ -276,12 +278,12 @@ def _has_changes(opened: OpenRefresh, interval: Interval) -> bool:
         return False
     try:
         return opened.replaced_columns(interval) is not None or opened.backlog(interval, StreamMode.STANDARD).has_data
-    except StreamqlError:  # the log no longer tells: the query does
+    except StreamqlError:  # the log does not show the changes: the refresh has to compare all rows
         return True
 
 
 def _is_at(state: StreamState, opened: OpenRefresh, through: Parts) -> bool:
-    """Returns whether a claim can begin as the hidden stream stands: it has the tables, and shows all rows."""
+    """Returns whether the hidden stream need not be reset: it has the query's tables, and shows all rows."""
     return (
         query_of(state).tables == opened.ref.tables
         and state.offset.initial
@@ -292,7 +294,7 @@ def _is_at(state: StreamState, opened: OpenRefresh, through: Parts) -> bool:
 def _reset(
     spark: SparkSession, table: DynamicTable, state: StreamState, opened: OpenRefresh, through: Parts
 ) -> StreamState:
-    """Moves the hidden stream before the tables that the query reads now, so that the next claim is for all rows. Raises `Overtaken`."""
+    """Gives the hidden stream the tables that the query reads now, and initial rows: the next claim is for all rows. Raises `Overtaken`."""
     catalog = catalog_of(spark)
     stream = replace(state.stream, source=opened.ref)
     changed = replace(state, stream=stream, offset=Offset(through, True), sequence=catalog.number_of(state) + 1)
@@ -303,14 +305,14 @@ def _reset(
 
 
 def choose_mode(opened: OpenRefresh, state: StreamState, through: Parts, reason: str, timings: Timings) -> ModeChoice:
-    """Returns in which mode a refresh for a reason runs. `timings`: of the refreshes before it."""
+    """Returns the mode of a refresh with a reason. `timings`: of earlier refreshes."""
     if reason != "CHANGED":
         return ModeChoice(FULL, REASONS[reason])
     return opened.choose_mode(Interval(state.offset.position, through, state.offset.initial), timings)
 
 
 def _details(choice: ModeChoice, reason: str) -> str:
-    """Returns what the ledger says of a refresh, JSON."""
+    """Returns the JSON that the ledger's column `details` has for a refresh."""
     said: dict[str, str | int] = {} if choice.bytes is None else {"bytes": choice.bytes}
     why = {} if choice.why_full is None else {"why_full": choice.why_full}
     return json.dumps({"mode": choice.mode, "reason": reason, **why, **said})
@@ -325,12 +327,12 @@ def _write(
     reason: str,
     seen: int,
 ) -> tuple[int, dict[str, int]]:
-    """Runs the statement that writes, in a session of its own, if the hidden stream is still as `state` says. `seen`: the version of the
-    table up to which there are no rows of other writers. Returns the version that the statement made, and the rows by what became of
-    them. Raises `_NotComputed`, and what Spark raises."""
+    """Runs the statement that writes the rows, in a session of its own. It fails if the hidden stream is no longer as `state` has it.
+    Returns the version that the statement made, and how many rows it inserted, updated and deleted. `seen`: up to this version, the backing
+    table has no rows of other writers that no refresh has seen. Raises `_NotComputed`, and what Spark raises."""
     spark, backing, started = opened.spark, DeltaTable(opened.spark, table.backing.path), time.monotonic()
     before = backing.latest()
-    # Only a full refresh compares the rows that others wrote meanwhile.
+    # A full refresh compares all rows up to `before`. An incremental one does not see what other writers have written since `seen`.
     compared = seen if choice.mode == INCREMENTAL else before.version
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", note(compared, through))
     text = write_statement(table, backing, before)
@@ -338,7 +340,7 @@ def _write(
     try:
         rows = opened.changes_in_mode(interval, choice.mode) if choice.frame is None else choice.frame
         reading = StreamReading(state, interval, opened.seen_at(through), rows, details=_details(choice, reason))
-        run_refresh(spark, text, reading.frame, reading.token, reading.visible)
+        run_refresh(spark, text, reading.frame, reading.description, reading.visible)
     except SparkError as e:
         if choice.mode == INCREMENTAL and _is_of_rows(cause_of(e)):
             raise _NotComputed(sentence(e)) from e
@@ -365,8 +367,8 @@ def _result(
 def _note_unchanged(
     spark: SparkSession, table: DynamicTable, state: StreamState, opened: OpenRefresh | None, began_ms: int
 ) -> None:
-    """Puts a refresh into the table's history that found nothing to do after one that failed: what failed was put right. Raises
-    `Overtaken`."""
+    """Adds a refresh to the table's history that found nothing to do. It is added only after a failed refresh, to show that the failure is
+    over. Raises `Overtaken`."""
     clock = query_of(state).clock if opened is None else opened.ref.clock
     tried = replace(query_of(state), clock=clock, tried_ms=began_ms)
     after = state.next(stream=replace(state.stream, source=tried), last_consumed_ms=now_ms())
@@ -377,7 +379,7 @@ def _note_unchanged(
 def _event(
     spark: SparkSession, table: DynamicTable, after: StreamState, began_ms: int, error: str | None
 ) -> dict[str, object]:
-    """Returns the row of the ledger for a refresh that claimed nothing. `after`: the hidden stream behind it."""
+    """Returns the row of the ledger for a refresh that claimed nothing. `after`: the hidden stream after it."""
     text = f"REFRESH {table.label} {table.name}"
     return refresh_event(after, str(uuid.uuid4()), text, user_of(spark), began_ms, now_ms(), error)
 
@@ -385,7 +387,7 @@ def _event(
 def _note_failure(
     spark: SparkSession, table: DynamicTable, before: StreamState, began_ms: int, e: BaseException
 ) -> None:
-    """Puts a failure into the table's history, unless a claim that failed has put it there."""
+    """Adds a failed refresh to the table's history, unless the end of its claim has added it already."""
     catalog = catalog_of(spark)
     try:
         state = catalog.by_uuid(spark, table.stream_id)
@@ -393,5 +395,5 @@ def _note_failure(
             return
         after = state.next(stream=replace(state.stream, source=replace(query_of(state), tried_ms=began_ms)))
         catalog.commit(spark, [state], [after], [_event(spark, table, after, began_ms, sentence(e))])
-    except Exception as other:  # the error that is told is the refresh's own
+    except Exception as other:  # the caller raises the error of the refresh, which matters more
         log.debug("the failure was not noted: %s", other)

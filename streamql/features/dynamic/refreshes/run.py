@@ -1,4 +1,4 @@
-"""A run: refreshes of several dynamic tables from one set of versions of the tables below, each behind those that it reads."""
+"""A run: refreshes several dynamic tables from the same versions of their source tables, each one after those that it reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import SparkSession
 
 from streamql.catalog.events import UNCHANGED
-from streamql.consume import transactions
+from streamql.consume import session_transactions
 from streamql.errors import StreamqlError
 from streamql.features.dynamic.refreshes.refresh import (
     REFRESHED,
@@ -25,18 +25,18 @@ from streamql.features.dynamic.source.graph import in_order
 from streamql.features.dynamic.source.table import DynamicTable, all_dynamic
 
 ATTEMPTS_MAX = 10
-"""How often a run begins anew after another refresher was ahead of it, or after a query reads other dynamic tables than before."""
+"""How often a run starts again because another process was ahead of it, or because a query reads other dynamic tables than before."""
 
 FAILED, SKIPPED = "FAILED", "SKIPPED"
 
 BUSY_CODES = frozenset(("STREAM_BUSY", "STREAM_MOVED"))
-"""Errors that say only that another process refreshes the table."""
+"""The codes of errors which mean that another process refreshes the table."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a table in a run: `result`; or `error`; or `held_by`, the table that it reads and that was not refreshed, because it
-    failed or is suspended."""
+    """What became of a table in a run. It has one of three: `result`, the result of its refresh; `error`; or `held_by`, a table that it
+    reads and that was not refreshed, because it failed or is suspended."""
 
     table: DynamicTable
     result: Result | None = None
@@ -46,14 +46,15 @@ class Outcome:
 
     @property
     def word(self) -> str:
-        """REFRESHED, UNCHANGED, FAILED; SKIPPED: it was held up, or another process refreshes it."""
+        """Returns REFRESHED, UNCHANGED, FAILED or SKIPPED. SKIPPED: another table held it up, or another process refreshes it."""
         if self.result is not None:
             return self.result.outcome
         return FAILED if self.error is not None and code_of(self.error) not in BUSY_CODES else SKIPPED
 
 
 Report = Callable[[DynamicTable, Outcome | None], None]
-"""Called when a table's refresh begins (None), and when it has ended; from several threads at once if there are several jobs."""
+"""Called when the refresh of a table begins (with None), and when it has ended. If there are several jobs, several threads call it at
+once."""
 
 
 def nothing(_: DynamicTable, __: Outcome | None) -> None:
@@ -61,18 +62,18 @@ def nothing(_: DynamicTable, __: Outcome | None) -> None:
 
 
 def never() -> bool:
-    """Returns whether to stop: no."""
+    """Returns False: the run does not stop early."""
     return False
 
 
 def refresh_created(spark: SparkSession, table: DynamicTable) -> None:
-    """Does the first refresh of a table that was just made, and of what it reads."""
+    """Does the first refresh of a new table, and refreshes the dynamic tables that it reads."""
     run(spark, [table])
 
 
 def run(spark: SparkSession, wanted: Sequence[DynamicTable]) -> list[Result]:
-    """Refreshes tables and the dynamic tables that they read, for a statement: in the calling thread, up to the first error. Raises
-    DYNAMIC_TABLE_SUSPENDED if a table that is read is suspended, STREAM_BUSY, and what a refresh raises."""
+    """Refreshes tables, and the dynamic tables that they read, for a statement. It runs in the calling thread, and ends with the first
+    error. Raises DYNAMIC_TABLE_SUSPENDED if a table that is read is suspended, STREAM_BUSY, and what a refresh raises."""
     outcomes = _run(spark, wanted, jobs=1, report=nothing, stops=never, is_strict=True)
     return [o.result for o in outcomes if o.result is not None]
 
@@ -85,10 +86,10 @@ def run_all(
     report: Report = nothing,
     stops: Callable[[], bool] = never,
 ) -> list[Outcome]:
-    """Refreshes tables and the dynamic tables that they read, up to `jobs` at once. The outcomes in the order of the DAG.
+    """Refreshes tables, and the dynamic tables that they read, up to `jobs` at once. Returns the outcomes in the order of the graph.
 
-    A table that fails holds up only those that read it. Suspended tables are refreshed if they are among `wanted`, and hold up those that
-    read them if not. `stops`: asked before each refresh; True: those that have not begun are left out.
+    A table that fails holds up only the tables that read it. A suspended table is refreshed if it is among `wanted`. Otherwise it holds up
+    the tables that read it. `stops`: called before each refresh; if it returns True, no further refresh begins.
     """
     return _run(spark, wanted, jobs=jobs, report=report, stops=stops, is_strict=False)
 
@@ -102,10 +103,10 @@ def _run(
     stops: Callable[[], bool],
     is_strict: bool,
 ) -> list[Outcome]:
-    transactions.refuse_in_block(spark, "REFRESH")
+    session_transactions.refuse_in_transaction(spark, "REFRESH")
     asked = {t.definition.uuid: t for t in wanted}
     earlier: dict[str, Outcome] = {}
-    others: dict[str, list[str]] = {}  # what tables read that they did not read at their last refresh
+    others: dict[str, list[str]] = {}  # the reads of tables that read other tables than at their last refresh
     for _ in range(ATTEMPTS_MAX):
         tables = {t.definition.uuid: t for t in all_dynamic(spark)}
         reads = reads_of(spark, tables.values()) | {uid: read for uid, read in others.items() if uid in tables}
@@ -142,7 +143,8 @@ def _suspended(table: DynamicTable, reader: DynamicTable) -> StreamqlError:
 
 @dataclass
 class _Round:
-    """One attempt at a run, from one set of versions. `earlier`: outcomes of attempts before it. `done` is filled by `play`."""
+    """One attempt at a run, with fixed versions. `earlier`: the outcomes of earlier attempts. `done`: its own outcomes, which `play`
+    adds."""
 
     spark: SparkSession
     tables: Mapping[str, DynamicTable]
@@ -156,7 +158,7 @@ class _Round:
     done: dict[str, Outcome] = field(default_factory=dict)
 
     def play(self, order: Sequence[str], jobs: int) -> None:
-        """Refreshes the tables. Raises `Overtaken`; if it is strict also what the first refresh raises that fails."""
+        """Refreshes the tables. Raises `Overtaken`, and, if it is strict, the error of the first refresh that fails."""
         if jobs == 1:
             for uid in order:
                 if self.stops():
@@ -186,7 +188,7 @@ class _Round:
         return all(other in self.done or other in self.suspended for other in self.reads[uid])
 
     def _refresh(self, uid: str) -> Outcome:
-        """Refreshes one table, unless what it reads holds it up, or it has failed in an earlier attempt."""
+        """Refreshes one table, unless a table that it reads holds it up, or it has failed in an earlier attempt."""
         table, before = self.tables[uid], self.earlier.get(uid)
         if before is not None and before.word == FAILED:
             return before
@@ -221,7 +223,7 @@ class _Round:
 
 
 def together(before: Outcome, now: Outcome) -> Outcome:
-    """Returns the outcome of a table that was refreshed by two attempts of one run."""
+    """Returns the joint outcome of a table that two attempts of one run have refreshed."""
     duration = before.duration_ms + now.duration_ms
     if before.result is None or now.result is None or before.result.outcome == UNCHANGED:
         return replace(now, duration_ms=duration)

@@ -1,4 +1,4 @@
-"""How dynamic tables stand: how old their rows are against their target, when they are due, and what their refreshes did."""
+"""The status of dynamic tables: how long their rows have been behind, and their refreshes in the ledger."""
 
 from __future__ import annotations
 
@@ -35,22 +35,24 @@ BEHIND: Mapping[str, str] = MappingProxyType(
         "READ_BEHIND": "a dynamic table that it reads is behind",
     }
 )
-"""Why a table is behind, as messages say it."""
+"""Why a table is behind, as texts for messages."""
 
 NOT_COMPUTED = "an incremental refresh failed"
-"""How the reason begins why a refresh is full that an incremental one could not do."""
+"""The prefix of the reason why a refresh is full, if an incremental one has failed before it."""
 
 
 @dataclass(frozen=True)
 class DynamicStatus:
-    """How a dynamic table stands. Times in milliseconds since 1970, durations in milliseconds.
+    """The status of a dynamic table. Times in milliseconds since 1970, durations in milliseconds.
 
     `positions`: the versions of the tables that it reads at which it equals its query; None: it was never filled. `behind_since_ms`: when
-    the first commit was made that it does not show, or since when it may differ from a query that reads the clock. What a dynamic table
-    among those tables does not show counts, too; None: it shows all. `behind_by`: why, a key of BEHIND; None: it shows all. `target_ms`:
-    how long it may be behind; None: no schedule says. `reads`: the dynamic tables that it reads. `sources`: the other tables that it reads.
-    `missing`: why a table that it read at its last refresh is not there; then it counts as behind since that refresh.
-    `has_failed`: whether the last refresh is known to have failed, also if the ledger has no row of it any longer.
+    the first commit was made that it does not show, or since when it may differ from a query that reads the clock; None: it shows all. If a
+    dynamic table that it reads is behind, it is behind for at least as long. `behind_by`: why it is behind, a key of BEHIND; None: it is
+    not.
+
+    `target_ms`: how long it may be behind; None: it has no such schedule. `reads`: the dynamic tables that it reads. `sources`: the other
+    tables that it reads. `missing`: the error for a table that it read at its last refresh and that no longer exists; then it counts as
+    behind since that refresh. `has_failed`: whether the last refresh is known to have failed, even if the ledger no longer has its row.
     """
 
     table: DynamicTable
@@ -71,14 +73,14 @@ class DynamicStatus:
 
     @property
     def state(self) -> str:
-        """ACTIVE, SUSPENDED, or EMPTY: it was never filled."""
+        """Returns ACTIVE, SUSPENDED, or EMPTY, which means that it was never filled."""
         if self.table.is_suspended:
             return "SUSPENDED"
         return "EMPTY" if self.positions is None else "ACTIVE"
 
 
 def statuses(spark: SparkSession, tables: Sequence[DynamicTable] | None = None) -> list[DynamicStatus]:
-    """Returns how tables stand; None: all of them. The tables that they read are looked at together, without a job."""
+    """Returns the status of tables; None: of all. Reads the versions of their source tables at once, and runs no job."""
     known = all_dynamic(spark)
     states = {t.definition.uuid: catalog_of(spark).by_uuid(spark, t.stream_id) for t in known}
     sources = {uid: query_of(s) for uid, s in states.items() if s is not None}
@@ -92,7 +94,7 @@ def statuses(spark: SparkSession, tables: Sequence[DynamicTable] | None = None) 
     by_id = {t.definition.uuid: t for t in known}
     order = in_order([t.definition.uuid for t in chosen if t.definition.uuid in by_id], reads)
     found: dict[str, DynamicStatus] = {}
-    for uid in order:  # each behind those that it reads
+    for uid in order:  # each table comes after those that it reads
         names = [str(by_id[other].name) for other in reads[uid]]
         status = _status(spark, by_id[uid], states[uid], now, elsewhere, targets[uid], names)
         read = [found[other].behind_since_ms for other in reads[uid] if other in found]
@@ -123,7 +125,7 @@ def _status(
             continue
         try:
             first = _first_behind(open_table(spark, source, by_name=True), at[part])  # it may have been renamed
-        except StreamqlError as e:  # it was replaced, or it is gone
+        except StreamqlError as e:  # it was replaced, or no longer exists
             missing, first = e, DeltaTable(spark, table.backing.path).latest().time_ms
         since += [] if first is None else [first]
     positions = None if state.offset.initial else at
@@ -141,7 +143,8 @@ def _status(
 
 
 def _first_behind(table: OpenTable, version: int) -> int | None:
-    """Returns when the first commit behind a version was made that changed rows. None: there is none, or their changes cancel out."""
+    """Returns when the first commit after a version was made that changed rows. None: there is no such commit, or the changes of all of
+    them cancel out."""
     if version >= table.latest:
         return None
     log, snapshot = table.table, table.snapshot
@@ -173,7 +176,7 @@ def _has_changes(table: OpenTable, interval: Interval) -> bool:
 
 
 def target_of(tables: Sequence[DynamicTable], reads: Mapping[str, list[str]]) -> dict[str, int | None]:
-    """For each table how long it may be behind: its target lag or interval, and of DOWNSTREAM the least of the tables that read it."""
+    """Returns how long each table may be behind: its target lag or interval, or, for DOWNSTREAM, the least of the tables that read it."""
     by_id = {t.definition.uuid: t for t in tables}
     read_by = readers(reads)
 
@@ -189,8 +192,8 @@ def target_of(tables: Sequence[DynamicTable], reads: Mapping[str, list[str]]) ->
 
 @dataclass(frozen=True)
 class Refresh:
-    """A refresh in the ledger. Times in milliseconds since 1970. `why_full`: why the mode is FULL; None: it is not, or this is not known.
-    `rows`: by what became of them; None: not known."""
+    """A refresh in the ledger. Times in milliseconds since 1970. `why_full`: why the mode is FULL; None: it is not FULL, or the reason is
+    not known. `rows`: how many rows it inserted, updated and deleted; None: not known."""
 
     table: str
     outcome: str
@@ -207,9 +210,9 @@ class Refresh:
 
 @dataclass(frozen=True)
 class Recent:
-    """The last refresh of a table. `failures`: how many failed in a row; one that failed incrementally and again fully counts once.
-    `duration_ms`: of the last that wrote; 0: none has. `failed_since_ms`: when the first of the failures in a row ended, in milliseconds
-    since 1970; None: the last refresh succeeded."""
+    """The last refresh of a table. `failures`: how many refreshes have failed in a row; one that failed incrementally and then fully counts
+    once. `duration_ms`: of the last one that wrote; 0: none has written. `failed_since_ms`: when the first failure in the row ended, in
+    milliseconds since 1970; None: the last refresh succeeded."""
 
     last: Refresh
     failures: int
@@ -223,7 +226,7 @@ def newest_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dic
 
 
 def recent_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dict[str, Recent]:
-    """Returns how the last refreshes of each table went, by the id of its definition. One job."""
+    """Returns the last refresh and the failures of each table, by the id of its definition. One job."""
     rows = ledger_rows(spark, [t.stream_id for t in tables])
     if rows is None:
         return {}
@@ -253,7 +256,7 @@ def recent_refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> dic
 
 
 def refreshes(spark: SparkSession, tables: Sequence[DynamicTable]) -> list[Refresh]:
-    """Returns all refreshes of tables that the ledger has, the newest first. One job."""
+    """Returns all refreshes of tables in the ledger, the newest first. One job."""
     rows = ledger_rows(spark, [t.stream_id for t in tables])
     if rows is None:
         return []
@@ -308,7 +311,7 @@ _METRICS = {
 
 
 def rows_of(metrics: Mapping[str, object]) -> dict[str, int] | None:
-    """Rows that a refresh's commit inserted, updated and deleted, by Delta's metrics. None: they say nothing."""
+    """Returns how many rows the commit of a refresh inserted, updated and deleted, by Delta's metrics. None: there are no metrics."""
     if not metrics:
         return None
     if not any(key in metrics for key in _METRICS):

@@ -1,4 +1,4 @@
-"""How long the last refreshes of dynamic tables took. The ledger has it. A process reads it once, and then remembers its own refreshes."""
+"""How long the last refreshes of dynamic tables took. A process reads the ledger once, and then remembers its own refreshes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from streamql.features.dynamic.source.costs import TIMINGS_MAX, Timing
 from streamql.features.dynamic.source.table import DynamicTable, all_dynamic
 
 _known: dict[str, tuple[int, list[Timing]]] = {}
-"""By the id of a hidden stream: the number that its entry had in the catalog behind the last refresh, and what was known then."""
+"""Id of a hidden stream → (number of the stream's last event, the last refreshes up to that event)."""
 
 
 def timings_of(spark: SparkSession, table: DynamicTable, state: StreamState) -> list[Timing]:
-    """Returns how long the last refreshes of a table took that wrote or failed, the newest first: at most TIMINGS_MAX.
+    """Returns the last refreshes of a table that wrote or failed, the newest first, at most TIMINGS_MAX.
 
-    `state`: its hidden stream now. Runs a job, unless this process has made all refreshes since it last asked. The first one is for all
-    dynamic tables: a job over the ledger takes about as long for one of them.
+    `state`: the table's present hidden stream. Runs a job over the ledger, unless this process has made all refreshes since the last job.
+    The first job reads the refreshes of all dynamic tables, because that takes about as long as for one of them.
     """
     catalog = catalog_of(spark)
     number = catalog.number_of(state)
@@ -40,21 +40,21 @@ def timings_of(spark: SparkSession, table: DynamicTable, state: StreamState) -> 
 
 
 def remember(spark: SparkSession, table: DynamicTable, before: StreamState, timing: Timing) -> None:
-    """Adds a refresh that this process has made. `before`: the hidden stream before it."""
+    """Remembers a refresh that this process has made. `before`: the hidden stream before it."""
     known = _known.get(table.stream_id)
     if known is not None and known[0] == before.sequence:
         _known[table.stream_id] = (catalog_of(spark).number_of(before), [timing, *known[1]][:TIMINGS_MAX])
 
 
 def _read(spark: SparkSession, streams: Sequence[str]) -> dict[str, list[Timing]]:
-    """Returns what the ledger has, by the ids of hidden streams. One job."""
+    """Returns the last refreshes in the ledger, by the ids of hidden streams. One job."""
     rows = ledger_rows(spark, streams)
     if rows is None:
         return {}
     duration = F.col("ended") - F.col("started")
     one = F.struct("sequence", "details", duration.alias("duration"), (F.col("outcome") != "CONSUMED").alias("failed"))
     last = F.slice(F.sort_array(F.collect_list(one), asc=False), 1, TIMINGS_MAX)
-    # Those without details failed before their mode was known.
+    # A failed refresh without details failed before its mode was chosen, and is left out.
     is_known = F.get_json_object("details", "$.mode").isNotNull() | (
         (F.col("outcome") == "CONSUMED") & F.col("details").isNull()
     )

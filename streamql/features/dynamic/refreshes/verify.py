@@ -1,4 +1,4 @@
-"""The proof that a dynamic table equals its query: both are read at the versions of its last refresh, and compared."""
+"""Verifies that a dynamic table equals its query: computes the query at the versions of the last refresh, and compares the rows."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from streamql.sources.views.positions import parts_of
 from streamql.sources.views.texts import reason_text
 
 ATTEMPTS_MAX = 10
-"""How often a comparison begins anew because the table was refreshed meanwhile."""
+"""How often the versions are read again because the table was refreshed meanwhile."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """How a table compares with its query. `missing`: rows that the table lacks. `unexpected`: rows that it has and the query has not.
-    `positions`: the versions of the tables that the query was computed at."""
+    """The result of a comparison. `rows`: of the table. `missing`: rows that only the query has. `unexpected`: rows that only the table
+    has. `positions`: the versions of the source tables at which the query was computed."""
 
     rows: int
     missing: int
@@ -37,14 +37,14 @@ class Verified:
 
 
 def verify(spark: SparkSession, table: DynamicTable) -> Verified:
-    """Computes the query again. Raises DYNAMIC_TABLE_NOT_VERIFIABLE if the table was never filled, its rows differ from run to run, or a
-    table that it reads was replaced; STREAM_BUSY; and what Spark raises if VACUUM has taken files of those versions."""
-    spark = dynamic_session(spark)  # where refreshes compute it
+    """Computes the query again, and compares. Raises DYNAMIC_TABLE_NOT_VERIFIABLE if the table was never filled, its rows differ from run
+    to run, or a table that it reads was replaced. Raises STREAM_BUSY, and Spark's error if VACUUM has removed files of those versions."""
+    spark = dynamic_session(spark)  # refreshes compute the query in such a session, too
     backing = DeltaTable(spark, table.backing.path)
     for _ in range(ATTEMPTS_MAX):
         latest = backing.latest()
         state = wait_until_free(spark, hidden_stream(spark, table))
-        if backing.latest().version == latest.version:  # else a refresh has committed in between
+        if backing.latest().version == latest.version:  # otherwise a refresh has committed in between
             return _compared(spark, table, state, backing.rows(latest))
     raise StreamqlError("STREAM_BUSY", f"other processes keep refreshing {table.name}", hint="run the statement again")
 
@@ -55,8 +55,8 @@ def _compared(spark: SparkSession, table: DynamicTable, state: StreamState, rows
             table, "it has not been refreshed since it was created, or since a table that it reads was replaced"
         )
     opened = open_refresh(spark, query_of(state))
-    if opened.whole.varies is not None:
-        why = f"its query {reason_text(opened.whole.varies)}, so its rows differ from run to run"
+    if opened.query.varies is not None:
+        why = f"its query {reason_text(opened.query.varies)}, so its rows differ from run to run"
         raise _not_verifiable(
             table, why, f"CREATE OR REPLACE {table.label} {table.name} AS …, with a query that does not use it"
         )
@@ -65,7 +65,7 @@ def _compared(spark: SparkSession, table: DynamicTable, state: StreamState, rows
     positions = parts_of(state.offset.position)
     versions = {t.ref.table_id: positions[part] for part, t in opened.tables.items()}
     stored = comparable(rows, table.columns).persist()
-    expected = comparable(opened.whole.rows(versions), table.columns).persist()
+    expected = comparable(opened.query.rows(versions), table.columns).persist()
     try:
         return Verified(stored.count(), _only_in(expected, stored), _only_in(stored, expected), positions)
     finally:
@@ -74,8 +74,8 @@ def _compared(spark: SparkSession, table: DynamicTable, state: StreamState, rows
 
 
 def comparable(rows: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """Returns some columns of rows, with values that EXCEPT compares exactly: it knows no maps and no variants, and strings by their
-    collation."""
+    """Returns some columns of rows, with values that EXCEPT compares exactly. EXCEPT does not support maps and variants, and compares
+    strings by their collation, so these are converted."""
     types = {f.name.lower(): f.dataType for f in rows.schema.fields}
     return rows.select(*(_value(rows[quote(c)], types[c.lower()]).alias(f"c{i}") for i, c in enumerate(columns)))
 
@@ -99,7 +99,7 @@ def _value(value: Column, of: DataType) -> Column:
 
 
 def _is_odd(of: DataType) -> bool:
-    """Returns whether there is a map, a variant or a string in a type."""
+    """Returns whether a type has a map, a variant or a string in it, which must be converted."""
     if isinstance(of, ArrayType):
         return _is_odd(of.elementType)
     if isinstance(of, StructType):
@@ -108,7 +108,7 @@ def _is_odd(of: DataType) -> bool:
 
 
 def _only_in(one: DataFrame, other: DataFrame) -> int:
-    """Returns how many rows, duplicates counted, one has and the other has not."""
+    """Returns how many rows `one` has and `other` does not have, counting duplicates."""
     return one.exceptAll(other).count()
 
 

@@ -1,7 +1,8 @@
-"""The statement that writes a backing table; and its commits: which are refreshes, and which are other statements'.
+"""The statement that writes a backing table, and the commits of a backing table: which of them are refreshes, and which come from other
+writers.
 
-A refresh compares the query with the rows that the backing table has at a version, and commits the difference some versions later. So it
-notes the first of the two in its commit: what other writers committed in between it has not seen.
+A refresh compares the query with the rows of the backing table at one version, and commits the difference at a later version. Its commit
+notes the first of the two, because the refresh has not seen what other writers committed in between.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from streamql.names import quote
 from streamql.shared import constants
 
 COMMITS_LOOKED_AT_MAX = 1000
-"""Among so many commits of a backing table its last refresh is looked for."""
+"""The last refresh of a backing table is looked for among so many of its newest commits."""
 
 _COMPARED, _THROUGH = "streamql.compared", "streamql.through"
 _OPERATIONS = frozenset(("MERGE", "WRITE"))
@@ -34,7 +35,7 @@ _HIDDEN = constants("dynamicTables")["hiddenUpdate"]
 
 
 def write_statement(table: DynamicTable, backing: DeltaTable, before: Snapshot) -> str:
-    """Returns the statement that writes what a refresh has found, the relation ROWS. `before`: the backing table as it is now."""
+    """Returns the statement that writes the row changes of a refresh, which are the relation ROWS. `before`: the present backing table."""
     partitioned = set(before.metadata.get("partitionColumns") or ())
     strings = {f.name for f in backing.schema(before).fields if isinstance(f.dataType, StringType)} & partitioned
     values = {c: _partition_value(table, c) if c in strings else f"s.{quote(c)}" for c in table.stored_columns}
@@ -42,7 +43,8 @@ def write_statement(table: DynamicTable, backing: DeltaTable, before: Snapshot) 
 
 
 def _partition_value(table: DynamicTable, column: str) -> str:
-    """Returns the value of a partition column. Delta stores an empty string as NULL there, so that rows would differ from the query's."""
+    """Returns the expression for a partition column of type STRING. It raises an error for an empty string: Delta would store NULL, and the
+    row would differ from the query's."""
     why = (
         f"column {column} of {table.name} has an empty string, which Delta stores as NULL in a partition column: "
         f"use CLUSTER BY, or nullif({column}, '') in the query"
@@ -52,7 +54,8 @@ def _partition_value(table: DynamicTable, column: str) -> str:
 
 
 def _insert(table: DynamicTable, values: Mapping[str, str]) -> str:
-    # If others have filled the table meanwhile, the rows of other types are left to the next refresh, which finds what they wrote.
+    # If other writers have filled the table meanwhile, there may also be DELETEs and UPDATEs. The next refresh compares all rows, and makes
+    # these.
     columns = ", ".join(quote(c) for c in table.stored_columns)
     return (
         f"INSERT INTO {table.backing.name.sql} ({columns}) SELECT {', '.join(values.values())} FROM {ROWS} AS s "
@@ -67,7 +70,7 @@ def _merge(table: DynamicTable, values: Mapping[str, str]) -> str:
     update = (
         f"WHEN MATCHED AND s.__change_type = 'UPDATE_AFTER' THEN UPDATE SET {', '.join(changed)} " if changed else ""
     )
-    # Rows that are equal to those that are there may have other keys by now.
+    # An UPDATE_HIDDEN row sets all columns, because a row that is shown as before may have other keys now.
     every = ", ".join(f"{quote(c)} = {value}" for c, value in values.items())
     has_hidden = len(table.stored_columns) > len(table.columns)
     hidden = f"WHEN MATCHED AND s.__change_type = '{_HIDDEN}' THEN UPDATE SET {every} " if has_hidden else ""
@@ -101,29 +104,32 @@ def rows_of(metrics: Mapping[str, str]) -> dict[str, int]:
 
 
 def note(compared: int, through: Parts) -> str:
-    """Returns what a refresh notes in its commit: the version of the backing table that it compared, and the versions of the tables that
-    its query was computed at."""
+    """Returns the text that a refresh puts into its commit: the version of the backing table that it compared, and the versions of the
+    source tables at which its query was computed."""
     return json.dumps({_COMPARED: compared, _THROUGH: str(through)})
 
 
 def is_refresh(commit: Commit, table: DynamicTable) -> bool:
-    """Returns whether a commit is a refresh of the table. What fences a refresh whose process died has its number too, and no rows."""
+    """Returns whether a commit is a refresh of the table. The fence of a refresh whose process died has the same application id, but
+    another operation."""
     is_ours = any(app_id.split(":")[1:2] == [table.stream_id] for app_id in commit.transactions)
     return is_ours and commit.operation in _OPERATIONS
 
 
 def refresh_after(backing: DeltaTable, version: int, table: DynamicTable) -> Commit | None:
-    """Returns the first refresh behind a version of the backing table. None: there is none."""
+    """Returns the first refresh after a version of the backing table. None: there is none."""
     latest = backing.latest()
     commits = backing.commits(latest, version, latest.version, files=False)
     return next((c for c in commits if is_refresh(c, table)), None)
 
 
 def written_by_others(spark: SparkSession, table: DynamicTable, position: Parts | None = None) -> bool:
-    """Returns whether a statement other than a refresh has changed rows of the table or replaced its columns, and no refresh has seen that.
+    """Returns whether another statement than a refresh has changed rows of the table or replaced columns, and no refresh has seen that
+    since.
 
-    `position`: the versions of other tables at which the rows should be. If the last refresh wrote them at others, the backing table or the
-    catalog was put back from a copy. None: this is not looked at."""
+    `position`: the versions of the source tables at which the catalog says that the rows were computed. If the commit of the last refresh
+    has others, the backing table or the catalog was put back from a copy. The result is True then. None: this is not checked.
+    """
     backing = DeltaTable(spark, table.backing.path)
     latest = backing.latest()
     compared: int | None = None
@@ -149,8 +155,8 @@ def written_by_others(spark: SparkSession, table: DynamicTable, position: Parts 
 
 
 def drop_duplicates(spark: SparkSession, table: DynamicTable) -> None:
-    """Deletes rows with one key, which only other writers make: a refresh can tell rows apart by their keys alone, and inserts the one
-    that should be there."""
+    """Deletes all rows whose key several rows have. Only other writers make such rows. A refresh identifies rows by their keys, and so
+    could not tell them apart; it inserts the right row again."""
     keys = [quote(k) for k in table.keys]
     several = f"SELECT {', '.join(keys)} FROM {table.backing.name.sql} GROUP BY {', '.join(keys)} HAVING count(*) > 1"
     own = dynamic_session(spark)
@@ -162,7 +168,8 @@ def drop_duplicates(spark: SparkSession, table: DynamicTable) -> None:
 
 
 def _compared(commit: Commit) -> int:
-    """Returns the version that a refresh has compared; of one that says none: the version before its own."""
+    """Returns the version of the backing table that a refresh has compared. If its commit does not say, it is the version before its
+    own."""
     found = _noted(commit).get(_COMPARED)
     return found if isinstance(found, int) else commit.version - 1
 

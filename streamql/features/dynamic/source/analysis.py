@@ -1,4 +1,4 @@
-"""The queries of dynamic tables, as Spark analyses them."""
+"""Analyses the queries of dynamic tables with Spark, and checks that a refresh can compute them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from streamql.delta.jvm import sentence
 from streamql.delta.queries import has_earlier_types
 from streamql.delta.table import DeltaTable
 from streamql.errors import StreamqlError
-from streamql.features.dynamic.source.queries import Misfit, SparkError, WholeQuery, stored_query
+from streamql.features.dynamic.source.queries import DynamicQuery, Misfit, SparkError, stored_query
 from streamql.features.dynamic.source.table import DynamicTable
 from streamql.shared import constants
 from streamql.sources.views.query import QuerySource, digest
 from streamql.sources.views.texts import reason_text
 
 HIDDEN_PREFIXES = tuple(constants("dynamicTables")[p] for p in ("keyPrefix", "statePrefix"))
-"""How the names of columns begin that a dynamic table stores and does not show."""
+"""The prefixes of columns that a dynamic table stores and does not show."""
 
 
-def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tuple[str, ...]]) -> WholeQuery:
-    """Returns a dynamic table's query, over its tables as they are named now. Raises STREAM_SOURCE_MISSING with what Spark says, and
-    UNSUPPORTED_SOURCE."""
+def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tuple[str, ...]]) -> DynamicQuery:
+    """Returns a dynamic table's query, analysed over its tables by their present names. `moved`: the names of renamed tables, by the name
+    in the text. Raises STREAM_SOURCE_MISSING with Spark's error, and UNSUPPORTED_SOURCE."""
     try:
-        whole = stored_query(
+        query = stored_query(
             spark, dynamic.name, dynamic.query, dynamic.schema, dynamic.properties, moved, _stored(spark, dynamic)
         )
     except SparkError as e:
@@ -38,25 +38,25 @@ def analysed(spark: SparkSession, dynamic: DynamicTable, moved: Mapping[str, tup
             else f"correct the tables and views that it reads; or CREATE OR REPLACE {dynamic.label} {dynamic.name} with another query",
             source=str(dynamic.name),
         ) from e
-    if whole.refused is not None:
+    if query.refused is not None:
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
-            f"the query of {dynamic.name} {reason_text(whole.refused)}",
+            f"the query of {dynamic.name} {reason_text(query.refused)}",
             hint="leave the column out, or cast it to STRING"
-            if whole.refused == "NO_KEY"
+            if query.refused == "NO_KEY"
             else "read Delta tables that track changes, at their current versions, and views on them",
             source=str(dynamic.name),
         )
-    # A view has another query. Columns that were moved have another order.
-    if dynamic.keys and whole.keys and set(whole.keys) != set(dynamic.keys):
+    # The keys differ if a view that the query reads has another query now. They may have another order, if columns were moved.
+    if dynamic.keys and query.keys and set(query.keys) != set(dynamic.keys):
         raise _replaced(dynamic, _other_keys(dynamic))
-    if whole.misfit is not None:
-        raise _replaced(dynamic, _said(dynamic, whole.misfit))
-    return whole
+    if query.misfit is not None:
+        raise _replaced(dynamic, _said(dynamic, query.misfit))
+    return query
 
 
 def _stored(spark: SparkSession, dynamic: DynamicTable) -> str | None:
-    """Returns the columns of a backing table that refreshes write, as a schema, JSON. None: it is still to be made."""
+    """Returns the columns of the backing table that refreshes write, as a schema in JSON. None: the table does not exist yet."""
     if not dynamic.backing.path:
         return None
     latest = DeltaTable(spark, dynamic.backing.path).latest()
@@ -72,7 +72,7 @@ def _other_keys(dynamic: DynamicTable) -> str:
 
 
 def _said(dynamic: DynamicTable, misfit: Misfit) -> str:
-    """Says that a column of a dynamic table cannot hold the values that its query has now."""
+    """Returns a sentence that says that a column of a dynamic table cannot hold the values that its query has now."""
     if misfit.column.startswith(HIDDEN_PREFIXES):
         return f"{_other_keys(dynamic)}, {misfit.now or 'without a field'} in the place of {misfit.was}"
     now = (
@@ -84,7 +84,7 @@ def _said(dynamic: DynamicTable, misfit: Misfit) -> str:
 
 
 def _replaced(dynamic: DynamicTable, why: str) -> StreamqlError:
-    """Returns the error for a query whose rows are to be in another table than the one that there is."""
+    """Returns the error for a query whose rows the backing table cannot hold."""
     return StreamqlError(
         "UNSUPPORTED_SOURCE",
         why,
@@ -95,7 +95,7 @@ def _replaced(dynamic: DynamicTable, why: str) -> StreamqlError:
 
 
 def not_computed(dynamic: DynamicTable, e: BaseException) -> StreamqlError:
-    """Returns the error for a query that cannot be computed over the rows that there are, by what Spark says of it."""
+    """Returns the error for a query that fails for the present rows of its tables. `e`: Spark's error."""
     return StreamqlError(
         "DYNAMIC_TABLE_REFRESH_FAILED",
         f"the query of {dynamic.name} cannot be computed: {sentence(e)}",
@@ -105,13 +105,13 @@ def not_computed(dynamic: DynamicTable, e: BaseException) -> StreamqlError:
     )
 
 
-def known_by(source: QuerySource, whole: WholeQuery) -> QuerySource:
-    """Returns a source with what tells from anything else what its query reads and means."""
-    texts = digest(whole.texts) if whole.texts else ""
-    return replace(source, texts=texts, plan=digest(whole.plan), clock=whole.clock)
+def known_by(source: QuerySource, query: DynamicQuery) -> QuerySource:
+    """Returns a source with digests that identify what its query reads and means: its texts, its plan, and its use of the clock."""
+    texts = digest(query.texts) if query.texts else ""
+    return replace(source, texts=texts, plan=digest(query.plan), clock=query.clock)
 
 
-def not_incremental(whole: WholeQuery) -> str | None:
-    """Returns what in a query keeps a refresh from following the changes of all its tables, as messages say it. None: nothing does."""
-    what = whole.unfollowed(table.table_id for table in whole.tables)
+def not_incremental(query: DynamicQuery) -> str | None:
+    """Returns why a refresh cannot be incremental if all tables of the query have changed, as a text for messages. None: it can be."""
+    what = query.unfollowed(table.table_id for table in query.tables)
     return None if what is None else reason_text(what)

@@ -1,4 +1,4 @@
-"""The Delta table and the view that a dynamic table consists of: made, and dropped."""
+"""Creates and drops the Delta table and the view that a dynamic table consists of."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streamql.errors import StreamqlError
 from streamql.features.dynamic.language.statements import CreateDynamicTable
 from streamql.features.dynamic.source.analysis import analysed
 from streamql.features.dynamic.source.graph import in_order, upstream
-from streamql.features.dynamic.source.queries import SparkError, WholeQuery
+from streamql.features.dynamic.source.queries import DynamicQuery, SparkError
 from streamql.features.dynamic.source.table import DynamicTable, all_dynamic, find_dynamic
 from streamql.model import TableSource
 from streamql.names import Name, quote
@@ -32,7 +32,7 @@ from streamql.sources.views.positions import part_of
 from streamql.sources.views.query import QuerySource
 
 MARK = constants("properties")["dynamicTable"]
-"""The property of the backing table and of the view: the id of the definition."""
+"""The property that the backing table and the view have: the id of the definition that they belong to."""
 
 _TRACKING = {
     "delta.enableRowTracking": "true",
@@ -41,17 +41,17 @@ _TRACKING = {
 }
 
 _STATE_OF_CONFLICTS = "2D521"
-"""The SQLSTATE of Delta's errors for a commit that came after another one with which it cannot be reconciled."""
+"""The SQLSTATE of Delta's errors for a commit that conflicts with a concurrent one."""
 
 _UNMAPPED_NOT = frozenset(" ,;{}()\n\t=")
-"""Characters that Delta takes in the name of a column only if names are mapped. Spark calls a column without a name `count(1)`."""
+"""Characters that the name of a column may have only if column mapping is on. Spark gives such names to expressions, such as `count(1)`."""
 
 
 def need_dynamic(
     spark: SparkSession, parts: Sequence[str], *, is_view: bool | None, where: Mapping[str, int]
 ) -> DynamicTable:
-    """Returns the dynamic table or materialized view that a statement names. `is_view`: which of the two the statement calls it; None:
-    either. Raises DYNAMIC_TABLE_NOT_FOUND."""
+    """Returns the dynamic table or materialized view that a statement names. `is_view`: whether the statement calls it a materialized view;
+    None: it may be either. Raises DYNAMIC_TABLE_NOT_FOUND."""
     found = find_dynamic(spark, qualify(spark, tuple(parts)))
     if found is None:
         raise _missing(spark, parts, where)
@@ -66,8 +66,8 @@ def need_dynamic(
 
 
 def hidden_stream(spark: SparkSession, dynamic: DynamicTable) -> StreamState:
-    """Returns the stream whose consumptions are the refreshes of a table, as of now. Raises DYNAMIC_TABLE_NOT_FOUND if it was dropped
-    meanwhile."""
+    """Returns the hidden stream of a table, as of now. Its consumptions are the table's refreshes. Raises DYNAMIC_TABLE_NOT_FOUND if the
+    table was dropped meanwhile."""
     state = catalog_of(spark).by_uuid(spark, dynamic.stream_id)
     if state is None:
         raise StreamqlError(
@@ -86,9 +86,10 @@ def query_of(state: StreamState) -> QuerySource:
 
 
 def reads_of(spark: SparkSession, tables: Iterable[DynamicTable]) -> dict[str, list[str]]:
-    """For each dynamic table those that its query read at the last refresh, by the ids of their definitions."""
+    """Returns, for each dynamic table, the dynamic tables that its query read at the last refresh. Tables are given by the ids of their
+    definitions."""
     tables = list(tables)
-    catalog_of(spark).refresh(spark)  # once for all of them
+    catalog_of(spark).refresh(spark)  # so that `last_read` below returns the present states
     return upstream(tables, {t.definition.uuid: _ids(spark, t) for t in tables})
 
 
@@ -98,7 +99,8 @@ def _ids(spark: SparkSession, table: DynamicTable) -> frozenset[str]:
 
 
 def check_acyclic(spark: SparkSession, table: DynamicTable, ids: Iterable[str], **where: int) -> None:
-    """Raises UNSUPPORTED_SOURCE if a table reads itself. `ids`: of the Delta tables that its query reads now."""
+    """Raises UNSUPPORTED_SOURCE if a table reads itself, directly or through others. `ids`: the ids of the Delta tables that its query
+    reads now."""
     known = {t.definition.uuid: t for t in all_dynamic(spark)}
     own = table.definition.uuid
     read = upstream(known.values(), {own: frozenset(ids)})[own]
@@ -114,7 +116,7 @@ def check_acyclic(spark: SparkSession, table: DynamicTable, ids: Iterable[str], 
 
 
 def make_backing(spark: SparkSession, dynamic: DynamicTable, statement: CreateDynamicTable) -> TableSource:
-    """Makes the empty Delta table that the rows will be in. Raises what Spark and Delta raise."""
+    """Creates the empty backing table. Raises what Spark and Delta raise."""
     own = dynamic_session(spark)
     rows = analysed(own, dynamic, {}).rows({}).where("false")
     columns = [quote(c) for c in dynamic.stored_columns]
@@ -141,7 +143,7 @@ def make_backing(spark: SparkSession, dynamic: DynamicTable, statement: CreateDy
 
 
 def make_view(spark: SparkSession, dynamic: DynamicTable, comments: Mapping[str, str | None], *, replace: bool) -> None:
-    """Makes the view by which the rows are read. `comments`: of columns."""
+    """Creates the view by which users read the rows. `comments`: of its columns."""
     shown = ", ".join(
         quote(c) + (f" COMMENT {quote_string(text)}" if (text := comments.get(c)) else "") for c in dynamic.columns
     )
@@ -155,19 +157,19 @@ def make_view(spark: SparkSession, dynamic: DynamicTable, comments: Mapping[str,
 
 
 def show_rows(spark: SparkSession, dynamic: DynamicTable, *, or_missing: bool = False) -> None:
-    """Lets the view of the name show the rows, if a CREATE OR REPLACE that died has left it with those of the table before. `or_missing`:
-    also makes a view that is not there."""
+    """Makes the view show the table's rows. It may show those of a former table, if the process of a CREATE OR REPLACE died. `or_missing`:
+    creates the view if it does not exist."""
     mark = mark_of(spark, dynamic.name)
     if mark != dynamic.definition.uuid and (mark is not None or or_missing):
         make_view(spark, dynamic, {}, replace=mark is not None)
 
 
-def take_types(spark: SparkSession, dynamic: DynamicTable, whole: WholeQuery) -> bool:
-    """Gives the backing table and the view the types of the query, before there are rows of these types. Returns False if another refresher
-    did so at the same time, and this one is to begin anew."""
+def take_types(spark: SparkSession, dynamic: DynamicTable, query: DynamicQuery) -> bool:
+    """Gives the backing table and the view the types of the query, before rows of these types are written. Returns False if another refresh
+    did so at the same time, and this one has to start again."""
     try:
-        if whole.widens:
-            whole.widen(dynamic.backing.path)
+        if query.widens:
+            query.widen(dynamic.backing.path)
     except SparkError as e:
         if cause_of(e).sql_state == _STATE_OF_CONFLICTS:
             return False
@@ -177,8 +179,8 @@ def take_types(spark: SparkSession, dynamic: DynamicTable, whole: WholeQuery) ->
 
 
 def _show_types(spark: SparkSession, dynamic: DynamicTable) -> None:
-    """Lets the view show the types that the columns have in the backing table: Spark casts the columns of a view to the types that it was
-    made with. A refresh that died may have left it with these."""
+    """Makes the view have the types of the backing table's columns. Spark casts the columns of a view to the types that it was created
+    with. The two differ if the types were changed now, or by a refresh whose process died."""
     shown = view_columns(spark, dynamic.name)
     if shown is None or mark_of(spark, dynamic.name) != dynamic.definition.uuid:
         return
@@ -189,7 +191,7 @@ def _show_types(spark: SparkSession, dynamic: DynamicTable) -> None:
 
 
 def comments_of(spark: SparkSession, dynamic: DynamicTable) -> dict[str, str | None]:
-    """Returns the comments of the columns that a dynamic table shows."""
+    """Returns the comments of a dynamic table's columns, by name. Empty if its view does not exist, or belongs to another table."""
     if mark_of(spark, dynamic.name) != dynamic.definition.uuid:
         return {}
     shown = view_columns(spark, dynamic.name)
@@ -197,7 +199,8 @@ def comments_of(spark: SparkSession, dynamic: DynamicTable) -> dict[str, str | N
 
 
 def drop_parts(spark: SparkSession, dynamic: DynamicTable, *, view: bool = True) -> None:
-    """Drops the view and the Delta table; what is not there, or belongs to another dynamic table, is left."""
+    """Drops the view and the backing table, as far as they exist. A view that belongs to another dynamic table is not dropped. `view`:
+    False: keeps the view."""
     own = dynamic_session(spark)
     if view and mark_of(spark, dynamic.name) == dynamic.definition.uuid:
         own.sql(f"DROP VIEW IF EXISTS {dynamic.name.sql}")
@@ -205,24 +208,24 @@ def drop_parts(spark: SparkSession, dynamic: DynamicTable, *, view: bool = True)
 
 
 def drop_unless_shown(spark: SparkSession, dynamic: DynamicTable) -> None:
-    """Drops the parts of a table that others have dropped. If another table has the name, they are left: a CREATE OR REPLACE shows the old
-    rows until it has its own, and puts them back if it fails."""
+    """Drops the parts of a table whose definition another process has dropped. If another table has its name, they stay: a CREATE OR
+    REPLACE shows the old rows until it has its own, and restores the old table if it fails."""
     if find_dynamic(spark, dynamic.name) is None:
         drop_parts(spark, dynamic)
 
 
 def shown_names(spark: SparkSession) -> dict[str, str]:
-    """Returns the names of dynamic tables by those that positions have for the tables of their rows."""
+    """Returns the names of dynamic tables by the names that positions have for their backing tables."""
     return {part_of(t.backing): part_of(replace(t.backing, name=t.name)) for t in all_dynamic(spark)}
 
 
 def mark_of(spark: SparkSession, name: Name) -> str | None:
-    """Returns the id of the definition that a view was made for. None: there is no view of the name, or it is another one."""
+    """Returns the id of the definition that a view belongs to. None: there is no such view, or it belongs to no dynamic table."""
     return view_property(spark, name, MARK)
 
 
 def is_left_over(spark: SparkSession, name: Name) -> bool:
-    """Returns whether a view of the name was made for a dynamic table whose CREATE, DROP or RENAME did not finish."""
+    """Returns whether a view belongs to a dynamic table whose CREATE, DROP or RENAME did not finish."""
     mark = mark_of(spark, name)
     if mark is None:
         return False
@@ -236,21 +239,21 @@ def drop_left_over(spark: SparkSession, name: Name) -> None:
 
 
 def hidden_name(name: Name) -> Name:
-    """Returns what the ledger calls the refreshes of a dynamic table."""
+    """Returns the name of the hidden stream of a dynamic table, which the ledger shows for its refreshes."""
     return Name(name.catalog, name.schema, f"{name.object}{HIDDEN_SUFFIX}")
 
 
 def with_names(schema: Mapping[str, object], names: Sequence[str]) -> str:
-    """Returns a query's columns, as Spark's JSON has them, under other names; as text."""
+    """Returns a schema (Spark's JSON) with other names for its columns, as text."""
     fields = schema["fields"]
     assert isinstance(fields, list)
     return json.dumps({**schema, "fields": [{**f, "name": n} for f, n in zip(fields, names, strict=True)]})
 
 
 def _missing(spark: SparkSession, parts: Sequence[str], where: Mapping[str, int]) -> StreamqlError:
-    """DYNAMIC_TABLE_NOT_FOUND, with the one of that name in another schema, or the nearest one."""
+    """Returns the error DYNAMIC_TABLE_NOT_FOUND. Its hint names the table of that name in another schema, or the nearest name."""
     hint = ""
-    with contextlib.suppress(StreamqlError):  # no name at all
+    with contextlib.suppress(StreamqlError):  # the parts are not a name
         hint = hint_among(qualify(spark, tuple(parts)), [t.name for t in all_dynamic(spark)], parts)
     return StreamqlError(
         "DYNAMIC_TABLE_NOT_FOUND",

@@ -1,4 +1,5 @@
-"""What AUTO compares before a refresh: the bytes that both modes read, and how long earlier refreshes took. Pure."""
+"""Chooses the mode of a refresh for REFRESH_MODE = AUTO. It compares the bytes that both modes read, or how long earlier refreshes took.
+Pure."""
 
 from __future__ import annotations
 
@@ -8,41 +9,46 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 AUTO, FULL, INCREMENTAL = "AUTO", "FULL", "INCREMENTAL"
-"""What REFRESH_MODE may be. How a refresh finds what differs: it computes the whole query, or follows the changes of the tables."""
+"""The values of REFRESH_MODE. A FULL refresh computes the whole query. An INCREMENTAL one computes the changes from those of the tables."""
 
 SMALL_BYTES = 64 << 20
-"""Tables of fewer bytes are read in less time than the statements take by which a refresh finds what a change touches."""
+"""If the tables have fewer bytes than this, reading them takes less time than the statements by which an incremental refresh finds what a
+change touches."""
 
 READ_SHARE_MAX = 1.25
-"""An incremental refresh that reads so many times as much as a full one takes as long: it joins and groups only few of the rows."""
+"""An incremental refresh may read up to so many times the bytes of a full one and take no longer, because it joins and groups fewer
+rows."""
 
 TRIALS = 2
-"""How many of the last refreshes must have been incremental for their durations to count. The first one in a process also compiles code."""
+"""The durations of incremental refreshes count only if at least so many of the last refreshes were incremental. The first one in a process
+also compiles code, and so takes longer."""
 
 TRIAL_SHARE_MAX = 2
-"""An incremental refresh that took so many times as long as a full one is not tried again soon."""
+"""If one incremental refresh took more than so many times as long as a full one, its duration counts at once."""
 
 TIMINGS_MAX = 20
-"""How many of the last refreshes count. A mode that none of them had is compared by bytes again, so AUTO tries it again."""
+"""How many of the last refreshes count. If none of them had a mode, the modes are compared by bytes again, so that AUTO may try that
+mode."""
 
 NEAREST = 3
-"""How many of a mode's refreshes count: those of the most similar bytes."""
+"""How many refreshes of a mode count: those with the most similar numbers of bytes."""
 
 RETRIED_SHARE = 0.5
-"""If an incremental refresh reads more than this share of a full one, and all of the last TIMINGS_MAX were incremental, a full one is
-tried: it takes at most about twice as long, once in so many refreshes."""
+"""If all of the last TIMINGS_MAX refreshes were incremental, and one reads more than this share of the bytes of a full one, a full one is
+tried. That takes at most about twice as long, and happens once in TIMINGS_MAX refreshes."""
 
 SIMILAR_DOUBLINGS = 3
-"""Refreshes of at most 8 times as many or as few bytes count alone, if there are some."""
+"""If there are refreshes with at most 8 times more or fewer bytes (three doublings), only these count."""
 
 BYTES_EXPONENT = 1 / 3
-"""How a refresh's time grows with its bytes: eight times as many take twice as long, because planning, jobs and commits take much of it."""
+"""How the time of a refresh grows with its bytes: eight times as many bytes take twice as long, because planning, jobs and commits take a
+large part of the time."""
 
 
 @dataclass(frozen=True)
 class TableReads:
-    """What a refresh reads of a table. `size`: the bytes of its files. `incremental`, `full`: how often each mode reads them. `changes`:
-    the bytes of its change set."""
+    """What a refresh reads of a table. `size`: the bytes of the table's files. `incremental`, `full`: how often each mode reads these.
+    `changes`: the bytes of the table's change set."""
 
     size: int
     incremental: int
@@ -50,14 +56,14 @@ class TableReads:
     changes: int = 0
 
     def bytes_of(self, mode: str) -> int:
-        """Returns the bytes that a mode reads. A change set counts twice: an incremental refresh computes it and reads it."""
+        """Returns the bytes that a mode reads. A change set counts twice, because an incremental refresh computes it and reads it."""
         return self.incremental * self.size + 2 * self.changes if mode == INCREMENTAL else self.full * self.size
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The bytes that an incremental and a full refresh read, by the sizes of files. Files that are skipped count as if they were read.
-    `tables`: of which tables, by their ids."""
+    """The bytes that an incremental and a full refresh read, by the sizes of files. Files that Spark may skip count as well. `tables`: by
+    table id."""
 
     incremental: int
     full: int
@@ -65,7 +71,7 @@ class Estimate:
 
     @classmethod
     def of_tables(cls, tables: Mapping[str, TableReads]) -> Estimate:
-        """Returns the estimate of a query that reads tables."""
+        """Returns the estimate of a query by what is read of its tables."""
         incremental, full = (sum(t.bytes_of(mode) for t in tables.values()) for mode in (INCREMENTAL, FULL))
         return cls(incremental, full, tables)
 
@@ -81,7 +87,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The mode that AUTO takes, and `why`, as messages say it."""
+    """The mode that AUTO takes, and why, as a text for messages."""
 
     mode: str
     why: str
@@ -89,8 +95,8 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Timing:
-    """How long a refresh took. `bytes`: its estimate; None: it had none, because AUTO did not choose its mode. `is_first`: whether it
-    filled an empty table. `has_failed`: then its duration says nothing."""
+    """How long a refresh took. `bytes`: the bytes by its estimate; None: it had none, because AUTO did not choose its mode. `is_first`: it
+    filled an empty table. `has_failed`: it failed, so its duration does not count."""
 
     mode: str
     duration_ms: int
@@ -100,16 +106,20 @@ class Timing:
 
 
 Timings = Callable[[], Sequence[Timing]]
-"""Returns the last refreshes of a table, the newest first. Called only if they matter, because they are in the ledger."""
+"""Returns the last refreshes of a table, the newest first. It is called only if they are needed, because it may read the ledger in a
+job."""
 
 
 def expected_ms(timings: Sequence[Timing], mode: str, size: int) -> float | None:
-    """Returns how long a refresh takes that reads so many bytes: the median of what earlier ones of its mode tell. None: there is none.
+    """Returns the expected duration of a refresh that reads `size` bytes: the median of earlier refreshes of its mode, scaled to this size.
+    None: there are no earlier ones.
 
-    Those of the most similar bytes count, and the newest of them. Of an even number, the median is the lower one of the middle. Those
-    without an estimate count if there are no others. The first refresh of the table counts if no other one was full. Others compare its
-    rows, too, and take up to twice as long. But if it is faster than incremental ones, a full one must be tried: AUTO would never learn how
-    long it takes.
+    The refreshes with the most similar numbers of bytes count, and of these the newest. The median of an even number is the lower middle
+    one. Refreshes without an estimate count if there are no others.
+
+    The first refresh of the table counts only if there is no other full one. Other full refreshes take up to twice as long, because they
+    also compare rows. Yet if the first one was faster than incremental ones, a full one has to be tried: otherwise AUTO would never learn
+    how long one takes.
     """
     own = [t for t in timings if t.mode == mode and not t.has_failed]
     later = [t for t in own if not t.is_first]
@@ -132,7 +142,7 @@ def _scale(then: int | None, now: int) -> float:
 
 
 def _fall_back(timings: Sequence[Timing]) -> bool:
-    """Returns whether the last incremental refreshes failed, and the full ones succeeded that ran instead."""
+    """Returns whether the last incremental refreshes failed, and full refreshes ran in their place and succeeded."""
     tried = []
     for later, one in zip([None, *timings], timings, strict=False):
         ran_again = later is not None and later.mode == FULL and not later.has_failed
@@ -142,10 +152,8 @@ def _fall_back(timings: Sequence[Timing]) -> bool:
 
 
 def choose(read: Estimate, timings: Timings) -> Chosen:
-    """Returns the mode that takes less time.
-
-    Compares how long both modes took if enough of the last refreshes had both, and the bytes if not.
-    """
+    """Returns the mode that probably takes less time. If enough of the last refreshes had each mode, it compares their durations. Otherwise
+    it compares the bytes that both modes read."""
     if read.is_small:
         return Chosen(FULL, f"the tables have less than {bytes_text(SMALL_BYTES)}, so AUTO refreshes fully")
     known = timings()
@@ -166,10 +174,11 @@ def choose(read: Estimate, timings: Timings) -> Chosen:
 
 
 def bytes_text(count: int) -> str:
-    """Returns a number of bytes for people. The sizes of small files vary from run to run, so it does not tell them apart."""
+    """Returns a number of bytes as text for messages. The sizes of small files vary from run to run, so everything below 1 MB has one
+    text."""
     return "less than 1 MB" if count < 1 << 20 else f"{count / (1 << 20):,.0f} MB"
 
 
 def seconds_text(milliseconds: float) -> str:
-    """Returns a duration in seconds, for people."""
+    """Returns a duration in seconds, as text for messages."""
     return f"{milliseconds / 1000:,.1f} s"

@@ -1,4 +1,4 @@
-"""Which dynamic tables read which: the order of refreshes. Pure."""
+"""The graph of dynamic tables that read each other, and the order of their refreshes. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from streamql.features.dynamic.source.table import DynamicTable
 
 
 def upstream(tables: Iterable[DynamicTable], reads: Mapping[str, frozenset[str]]) -> dict[str, list[str]]:
-    """For each dynamic table (by the id of its definition) those that its query reads. `reads`: the ids of the Delta tables that each
-    query reads, by the same id."""
+    """Returns, for each dynamic table, the dynamic tables that its query reads. Tables are given by the ids of their definitions. `reads`:
+    the ids of the Delta tables that each query reads."""
     by_backing = {t.backing.table_id: t.definition.uuid for t in tables}
     return {uid: sorted(by_backing[i] for i in ids if i in by_backing) for uid, ids in reads.items()}
 
 
 def in_order(wanted: Iterable[str], reads: Mapping[str, list[str]]) -> list[str]:
-    """Returns the wanted tables and all that they read, each behind those that it reads."""
+    """Returns the wanted tables and all tables that they read, directly or through others. Each table comes after those that it reads."""
     ordered: list[str] = []
     entered: set[str] = set()
 
@@ -33,7 +33,7 @@ def in_order(wanted: Iterable[str], reads: Mapping[str, list[str]]) -> list[str]
 
 
 def readers(reads: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """For each table those that read it."""
+    """Returns, for each table, the tables that read it."""
     found: dict[str, list[str]] = {uid: [] for uid in reads}
     for uid, others in reads.items():
         for other in others:

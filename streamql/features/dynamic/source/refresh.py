@@ -1,4 +1,4 @@
-"""The query of a dynamic table as the source of the hidden stream whose consumptions are the table's refreshes."""
+"""The query of a dynamic table as a source: the source of the hidden stream whose consumptions are the table's refreshes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,11 @@ from streamql.features.dynamic.source.costs import (
     Timings,
     choose,
 )
-from streamql.features.dynamic.source.queries import SparkError, WholeQuery, stored_rows
+from streamql.features.dynamic.source.queries import DynamicQuery, SparkError, stored_rows
 from streamql.features.dynamic.source.table import DynamicTable, all_dynamic, dynamic_of_id
 from streamql.model import Interval, Offset, Parts, SourceRef, StreamMode
 from streamql.names import Name
-from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry
-from streamql.sources.protocol import SourceType as Type
+from streamql.sources.protocol import HIDDEN_TYPE, Backlog, Expiry, SourceType
 from streamql.sources.tables.backlog import backlog, bytes_read
 from streamql.sources.tables.table import OpenTable, check_all_trackable, open_table
 from streamql.sources.views import reading
@@ -53,19 +52,18 @@ REPLACED: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Explained:
-    """What a refresh would do with an interval. `changes`: what each table changed, by part. `ways`: how an incremental refresh computes
-    each operator, as `WholeQuery.ways` has it; empty: none can, and no operator is the reason. `estimate`: None: the query cannot be
-    refreshed incrementally."""
+    """What a refresh would do with an interval. `changes`: the changes of each table, by part. `strategies`: as `OpenRefresh.strategies`
+    returns them. `estimate`: None: the query cannot be refreshed incrementally."""
 
     changes: Mapping[str, Backlog]
-    ways: Sequence[Mapping[str, Any]]
+    strategies: Sequence[Mapping[str, Any]]
     estimate: Estimate | None
 
 
 @dataclass(frozen=True)
 class ModeChoice:
-    """In which mode a refresh runs, and `why`, as messages say it: FULL computes the whole query, INCREMENTAL follows the changes of the
-    tables. `estimate`: None: nothing was compared. `frame`: what it writes, if the choice has planned it; None: it has not."""
+    """The mode in which a refresh runs (FULL or INCREMENTAL), and why, as a text for messages. `estimate`: None: the modes were not
+    compared by bytes. `frame`: the changes that the refresh writes, if the choice has planned them already; None: it has not."""
 
     mode: str
     why: str
@@ -74,12 +72,13 @@ class ModeChoice:
 
     @property
     def why_full(self) -> str | None:
-        """Returns why the mode is FULL. None: it is not."""
+        """Returns why the mode is FULL. None: it is not FULL."""
         return self.why if self.mode == FULL else None
 
     @property
     def bytes(self) -> int | None:
-        """Returns the bytes of its estimate, by which AUTO compares later refreshes; of all small tables the same. None: it has none."""
+        """Returns the bytes of the estimate, which AUTO compares with those of later refreshes. It is the same number for all small tables.
+        None: there is no estimate."""
         if self.estimate is None:
             return None
         return SMALL_BYTES if self.estimate.is_small else self.estimate.of(self.mode)
@@ -87,14 +86,14 @@ class ModeChoice:
 
 @dataclass(frozen=True)
 class _Changed:
-    """A table's part of an interval, and how its change set is read."""
+    """The interval of one table, and the plan that reads its change set."""
 
     interval: Interval
     plan: ChangePlan
 
 
-class _NotFollowed(Exception):
-    """Changes of tables that a refresh cannot follow, and `why`, as messages say it."""
+class _NotIncremental(Exception):
+    """Raised if a refresh cannot be incremental. `why`: the reason, as a text for messages."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -102,25 +101,25 @@ class _NotFollowed(Exception):
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
-    """Raises _NotFollowed for what streamql and Spark raise."""
+def _errors_as_reasons() -> Iterator[None]:
+    """Raises `_NotIncremental` in place of the errors that streamql and Spark raise in the body."""
     try:
         yield
     except StreamqlError as e:
-        raise _NotFollowed(e.message) from e
+        raise _NotIncremental(e.message) from e
     except SparkError as e:
-        raise _NotFollowed(sentence(e)) from e
+        raise _NotIncremental(sentence(e)) from e
 
 
 @dataclass(frozen=True)
 class OpenRefresh(OpenTables):
-    """A dynamic table's query and the tables that it reads, found. It is an `OpenSource`, whose changes are what a refresh writes.
+    """A dynamic table's query and the opened tables that it reads. It is an `OpenSource` whose changes are those that a refresh writes.
 
-    `replaced`: what the query reads otherwise than at the last refresh, a key of `REPLACED`; None: it reads the same.
+    `replaced`: a key of `REPLACED` if the query reads or means something else than at the last refresh; None: it does not.
     """
 
     dynamic: DynamicTable
-    whole: WholeQuery
+    query: DynamicQuery
     replaced: str | None
 
     def check_trackable(self, mode: StreamMode, where: Mapping[str, int]) -> None:  # noqa: ARG002 - tables have both modes
@@ -128,14 +127,14 @@ class OpenRefresh(OpenTables):
         check_all_trackable(self.tables.values(), where)
 
     def check_history(self, offset: Offset, seen: SourceRef, stream: Name) -> None:
-        """Checks nothing: a refresh that lacks history computes the whole query."""
+        """Checks nothing, because a refresh computes the whole query if the history of a table is missing."""
 
     def choose_mode(self, interval: Interval, timings: Timings) -> ModeChoice:
-        """Returns in which mode a refresh of an interval runs. `timings`: of the refreshes before it."""
+        """Returns the mode in which a refresh of an interval runs. `timings`: of earlier refreshes."""
         estimate = None
         try:
-            with _told():
-                changed = self._to_follow(interval)
+            with _errors_as_reasons():
+                changed = self._changed_if_incremental(interval)
                 if self.dynamic.refresh_mode != AUTO:
                     chosen = Chosen(INCREMENTAL, "REFRESH_MODE is INCREMENTAL")
                 elif changed is None:
@@ -145,79 +144,83 @@ class OpenRefresh(OpenTables):
                     chosen = choose(estimate, timings)
                 if chosen.mode == FULL:
                     return ModeChoice(FULL, chosen.why, estimate)
-                return ModeChoice(INCREMENTAL, chosen.why, estimate, self._follow(interval, changed))
-        except _NotFollowed as e:
+                return ModeChoice(INCREMENTAL, chosen.why, estimate, self._incremental(interval, changed))
+        except _NotIncremental as e:
             return ModeChoice(FULL, e.why, estimate)
 
     def explained(self, interval: Interval, estimate: Estimate | None) -> Explained | None:
-        """Returns what a refresh would do with an interval. None: the histories of the tables do not tell their changes.
+        """Returns what a refresh would do with an interval. None: the history of a table is missing, so that its changes are not known.
 
-        `estimate`: what the choice of the mode has compared; None: it compared nothing."""
+        `estimate`: that of `ModeChoice`; None: it has none."""
         try:
             changed = self._changed(interval)
             backlogs = {part: backlog(c.plan, c.interval.versions) for part, c in changed.items()}
-            if estimate is None and self.whole.unfollowed(self._ids(changed)) is None:
+            if estimate is None and self.query.unfollowed(self._ids(changed)) is None:
                 estimate = self._estimate(interval, changed)
-            return Explained(backlogs, self.ways(changed), estimate)
+            return Explained(backlogs, self.strategies(changed), estimate)
         except (StreamqlError, *SparkError):
             return None
 
-    def ways(self, changed: Iterable[str] | None = None) -> Sequence[Mapping[str, Any]]:
-        """Returns how an incremental refresh computes each operator, as `WholeQuery.ways` has it; empty: none can, and no operator is the
-        reason. `changed`: the parts that have changed; None: all."""
+    def strategies(self, changed: Iterable[str] | None = None) -> Sequence[Mapping[str, Any]]:
+        """Returns how an incremental refresh computes each operator, as `DynamicQuery.strategies` does. `changed`: the parts of the tables
+        that have changed; None: all. Empty: the query cannot be refreshed incrementally, and the reason is not one of its operators."""
         ids = self._ids(self.tables if changed is None else changed)
-        found = self.whole.ways(ids)
-        is_possible = self.whole.unfollowed(ids) is None or any(one["way"] == "WHOLE" for one in found)
+        found = self.query.strategies(ids)
+        is_possible = self.query.unfollowed(ids) is None or any(one["way"] == "WHOLE" for one in found)
         return found if is_possible else ()
 
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:  # noqa: ARG002 - the protocol's
-        """Returns what `changes_in_mode` does, from the changes of the tables if that is possible."""
+        """Returns what `changes_in_mode` returns for INCREMENTAL."""
         return self.changes_in_mode(interval, INCREMENTAL)
 
     def changes_in_mode(self, interval: Interval, mode: str) -> DataFrame:
-        """Returns what turns the rows of the table into the query's as of the interval's end: INSERT, UPDATE_AFTER, UPDATE_HIDDEN (of rows
-        that are shown as before) and DELETE. Lazy. `mode`: as `choose_mode` has found it."""
+        """Returns the row changes that turn the table's rows into the query's rows as of the interval's end. Lazy.
+
+        They are INSERT, UPDATE_AFTER, UPDATE_HIDDEN (only columns change that the table does not show) and DELETE. `mode`: as `choose_mode`
+        has chosen it. If INCREMENTAL is not possible, the changes are computed fully.
+        """
         if mode == INCREMENTAL:
-            with contextlib.suppress(_NotFollowed), _told():
-                return self._follow(interval, self._to_follow(interval))
+            with contextlib.suppress(_NotIncremental), _errors_as_reasons():
+                return self._incremental(interval, self._changed_if_incremental(interval))
         return self._difference(interval)
 
-    def _to_follow(self, interval: Interval) -> dict[str, _Changed] | None:
-        """Returns the tables that have a change, by part. None: each row of the query is made of one row of one table. Raises _NotFollowed,
-        and what reading the logs raises."""
+    def _changed_if_incremental(self, interval: Interval) -> dict[str, _Changed] | None:
+        """Returns the tables that have changes, by part. None: each row of the query is made of one row of one table, so the caller need
+        not know them. Raises `_NotIncremental`, and what reading the logs raises."""
         if self.dynamic.refresh_mode == FULL:
-            raise _NotFollowed("REFRESH_MODE is FULL")
+            raise _NotIncremental("REFRESH_MODE is FULL")
         if interval.initial:
-            raise _NotFollowed("the table is filled anew")
-        self._check_followed(interval)
+            raise _NotIncremental("the table is filled anew")
+        self._check_histories(interval)
         if self._reads_single_rows:
             return None
         changed = self._changed(interval)
-        if (what := self.whole.unfollowed(self._ids(changed))) is not None:
-            raise _NotFollowed(f"the query {reason_text(what)}")
+        if (what := self.query.unfollowed(self._ids(changed))) is not None:
+            raise _NotIncremental(f"the query {reason_text(what)}")
         return changed
 
-    def _follow(self, interval: Interval, changed: Mapping[str, _Changed] | None) -> DataFrame:
-        """Returns what the changes of the tables since the last refresh make of its rows."""
+    def _incremental(self, interval: Interval, changed: Mapping[str, _Changed] | None) -> DataFrame:
+        """Returns the row changes of the table, computed from the changes of the tables that its query reads. `changed`: as
+        `_changed_if_incremental` returns it."""
         return self._changes_of_rows(interval) if changed is None else self._changes_of_query(interval, changed)
 
-    def _check_followed(self, interval: Interval) -> None:
-        """Checks that the histories of the tables tell their changes. Raises _NotFollowed, and what the tables raise."""
+    def _check_histories(self, interval: Interval) -> None:
+        """Checks that the histories of the tables show all changes of their rows. Raises `_NotIncremental`, and what the tables raise."""
         super().check_history(Offset(interval.after, False), self.ref, self.dynamic.name)
         if (name := self.replaced_columns(interval)) is not None:
-            raise _NotFollowed(f"columns of {name} were replaced, or their types were changed")
+            raise _NotIncremental(f"columns of {name} were replaced, or their types were changed")
         for part, table in self.tables.items():
             versions = versions_of(interval, part)
             if not versions.is_empty and (rewrite := rewrite_by_hand(table.commits(versions))) is not None:
                 why = f"version {rewrite} of {table.ref.name} rewrote rows with dataChange = false, which gave them new ids"
-                raise _NotFollowed(why)
+                raise _NotIncremental(why)
 
     def replaced_columns(self, interval: Interval) -> Name | None:
-        """Returns a table in which other columns have the names of columns: that changes rows which no commit has written. None: there is
-        none. Raises STREAM_STALE."""
+        """Returns a table in which a column was replaced by another one of its name. That changes rows which no commit has written. None:
+        there is no such table. Raises STREAM_STALE."""
         after, through = parts_of(interval.after), parts_of(interval.through)
         changed = [part for part in self.tables if after[part] != through[part]]
-        # The query is analysed over the newest columns, also if the interval ends before them.
+        # The query is analysed with the newest columns of a table, even if the interval ends at an earlier version.
         ends = (
             (self.tables[part], after[part], end)
             for part in changed
@@ -228,18 +231,18 @@ class OpenRefresh(OpenTables):
     @property
     def _reads_single_rows(self) -> bool:
         """Returns whether each row of the query is made of one row of one table."""
-        query = self.whole.tracked
+        query = self.query.tracked
         return query.refused is None and all(len(tables) == 1 for tables in query.branches)
 
     def _changes_of_rows(self, interval: Interval) -> DataFrame:
-        query = self.whole.tracked
+        query = self.query.tracked
         by_id = {table.ref.table_id: part for part, table in self.tables.items()}
         tables = {by_id[t.table_id]: self.tables[by_id[t.table_id]] for t in query.tables}
         source = OpenQuery(self.spark, self.ref, tables, self.label, query)
-        return reading.keyed_changes(source, interval, self.whole.keys, self.whole.branch_keys)
+        return reading.keyed_changes(source, interval, self.query.keys, self.query.branch_keys)
 
     def _changed(self, interval: Interval) -> dict[str, _Changed]:
-        """Returns the tables that have a change, by part."""
+        """Returns the tables that have changes in an interval, by part."""
         versions = {part: versions_of(interval, part) for part in self.tables}
         planned = {
             part: _Changed(Interval(v.after, v.through), self.tables[part].plan(v, StreamMode.STANDARD))
@@ -254,7 +257,7 @@ class OpenRefresh(OpenTables):
     def _estimate(self, interval: Interval, changed: Mapping[str, _Changed]) -> Estimate:
         end = self._versions(parts_of(interval.through))
         sets = {self.tables[part].ref.table_id: bytes_read(c.plan) for part, c in changed.items()}
-        reads = self.whole.reads(end, sets)
+        reads = self.query.reads(end, sets)
         return Estimate.of_tables({uid: TableReads(*numbers, sets.get(uid, 0)) for uid, numbers in reads.items()})
 
     def _changes_of_query(self, interval: Interval, changed: Mapping[str, _Changed]) -> DataFrame:
@@ -264,7 +267,7 @@ class OpenRefresh(OpenTables):
             sets[table.ref.table_id] = table.changes_for_query(only.versions, StreamMode.STANDARD)
         backing = DeltaTable(self.spark, self.dynamic.backing.path)
         end = self._versions(parts_of(interval.through))
-        return self.whole.changes(end, sets, stored_rows(self.spark, backing, backing.latest()))
+        return self.query.changes(end, sets, stored_rows(self.spark, backing, backing.latest()))
 
     def _versions(self, at: Mapping[str, int]) -> dict[str, int]:
         return {table.ref.table_id: at[part] for part, table in self.tables.items()}
@@ -275,30 +278,31 @@ class OpenRefresh(OpenTables):
         backing = DeltaTable(self.spark, self.dynamic.backing.path)
         latest = backing.latest()
         if backing.is_empty(latest):
-            return self.whole.inserts(versions)
-        # Filled anew, it may read another table, whose row ids begin at 0 as well.
-        return self.whole.difference(versions, backing.rows(latest), is_anew=interval.initial)
+            return self.query.inserts(versions)
+        # If the table is filled anew, the query may read another table now. Row ids of both begin at 0, so equal keys may be other rows.
+        return self.query.difference(versions, backing.rows(latest), is_anew=interval.initial)
 
     def as_at(self, position: object, frame: DataFrame, end: object) -> DataFrame:  # noqa: ARG002 - the protocol's
-        """Returns the change set itself: the columns of a dynamic table never change."""
+        """Returns `frame` as it is, because the columns of a dynamic table never change."""
         return frame
 
     def batch_end(self, interval: Interval, mode: StreamMode, rows_max: int) -> Parts:  # noqa: ARG002 - the protocol's
-        """Returns the end of the interval: a refresh is whole."""
+        """Returns the end of the interval, because a refresh is not divided into batches."""
         assert isinstance(interval.through, Parts)
         return interval.through
 
     def backlog(self, interval: Interval, mode: StreamMode) -> Backlog:
-        """Counts what the tables changed."""
+        """Counts the changes of the tables."""
         return self.backlog_of_tables(interval, mode, rows_known=False)
 
     def expiry(self, interval: Interval, mode: StreamMode) -> Expiry | None:  # noqa: ARG002 - the protocol's
-        """None: a refresh needs no history."""
+        """Returns None, because a refresh needs no history."""
         return None
 
 
 def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
-    """Finds a dynamic table's query and its tables. Raises STREAM_SOURCE_MISSING if one is gone, or the query cannot be analysed."""
+    """Opens the query of a dynamic table, and its tables. Raises STREAM_SOURCE_MISSING if one of them no longer exists, or the query cannot
+    be analysed."""
     dynamic = dynamic_of_id(spark, source.digest)
     if dynamic is None:
         raise StreamqlError(
@@ -307,27 +311,26 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
             hint="SHOW DYNAMIC TABLES and SHOW MATERIALIZED VIEWS list those there are",
             source=str(source.name),
         )
-    began = now_ms()  # before the query is analysed: TIMESTAMP 'now' is the time of that
+    began = now_ms()  # taken before the analysis, because TIMESTAMP 'now' is the time of the analysis
     found, moved = _tables(spark, source)
     read = {table.ref.table_id for table in found.values()}
     for other in all_dynamic(spark):
         former = other.names_since(dynamic.definition.created_at_ms)
-        if (
-            other.backing.table_id not in read
-        ):  # it may have been replaced: then a table that was read is gone, and the name is free
+        # A table that is not among those read may have replaced one of them: then one of these is missing, and the former name is free.
+        if other.backing.table_id not in read:
             former = [n for n in former if len(read) < len(source.tables) and look_up(spark, n).type == "missing"]
         moved |= {key_of(n): other.name.parts for n in former}
-    whole = analysed(spark, dynamic, moved)
+    query = analysed(spark, dynamic, moved)
     by_id = {table.ref.table_id: part for part, table in found.items()}
-    is_same = {t.table_id for t in whole.tables} == set(by_id)
-    tables = found if is_same else _parts(spark, whole, by_id)
+    is_same = {t.table_id for t in query.tables} == set(by_id)
+    tables = found if is_same else _parts(spark, query, by_id)
     refs = tuple((part, table.ref) for part, table in tables.items())
     found_now = replace(source, name=dynamic.name, tables=refs, tried_ms=began, attempt=source.attempt + 1)
-    ref = known_by(found_now, whole)
+    ref = known_by(found_now, query)
     replaced = None
     if ref.texts != source.texts:
         replaced = "TEXT_REPLACED"
-    elif (source.plan and ref.plan != source.plan) or whole.widens:
+    elif (source.plan and ref.plan != source.plan) or query.widens:
         replaced = "MEANING_CHANGED"
     return OpenRefresh(
         spark,
@@ -335,16 +338,16 @@ def open_refresh(spark: SparkSession, source: QuerySource) -> OpenRefresh:
         tables,
         dynamic.definition.type.value,
         dynamic,
-        whole,
+        query,
         replaced if is_same else "SOURCE_REPLACED",
     )
 
 
-def _parts(spark: SparkSession, whole: WholeQuery, known: Mapping[str, str]) -> dict[str, OpenTable]:
-    """Returns the tables of a query, by part. `known`: the parts of those that it read before, by id: a renamed table keeps the name that
-    the text has for it."""
+def _parts(spark: SparkSession, query: DynamicQuery, known: Mapping[str, str]) -> dict[str, OpenTable]:
+    """Returns the tables of a query, by part. `known`: the parts of the tables that it read before, by table id. These keep their parts, so
+    a renamed table has the name that is in the text."""
     tables: dict[str, OpenTable] = {}
-    for table in sorted(whole.tables, key=lambda t: t.table_id not in known):
+    for table in sorted(query.tables, key=lambda t: t.table_id not in known):
         part = known.get(table.table_id) or part_of(table)
         while part in tables:
             part += "'"
@@ -353,7 +356,7 @@ def _parts(spark: SparkSession, whole: WholeQuery, known: Mapping[str, str]) -> 
 
 
 def _tables(spark: SparkSession, source: QuerySource) -> tuple[dict[str, OpenTable], dict[str, tuple[str, ...]]]:
-    """Returns the tables of a source that are there, by part; and the names that renamed ones have now, by the part."""
+    """Returns the tables of a source that still exist, by part, and the present names of those that were renamed, by part."""
     found: dict[str, OpenTable] = {}
     moved: dict[str, tuple[str, ...]] = {}
     for part, table in source.tables:
@@ -362,7 +365,7 @@ def _tables(spark: SparkSession, source: QuerySource) -> tuple[dict[str, OpenTab
         except StreamqlError as e:
             if e.code not in ("STREAM_SOURCE_MISSING", "STREAM_SOURCE_REPLACED"):
                 raise
-            continue  # the query's text says which table has the name now
+            continue  # the analysis of the query's text finds the table that has the name now
         name = found[part].ref.name
         if key_of(name) != part:
             moved[part] = name.parts
@@ -373,7 +376,7 @@ def _read(data: Mapping[str, Any]) -> QuerySource:
     return QuerySource.from_json(HIDDEN_TYPE, data)
 
 
-REFRESH = Type(
+REFRESH = SourceType(
     name=HIDDEN_TYPE,
     label="QUERY",
     read=_read,

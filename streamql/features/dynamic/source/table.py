@@ -1,7 +1,7 @@
 """Dynamic tables and materialized views: their definitions, and streams on them.
 
-A definition is an entry of the catalog. Its rows are in a Delta table of its own, the *backing table*; a view of the dynamic table's name
-shows that table's columns without the key columns.
+The definition is an entry of the catalog. The rows are in a Delta table, the *backing table*. A view with the dynamic table's name shows
+the columns of that table without the key columns.
 """
 
 from __future__ import annotations
@@ -18,26 +18,25 @@ from streamql.catalog.stored import StoredTable
 from streamql.changes import change_set
 from streamql.errors import StreamqlError
 from streamql.features.dynamic.source.queries import NO_STATES
-from streamql.model import Interval, Offset, Position, SourceRef, SourceType, StreamMode, TableSource, Versions
+from streamql.model import Interval, Offset, Position, SourceRef, StreamMode, TableSource, Versions
 from streamql.names import Name
 from streamql.shared import constants
 from streamql.sources.definitions import Definition, DefinitionType
-from streamql.sources.protocol import Backlog, Expiry, Point
-from streamql.sources.protocol import SourceType as Type
+from streamql.sources.protocol import Backlog, Expiry, Point, SourceType
 from streamql.sources.tables.table import COMPARED, OpenTable, open_table
 
 TYPES = (DefinitionType.DYNAMIC_TABLE, DefinitionType.MATERIALIZED_VIEW)
 
 BACKING_PREFIX = constants("dynamicTables")["backingPrefix"]
-"""How the names of backing tables begin; 12 hexadecimal digits of the definition's id follow."""
+"""The prefix of the names of backing tables. The first 12 hexadecimal digits of the definition's id follow."""
 
 
 @dataclass(frozen=True)
 class Schedule:
     """When a table is due. Times in milliseconds.
 
-    `lag_ms`: TARGET_LAG. `interval_ms`: REFRESH INTERVAL; `start_ms`: the time that its ticks are counted from. `is_downstream`: when a
-    table that reads it is due. All empty: only statements refresh the table.
+    `lag_ms`: TARGET_LAG. `interval_ms`: REFRESH INTERVAL. `start_ms`: the first tick of the interval. `is_downstream`: the table is due
+    when a table that reads it is due. If none of them is set, only statements refresh the table.
     """
 
     lag_ms: int | None = None
@@ -50,11 +49,11 @@ class Schedule:
 class DynamicTable:
     """A dynamic table or a materialized view.
 
-    `query`: its text; `schema` and `properties`: the query's columns, and the settings that it was written in, as JSON of the extension.
-    `backing`: where its rows are. `columns`: that it shows. `keys`: columns of the backing table that its rows are known by. `states`:
-    those from which incremental refreshes compute its aggregates, as a schema, JSON; None: they are not known yet. `stream_id`: the
-    hidden stream whose consumptions are its refreshes. `former`: the names that it had, each with when it lost it, in milliseconds since
-    1970.
+    `query`: the text of its query. `schema`, `properties`: the query's columns, and the settings with which it was written, as the
+    extension's JSON. `backing`: the backing table. `columns`: the columns that it shows. `keys`: the columns of the backing table that
+    identify a row. `states`: the columns from which incremental refreshes compute its aggregates, as a schema in JSON; None: they are not
+    known yet. `stream_id`: the id of the hidden stream, whose consumptions are its refreshes. `former`: its former names, each with the
+    time when it lost the name, in milliseconds since 1970.
     """
 
     definition: Definition
@@ -78,23 +77,23 @@ class DynamicTable:
 
     @property
     def stored(self) -> StoredTable:
-        """Returns it as the kernel knows it."""
+        """Returns the form in which the kernel knows the table."""
         return StoredTable(self.definition, self.backing, self.columns)
 
     @property
     def label(self) -> str:
-        """Returns what statements call it: DYNAMIC TABLE or MATERIALIZED VIEW."""
+        """Returns the words that statements have for it: DYNAMIC TABLE or MATERIALIZED VIEW."""
         return self.definition.type.value.upper()
 
     @property
     def stored_columns(self) -> list[str]:
-        """Returns the columns of the backing table: those that it shows, the keys that are not among them, and the states."""
+        """Returns the columns of the backing table: the shown columns, the keys that are not among these, and the states."""
         shown = {c.lower() for c in self.columns}
         states = [field["name"] for field in json.loads(self.states)["fields"]] if self.states else []
         return [*self.columns, *(k for k in self.keys if k.lower() not in shown), *states]
 
     def names_since(self, time_ms: int) -> list[Name]:
-        """Returns the names by which a text of that time may name it and that it has no longer."""
+        """Returns the names that it had at that time or later, and has no longer. A text that was written then may use them."""
         return [n for n, lost_ms in self.former if lost_ms >= time_ms]
 
     def to_definition(self) -> Definition:
@@ -145,7 +144,7 @@ def find_dynamic(spark: SparkSession, name: Name) -> DynamicTable | None:
 
 
 def dynamic_of_id(spark: SparkSession, uid: str) -> DynamicTable | None:
-    """Returns the dynamic table or materialized view whose definition has an id, by whatever name it has now; None: it was dropped or
+    """Returns the dynamic table or materialized view whose definition has an id, whatever its name is now. None: it was dropped or
     replaced."""
     return next((t for t in all_dynamic(spark) if t.definition.uuid == uid), None)
 
@@ -155,7 +154,8 @@ def dynamic_of_id(spark: SparkSession, uid: str) -> DynamicTable | None:
 
 @dataclass(frozen=True)
 class DynamicSource:
-    """A dynamic table as a stream refers to it: by the id of its backing table. `definition_type`: which of the two it is."""
+    """A reference to a dynamic table by the id of its backing table. `definition_type`: whether it is a dynamic table or a materialized
+    view."""
 
     name: Name
     table: TableSource
@@ -168,7 +168,7 @@ class DynamicSource:
 
     @property
     def identity(self) -> str:
-        """Delta's id of the backing table."""
+        """Returns Delta's id of the backing table."""
         return self.table.table_id
 
     @property
@@ -177,7 +177,7 @@ class DynamicSource:
         return self.table.path
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what the type reads back."""
+        """Returns the JSON form, which its type reads."""
         return {"name": list(self.name.parts), "table": self.table.to_json()}
 
     def holds(self, interval: Interval) -> list[tuple[TableSource, Versions]]:
@@ -187,7 +187,8 @@ class DynamicSource:
 
 @dataclass(frozen=True)
 class OpenDynamic:
-    """A dynamic table that was found. It is an `OpenSource`: what it is asked, its backing table answers, in the columns that it shows."""
+    """A dynamic table that was found. It is an `OpenSource` that forwards to its backing table, and shows only the dynamic table's
+    columns."""
 
     spark: SparkSession
     ref: DynamicSource
@@ -220,7 +221,8 @@ class OpenDynamic:
         return self.table.lag(offset)
 
     def describe_move(self, stream: Name, mode: StreamMode, old: Offset, new: Offset) -> str | None:
-        """Says how many versions and rows a stream skips, or shows again. None: no change lies between."""
+        """Returns a text that says how many versions and rows a stream skips, or shows again. None: there is no change between the
+        offsets."""
         return self.table.describe_move(stream, mode, old, new)
 
     def first_step(self, interval: Interval) -> Interval:
@@ -236,7 +238,7 @@ class OpenDynamic:
         return self.table.expiry(interval, mode)
 
     def check_history(self, offset: Offset, seen: SourceRef, stream: Name) -> None:
-        """Raises STREAM_STALE, STREAM_SOURCE_REPLACED."""
+        """Checks that the offset is in the history of the backing table. Raises STREAM_STALE, STREAM_SOURCE_REPLACED."""
         self.table.check_history(offset, seen.table if isinstance(seen, DynamicSource) else seen, stream)
 
     def offset_at(self, point: Point) -> Offset:
@@ -244,7 +246,7 @@ class OpenDynamic:
         return self.table.offset_at(point)
 
     def seen_at(self, position: Position) -> DynamicSource:
-        """Returns the source with what a version is recognized by."""
+        """Returns the source with the mark by which a version is recognised later (`TableSource.seen`)."""
         return replace(self.ref, table=self.table.seen_at(position))
 
     def changes(self, interval: Interval, mode: StreamMode) -> DataFrame:
@@ -253,7 +255,8 @@ class OpenDynamic:
         return change_set(self.spark, t.table.path, interval.versions, mode, t.table, t.snapshot, self.shown.stored)
 
     def as_at(self, position: Position, frame: DataFrame, end: Position) -> DataFrame:
-        """Returns the change set of an interval that ends at `end`, in the types that the columns have at a later version. Lazy."""
+        """Returns a change set with the types that its columns have at a later version. `frame`: that of an interval that ends at `end`.
+        Lazy."""
         return self.table.as_at(position, frame, end, self.shown.columns)
 
     def batch_end(self, interval: Interval, mode: StreamMode, rows_max: int) -> Position:
@@ -262,11 +265,10 @@ class OpenDynamic:
 
 
 def open_dynamic(spark: SparkSession, source: DynamicSource) -> OpenDynamic:
-    """Finds a dynamic table by its backing table, wherever it is now. Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED."""
+    """Opens a dynamic table, which is found by its backing table. Raises STREAM_SOURCE_MISSING, STREAM_SOURCE_REPLACED."""
     found = find_dynamic(spark, source.name)
-    if (
-        found is None or found.backing.table_id != source.table.table_id
-    ):  # another table may have the name of a renamed one
+    # If the table was renamed, another one may have its former name.
+    if found is None or found.backing.table_id != source.table.table_id:
         found = dynamic_of_backing(spark, source.table.table_id) or found
     if found is None:
         raise StreamqlError(
@@ -294,7 +296,7 @@ def all_dynamic(spark: SparkSession) -> list[DynamicTable]:
 
 
 def dynamic_of_backing(spark: SparkSession, table_id: str) -> DynamicTable | None:
-    """Returns the dynamic table or materialized view whose rows are in the table of an id; None: the rows of neither are."""
+    """Returns the dynamic table or materialized view whose backing table has an id; None: there is none."""
     return next((t for t in all_dynamic(spark) if t.backing.table_id == table_id), None)
 
 
@@ -310,16 +312,17 @@ def _read(definition_type: DefinitionType, data: Mapping[str, Any]) -> DynamicSo
 _names = {DefinitionType.DYNAMIC_TABLE: "dynamic_table", DefinitionType.MATERIALIZED_VIEW: "materialized_view"}
 
 
-def _type(definition_type: DefinitionType, statement_type: SourceType) -> Type:
-    return Type(
+def _type(definition_type: DefinitionType) -> SourceType:
+    label = definition_type.value.upper()
+    return SourceType(
         name=_names[definition_type],
-        label=statement_type.value,
+        label=label,
         read=lambda data: _read(definition_type, data),
         open=open_dynamic,
         find=lambda spark, name: _find(definition_type, spark, name),
-        statement_types=(SourceType.TABLE, statement_type),
+        statement_types=("TABLE", label),
     )
 
 
-DYNAMIC_TABLE = _type(DefinitionType.DYNAMIC_TABLE, SourceType.DYNAMIC_TABLE)
-MATERIALIZED_VIEW = _type(DefinitionType.MATERIALIZED_VIEW, SourceType.MATERIALIZED_VIEW)
+DYNAMIC_TABLE = _type(DefinitionType.DYNAMIC_TABLE)
+MATERIALIZED_VIEW = _type(DefinitionType.MATERIALIZED_VIEW)

@@ -17,7 +17,7 @@ from streamql.catalog.identity import user_of
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
 from streamql.changes.schema import check_names
-from streamql.consume import transactions
+from streamql.consume import session_transactions
 from streamql.delta.jvm import sentence
 from streamql.delta.names import SESSION_CATALOG, qualify
 from streamql.engine.ddl import ATTEMPTS_MAX, check_free, check_free_of_streams, definition_exists, place_of
@@ -60,7 +60,7 @@ def create_dynamic(spark: SparkSession, statement: CreateDynamicTable, text: str
     """Makes a dynamic table or a materialized view, and fills it unless the statement says otherwise. Raises NAME_ALREADY_IN_USE,
     SCHEMA_NOT_FOUND, UNSUPPORTED_SOURCE, UNSUPPORTED_CLAUSE, CHANGE_TRACKING_DISABLED, RESERVED_COLUMN_NAME, what Spark says of the query,
     and what the refresh raises: then nothing is left of the table."""
-    transactions.refuse_in_block(spark, f"CREATE {label_of(statement)}")
+    session_transactions.refuse_in_transaction(spark, f"CREATE {label_of(statement)}")
     name, where = qualify(spark, statement.name), place_of(statement.name_span)
     old = find_dynamic(spark, name)
     if old is not None and statement.if_not_exists:
@@ -225,8 +225,8 @@ def _planned(
         schedule_of(spark, statement.schedule, now),
         statement.refresh_mode or "AUTO",
     )
-    whole = analysed(spark, planned, {})
-    if not whole.tables:
+    analysed_query = analysed(spark, planned, {})
+    if not analysed_query.tables:
         raise StreamqlError(
             "UNSUPPORTED_SOURCE",
             f"the query of {name} reads no table",
@@ -234,15 +234,17 @@ def _planned(
             **where,
         )
     if planned.refresh_mode == INCREMENTAL:
-        check_incremental(whole, **where)
+        check_incremental(analysed_query, **where)
     _check_columns(statement, names)
-    tables = {part_of(t): open_table(spark, t) for t in whole.tables}
+    tables = {part_of(t): open_table(spark, t) for t in analysed_query.tables}
     check_all_trackable(tables.values(), {})
     parts = tuple((part, t.ref) for part, t in tables.items())
-    source = known_by(QuerySource(HIDDEN_TYPE, name, uid, parts, tried_ms=0), whole)
+    source = known_by(QuerySource(HIDDEN_TYPE, name, uid, parts, tried_ms=0), analysed_query)
     at = Parts.of({part: t.latest for part, t in tables.items()})
     stream = Stream(planned.stream_id, hidden_name(name), source, StreamMode.STANDARD, False, None, now, user, text)
-    return replace(planned, keys=whole.keys, states=whole.states), StreamState(stream, Offset(at, True), sequence=1)
+    return replace(planned, keys=analysed_query.keys, states=analysed_query.states), StreamState(
+        stream, Offset(at, True), sequence=1
+    )
 
 
 def _substituted(spark: SparkSession, statement: CreateDynamicTable) -> str:

@@ -10,7 +10,7 @@ from streamql.catalog.events import stream_event
 from streamql.catalog.identity import user_of
 from streamql.catalog.states import StreamState
 from streamql.catalog.store import catalog_of
-from streamql.consume import Change, force_release, transactions
+from streamql.consume import Change, force_release, session_transactions
 from streamql.delta.names import qualify
 from streamql.delta.neutral import dynamic_session
 from streamql.dialect.actions import RenameTo, SetComment
@@ -41,7 +41,7 @@ from streamql.features.dynamic.source.backing import (
     query_of,
 )
 from streamql.features.dynamic.source.costs import INCREMENTAL
-from streamql.features.dynamic.source.queries import WholeQuery
+from streamql.features.dynamic.source.queries import DynamicQuery
 from streamql.features.dynamic.source.refresh import open_refresh
 from streamql.features.dynamic.source.table import DynamicTable, Schedule, dynamic_of_id, find_dynamic
 from streamql.times import now_ms
@@ -52,7 +52,7 @@ GONE = frozenset(("STREAM_NOT_FOUND", "DYNAMIC_TABLE_NOT_FOUND"))
 
 def drop_dynamic(spark: SparkSession, statement: DropDynamicTable, text: str) -> None:
     """Drops a dynamic table with its rows. Streams on it then raise STREAM_SOURCE_MISSING. Raises DYNAMIC_TABLE_NOT_FOUND, STREAM_BUSY."""
-    transactions.refuse_in_block(spark, f"DROP {label_of(statement)}")
+    session_transactions.refuse_in_transaction(spark, f"DROP {label_of(statement)}")
     where, is_dropped = place_of(statement.name_span), False
     while not is_dropped:
         if statement.if_exists and find_dynamic(spark, qualify(spark, statement.name)) is None:
@@ -100,7 +100,7 @@ def dropped(spark: SparkSession, state: StreamState, text: str) -> tuple[Change,
 
 def alter_dynamic(spark: SparkSession, statement: AlterDynamicTable, text: str) -> None:  # noqa: ARG001 - no row is written
     """Suspends, resumes, renames a dynamic table, or changes its schedule or comment. Raises DYNAMIC_TABLE_NOT_FOUND, STREAM_BUSY."""
-    transactions.refuse_in_block(spark, f"ALTER {label_of(statement)}")
+    session_transactions.refuse_in_transaction(spark, f"ALTER {label_of(statement)}")
     if statement.if_exists and find_dynamic(spark, qualify(spark, statement.name)) is None:
         return
     where = place_of(statement.name_span)
@@ -129,7 +129,7 @@ def _altered(spark: SparkSession, found: DynamicTable, statement: AlterDynamicTa
         return replace(found, schedule=schedule_of(spark, action.schedule, now_ms()))
     if isinstance(action, SetRefreshMode):
         if action.mode == INCREMENTAL:
-            check_incremental(open_refresh(spark, query_of(hidden_stream(spark, found))).whole)
+            check_incremental(open_refresh(spark, query_of(hidden_stream(spark, found))).query)
         return replace(found, refresh_mode=action.mode)
     assert isinstance(action, SetComment)
     return replace(found, definition=replace(found.definition, comment=action.comment))
@@ -182,9 +182,9 @@ def label_of(statement: CreateDynamicTable | DropDynamicTable | AlterDynamicTabl
     return "MATERIALIZED VIEW" if statement.is_materialized_view else "DYNAMIC TABLE"
 
 
-def check_incremental(whole: WholeQuery, **where: int) -> None:
+def check_incremental(query: DynamicQuery, **where: int) -> None:
     """Raises UNSUPPORTED_CLAUSE if refreshes cannot follow the changes of the tables that a query reads."""
-    why = not_incremental(whole)
+    why = not_incremental(query)
     if why is not None:
         raise StreamqlError(
             "UNSUPPORTED_CLAUSE",

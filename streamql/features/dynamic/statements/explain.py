@@ -37,49 +37,49 @@ from streamql.features.dynamic.source.table import DynamicTable, all_dynamic
 from streamql.model import Interval
 from streamql.sources.protocol import Backlog
 from streamql.sources.views.positions import parts_of
-from streamql.sources.views.texts import WAYS
+from streamql.sources.views.texts import STRATEGIES
 
-Fact = tuple[str, str | None]
+Property = tuple[str, str | None]
 
 
-def explain(spark: SparkSession, table: DynamicTable) -> list[Fact]:
-    """Returns what a refresh of a table would do now, as facts. The dynamic tables that it reads are taken as they are."""
+def explain(spark: SparkSession, table: DynamicTable) -> list[Property]:
+    """Returns what a refresh of a table would do now, as rows (property, value). The dynamic tables that it reads are taken as they are."""
     state = free_stream(spark, table)
     reason, opened, through = due(spark, table, state, pinned_versions(spark, [table], all_dynamic(spark)))
     after, names = parts_of(state.offset.position), shown_names(spark)
-    versions: list[Fact] = []
+    versions: list[Property] = []
     for part, version in parts_of(through).items():
         since = after.get(part)
         what = f"after {since}, through {version}" if since is not None and since != version else f"{version}"
         versions.append((f"versions of {names.get(part, part)}", what))
     if opened is None:
         opened = open_refresh(dynamic_session(spark), query_of(state))
-    why = not_incremental(opened.whole)
-    last: list[Fact] = [
+    why = not_incremental(opened.query)
+    last: list[Property] = [
         ("can be incremental", "yes" if why is None else f"not if all sources have changed: the query {why}"),
         *_last(spark, table),
     ]
     if reason is None:
-        return [*_choice(UNCHANGED, None, None, None), *versions, *last, *_operators(opened.ways())]
+        return [*_choice(UNCHANGED, None, None, None), *versions, *last, *_operators(opened.strategies())]
     timings = partial(timings_of, spark, table, state)
     choice = choose_mode(opened, state, through, reason, timings)
-    facts = [*_choice(REFRESHED, choice.mode, REASONS[reason], choice.why), *versions]
+    chosen = [*_choice(REFRESHED, choice.mode, REASONS[reason], choice.why), *versions]
     explained = None
     if reason == "CHANGED":
         explained = opened.explained(Interval(state.offset.position, through), choice.estimate)
     if explained is None:
-        return [*facts, *last]
+        return [*chosen, *last]
     shown = {t.ref.table_id: names.get(part, part) for part, t in sorted(opened.tables.items())}
     return [
-        *facts,
+        *chosen,
         *((f"changes of {names.get(part, part)}", _rows(backlog)) for part, backlog in explained.changes.items()),
         *([] if explained.estimate is None else _estimated(explained.estimate, shown, timings)),
         *last,
-        *_operators(explained.ways),
+        *_operators(explained.strategies),
     ]
 
 
-def _choice(outcome: str, mode: str | None, reason: str | None, why: str | None) -> list[Fact]:
+def _choice(outcome: str, mode: str | None, reason: str | None, why: str | None) -> list[Property]:
     return [
         ("outcome", outcome),
         ("mode", mode),
@@ -89,7 +89,7 @@ def _choice(outcome: str, mode: str | None, reason: str | None, why: str | None)
     ]
 
 
-def _last(spark: SparkSession, table: DynamicTable) -> list[Fact]:
+def _last(spark: SparkSession, table: DynamicTable) -> list[Property]:
     """Returns how the last refresh of a table went. Empty: the ledger has none."""
     last = newest_refreshes(spark, [table]).get(table.definition.uuid)
     if last is None:
@@ -102,7 +102,7 @@ def _last(spark: SparkSession, table: DynamicTable) -> list[Fact]:
     ]
 
 
-def _estimated(read: Estimate, names: Mapping[str, str], timings: Timings) -> list[Fact]:
+def _estimated(read: Estimate, names: Mapping[str, str], timings: Timings) -> list[Property]:
     """Returns what both modes read, and how long they take. `names`: of tables, by their ids."""
     known = [] if read.is_small else timings()
     expected = [(mode, expected_ms(known, mode, read.of(mode))) for mode in (INCREMENTAL, FULL)]
@@ -113,10 +113,10 @@ def _estimated(read: Estimate, names: Mapping[str, str], timings: Timings) -> li
     ]
 
 
-def _operators(ways: Sequence[Mapping[str, Any]]) -> list[Fact]:
+def _operators(strategies: Sequence[Mapping[str, Any]]) -> list[Property]:
     return [
-        (f"operator {i:02}, incremental", f"{_branch(one['depth'])}{one['operator']}: {WAYS[one['way']]}")
-        for i, one in enumerate(ways, start=1)
+        (f"operator {i:02}, incremental", f"{_branch(one['depth'])}{one['operator']}: {STRATEGIES[one['way']]}")
+        for i, one in enumerate(strategies, start=1)
     ]
 
 

@@ -9,7 +9,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamql.delta.rows import Value, small_frame
-from streamql.durations import in_words
 from streamql.engine.ddl import place_of
 from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS, like_pattern, listed_schema, time_text
 from streamql.features.dynamic.language.statements import (
@@ -21,6 +20,7 @@ from streamql.features.dynamic.language.statements import (
     ShowRefreshHistory,
     VerifyDynamicTable,
 )
+from streamql.features.dynamic.lines import schedule_text
 from streamql.features.dynamic.refreshes.refresh import REASONS, Result
 from streamql.features.dynamic.refreshes.run import run
 from streamql.features.dynamic.refreshes.status import (
@@ -61,11 +61,7 @@ def show_dynamic_tables(spark: SparkSession, statement: ShowDynamicTables) -> Da
     SCHEMA_NOT_FOUND."""
     catalog, schema = listed_schema(spark, statement.schema)
     label = "MATERIALIZED VIEW" if statement.is_materialized_view else "DYNAMIC TABLE"
-    tables = [
-        t
-        for t in all_dynamic(spark)
-        if t.label == label and (t.name.catalog, t.name.schema.lower()) == (catalog, schema.lower())
-    ]
+    tables = [t for t in all_dynamic(spark) if t.label == label and t.name.is_in(catalog, schema)]
     last = newest_refreshes(spark, tables)
     rows = [_row(s, last.get(s.table.definition.uuid)) for s in statuses(spark, tables)]
     frame = small_frame(spark, TABLES_COLUMNS, rows)
@@ -82,7 +78,7 @@ def _row(status: DynamicStatus, last: Refresh | None) -> list[Value]:
         table.name.object,
         table.name.schema,
         status.state,
-        schedule_text(table.schedule),
+        _schedule(table.schedule),
         status.lag_ms // 1000,
         status.behind_since_ms is not None,
         table.refresh_mode,
@@ -101,15 +97,9 @@ def _reason(status: DynamicStatus) -> str | None:
     return None if status.behind_by is None else BEHIND[status.behind_by]
 
 
-def schedule_text(schedule: Schedule) -> str | None:
+def _schedule(schedule: Schedule) -> str | None:
     """Returns a schedule as SHOW has it. None: only statements refresh the table."""
-    if schedule.is_downstream:
-        return "DOWNSTREAM"
-    ms = schedule.lag_ms if schedule.lag_ms is not None else schedule.interval_ms
-    if ms is None:
-        return None
-    shown = in_words(ms, is_exact=True, is_long=True)
-    return shown if schedule.lag_ms is not None else f"every {shown}"
+    return "DOWNSTREAM" if schedule.is_downstream else schedule_text(schedule) or None
 
 
 def describe_dynamic_table(spark: SparkSession, statement: DescribeDynamicTable) -> DataFrame:
@@ -121,7 +111,7 @@ def describe_dynamic_table(spark: SparkSession, statement: DescribeDynamicTable)
         ("name", str(table.name)),
         ("type", table.label),
         ("state", status.state),
-        ("target_lag", schedule_text(table.schedule)),
+        ("target_lag", _schedule(table.schedule)),
         ("lag_seconds", str(status.lag_ms // 1000)),
         ("has_changes", "true" if status.behind_since_ms is not None else "false"),
         ("reason", _reason(status)),

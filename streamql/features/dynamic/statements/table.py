@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from streamql.engine import StatementType, without_text
 from streamql.engine.show import CREATE_COLUMNS, DESCRIBE_COLUMNS
-from streamql.feature import StatementType, without_text
 from streamql.features.dynamic.language.statements import (
     AlterDynamicTable,
     CreateDynamicTable,
@@ -11,8 +11,6 @@ from streamql.features.dynamic.language.statements import (
     DropDynamicTable,
     ExplainRefresh,
     RefreshDynamicTable,
-    Schedule,
-    SetSchedule,
     ShowCreateDynamicTable,
     ShowDynamicTables,
     ShowRefreshHistory,
@@ -34,30 +32,10 @@ from streamql.features.dynamic.statements.show import (
     show_refresh_history,
     verify_dynamic_table,
 )
-from streamql.names import quote_if_needed
-
-
-def _created(statement: CreateDynamicTable) -> str:
-    return _refreshed_by(statement.name, statement.schedule)
-
-
-def _altered(statement: AlterDynamicTable) -> str:
-    return _refreshed_by(statement.name, statement.action.schedule) if isinstance(statement.action, SetSchedule) else ""
-
-
-def _refreshed_by(name: tuple[str, ...], schedule: Schedule | None) -> str:
-    """Returns what refreshes a table by a schedule; empty: it has none of its own."""
-    if schedule is None or schedule.is_downstream:
-        return ""
-    table = ".".join(map(quote_if_needed, name))
-    return (
-        f"{table} is refreshed by a process that runs streamql refresh --loop, or by streamql refresh --due from cron"
-    )
-
 
 STATEMENTS = (
-    StatementType(CreateDynamicTable, create_dynamic, note=_created),
-    StatementType(AlterDynamicTable, alter_dynamic, note=_altered),
+    StatementType(CreateDynamicTable, create_dynamic),
+    StatementType(AlterDynamicTable, alter_dynamic),
     StatementType(DropDynamicTable, drop_dynamic),
     StatementType(ShowDynamicTables, without_text(show_dynamic_tables), TABLES_COLUMNS),
     StatementType(DescribeDynamicTable, without_text(describe_dynamic_table), DESCRIBE_COLUMNS),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamql.dialect.grammar import Grammar, Parse, Phrase
+from streamql.dialect.grammar import Grammar, Parse
 from streamql.dialect.text.cursor import Cursor
 from streamql.errors import StreamqlError
 from streamql.features.kafka.language.connections import (
@@ -11,6 +11,7 @@ from streamql.features.kafka.language.connections import (
     parse_drop_connection,
     parse_show_connections,
 )
+from streamql.features.kafka.language.phrases import CONNECTION, PHRASES, TABLE
 from streamql.features.kafka.language.tables import (
     clauses,
     is_kafka_table,
@@ -22,21 +23,18 @@ from streamql.features.kafka.language.tables import (
     uses_kafka,
 )
 
-_CONNECTION = ("STORAGE", "CONNECTION")
-_TABLE = ("EXTERNAL", "TABLE")
-
 
 def _recognize(cursor: Cursor) -> Parse | None:
     verb = cursor.advance().key
     if verb == "CREATE":
         cursor.take("OR", "REPLACE")
-        if cursor.at(*_CONNECTION):
+        if cursor.at(*CONNECTION):
             return parse_create_connection
-        return parse_create_external if cursor.at(*_TABLE) and is_kafka_table(cursor.text) else None
+        return parse_create_external if cursor.at(*TABLE) and is_kafka_table(cursor.text) else None
     if verb == "DROP":
-        if cursor.at("CONNECTION") or cursor.at(*_CONNECTION):
+        if cursor.at("CONNECTION") or cursor.at(*CONNECTION):
             return parse_drop_connection
-        return parse_drop_external if cursor.at(*_TABLE) else None
+        return parse_drop_external if cursor.at(*TABLE) else None
     if verb == "SHOW":
         return _shown(cursor)
     rule = _DESCRIBED.get((cursor.key(), cursor.key(1)))
@@ -45,11 +43,11 @@ def _recognize(cursor: Cursor) -> Parse | None:
     return rule if rule is not None and cursor.at_name() and not cursor.at("AS", "JSON") else None
 
 
-_DESCRIBED: dict[tuple[str, str], Parse] = {_CONNECTION: parse_describe_connection, _TABLE: parse_describe_external}
+_DESCRIBED: dict[tuple[str, str], Parse] = {CONNECTION: parse_describe_connection, TABLE: parse_describe_external}
 
 
 def _shown(cursor: Cursor) -> Parse | None:
-    if cursor.at("CREATE", *_TABLE):
+    if cursor.at("CREATE", *TABLE):
         return parse_show_create_external
     if cursor.at("CONNECTIONS") or cursor.at("STORAGE", "CONNECTIONS"):
         return parse_show_connections
@@ -59,28 +57,9 @@ def _shown(cursor: Cursor) -> Parse | None:
 # --- what is nearly one of them
 
 
-def _means_kafka(cursor: Cursor, words: int) -> bool:
-    return uses_kafka(cursor.tokens, words)
-
-
-_PHRASES = (
-    *(
-        Phrase((*verb, *_CONNECTION))
-        for verb in (("CREATE",), ("CREATE", "OR", "REPLACE"), ("DROP",), ("DESC",), ("DESCRIBE",))
-    ),
-    Phrase(("DROP", "CONNECTION")),
-    Phrase(("SHOW", "STORAGE", "CONNECTIONS")),
-    Phrase(("SHOW", "CONNECTIONS")),
-    *(Phrase((*verb, *_TABLE)) for verb in (("DROP",), ("DESC",), ("DESCRIBE",), ("SHOW", "CREATE"))),
-    Phrase(("SHOW", "EXTERNAL", "TABLES")),
-    Phrase(("CREATE", *_TABLE), _means_kafka),
-    Phrase(("CREATE", "OR", "REPLACE", *_TABLE), _means_kafka),
-)
-
-
 def _altered(cursor: Cursor) -> StreamqlError | None:
     """Returns the error for ALTER of what is replaced as a whole."""
-    for words, what in ((_CONNECTION, "a connection"), (_TABLE, "a table")):
+    for words, what in ((CONNECTION, "a connection"), (TABLE, "a table")):
         if cursor.at("ALTER", *words):
             hint = f"CREATE OR REPLACE {' '.join(words)} replaces {what}"
             return cursor.error(f"streamql has no ALTER {' '.join(words)}", hint=hint, code="UNSUPPORTED_CLAUSE")
@@ -112,6 +91,7 @@ def _keyword_missing(cursor: Cursor) -> StreamqlError | None:
 GRAMMAR = Grammar(
     frozenset(("CREATE", "DROP", "SHOW", "DESC", "DESCRIBE")),
     _recognize,
-    _PHRASES,
+    PHRASES,
     (_altered, _keyword_missing),
+    sources=(TABLE,),
 )

@@ -14,11 +14,10 @@ from streamql.errors import StreamqlError
 from streamql.features.kafka.brokers import Brokers, describe_topics, first_times_ms, is_compacted, retentions_ms
 from streamql.features.kafka.source import messages
 from streamql.features.kafka.source.topic import KafkaSource, OpenKafka, brokers_of, open_kafka, opened, table_of
-from streamql.model import Interval, Offset, SourceType, StreamMode
+from streamql.model import Interval, Offset, StreamMode
 from streamql.names import Name
 from streamql.sources.definitions import Definition, DefinitionType
-from streamql.sources.protocol import Opened
-from streamql.sources.protocol import SourceType as Type
+from streamql.sources.protocol import Opened, SourceType
 
 CONNECTIONS_AT_ONCE = 8
 
@@ -121,14 +120,14 @@ def count_if_compacted(spark: SparkSession, source: KafkaSource, interval: Inter
     return found.changes(interval, StreamMode.APPEND_ONLY).count()
 
 
-KAFKA = Type(
+KAFKA = SourceType(
     name="kafka",
     label="EXTERNAL TABLE",
     read=KafkaSource.from_json,
     open=open_kafka,
     find=find_kafka,
     open_many=open_many,
-    statement_types=(SourceType.TABLE, SourceType.EXTERNAL_TABLE),
+    statement_types=("TABLE", "EXTERNAL TABLE"),
     default_mode=StreamMode.APPEND_ONLY,
     start=start,
     relation=relation,

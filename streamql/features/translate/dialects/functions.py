@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from sqlglot import exp
 
 from streamql.features.translate.dialects.written import WRITTEN
 from streamql.features.translate.wording import NO_TIME
+from streamql.shared import FUNCTIONS as OURS
+from streamql.shared import text_of
 
 _SPARK = """
 abs acos acosh add_months aes_decrypt aes_encrypt aggregate and any any_value approx_count_distinct
@@ -73,10 +76,9 @@ vector_norm vector_normalize vector_sum version weekday weekofyear when width_bu
 xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number xpath_short xpath_string xxhash64 year
 zeroifnull zip_with
 """
-_STREAMQL = "stream_has_data stream_status stream_backlog stream_table_timestamp"
 
-FUNCTIONS = frozenset((*_SPARK.split(), *_STREAMQL.split()))
-"""In lower case; without operators."""
+FUNCTIONS = frozenset((*_SPARK.split(), *json.loads(text_of(OURS))))
+"""In lower case, with those of streamql; without operators."""
 _IN_GRAMMAR = frozenset(("try_cast", "timestampdiff", "timestampadd", "identifier"))
 """What Spark's grammar has, and SHOW FUNCTIONS does not list."""
 _OF_TIME = frozenset(

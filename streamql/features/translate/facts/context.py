@@ -11,9 +11,6 @@ from streamql.dialect.text.tokens import NameParts
 from streamql.features.translate.model import System
 from streamql.features.translate.text.created import created
 from streamql.features.translate.text.names import is_same, lowered
-from streamql.model import SourceType
-
-_NOT_TABLES = (SourceType.DYNAMIC_TABLE, SourceType.MATERIALIZED_VIEW, SourceType.EXTERNAL_TABLE)
 
 
 @dataclass
@@ -92,10 +89,10 @@ class Context:
 
     def sources_of_stream(self, statement: CreateStream) -> list[NameParts]:
         """Returns the tables or views that must track their changes for a stream. Of a view that the script does not create: none."""
-        if statement.source_type is SourceType.VIEW:
+        if statement.source_type == "VIEW":
             view = self.view_of(statement.source)
             return [view] if view is not None else []
-        return [] if statement.source_type in _NOT_TABLES else [statement.source]
+        return [statement.source] if statement.source_type == "TABLE" else []
 
     def follow(self, text: str) -> None:
         """Takes note of a statement that gives the name of a stream to a table or a view, or back to a stream."""

@@ -33,7 +33,7 @@ def clone_stream(text: str, context: Context) -> Translated | None:
         hint = f"CREATE STREAM {sql_name(name)} ON TABLE … {point}"
         raise NotTranslatedError("CLONE: the script does not say which table the stream is on", hint)
     mode = f" APPEND_ONLY = {'TRUE' if source.mode.value == 'APPEND_ONLY' else 'FALSE'}" if source.mode else ""
-    on = f"ON {source.source_type.value} {sql_name(source.source)}"
+    on = f"ON {source.source_type} {sql_name(source.source)}"
     text = f"{head} STREAM{suffix} {sql_name(name)} {on} {point}{mode}"
     tables = context.untracked(context.sources_of_stream(source))
     context.track(tables)

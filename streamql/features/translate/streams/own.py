@@ -22,7 +22,6 @@ from streamql.features.translate.text.lenient import parse_leniently
 from streamql.features.translate.text.names import lowered, sql_name
 from streamql.features.translate.text.properties import idle_notes, tracking
 from streamql.features.translate.text.relations import names_read
-from streamql.model import SourceType
 
 _REFRESH = "no service refreshes the table: run streamql refresh --due from cron, or streamql refresh --loop"
 _MAINTAINED = "a materialized view is as current as its last refresh: run streamql refresh from cron"
@@ -57,15 +56,15 @@ def _adapted(text: str, statement: Statement, context: Context) -> Translated:
 
 
 def _stream(text: str, statement: CreateStream, context: Context) -> Translated:
-    if statement.source_type is SourceType.EXTERNAL_TABLE and context.system is not System.CLICKZETTA:
+    if statement.source_type == "EXTERNAL TABLE" and context.system is not System.CLICKZETTA:
         raise NotTranslatedError(_FILES, "load the files into a Delta table, and make the stream on that table")
     text, pointed = points_to_spark(text, context)
     if context.system is System.DATABEND and statement.mode is None:
         text += " APPEND_ONLY = TRUE"  # Databend's default; here the default is STANDARD
     notes = context.once(_INITIAL_ROWS) if statement.show_initial_rows and context.system is System.SNOWFLAKE else ()
-    if statement.source_type is SourceType.VIEW and context.view_of(statement.source) is None:
+    if statement.source_type == "VIEW" and context.view_of(statement.source) is None:
         notes += (_UNKNOWN_VIEW.format(sql_name(statement.source)),)
-    before, doubts = _tracked(context.sources_of_stream(statement), context, statement.source_type is SourceType.VIEW)
+    before, doubts = _tracked(context.sources_of_stream(statement), context, statement.source_type == "VIEW")
     return Translated((*before, text), (*pointed, *notes, *doubts))
 
 

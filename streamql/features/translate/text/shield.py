@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from streamql.dialect.rewrites.as_of import as_of_splice
-from streamql.dialect.rewrites.changes import changes_splice
-from streamql.dialect.rewrites.consume import read_options
-from streamql.dialect.rewrites.rewriter import COLUMNS, FUNCTIONS
+from streamql.dialect.rewrites.dollar_names import COLUMNS, FUNCTIONS
+from streamql.dialect.rewrites.rewriter import clause_behind
+from streamql.dialect.rewrites.rule import SparkStatement
 from streamql.dialect.text.cursor import Cursor
-from streamql.dialect.text.shape import Relation, key_at, shape
+from streamql.dialect.text.shape import Relation, key_at
 from streamql.dialect.text.splices import Splice, apply
 from streamql.dialect.text.tokens import NameParts, TokenType
 from streamql.features.translate.text.relations import relations_of
@@ -32,7 +31,7 @@ class Shielded:
 
 
 def shield(text: str) -> Shielded:
-    """Hides CHANGES, AT, BEFORE and END behind a table, options of a stream, and names with a $.
+    """Hides clauses of streamql behind relations, such as CHANGES and options of a stream, and names with a $.
 
     Raises StreamqlError for a clause that streamql refuses.
     """
@@ -69,11 +68,7 @@ def is_of_variable(cursor: Cursor, index: int) -> bool:
 
 def _clause(cursor: Cursor, relation: Relation) -> Splice | None:
     """Returns the place of a relation with the clause behind it; None: no clause of streamql's follows."""
-    found = changes_splice(cursor, relation) or as_of_splice(cursor, relation)
-    if found is not None:
-        return found[0]
-    options = read_options(cursor, relation, shape(cursor.tokens))
-    if options is None:
+    clause = clause_behind(SparkStatement(cursor, lambda _: False, lambda _: ()), relation)
+    if clause is None:
         return None
-    tokens = cursor.tokens
-    return Splice(tokens[relation.first].start, tokens[options.after - 1].end, "")
+    return Splice(cursor.tokens[relation.first].start, cursor.tokens[clause.after - 1].end, "")

@@ -1,0 +1,62 @@
+package org.apache.spark.sql.streamql.rules
+
+import scala.collection.mutable
+
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.plans.logical._
+import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUtils
+import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.execution.{LogicalRDD, SQLExecution}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.storage.StorageLevel
+
+/** Rows of a plan that are computed before the plans above it are made. */
+object ComputedRows {
+  /** The rows of a plan, which are computed by the first job that reads them, and kept. `Dataset.localCheckpoint` does the same. But it
+   * also derives what is true of all rows, which takes up to half a second for an aggregate of many columns. */
+  def of(session: ClassicSession, plan: LogicalPlan): LogicalRDD = session.withActive {
+    val execution = Dataset.ofRows(session, plan).queryExecution
+    val rows = optimizing(session) { SQLExecution.withNewExecutionId(execution, Some("refresh")) { execution.executedPlan.execute().map(_.copy()) } }
+    rows.persist(StorageLevel.MEMORY_AND_DISK).localCheckpoint()
+    LogicalRDD(execution.analyzed.output, rows)(session)
+  }
+
+  /** Runs `work` without a check of plans. Spark 4.2 takes `x AS x` for x. If a branch of UNION ALL has x twice because of that, Spark
+   * refuses its own plan. */
+  private def optimizing[T](session: ClassicSession)(work: => T): T = {
+    val conf = session.sessionState.conf.clone()
+    conf.setConf(SQLConf.UNION_IS_RESOLVED_WHEN_DUPLICATES_PER_CHILD_RESOLVED, false)
+    SQLConf.withExistingConf(conf)(work)
+  }
+
+  /** The rows of a plan, computed and counted. Spark plans joins by their number. */
+  def counted(session: ClassicSession, plan: LogicalPlan): (LogicalRDD, Long) = {
+    val rows = of(session, plan)
+    val count = rows.rdd.count()
+    (sized(session, rows, count), count)
+  }
+
+  def sized(session: ClassicSession, rows: LogicalRDD, count: Long): LogicalRDD = {
+    val size = BigInt(count + 1) * EstimationUtils.getSizePerRow(rows.output)
+    rows.copy()(session, Some(Statistics(size, Some(BigInt(count)))), None)
+  }
+}
+
+/**
+ * Holds the rows that are computed for a statement while its plan is made. If `free` is not called, Spark frees them when nothing refers to
+ * them.
+ */
+class KeptRows {
+  private val made = mutable.ArrayBuffer[RDD[_]]()
+  def keep(session: ClassicSession, p: LogicalPlan): (LogicalRDD, Long) = {
+    val (rows, count) = ComputedRows.counted(session, p)
+    made += rows.rdd
+    (rows, count)
+  }
+  def computed(session: ClassicSession, p: LogicalPlan): LogicalRDD = {
+    val rows = ComputedRows.of(session, p)
+    made += rows.rdd
+    rows
+  }
+  def free(session: ClassicSession): Unit = made.foreach(rdd => session.sparkContext.unpersistRDD(rdd.id, blocking = false))
+}
