@@ -1,7 +1,7 @@
-"""Builds the extension jar into the sdist and the wheel; everything else is in pyproject.toml.
+"""Builds the extension jar into the sdist and the wheel, and copies the pages of \\help; everything else is in pyproject.toml.
 
-A wheel made from an sdist takes the jar of that: only the build of an sdist, or of a wheel from a checkout, compiles. An editable install
-builds nothing here: the first use compiles the jar into the user's cache.
+A wheel made from an sdist takes those of the sdist. Only the build of an sdist, or of a wheel from a checkout, compiles. An editable
+install builds nothing here: the first use compiles the jar into the user's cache.
 """
 
 from __future__ import annotations
@@ -38,6 +38,13 @@ def add_jar(package: Path) -> None:
     build_jar(jar, compile_jars())
 
 
+def add_pages(package: Path) -> None:
+    """Copy the reference of SQL into `package`, a copy of streamql/. A source without the docs is an sdist, which has the copy."""
+    reference = ROOT / "docs" / "sql"
+    if reference.is_dir():
+        shutil.copytree(reference, package / "pages", dirs_exist_ok=True)
+
+
 def load_package_without_running_it() -> None:
     """Make `streamql.extension.build` importable: the package's __init__ would need what is not installed while building."""
     package = types.ModuleType("streamql")
@@ -55,20 +62,22 @@ class BuildElsewhere(build):
 
 
 class BuildWithJar(build_py):
-    """Adds streamql/extension/streamql-extension.jar to what build_py collects for a wheel."""
+    """Adds streamql/extension/streamql-extension.jar and streamql/pages to what build_py collects for a wheel."""
 
     def run(self) -> None:
         super().run()
         if not self.editable_mode:
             add_jar(Path(self.build_lib) / "streamql")
+            add_pages(Path(self.build_lib) / "streamql")
 
 
 class SdistWithJar(sdist):
-    """Adds the jar to the files of an sdist, so that no installation of it compiles."""
+    """Adds the jar and the pages to the files of an sdist, so that no installation of it compiles, or needs the docs."""
 
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
         super().make_release_tree(base_dir, files)
         add_jar(Path(base_dir) / "streamql")
+        add_pages(Path(base_dir) / "streamql")
 
 
 setup(cmdclass={"build": BuildElsewhere, "build_py": BuildWithJar, "sdist": SdistWithJar})

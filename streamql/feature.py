@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -25,22 +26,9 @@ if TYPE_CHECKING:  # some need PySpark, which `streamql --help` does not wait fo
     from streamql.sources.definitions import Definition
     from streamql.sources.protocol import SourceType
 
-
-@dataclass(frozen=True)
-class Topic:
-    """An entry of \\help. `grammars`: as error messages show them. `examples`: statements that run one after the other, topic by topic.
-    `also`: names of the entry beside its own and the first keywords of its grammars.
-
-    `needs_kafka`: the examples run only against a Kafka broker, so tests in a plain session only parse them.
-    """
-
-    name: str
-    summary: str
-    grammars: tuple[str, ...]
-    text: str
-    examples: tuple[str, ...]
-    also: tuple[str, ...] = ()
-    needs_kafka: bool = False
+_INSTALLED = Path(__file__).parent / "pages"
+"""Where setup.py puts a copy of the reference of SQL. A checkout has none."""
+_PAGES = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[1] / "docs" / "sql"
 
 
 @dataclass(frozen=True)
@@ -71,7 +59,7 @@ class Command:
 
 @dataclass(frozen=True, eq=False)  # compared and hashed as itself, which costs nothing
 class Feature:
-    """What a feature registers. Each field but `commands` is a function, called when it is asked: what it returns may need PySpark."""
+    """What a feature registers. A field that is a function is called when it is asked: what it returns may need PySpark."""
 
     name: str
     grammar: Callable[[], Grammar | None] = lambda: None
@@ -92,12 +80,17 @@ class Feature:
     """Checks of the doctor. Each says what it is about, and so when it runs."""
     vocabulary: Callable[[], Vocabulary | None] = lambda: None
     """What the console and the shell know of its words, beside the first keywords of statements, which the grammar has."""
-    topics: Callable[[], Sequence[Topic]] = tuple
-    """Entries of \\help."""
+    topics: Sequence[Path] = ()
+    """Pages of which \\help makes its entries."""
     commands: Sequence[Command] = ()
     """Commands of the command line."""
     explains: Callable[[Exception], Exception | None] = lambda _: None
     """What stands in the place of an exception of the JVM; None: the exception itself."""
+
+
+def pages(*names: str) -> tuple[Path, ...]:
+    """Returns pages of the reference of SQL, by their names without `.md`."""
+    return tuple(_PAGES / f"{name}.md" for name in names)
 
 
 def features() -> Sequence[Feature]:

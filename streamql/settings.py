@@ -6,11 +6,11 @@ The keys, their defaults and what they take are in `streamql/shared/settings.jso
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from streamql.durations import ALLOWED, read_seconds
 from streamql.errors import StreamqlError, of_catalogue
 from streamql.misspelt import nearest
 from streamql.shared import constants, text_of
@@ -38,7 +38,7 @@ class Setting:
         """Returns whether the setting may have a value."""
         if self.values:
             return given.strip().lower() in self.values
-        return not self.is_duration or duration(given, needs_unit=self.needs_unit) is not None
+        return not self.is_duration or read_seconds(given, needs_unit=self.needs_unit) is not None
 
 
 def _setting(entry: Mapping[str, Any]) -> Setting:
@@ -46,7 +46,7 @@ def _setting(entry: Mapping[str, Any]) -> Setting:
         entry["key"],
         entry["default"],
         entry["meaning"],
-        entry.get("allowed", ""),
+        entry.get("allowed", ALLOWED if entry.get("isDuration") else ""),
         tuple(entry.get("values", ())),
         entry.get("isDuration", False),
         entry.get("needsUnit", False),
@@ -55,8 +55,6 @@ def _setting(entry: Mapping[str, Any]) -> Setting:
 
 
 _FILE = json.loads(text_of("settings.json"))
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
-_DURATION = re.compile(_FILE["duration"], re.IGNORECASE)
 
 ALL = tuple(_setting(entry) for entry in _FILE["settings"])
 """In the order of the documentation."""
@@ -114,9 +112,9 @@ def choice(spark: SparkSession, setting: Setting) -> str:
 
 
 def seconds(spark: SparkSession, setting: Setting) -> float:
-    """Returns a duration such as 500ms, 90s, 2min, 14 days. Raises INVALID_ARGUMENT."""
+    """Returns the value of a setting that is a duration. Raises INVALID_ARGUMENT."""
     given = text(spark, setting)
-    found = duration(given, needs_unit=setting.needs_unit)
+    found = read_seconds(given, needs_unit=setting.needs_unit)
     if found is None:
         raise _invalid(setting, given)
     return found
@@ -133,12 +131,3 @@ def _unknown(key: str) -> StreamqlError:
         return of_catalogue("INVALID_ARGUMENT", "SETTING_MISSPELT", {"setting": key, "nearest": PREFIX + meant})
     known = " · ".join(setting.key for setting in ALL)
     return of_catalogue("INVALID_ARGUMENT", "SETTING_UNKNOWN", {"setting": key, "known": known})
-
-
-def duration(given: str, *, needs_unit: bool) -> float | None:
-    """500ms, 90s, 2min, 14 days in seconds; None for anything else, where a unit is needed a bare number too."""
-    m = _DURATION.fullmatch(given)
-    unit = None if m is None else next((u for u, found in zip(_UNITS, m.groups()[1:], strict=True) if found), None)
-    if m is None or (unit is None and needs_unit):
-        return None
-    return float(m.group(1)) * _UNITS[unit or "s"]

@@ -19,14 +19,6 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-def duration(ms: int) -> str:
-    """Returns a whole duration for display, in its largest whole unit: `10 minutes`."""
-    for unit, size in (("day", DAY_MS), ("hour", HOUR_MS), ("minute", 60_000), ("second", 1000)):
-        if ms % size == 0:
-            return f"{ms // size} {unit}{'' if ms == size else 's'}"
-    return f"{ms} ms"
-
-
 def is_near(at_ms: int, retention_ms: int, now: int) -> bool:
     """Returns whether the end of a retention is near: in a day, or in a quarter of the retention if that is less. All in milliseconds."""
     return at_ms - now <= min(DAY_MS, retention_ms // 4)

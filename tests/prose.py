@@ -18,10 +18,8 @@ _NOT_PROSE = re.compile(r"^```.*?^```|<!--.*?-->|^(?:#|    |\t)[^\n]*", re.DOTAL
 """What of a page has no sentences: code, comments, headings."""
 _ROW = re.compile(r"^\|(?P<cells>.*)\|$", re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\([^)]*\)")
-_SPOKEN = frozenset(
-    ("StreamqlError", "error", "refused", "CommandError", "Topic", "Setting", "Command", "add", "add_argument")
-)
-"""The functions whose texts are shown: messages, hints, topics of the shell, settings, --help."""
+_SPOKEN = frozenset(("StreamqlError", "error", "refused", "CommandError", "Setting", "Command", "add", "add_argument"))
+"""The functions whose texts are shown: messages, hints, settings, --help."""
 
 
 @dataclass(frozen=True)

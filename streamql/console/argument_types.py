@@ -7,12 +7,11 @@ import argparse
 
 def seconds(text: str) -> float:
     """argparse's type of a duration."""
-    from streamql.console.render.quantities import seconds_of
+    from streamql.durations import ALLOWED, read_seconds
 
-    try:
-        found = seconds_of(text)
-    except ValueError as e:
-        raise argparse.ArgumentTypeError(str(e)) from None
+    found = read_seconds(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {ALLOWED}")
     if not found:
         raise argparse.ArgumentTypeError("it must be longer than nothing")
     return found

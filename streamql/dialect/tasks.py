@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import chain
 from streamql.dialect.text.tokens import TokenType, string_value
+from streamql.durations import in_words, read_seconds
 from streamql.errors import StreamqlError
 
 _HAS_DATA = ("SYSTEM$STREAM_HAS_DATA", "STREAM_HAS_DATA", "STREAM_STATUS")
 _TASK = re.compile(r"\bTASKS?\b", re.IGNORECASE | re.ASCII)
-_UNITS = {"SECOND": "s", "MINUTE": "min", "HOUR": "h", "DAY": "d"}
-_INTERVAL = re.compile(r"\s*(\d+)\s*(SECOND|MINUTE|HOUR|DAY|[SMHD])S?\s*\Z", re.IGNORECASE | re.ASCII)
 _DAYS = frozenset(("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"))
 _CRON_FIELDS = 5
 _ZONE_END = "\n"
@@ -157,11 +156,8 @@ def _schedule(cursor: Cursor) -> _Schedule:
             schedule += " " + string_value(cursor.advance())
     elif cursor.token.type is TokenType.NUMBER:
         schedule = f"{cursor.advance().text} {cursor.advance().text}"
-    if m := _INTERVAL.match(schedule):
-        unit = m.group(2).upper()
-        return _Schedule(
-            m.group(1) + (_UNITS.get(unit) or next(u for name, u in _UNITS.items() if name.startswith(unit)))
-        )
+    if (seconds := read_seconds(schedule)) is not None:
+        return _Schedule(in_words(seconds * 1000, is_exact=True).replace(" ", ""))
     start, _, cron = schedule.upper().partition("CRON")
     if start.strip() != "USING" or not cron.strip():
         return _Schedule()

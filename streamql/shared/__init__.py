@@ -1,9 +1,9 @@
 """What Python and the Spark extension both use, defined once: these files are package data here, and resources of the extension's jar.
 
 `errors.json`: each error code with its SQLSTATE, one line for the documentation, and the messages that the extension raises.
-`settings.json`: what users set, and what each setting takes. `constants.json`: names that cross between Python and the JVM.
-`functions.json`: the functions in SQL, with what each returns: boolean, timestamp or relation. `prefilter.txt`: the regular expression of
-`streamql.dialect.prefilter`, one alternative in each file.
+`settings.json`: what users set, and what each setting takes. `durations.json`: the units of durations, and how they are spelt.
+`constants.json`: names that cross between Python and the JVM. `functions.json`: the functions in SQL, with what each returns: boolean,
+timestamp or relation. `prefilter.txt`: the regular expression of `streamql.dialect.prefilter`, one alternative in each file.
 
 Features have files `errors.json`, `functions.json` and `prefilter.txt` of their own, with what they add.
 """

@@ -18,8 +18,8 @@ TEXT = """\
 `SET key = value` sets a key for one session. To set a key for all sessions, use `spark-defaults.conf`, `--conf key=value` or
 `SparkSession.builder.config(…)`.
 
-Durations have a unit: `500ms`, `90s`, `2min`, `1h`, `14 days`. A number without a unit means seconds, but
-`spark.streamql.ledgerRetention` and `spark.streamql.maxRetentionExtension` refuse it with INVALID_ARGUMENT.
+Durations have units, from long to short: `500ms`, `90s`, `5min`, `1h 30min`, `14 days`, `2 weeks`. A number without a unit means seconds,
+but `spark.streamql.ledgerRetention` and `spark.streamql.maxRetentionExtension` refuse it with INVALID_ARGUMENT.
 
 A value that a setting does not take is refused at once with INVALID_ARGUMENT, and so is an unknown key that begins with `spark.streamql.`:
 by SET, `--conf`, `streamql.session()`, and when Spark starts. `spark.conf.set(…)` of Python and of Spark Connect refuses such values, too.

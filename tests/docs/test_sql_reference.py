@@ -1,4 +1,5 @@
-"""The reference of SQL says what the code does: a page for each statement, its grammar, its columns with their types."""
+"""The reference of SQL says what the code does: a page for each statement, its columns with their types. tests/shell/test_topics.py checks
+the grammars."""
 
 from __future__ import annotations
 
@@ -9,9 +10,6 @@ import pytest
 
 from streamql.catalog.tables import CONSUMPTIONS, STREAMS, columns_ddl, views
 from streamql.changes.build import HIDDEN_COLUMNS
-from streamql.cli.shell.topics import all_topics
-from streamql.dialect.create import CREATE_GRAMMAR
-from streamql.dialect.properties import PROPERTIES_GRAMMAR
 from streamql.engine import show, statement_types
 from streamql.engine.reads import BACKLOG_COLUMNS
 from streamql.errors import ERROR_CLASSES
@@ -78,8 +76,6 @@ COLUMNS = {
 """The columns of results, by page, as the code declares them."""
 
 _ROW = re.compile(r"^\| `([^`]+)`(?:, `[^`]+`)* \| `?((?:[A-Z_]+|MAP<[^|]+>|ARRAY<[^|]+>))`? \| ", re.MULTILINE)
-_WIDER = {CREATE_GRAMMAR, PROPERTIES_GRAMMAR}
-"""Grammars for errors, which leave out what the page has."""
 
 
 def text_of(page: str) -> str:
@@ -105,16 +101,6 @@ def test_each_statement_has_a_page() -> None:
 
 def test_the_list_has_each_page() -> None:
     assert set(re.findall(r"\]\(([a-z-]+\.md)\)", text_of("README.md"))) == set(PAGES)
-
-
-def test_each_grammar_is_on_a_page() -> None:
-    """As \\help and errors show it, whatever the line breaks."""
-    pages = [" ".join(text_of(page).split()) for page in PAGES]
-    grammars = {grammar for topic in all_topics() for grammar in topic.grammars} - _WIDER
-    retention = {"ALTER TABLE name SET PROPERTIES ('data_retention_days' = 'n')"}
-    points = {g for g in grammars if g.startswith("{AT | BEFORE}")}  # a part of others
-    missing = [g for g in grammars - retention - points if not any(" ".join(g.split()) in page for page in pages)]
-    assert missing == []
 
 
 @pytest.mark.parametrize("page", COLUMNS)

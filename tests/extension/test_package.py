@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 JAR = f"streamql/extension/{build.JAR_NAME}"
 NEEDED = (
     "streamql/py.typed",
+    "streamql/pages/create-stream.md",
     "streamql/cli/commands/completion.bash",
     "streamql/cli/commands/completion.zsh",
     "streamql/extension/scala/entry/Extensions.scala",
@@ -68,6 +69,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     source, dist = scratch / "source", scratch / "dist"
     ignored = shutil.ignore_patterns("__pycache__", "*.jar")
     shutil.copytree(ROOT / "streamql", source / "streamql", ignore=ignored)
+    shutil.copytree(ROOT / "docs" / "sql", source / "docs" / "sql")
     for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md"):
         shutil.copy(ROOT / name, source)
     code = f"from setuptools import build_meta; print(build_meta.build_sdist({str(dist)!r}))"
@@ -114,14 +116,18 @@ def test_only_the_sdist_compiles(built: Built) -> None:
 
 
 @pytest.mark.spark
-def test_an_unpacked_wheel_uses_its_own_jar(built: Built, tmp_path: Path) -> None:
+def test_an_unpacked_wheel_uses_its_own_jar_and_pages(built: Built, tmp_path: Path) -> None:
     with zipfile.ZipFile(built.wheel) as archive:
         archive.extractall(tmp_path / "site")
-    code = "import streamql; from streamql.extension.build import extension_jar; print(streamql.__file__, extension_jar(), sep='\\n')"
+    code = (
+        "import streamql; from streamql.extension.build import extension_jar; from streamql.cli.shell import topics; "
+        "print(streamql.__file__, extension_jar(), topics.find('create stream').splitlines()[-1], sep='\\n')"
+    )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "STREAMQL_CACHE": str(tmp_path / "empty")}
     package = tmp_path / "site" / "streamql"
     printed = _run([sys.executable, "-c", code], tmp_path, environment)
-    assert printed.splitlines() == [str(package / "__init__.py"), str(tmp_path / "site" / JAR)]
+    page = package / "pages" / "create-stream.md"
+    assert printed.splitlines() == [str(package / "__init__.py"), str(tmp_path / "site" / JAR), f"more: {page}"]
     with zipfile.ZipFile(tmp_path / "site" / JAR) as jar:
         names = set(jar.namelist())
     assert "streamql/Extensions.class" in names

@@ -14,6 +14,7 @@ from streamql.cli.shell import topics
 from streamql.cli.shell.completion import words
 from streamql.cli.shell.completion.statements import complete
 from streamql.cli.shell.highlight import pieces
+from streamql.cli.shell.pages import topic_of
 from streamql.cli.shell.snapshot import Snapshot
 from streamql.dialect import parse, rewrite
 from streamql.dialect.rewrites import dollar_names
@@ -54,6 +55,7 @@ def test_what_it_registers_works_everywhere(spark: SparkSession, capsys: pytest.
         run(spark, "SHOW MIROR STREAMS")
     assert main(["help", "mirrors"]) == 0
     assert "SHOW MIRROR STREAMS" in topics.names()
+    assert "  SHOW MIRROR STREAMS;" in topics.find("show mirror streams").split("\n")
     run(spark, "DROP STREAM s")
 
 
@@ -107,7 +109,7 @@ def test_the_record_of_each_feature_is_whole(feature: Feature) -> None:
     for command in feature.commands:
         assert {"run", "arguments"} <= vars(command.code).keys()
     assert all(callable(rule.find) for rule in feature.rewrites())
-    assert all(topic.examples for topic in feature.topics())
+    assert all(topic_of(path).examples for path in feature.topics)
     assert all(callable(check.examine) for check in feature.checks())
     assert all(callable(source_type.open) for source_type in feature.source_types())
     assert all(callable(form) for form in feature.forms().values())

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from streamql.cli.commands.doctor import _lines
+from streamql.console import argument_types
 from streamql.console.jobs.schedule import Plan, code_of, ending_of
 from streamql.console.render import quantities
 from streamql.consume.claims.errors import not_whole
+from streamql.durations import in_words, read_seconds
 from streamql.engine.doctor import Finding
 from streamql.errors import counted
 
@@ -23,16 +29,23 @@ from streamql.errors import counted
         (" 1.5 h ", 5400),
         ("7d", 604800),
         ("2 weeks", 1209600),
+        ("1 HOUR 30 Minutes", 5400),
+        ("1h30m", 5400),
+        ("1 day 500 ms", 86400.5),
     ],
 )
 def test_durations_are_read(text: str, seconds: float) -> None:
-    assert quantities.seconds_of(text) == seconds
+    assert argument_types.seconds(text) == seconds
+    assert read_seconds(text, needs_unit=False) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "30", "soon", "-3s", "3 years", "1h30"])
+@pytest.mark.parametrize(
+    "text", ["", "30", "soon", "-3s", "3 years", "1h30", "30m 1h", "1m 1m", "1 month", "\u0663s", "1" * 16 + "s"]
+)
 def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a duration"):
-        quantities.seconds_of(text)
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a duration"):
+        argument_types.seconds(text)
+    assert read_seconds(text) is None
 
 
 def test_durations_are_said() -> None:
@@ -46,9 +59,17 @@ def test_durations_are_said() -> None:
         86_399: "23 h",
         9 * 86400: "9 d",
     }
-    assert {seconds: quantities.duration(seconds) for seconds in said} == said
+    assert {seconds: in_words(seconds * 1000) for seconds in said} == said
+    assert in_words(3_725_000, parts=2) == "1 h 2 min"
+    assert in_words(3_605_000, parts=2) == "1 h"
+    assert in_words(5_400_000, is_exact=True, is_long=True) == "90 minutes"
     assert quantities.until(5_000, 1_000) == "in 4 s"
     assert quantities.until(1_000, 61_000) == "1 min ago"
+
+
+@given(st.integers(0, 10**12), st.booleans())
+def test_what_is_shown_exactly_is_read_as_the_same(ms: int, is_long: bool) -> None:
+    assert read_seconds(in_words(ms, is_exact=True, is_long=is_long)) == ms / 1000
 
 
 def test_numbers_are_said() -> None:

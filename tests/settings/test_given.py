@@ -18,6 +18,7 @@ BAD = {
     TIMEOUT: "abc",
     "spark.streamql.lease": "",
     "spark.streamql.ledgerRetention": "90",
+    "spark.streamql.transactionTimeout": "30m 1h",
     "spark.streamql.nonDeltaTargets": "at-least-once",
     "spark.streamql.vacuumGuard": "off",
 }
@@ -44,6 +45,7 @@ def test_before_spark_starts_and_in_it_the_same_is_said(spark: SparkSession) -> 
                 session.conf.set(key, value)
     message, hint = refused(lambda: check({"spark.streamql.busyTimout": "1s"}))
     assert (message, hint.split("?")[0]) == ("there is no setting spark.streamql.busyTimout", f"did you mean {TIMEOUT}")
+    run(session, f"SET {TIMEOUT} = 1 hour 30 min")
     run(session, f"SET {TIMEOUT} = 5s")
     assert (session.conf.get(TIMEOUT), spark.conf.get(TIMEOUT)) == ("5s", "90s")
     with pytest.raises(AnalysisException, match="CANNOT_MODIFY_STATIC_CONFIG"):

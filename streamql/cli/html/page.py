@@ -13,6 +13,7 @@ from streamql.cli.html.model import Report
 from streamql.cli.html.style import STYLE
 from streamql.console.render import quantities
 from streamql.console.status import Line, Listing
+from streamql.durations import in_words
 from streamql.engine.ledger import Bucket
 from streamql.engine.stream_facts import StreamFacts
 from streamql.errors import counted
@@ -70,7 +71,7 @@ def _head(report: Report) -> Markup:
 
 
 def _window(report: Report) -> str:
-    return f"the last {quantities.duration(report.window.span_ms / 1000)}"
+    return f"the last {in_words(report.window.span_ms)}"
 
 
 def _tiles(report: Report) -> Markup:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from streamql.durations import in_words
 from streamql.engine.stream_facts import StreamFacts
-from streamql.times import HOUR_MS, duration
-
-_MINUTE_MS = 60_000
 
 
 def mentions(streams: Iterable[StreamFacts], now_ms: int, mentioned: set[tuple[str, bool]]) -> list[str]:
@@ -30,6 +28,5 @@ def _sentence(stream: StreamFacts, left_ms: int) -> str:
     if stream.status.stale:
         return f"stream {stream.name} is stale: a part of its source's history is lost; \\d {stream.name} says more"
     remedy = "consume it, or raise the source's data_retention_days (\\help retention)"
-    unit = HOUR_MS if left_ms >= 2 * HOUR_MS else _MINUTE_MS
-    when = f"in {duration(max(unit, left_ms // unit * unit))}" if left_ms > 0 else "any moment"
+    when = f"in {in_words(left_ms, parts=2, is_long=True)}" if left_ms > 0 else "any moment"
     return f"stream {stream.name} may become stale {when}: {remedy}"

@@ -1,4 +1,4 @@
-"""The texts of \\help: the topics that features register, and the shell's commands and keys."""
+"""The texts of \\help: the pages that features register, and the shell's commands and keys."""
 
 from __future__ import annotations
 
@@ -7,24 +7,26 @@ import textwrap
 
 from streamql.cli.shell import commands
 from streamql.cli.shell.commands import CommandError
-from streamql.cli.shell.completion import words
-from streamql.feature import Topic, features
+from streamql.cli.shell.pages import Topic, topic_of
+from streamql.feature import features
 from streamql.misspelt import did_you_mean, nearest
 
 WIDTH = 78
 """Columns of a terminal that a text takes at most."""
 
-
-def all_topics() -> list[Topic]:
-    """Returns what \\help shows, in its order."""
-    return [topic for feature in features() for topic in feature.topics()]
-
+NAME_WIDTH = 25
+"""Columns of a name in the list. The summary of a longer one begins behind it."""
 
 _KEYS = (
     "keys: Enter behind a semicolon runs the statement, Alt-Enter never does; Tab completes; Up and Ctrl-R search the history; Ctrl-C "
     "cancels the statement; Ctrl-D leaves; Ctrl-X Ctrl-E opens $EDITOR. What begins with a space, or seems to hold a password, is not "
     "written to the history."
 )
+
+
+def all_topics() -> list[Topic]:
+    """Returns what \\help shows, in its order."""
+    return [topic_of(path) for feature in features() for path in feature.topics]
 
 
 def names() -> list[str]:
@@ -34,43 +36,57 @@ def names() -> list[str]:
 
 def find(argument: str) -> str:
     """Returns the text of a topic. Raises CommandError, with the nearest there is."""
-    wanted = " ".join(argument.rstrip(";").upper().split())
-    known = {name.upper(): topic for topic in all_topics() for name in (*topic.also, topic.name)}
-    known |= {phrase: topic for topic in all_topics() for phrase in _phrases(topic) if phrase not in known}
-    topic = known.get(wanted) or next((t for name, t in known.items() if wanted and name.startswith(wanted)), None)
+    wanted = re.sub(r"^DESC\b", "DESCRIBE", " ".join(argument.rstrip(";").upper().split()))
+    known = all_topics()
+    topic = _topic(wanted, known)
     if topic is not None:
         return _shown(topic)
-    guess = nearest(wanted, known)
-    hint = did_you_mean(f"\\help {known[guess].name}") if guess else "\\help lists what there is"
+    known_words = {word for topic in known for word in re.findall(r"\w+", " ".join(topic.names) + topic.grammar)}
+    corrected = " ".join(nearest(word, known_words) or word for word in wanted.split())
+    guess = _topic(corrected, known)
+    hint = did_you_mean(f"\\help {guess.name}") if guess else "\\help lists what there is"
     raise CommandError(f"there is no help on {argument}", hint)
 
 
-def _phrases(topic: Topic) -> list[str]:
-    """Returns the first keywords of the statements that a topic is about, by its grammars."""
-    patterns = [_head(grammar) for grammar in topic.grammars]
-    spelled = (
-        (" ".join(phrase), " ".join("DESCRIBE" if w == "DESC" else w for w in phrase)) for phrase in words.phrases()
-    )
-    return [text for text, in_full in spelled if any(pattern.fullmatch(f"{in_full} ") for pattern in patterns)]
+def _topic(wanted: str, known: list[Topic]) -> Topic | None:
+    """Returns the topic of a name, or the one whose page has the words. None: no page has them."""
+    return (_by_name(wanted, known) or _by_grammar(wanted, known) or _by_page(wanted, known)) if wanted else None
 
 
-_MARKS = {"[": "(?:", "]": ")?", "{": "(?:", "}": ")", "|": "|"}
+def _by_name(wanted: str, known: list[Topic]) -> Topic | None:
+    """Returns the topic of a name, of its first words, of other words of it, or of its beginning."""
+    named = [(name.upper(), topic) for topic in known for name in topic.names]
+    text = re.escape(wanted)
+    patterns = (rf"{text}\Z", rf"{text}(?!\w)", rf".*(?<!\w){text}(?!\w)", text)
+    return next((topic for pattern in patterns for name, topic in named if re.match(pattern, name)), None)
 
 
-def _head(grammar: str) -> re.Pattern[str]:
-    """Returns the pattern of a grammar up to its first name, for keywords with a space behind each."""
-    pattern, depth = "", 0
-    for part in re.findall(r"[\[\]{}|]|[^\s\[\]{}|]+", grammar):
-        if depth == 0 and part not in _MARKS and not re.fullmatch("[A-Z]+", part):
-            break
-        depth += (part in "[{") - (part in "]}")
-        pattern += _MARKS.get(part, re.escape(part) + " ")
-    return re.compile(pattern)
+def _by_grammar(wanted: str, known: list[Topic]) -> Topic | None:
+    """Returns the topic whose grammar has the words in their order: where a statement begins, or else most closely together."""
+    words = re.compile(".*?".join(_words(wanted)), re.DOTALL | re.IGNORECASE)
+    found = [
+        (match.start() > 0, len(match.group()), topic)
+        for topic in known
+        for statement in re.split(r"\n(?! )", topic.grammar)
+        for match in words.finditer(statement)
+    ]
+    return min(found, key=lambda one: one[:2])[2] if found else None
+
+
+def _by_page(wanted: str, known: list[Topic]) -> Topic | None:
+    """Returns the topic whose page has the words most often."""
+    phrase = re.compile(r"\s+".join(_words(wanted)), re.IGNORECASE)
+    counts = [(len(phrase.findall(topic.page)), topic) for topic in known]
+    count, topic = max(counts, key=lambda one: one[0])
+    return topic if count else None
+
+
+def _words(text: str) -> list[str]:
+    return [rf"(?<!\w){re.escape(word)}(?!\w)" for word in text.split()]
 
 
 def overview() -> str:
     """Commands, keys and topics."""
-    width = max(len(topic.name) for topic in all_topics())
     return "\n".join(
         (
             "commands:",
@@ -79,15 +95,27 @@ def overview() -> str:
             *textwrap.wrap(_KEYS, WIDTH, subsequent_indent="  "),
             "",
             "\\help followed by",
-            *(f"  {topic.name:<{width}}  {topic.summary}" for topic in all_topics()),
+            *(f"  {topic.name:<{NAME_WIDTH}}  {_lowered(topic.summary)}" for topic in all_topics()),
         )
     )
 
 
+def _lowered(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
+
+
 def _shown(topic: Topic) -> str:
-    lines = [f"{topic.name}: {topic.summary}", ""]
-    for grammar in topic.grammars:
-        lines += textwrap.wrap(grammar, WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
+    lines = [f"{topic.name}: {_lowered(topic.summary)}", ""]
+    for line in topic.grammar.split("\n"):
+        indent = "  " + " " * (len(line) - len(line.lstrip()))
+        lines += textwrap.wrap(
+            line,
+            WIDTH,
+            initial_indent="  ",
+            subsequent_indent=indent + "  ",
+            break_long_words=False,
+            drop_whitespace=True,
+        )
     lines += ["", *textwrap.wrap(topic.text, WIDTH), "", "for example"]
     lines += ["  " + line for example in topic.examples for line in example.split("\n")]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", f"more: {topic.path}"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from streamql.console.render import quantities
 from streamql.console.status import Line, Listing, Subject
+from streamql.durations import in_words
 
 if TYPE_CHECKING:
     from streamql.engine.ledger import Consumption
@@ -45,7 +46,7 @@ def lag_text(facts: StreamFacts) -> str:
         return "?"
     if not versions:
         return "0"
-    age = "" if seconds is None else f", {quantities.duration(seconds)}"
+    age = "" if seconds is None else f", {in_words(seconds * 1000)}"
     return f"{quantities.count(versions)} {facts.unit[0]}{age}"
 
 

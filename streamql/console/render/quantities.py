@@ -4,36 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from streamql import settings
-
-_STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
-
-
-def seconds_of(text: str) -> float:
-    """Returns a duration such as 500ms, 30s, 5min, 1h or 7 days, in seconds. Raises ValueError for anything else, a bare number among
-    it."""
-    found = settings.duration(text, needs_unit=True)
-    if found is None:
-        raise ValueError(f"{text!r} is not a duration: 30s, 5min and 1h are")
-    return found
-
-
-def duration(seconds: float) -> str:
-    """Returns how long: 12 s, 3 min, 5 h, 6 d; in the largest unit of which there is a whole one."""
-    for size, unit in _STEPS:
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit}"
-    return "0 s"
+from streamql.durations import in_words
 
 
 def ago(at_ms: int, now_ms: int) -> str:
     """Returns how long ago a time was."""
-    return f"{duration(max(0, now_ms - at_ms) / 1000)} ago"
+    return f"{in_words(max(0, now_ms - at_ms))} ago"
 
 
 def until(at_ms: int, now_ms: int) -> str:
     """Returns how far off a time is; one that is over, how long ago it was."""
-    return ago(at_ms, now_ms) if at_ms <= now_ms else f"in {duration((at_ms - now_ms) / 1000)}"
+    return ago(at_ms, now_ms) if at_ms <= now_ms else f"in {in_words(at_ms - now_ms)}"
 
 
 def count(number: int) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from streamql.console.render.quantities import shortened
+from streamql.durations import in_words
 
 _ERASE = "\r\x1b[K"
 
@@ -108,8 +109,7 @@ class Stopwatch:
         seconds = self.seconds
         if seconds < 60:
             return f"{seconds:.2f} s"
-        minutes, rest = divmod(int(seconds), 60)
-        return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+        return in_words(seconds * 1000, parts=2)
 
 
 def _is_terminal(stream: TextIO) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from streamql.catalog.states import StreamState
 from streamql.console.render import quantities
+from streamql.durations import in_words
 from streamql.sources.protocol import HIDDEN_TYPE
 
 TEXT_WIDTH_MAX = 60
@@ -20,7 +21,7 @@ def waiting_text(states: Sequence[StreamState], now_ms: int) -> str:
     state, claim = claimed[0]
     source = state.stream.source
     what = f"refreshes {source.name}" if source.type_name == HIDDEN_TYPE else f"consumes {state.name}"
-    since = quantities.duration(max(0, now_ms - claim.started_at_ms) / 1000)
+    since = in_words(max(0, now_ms - claim.started_at_ms))
     text = quantities.shortened(" ".join(claim.text.split()), TEXT_WIDTH_MAX)
     return (
         f"waiting for process {claim.owner.pid} of {claim.owner.who}, which {what} since {since}{text and f': {text}'}"

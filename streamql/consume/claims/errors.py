@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from streamql.catalog.states import Claim, ClaimedStatement, StreamState
 from streamql.consume.claims.owner import is_of_this_host, is_suspended
 from streamql.delta.jvm import sentence
+from streamql.durations import in_words
 from streamql.errors import StreamqlError, counted
 from streamql.model import offset_clause, offset_form
 from streamql.names import Name
@@ -19,7 +20,7 @@ def busy(state: StreamState) -> StreamqlError:
     """Returns the error for a stream that another statement consumes."""
     assert state.claim is not None
     owner = state.claim.owner
-    age = max(0, now_ms() - state.claim.started_at_ms) // 1000
+    age = in_words(max(0, now_ms() - state.claim.started_at_ms))
     lease = state.claim.lease_seconds
     recovery = f"a statement that waits longer than its lease of {lease:g} s takes over, as does streamql doctor --fix"
     if is_suspended(owner):
@@ -28,7 +29,7 @@ def busy(state: StreamState) -> StreamqlError:
         elsewhere = "" if is_of_this_host(owner) else f". Should it have died there: {recovery}"
     return StreamqlError(
         "STREAM_BUSY",
-        f"stream {state.name} is being consumed by {owner.who}, process {owner.pid}, since {age} s",
+        f"stream {state.name} is being consumed by {owner.who}, process {owner.pid}, since {age}",
         hint=f"run the statement again later, or SET {BUSY_TIMEOUT.key} = 10min to wait longer{elsewhere}",
         stream=str(state.name),
         consumption_id=state.claim.consumption_id,

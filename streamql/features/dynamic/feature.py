@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from streamql.feature import Command, Feature, Topic
+from streamql.feature import Command, Feature, pages
 
 if TYPE_CHECKING:
     from streamql.catalog.stored import StoredTable
@@ -54,11 +54,11 @@ def _vocabulary() -> Vocabulary:
     return VOCABULARY
 
 
-def _topics() -> Sequence[Topic]:
-    from streamql.features.dynamic.topics import TOPICS
-
-    return TOPICS
-
+_TOPICS = pages(
+    "create-dynamic-table", "refresh-dynamic-table", "explain-refresh", "verify-dynamic-table",
+    "show-dynamic-tables", "show-refresh-history", "describe-dynamic-table", "alter-dynamic-table",
+    "drop-dynamic-table",
+)  # fmt: skip
 
 DYNAMIC_TABLES = Feature(
     "dynamic tables",
@@ -68,7 +68,7 @@ DYNAMIC_TABLES = Feature(
     stored=_stored,
     checks=_checks,
     vocabulary=_vocabulary,
-    topics=_topics,
+    topics=_TOPICS,
     commands=(
         Command(
             "refresh",

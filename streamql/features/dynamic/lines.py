@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from streamql.console.render import quantities
 from streamql.console.status import Line, Listing, Subject
-from streamql.times import duration
+from streamql.durations import in_words
 
 if TYPE_CHECKING:
     from streamql.features.dynamic.refreshes.facts import DynamicFacts
@@ -43,7 +43,7 @@ def lag_text(facts: DynamicFacts) -> str:
     """3 min; where it is above the target: 3 min (late). 0: the table shows all changes."""
     if not facts.is_filled:
         return "never filled"
-    shown = quantities.duration(facts.lag_ms / 1000) if facts.lag_ms else "0"
+    shown = in_words(facts.lag_ms) if facts.lag_ms else "0"
     return f"{shown} (late)" if facts.is_late else shown
 
 
@@ -52,14 +52,20 @@ def schedule_text(schedule: Schedule) -> str:
     if schedule.is_downstream:
         return "downstream"
     if schedule.lag_ms is not None:
-        return duration(schedule.lag_ms)
-    return "" if schedule.interval_ms is None else f"every {duration(schedule.interval_ms)}"
+        return in_words(schedule.lag_ms, is_exact=True, is_long=True)
+    if schedule.interval_ms is None:
+        return ""
+    return f"every {in_words(schedule.interval_ms, is_exact=True, is_long=True)}"
 
 
 def target_text(schedule: Schedule, target_ms: int | None) -> str:
     """10 minutes; every 5 minutes; downstream (10 minutes): the least target of the tables that read it."""
     text = schedule_text(schedule)
-    return f"{text} ({duration(target_ms)})" if schedule.is_downstream and target_ms is not None else text
+    return (
+        f"{text} ({in_words(target_ms, is_exact=True, is_long=True)})"
+        if schedule.is_downstream and target_ms is not None
+        else text
+    )
 
 
 def next_text(facts: DynamicFacts, now_ms: int) -> str:
@@ -108,8 +114,8 @@ def failed_text(facts: DynamicFacts, since: str = "") -> str:
 
 def late_text(facts: DynamicFacts) -> str:
     """Says how late a table is that has a target."""
-    behind = quantities.duration(facts.lag_ms / 1000)
-    return f"it has been behind for {behind}, and its target is {duration(facts.target_ms or 0)}"
+    behind, target = in_words(facts.lag_ms), in_words(facts.target_ms or 0, is_exact=True, is_long=True)
+    return f"it has been behind for {behind}, and its target is {target}"
 
 
 RECORD: Mapping[str, Callable[[DynamicFacts], object]] = {

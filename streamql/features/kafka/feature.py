@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from streamql.feature import Feature, Topic
+from streamql.feature import Feature, pages
 
 if TYPE_CHECKING:
     from streamql.dialect.grammar import Grammar
@@ -45,12 +45,6 @@ def _vocabulary() -> Vocabulary:
     return VOCABULARY
 
 
-def _topics() -> Sequence[Topic]:
-    from streamql.features.kafka.topics import TOPICS
-
-    return TOPICS
-
-
 def _explains(e: Exception) -> Exception | None:
     from streamql.features.kafka.brokers import explained
 
@@ -64,6 +58,6 @@ KAFKA = Feature(
     source_types=_source_types,
     checks=_checks,
     vocabulary=_vocabulary,
-    topics=_topics,
+    topics=pages("create-storage-connection", "storage-connections", "create-external-table", "external-tables"),
     explains=_explains,
 )

@@ -1,11 +1,11 @@
-"""What streams register: the kernel's own statements, rewrites, source types, functions and topics of help."""
+"""What streams register: the kernel's own statements, rewrites, source types, functions and pages for \\help."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from streamql.feature import Feature, Topic
+from streamql.feature import Feature, pages
 
 if TYPE_CHECKING:
     from streamql.dialect.grammar import Grammar
@@ -52,11 +52,11 @@ def _vocabulary() -> Vocabulary:
     return VOCABULARY
 
 
-def _topics() -> Sequence[Topic]:
-    from streamql.features.streams.topics import TOPICS
-
-    return TOPICS
-
+_TOPICS = pages(
+    "alter-table", "create-stream", "alter-stream", "drop-stream", "show-streams", "describe-stream",
+    "show-create-stream", "select", "changes", "at", "insert", "merge", "transactions", "explain", "functions",
+    "ledger",
+)  # fmt: skip
 
 STREAMS = Feature(
     "streams",
@@ -66,5 +66,5 @@ STREAMS = Feature(
     source_types=_source_types,
     functions=_functions,
     vocabulary=_vocabulary,
-    topics=_topics,
+    topics=_TOPICS,
 )

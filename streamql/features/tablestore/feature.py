@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from streamql.feature import Command, Feature, Topic
+from streamql.feature import Command, Feature, pages
 
 if TYPE_CHECKING:
     from streamql.dialect.vocabulary import Vocabulary
@@ -31,18 +31,12 @@ def _vocabulary() -> Vocabulary:
     return VOCABULARY
 
 
-def _topics() -> Sequence[Topic]:
-    from streamql.features.tablestore.topics import TOPICS
-
-    return TOPICS
-
-
 TABLESTORE = Feature(
     "TableStore",
     forms=_forms,
     functions=_functions,
     vocabulary=_vocabulary,
-    topics=_topics,
+    topics=pages("tablestore-records"),
     commands=(
         Command(
             "export",

@@ -1,10 +1,11 @@
-"""What mirrors register: a statement, a rewrite, a type of source, a command, a check, a topic of help."""
+"""What mirrors register: a statement, a rewrite, a type of source, a command, a check, a page for \\help."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -19,7 +20,7 @@ from streamql.dialect.text.shape import Relation, chain, key_at
 from streamql.dialect.text.splices import Splice
 from streamql.engine import StatementType, without_text
 from streamql.engine.doctor.check import Check, Finding, Problem
-from streamql.feature import Command, Feature, Topic
+from streamql.feature import Command, Feature
 from streamql.model import TableSource
 from streamql.names import Name
 from streamql.sources.protocol import SourceType
@@ -103,7 +104,7 @@ MIRRORS = Feature(
         SourceType("mirror", "MIRROR", Mirror.from_json, _open, _find, statement_types=("TABLE", "MIRROR")),
     ),
     checks=lambda: (Mirrors(),),
-    topics=lambda: (Topic("SHOW MIRROR STREAMS", "list them", (GRAMMAR,), "Streams on mirrors.", (f"{GRAMMAR};",)),),
+    topics=(Path(__file__).with_name("show-mirror-streams.md"),),
     commands=(
         Command("mirrors", "print the mirrors", "tests.features.mirrors.command", in_session=True, reads_only=True),
     ),

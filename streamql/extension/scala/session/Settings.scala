@@ -25,25 +25,29 @@ object Settings {
   private val internal = Shared.constant("settings", "internal")
   private lazy val all: Seq[Setting] = {
     val file = Shared.json("settings.json")
-    val duration = Pattern.compile(Shared.required(file, "duration").asText, Pattern.CASE_INSENSITIVE)
-    Shared.required(file, "settings").elements().asScala.map(of(_, duration)).toSeq
+    val durations = Shared.json("durations.json")
+    Shared.required(file, "settings").elements().asScala.map(of(_, durations)).toSeq
   }
   private lazy val keys = all.map(_.key).toSet + Shared.constant("settings", "connect")
 
-  private def of(node: JsonNode, duration: Pattern): Setting = {
+  private def of(node: JsonNode, durations: JsonNode): Setting = {
     def text(name: String) = Option(node.get(name)).filterNot(_.isNull).map(_.asText)
     def is(name: String) = node.path(name).asBoolean(false)
     val values = node.path("values").elements().asScala.map(_.asText).toSet
     val fits: String => Boolean =
       if (values.nonEmpty) given => values(given.trim.toLowerCase)
-      else if (is("isDuration")) given => isDuration(duration, given, is("needsUnit"))
+      else if (is("isDuration")) duration(durations, is("needsUnit")).matcher(_).matches
       else _ => true
-    Setting(Shared.required(node, "key").asText, text("default"), Shared.required(node, "meaning").asText, text("allowed").getOrElse(""), is("isStatic"), fits)
+    def word(name: String) = Shared.required(durations, name).asText
+    val allowed = if (is("isDuration")) s"${word("meaning")}, such as ${word("examples")}" else text("allowed").getOrElse("")
+    Setting(Shared.required(node, "key").asText, text("default"), Shared.required(node, "meaning").asText, allowed, is("isStatic"), fits)
   }
 
-  private def isDuration(pattern: Pattern, given: String, needsUnit: Boolean): Boolean = {
-    val m = pattern.matcher(given)
-    m.matches && (!needsUnit || (2 to m.groupCount).exists(m.group(_) != null))
+  /** What `streamql.durations` reads. */
+  private def duration(durations: JsonNode, needsUnit: Boolean): Pattern = {
+    val number = Shared.required(durations, "number").asText
+    val units = Shared.required(durations, "units").elements().asScala.map(u => s"(?:$number\\s*(?:${Shared.required(u, "spellings").asText})\\s*)?")
+    Pattern.compile(s"\\s*(?=\\d)${units.mkString}${if (needsUnit) "" else s"|\\s*$number\\s*"}", Pattern.CASE_INSENSITIVE)
   }
 
   /** Registers the settings, once for each JVM. Raises INVALID_ARGUMENT if the context was started with an unknown setting, or with a value

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
 from streamql.dialect.text.cursor import Cursor
-from streamql.dialect.text.tokens import Token, string_value
+from streamql.dialect.text.tokens import Token, TokenType, string_value
+from streamql.durations import MEANING, UNITS, read_seconds
 from streamql.errors import StreamqlError
 from streamql.features.dynamic.language.statements import Schedule
 from streamql.misspelt import suggestion
 
 LAG_HINT = "write TARGET_LAG = '10 minutes', or TARGET_LAG = DOWNSTREAM"
 INTERVAL_HINT = "write REFRESH INTERVAL 10 MINUTE"
+_NUMBER_HINT = "write a whole number and SECOND, MINUTE, HOUR or DAY, such as REFRESH INTERVAL 10 MINUTE"
 
-_UNITS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86400}
-_DIGITS_MAX = 9
-_NUMBER = re.compile(rf"\s*(\d{{1,{_DIGITS_MAX}}})\s*", re.ASCII)
-_DURATION = re.compile(rf"{_NUMBER.pattern}({'|'.join(_UNITS)})S?\s*", re.IGNORECASE | re.ASCII)
+_UNITS = [unit.name.upper() for unit in UNITS]
+_SECONDS_MAX = 100 * 365 * 86400
 
 _BEFORE_OPERAND = frozenset(("+", "-", "*", "/"))
 _MODES = {
@@ -41,12 +40,8 @@ def read_target_lag(cursor: Cursor) -> Schedule:
         return Schedule(is_downstream=True)
     lag_s = _seconds(text) if cursor.at_string() else None
     if lag_s is None:
-        message = (
-            f"TARGET_LAG takes a duration in seconds, minutes, hours or days, or DOWNSTREAM, found {cursor.found()}"
-        )
-        raise cursor.error(message, hint=_unit_hint(text) or LAG_HINT, code="INVALID_PROPERTY")
-    if lag_s < 1:
-        raise cursor.error("TARGET_LAG is at least 1 second", hint=LAG_HINT, code="INVALID_PROPERTY")
+        raise _not_duration(cursor, "TARGET_LAG", LAG_HINT, ", or DOWNSTREAM")
+    _check(cursor, lag_s, "TARGET_LAG", LAG_HINT, token)
     cursor.advance()
     return Schedule(lag_s=lag_s)
 
@@ -109,40 +104,48 @@ def _ends_time(cursor: Cursor, following: Collection[str]) -> bool:
 
 
 def _interval(cursor: Cursor) -> int:
-    """`n unit`, `'n' unit` or `'n unit'` in seconds; INTERVAL is read."""
-    start = cursor.token
-    if cursor.at_string() and (seconds := _seconds(string_value(start))) is not None:
+    """`n unit [n unit]…`, `'n' unit` or `'n unit'` in seconds; INTERVAL is read."""
+    first, start = cursor.index, cursor.token
+    seconds = _seconds(string_value(start)) if cursor.at_string() else None
+    if seconds is not None:
         cursor.advance()
     else:
-        seconds = _number_and_unit(cursor, start)
-    if seconds < 1:
-        raise cursor.error(
-            "REFRESH INTERVAL is at least 1 second", hint=INTERVAL_HINT, token=start, code="INVALID_PROPERTY"
-        )
+        seconds = _seconds(_numbers_and_units(cursor))
+    if seconds is None:
+        cursor.index = first
+        raise _not_duration(cursor, "REFRESH INTERVAL", _NUMBER_HINT)
+    _check(cursor, seconds, "REFRESH INTERVAL", _NUMBER_HINT, start)
     return seconds
 
 
-def _number_and_unit(cursor: Cursor, start: Token) -> int:
-    text = string_value(start) if cursor.at_string() else start.text
-    number = _NUMBER.fullmatch(text)
-    if number is None:
-        message = f"REFRESH INTERVAL takes a whole number of seconds, minutes, hours or days, found {cursor.found()}"
-        raise cursor.error(message, hint=_unit_hint(text) or INTERVAL_HINT, code="INVALID_PROPERTY")
-    cursor.advance()
-    unit = cursor.key().removesuffix("S")
-    if unit not in _UNITS:
-        message = f"REFRESH INTERVAL takes SECOND, MINUTE, HOUR or DAY, found {cursor.found()}"
-        raise cursor.error(message, hint=_unit_hint(cursor.key()) or INTERVAL_HINT, code="INVALID_PROPERTY")
-    cursor.advance()
-    return int(number.group(1)) * _UNITS[unit]
+def _numbers_and_units(cursor: Cursor) -> str:
+    """Returns numbers and units as one text. Raises INVALID_PROPERTY at the first token that does not fit."""
+    words: list[str] = []
+    while not words or cursor.token.type is TokenType.NUMBER:
+        number = string_value(cursor.token) if cursor.at_string() else cursor.token.text
+        for word, with_other in ((number, f"{number} s"), (cursor.key(1), f"1 {cursor.key(1)}")):
+            if _seconds(with_other) is None:
+                raise _not_duration(cursor, "REFRESH INTERVAL", _NUMBER_HINT)
+            cursor.advance()
+            words.append(word)
+    return " ".join(words)
 
 
 def _seconds(text: str) -> int | None:
-    found = _DURATION.fullmatch(text)
-    return None if found is None else int(found.group(1)) * _UNITS[found.group(2).upper()]
+    """Returns a duration of whole numbers and whole seconds; None: the text is something else."""
+    seconds = None if "." in text else read_seconds(text)
+    return int(seconds) if seconds is not None and seconds.is_integer() else None
 
 
-def _unit_hint(text: str) -> str:
-    """Returns the hint for a misspelt unit, the last word of the text; empty: it resembles none."""
-    words = text.split()
-    return suggestion(words[-1].removesuffix("s"), _UNITS) if words and words[-1].isalpha() else ""
+def _check(cursor: Cursor, seconds: int, what: str, hint: str, token: Token) -> None:
+    if not 1 <= seconds <= _SECONDS_MAX:
+        limit = "least 1 second" if seconds < 1 else "most 100 years"
+        raise cursor.error(f"{what} is at {limit}", hint=hint, token=token, code="INVALID_PROPERTY")
+
+
+def _not_duration(cursor: Cursor, what: str, hint: str, or_else: str = "") -> StreamqlError:
+    """Returns the error for the next token. Its last word may be a misspelt unit. `or_else`: what the clause takes beside durations."""
+    words = (string_value(cursor.token) if cursor.at_string() else cursor.key()).split()
+    guess = suggestion(words[-1].removesuffix("s"), _UNITS) if words and words[-1].isalpha() else ""
+    message = f"{what} takes {MEANING}{or_else}, found {cursor.found()}"
+    return cursor.error(message, hint=guess or hint, code="INVALID_PROPERTY")
