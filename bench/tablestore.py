@@ -9,11 +9,11 @@ from bench.context import Context
 from bench.measuring import Benchmark, Case, Target
 from bench.tables import NARROW, Built
 from streamql.features.tablestore.export import export
-from streamql.features.tablestore.formats.job import parse_job
-from streamql.features.tablestore.formats.windows import TIME_MAX_MS
-from streamql.features.tablestore.record_rows import records_of_commits, tuples
-from streamql.features.tablestore.streams import open_stream
-from streamql.features.tablestore.tuples import slices
+from streamql.features.tablestore.jobs.job import parse_job
+from streamql.features.tablestore.jobs.windows import TIME_MAX_MS
+from streamql.features.tablestore.records.rows import records_of_commits, tuples
+from streamql.features.tablestore.records.streams import open_stream
+from streamql.features.tablestore.records.tuples import slices
 
 SCHEMA = "bench_tablestore"
 COMMITS, ROWS_PER_COMMIT = 1000, 100

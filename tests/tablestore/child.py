@@ -10,8 +10,8 @@ from typing import Any
 
 from streamql.features.tablestore import export as export_module
 from streamql.features.tablestore import write
-from streamql.features.tablestore.formats import outputs
-from streamql.features.tablestore.formats.job import parse_job
+from streamql.features.tablestore.jobs import outputs
+from streamql.features.tablestore.jobs.job import parse_job
 from streamql.features.tablestore.status_table import StatusTable
 from tests.consume.child import dying
 from tests.small import INTERPRETED, SHORT_LIVED

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from streamql.errors import StreamqlError
 from streamql.features.tablestore.export import export
-from streamql.features.tablestore.formats.job import parse_job
+from streamql.features.tablestore.jobs.job import parse_job
 from streamql.features.tablestore.reader import StreamReader
 from tests.small import INTERPRETED, SHORT_LIVED
 

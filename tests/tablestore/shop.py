@@ -9,9 +9,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from streamql.features.tablestore.export import Exported, export
-from streamql.features.tablestore.formats.job import parse_job
-from streamql.features.tablestore.formats.windows import TIME_MAX_MS
-from streamql.features.tablestore.streams import open_stream
+from streamql.features.tablestore.jobs.job import parse_job
+from streamql.features.tablestore.jobs.windows import TIME_MAX_MS
+from streamql.features.tablestore.records.streams import open_stream
 
 Tuple = dict[str, Any]
 

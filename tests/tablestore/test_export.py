@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from streamql.cli.main import main
 from streamql.delta.jvm import jvm
 from streamql.errors import StreamqlError
-from streamql.features.tablestore.formats.windows import TIME_MAX_MS
-from streamql.features.tablestore.streams import open_stream
+from streamql.features.tablestore.jobs.windows import TIME_MAX_MS
+from streamql.features.tablestore.records.streams import open_stream
 from tests.tablestore.shop import Shop, Tuple
 
 

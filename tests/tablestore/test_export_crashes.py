@@ -12,7 +12,7 @@ import pytest
 
 from streamql.errors import StreamqlError
 from streamql.features.tablestore import export as export_module
-from streamql.features.tablestore.formats.windows import TIME_MAX_MS
+from streamql.features.tablestore.jobs.windows import TIME_MAX_MS
 from tests.consume.support import ROOT, TIMEOUT_SECONDS, data_of
 from tests.sample import sample
 from tests.tablestore.shop import Shop

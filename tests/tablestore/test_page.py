@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from streamql.errors import ERROR_CLASSES, StreamqlError
-from streamql.features.tablestore.formats.job import REFUSED, UNUSED, USED, parse_job
-from streamql.features.tablestore.formats.writers import Format
+from streamql.features.tablestore.jobs.job import REFUSED, UNUSED, USED, parse_job
+from streamql.features.tablestore.jobs.writers import Format
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "tablestore.md").read_text(encoding="utf-8")

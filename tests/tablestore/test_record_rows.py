@@ -19,10 +19,10 @@ from streamql.errors import StreamqlError
 from streamql.features.tablestore import record_entries, record_rows
 from streamql.features.tablestore.formats import records as definition
 from streamql.features.tablestore.formats.expressions import padded_sql
-from streamql.features.tablestore.formats.shards import ShardTree, follow
 from streamql.features.tablestore.formats.values import float_text, text_sql
-from streamql.features.tablestore.record_entries import ROW, SHARD
-from streamql.features.tablestore.record_rows import records_of_commits
+from streamql.features.tablestore.jobs.shards import ShardTree, follow
+from streamql.features.tablestore.records.entries import ROW, SHARD
+from streamql.features.tablestore.records.rows import records_of_commits
 from streamql.model import Versions
 from tests.histories.tables import Table
 

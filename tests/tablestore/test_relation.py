@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamql.engine import relations
-from streamql.features.tablestore import relation
+from streamql.features.tablestore.records import relation
 from tests.tablestore.shop import Shop
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from streamql.features.tablestore.formats.windows import TIME_MAX_MS
-from streamql.features.tablestore.streams import open_stream
+from streamql.features.tablestore.jobs.windows import TIME_MAX_MS
+from streamql.features.tablestore.records.streams import open_stream
 from tests.sample import SEED, amount
 from tests.tablestore.shop import Shop, Tuple
 

@@ -12,9 +12,9 @@ from pyspark.sql import Row
 from streamql.errors import StreamqlError
 from streamql.features.tablestore import status_table as module
 from streamql.features.tablestore.export import _Run
-from streamql.features.tablestore.formats.job import parse_job
-from streamql.features.tablestore.formats.status import TTL_MS, StatusRow
-from streamql.features.tablestore.formats.windows import TIME_MAX_MS
+from streamql.features.tablestore.jobs.job import parse_job
+from streamql.features.tablestore.jobs.status import TTL_MS, StatusRow
+from streamql.features.tablestore.jobs.windows import TIME_MAX_MS
 from streamql.features.tablestore.status_table import find_status_table
 from streamql.times import now_ms
 from tests.tablestore.shop import Shop

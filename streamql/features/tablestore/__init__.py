@@ -1,1 +1,1 @@
-"""TableStore streams of Delta tables: records, shards and exports, computed by Spark. Formats and rules are in `formats`."""
+"""TableStore streams of Delta tables: records, shards and exports, computed by Spark. `formats` and `jobs` do without Spark."""

@@ -59,7 +59,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def check(options: Options) -> str | None:
     """Says what is wrong with the job file, before Spark starts."""
     from streamql.errors import StreamqlError
-    from streamql.features.tablestore.formats.job import load_job
+    from streamql.features.tablestore.jobs.job import load_job
 
     try:
         load_job(Path(options.arguments.job))
@@ -76,7 +76,7 @@ def run(spark: SparkSession, options: Options) -> int:
     from streamql.console.sql.progress import Progress
     from streamql.dialect import parse_name
     from streamql.features.tablestore.export import export
-    from streamql.features.tablestore.formats.job import load_job
+    from streamql.features.tablestore.jobs.job import load_job
     from streamql.names import quote
 
     job = load_job(Path(options.arguments.job))

@@ -20,12 +20,12 @@ from streamql.consume.claims.owner import is_dead, is_of_this_host, is_this_proc
 from streamql.delta.jvm import activate
 from streamql.errors import StreamqlError, counted
 from streamql.features.tablestore.failures import is_transient, translated
-from streamql.features.tablestore.formats import retries
-from streamql.features.tablestore.formats.job import Job
-from streamql.features.tablestore.formats.outputs import check_target, digest, summary
 from streamql.features.tablestore.formats.records import tuple_columns
-from streamql.features.tablestore.formats.shards import Followed
-from streamql.features.tablestore.formats.status import (
+from streamql.features.tablestore.jobs import retries
+from streamql.features.tablestore.jobs.job import Job
+from streamql.features.tablestore.jobs.outputs import check_target, digest, summary
+from streamql.features.tablestore.jobs.shards import Followed
+from streamql.features.tablestore.jobs.status import (
     JobStatus,
     Start,
     StatusRow,
@@ -39,8 +39,10 @@ from streamql.features.tablestore.formats.status import (
     recorded_key,
     tree_row,
 )
-from streamql.features.tablestore.formats.windows import Slice, select
-from streamql.features.tablestore.record_rows import Records, no_records, records_of_commits
+from streamql.features.tablestore.jobs.windows import Slice, select
+from streamql.features.tablestore.records.rows import Records, no_records, records_of_commits
+from streamql.features.tablestore.records.streams import open_stream
+from streamql.features.tablestore.records.tuples import TableStream, recorded_stream, slices
 from streamql.features.tablestore.status_table import (
     StatusRows,
     StatusTable,
@@ -48,8 +50,6 @@ from streamql.features.tablestore.status_table import (
     find_status_table,
     status_table_name,
 )
-from streamql.features.tablestore.streams import open_stream
-from streamql.features.tablestore.tuples import TableStream, recorded_stream, slices
 from streamql.features.tablestore.write import Counts, Output, write
 from streamql.settings import LEASE, seconds
 from streamql.times import now_ms

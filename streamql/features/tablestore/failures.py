@@ -7,7 +7,7 @@ import re
 from pyspark.errors import AnalysisException
 
 from streamql.errors import StreamqlError
-from streamql.features.tablestore.record_rows import explained
+from streamql.features.tablestore.records.rows import explained
 
 _LASTING = re.compile(
     r"No space left|Permission denied|AccessDenied|Forbidden|OutOfMemoryError|\[[A-Z_]+\] |FileNotFound"

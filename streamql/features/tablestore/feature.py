@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def _forms() -> Mapping[str, ReadForm]:
-    from streamql.features.tablestore.relation import RECORDS, changed_records
+    from streamql.features.tablestore.records.relation import RECORDS, changed_records
 
     return {RECORDS: changed_records}
 
 
 def _functions() -> Mapping[str, SqlFunction]:
-    from streamql.features.tablestore.relation import NAME, records
+    from streamql.features.tablestore.records.relation import NAME, records
 
     return {NAME: records}
 

@@ -11,7 +11,9 @@ from pyspark.sql import functions as F
 from streamql.delta.uses import TIME, VERSION
 from streamql.errors import StreamqlError
 from streamql.features.tablestore.failures import translated
-from streamql.features.tablestore.formats.iterators import (
+from streamql.features.tablestore.formats.records import Cell, Record, RecordType
+from streamql.features.tablestore.formats.sequence import Position
+from streamql.features.tablestore.jobs.iterators import (
     ShardIterator,
     advance,
     begin,
@@ -20,14 +22,12 @@ from streamql.features.tablestore.formats.iterators import (
     check_stream,
     decode,
 )
-from streamql.features.tablestore.formats.records import Cell, Record, RecordType
-from streamql.features.tablestore.formats.sequence import Position
-from streamql.features.tablestore.formats.shards import Followed, Shard
-from streamql.features.tablestore.formats.windows import trimmed
-from streamql.features.tablestore.record_entries import KIND, OPS, ROW, SHARD, Key, shard_number
-from streamql.features.tablestore.record_rows import records_of_commits
-from streamql.features.tablestore.streams import open_stream
-from streamql.features.tablestore.tuples import TableStream, rows_of
+from streamql.features.tablestore.jobs.shards import Followed, Shard
+from streamql.features.tablestore.jobs.windows import trimmed
+from streamql.features.tablestore.records.entries import KIND, OPS, ROW, SHARD, Key, shard_number
+from streamql.features.tablestore.records.rows import records_of_commits
+from streamql.features.tablestore.records.streams import open_stream
+from streamql.features.tablestore.records.tuples import TableStream, rows_of
 from streamql.sources.tables.retention import file_retention_ms, log_retention_ms
 from streamql.times import iso
 

@@ -21,7 +21,7 @@ from streamql.delta.table import DeltaTable, Snapshot
 from streamql.delta.txns import EventLog
 from streamql.dialect import parse_name
 from streamql.errors import StreamqlError
-from streamql.features.tablestore.formats.status import COLUMNS, StatusFile, StatusRow, check_columns, replaced
+from streamql.features.tablestore.jobs.status import COLUMNS, StatusFile, StatusRow, check_columns, replaced
 from streamql.names import Name
 
 _TYPES = {"long": "bigint"}

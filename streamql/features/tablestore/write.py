@@ -28,7 +28,9 @@ from streamql.delta.uses import SLICE, TIME, VERSION
 from streamql.dialect import parse_name, quote_string
 from streamql.errors import StreamqlError
 from streamql.features.tablestore.formats.expressions import sequence_sql
-from streamql.features.tablestore.formats.outputs import (
+from streamql.features.tablestore.formats.records import OpType, tuple_columns
+from streamql.features.tablestore.formats.values import text_sql
+from streamql.features.tablestore.jobs.outputs import (
     MARKER,
     TXN_VERSION,
     app_id,
@@ -39,11 +41,9 @@ from streamql.features.tablestore.formats.outputs import (
     parts_path,
     staged_path,
 )
-from streamql.features.tablestore.formats.records import OpType, tuple_columns
-from streamql.features.tablestore.formats.values import text_sql
-from streamql.features.tablestore.formats.writers import Format, Writer, local_path
-from streamql.features.tablestore.record_entries import OPS, ROW, SHARD, SHARD_SQL
-from streamql.features.tablestore.record_rows import NUMBER, Records, columns_ddl, counts_sql, tuples
+from streamql.features.tablestore.jobs.writers import Format, Writer, local_path
+from streamql.features.tablestore.records.entries import OPS, ROW, SHARD, SHARD_SQL
+from streamql.features.tablestore.records.rows import NUMBER, Records, columns_ddl, counts_sql, tuples
 
 Counts = Mapping[str, int]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamql.features.tablestore.formats.expressions import sequence_sql
 from streamql.features.tablestore.formats.keys import KeyColumn, PrimaryKey
-from streamql.features.tablestore.formats.shards import ShardTree
+from streamql.features.tablestore.jobs.shards import ShardTree
 
 ID = PrimaryKey((KeyColumn("order id", "integer"),))
 

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamql.errors import StreamqlError
-from streamql.features.tablestore.formats.iterators import (
+from streamql.features.tablestore.formats.keys import KeyColumn, PrimaryKey
+from streamql.features.tablestore.formats.sequence import NUMBER_MAX, Position
+from streamql.features.tablestore.jobs.iterators import (
     ShardIterator,
     advance,
     begin,
@@ -19,10 +21,8 @@ from streamql.features.tablestore.formats.iterators import (
     check_stream,
     decode,
 )
-from streamql.features.tablestore.formats.keys import KeyColumn, PrimaryKey
-from streamql.features.tablestore.formats.sequence import NUMBER_MAX, Position
-from streamql.features.tablestore.formats.shards import ShardTree
-from streamql.features.tablestore.formats.windows import History
+from streamql.features.tablestore.jobs.shards import ShardTree
+from streamql.features.tablestore.jobs.windows import History
 
 ID = PrimaryKey((KeyColumn("id", "long"),))
 TREE = ShardTree("t", 1).resharded(1, ID, 2).resharded(11, ID, 4)

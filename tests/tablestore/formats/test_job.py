@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from streamql.errors import StreamqlError
-from streamql.features.tablestore.formats.job import load_job, parse_job
-from streamql.features.tablestore.formats.windows import Window
-from streamql.features.tablestore.formats.writers import Format
+from streamql.features.tablestore.jobs.job import load_job, parse_job
+from streamql.features.tablestore.jobs.windows import Window
+from streamql.features.tablestore.jobs.writers import Format
 
 TEMPLATE = (Path(__file__).parent / "fixtures" / "template.txt").read_text(encoding="utf-8")
 """The template of DataX's page, to the letter."""

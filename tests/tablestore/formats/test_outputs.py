@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamql.errors import StreamqlError
-from streamql.features.tablestore.formats import outputs
-from streamql.features.tablestore.formats.outputs import (
+from streamql.features.tablestore.jobs import outputs
+from streamql.features.tablestore.jobs.outputs import (
     app_id,
     check_target,
     csv_line,
@@ -30,9 +30,9 @@ from streamql.features.tablestore.formats.outputs import (
     marker_text,
     summary,
 )
-from streamql.features.tablestore.formats.status import JobStatus
-from streamql.features.tablestore.formats.windows import Slice, Window
-from streamql.features.tablestore.formats.writers import Format, Writer
+from streamql.features.tablestore.jobs.status import JobStatus
+from streamql.features.tablestore.jobs.windows import Slice, Window
+from streamql.features.tablestore.jobs.writers import Format, Writer
 
 COLUMNS = ("id", "columnName", "timestamp", "columnValue", "opType")
 ROWS: list[tuple[Any, ...]] = [(1, None, None, None, "DR"), (1, "a", 7, "x\n", "U"), (2, "b", None, None, "DA")]

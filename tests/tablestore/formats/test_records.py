@@ -25,7 +25,7 @@ from streamql.features.tablestore.formats.records import (
     tuples_of,
 )
 from streamql.features.tablestore.formats.sequence import Position, parse_sequence
-from streamql.features.tablestore.formats.shards import ShardTree
+from streamql.features.tablestore.jobs.shards import ShardTree
 
 TWO = ("pkName1", "pkName2")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamql.errors import StreamqlError
-from streamql.features.tablestore.formats.retries import RETRIES, call, pause_ms
+from streamql.features.tablestore.jobs.retries import RETRIES, call, pause_ms
 
 
 def test_thirty_growing_pauses_take_five_minutes() -> None:

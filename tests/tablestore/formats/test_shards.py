@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamql.errors import StreamqlError
-from streamql.features.tablestore.formats import shards
 from streamql.features.tablestore.formats.keys import KeyColumn, PrimaryKey
-from streamql.features.tablestore.formats.shards import (
+from streamql.features.tablestore.jobs import shards
+from streamql.features.tablestore.jobs.shards import (
     Followed,
     Generation,
     ShardTree,

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamql.errors import StreamqlError
-from streamql.features.tablestore.formats.shards import Followed, Generation, ShardTree
-from streamql.features.tablestore.formats.status import (
+from streamql.features.tablestore.jobs.shards import Followed, Generation, ShardTree
+from streamql.features.tablestore.jobs.status import (
     COLUMNS,
     FILES_MAX,
     SMALL_FILE_ROWS,
@@ -34,7 +34,7 @@ from streamql.features.tablestore.formats.status import (
     replaced,
     tree_row,
 )
-from streamql.features.tablestore.formats.windows import History, Slice, Window, select
+from streamql.features.tablestore.jobs.windows import History, Slice, Window, select
 
 ALL = History(began=-1, retained_after=-1, earliest_ms=None)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamql.errors import StreamqlError
-from streamql.features.tablestore.formats.windows import (
+from streamql.features.tablestore.jobs.windows import (
     History,
     Slice,
     Window,

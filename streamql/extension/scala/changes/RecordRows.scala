@@ -34,7 +34,7 @@ object EntryColumns {
 
 /**
  * Makes records of entries, for TableStore. There is at most one record of a key in a commit, and records are numbered within commit and
- * shard. `features/tablestore/record_entries.py` defines entries, and `record_rows.py` beside it records.
+ * shard. `features/tablestore/records/entries.py` defines entries, and `rows.py` beside it records.
  */
 object RecordRows {
   private val mapper = new ObjectMapper()

@@ -21,9 +21,9 @@ from streamql.dialect import quote_string
 from streamql.errors import StreamqlError
 from streamql.features.tablestore.formats.expressions import padded_sql
 from streamql.features.tablestore.formats.keys import bucket_sql
-from streamql.features.tablestore.formats.shards import COUNT_MAX, Generation, Shard
 from streamql.features.tablestore.formats.values import text_sql
-from streamql.features.tablestore.record_files import EntryColumns, numbered
+from streamql.features.tablestore.jobs.shards import COUNT_MAX, Generation, Shard
+from streamql.features.tablestore.records.files import EntryColumns, numbered
 from streamql.names import quote
 from streamql.shared import constants
 

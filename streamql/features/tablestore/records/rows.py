@@ -1,6 +1,6 @@
 """Records and 6-tuples as lazy DataFrames, made of the row changes of each commit. `formats/records.py` defines what they are.
 
-The entries of a run (`record_entries.py`) are divided by shard and slice, and sorted by version and key. So the entries of a key in a
+The entries of a run (`entries.py`) are divided by shard and slice, and sorted by version and key. So the entries of a key in a
 commit are neighbours. One pass over them makes the records, and numbers them. A large commit is divided into ranges of keys, each of which
 is a slice (`key_ranges.py`).
 """
@@ -23,8 +23,8 @@ from streamql.delta.uses import SLICE, TIME, VERSION
 from streamql.errors import StreamqlError
 from streamql.features.tablestore.formats.expressions import sequence_sql
 from streamql.features.tablestore.formats.records import SEQUENCE_COLUMN, tuple_columns
-from streamql.features.tablestore.formats.shards import Generation, ShardTree
-from streamql.features.tablestore.record_entries import (
+from streamql.features.tablestore.jobs.shards import Generation, ShardTree
+from streamql.features.tablestore.records.entries import (
     KIND,
     OPS,
     RECORD_COLUMNS,

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from streamql.errors import StreamqlError
-from streamql.features.tablestore.formats.shards import Followed, parse_tree
-from streamql.features.tablestore.formats.windows import History, Slice, Window, check_retained, trimmed
+from streamql.features.tablestore.jobs.shards import Followed, parse_tree
+from streamql.features.tablestore.jobs.windows import History, Slice, Window, check_retained, trimmed
 from streamql.times import DAY_MS, iso
 
 COLUMNS = (

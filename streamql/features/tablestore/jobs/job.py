@@ -12,10 +12,10 @@ from pathlib import Path
 
 from streamql.errors import StreamqlError
 from streamql.features.tablestore.formats.jsonc import error, parse
-from streamql.features.tablestore.formats.parameters import Entries, is_set
-from streamql.features.tablestore.formats.retries import RETRIES, RETRIES_MAX
-from streamql.features.tablestore.formats.windows import TIME_MAX_MS, Window, of_day, parse_date
-from streamql.features.tablestore.formats.writers import WRITER_HINT, Writer, parse_writer
+from streamql.features.tablestore.jobs.parameters import Entries, is_set
+from streamql.features.tablestore.jobs.retries import RETRIES, RETRIES_MAX
+from streamql.features.tablestore.jobs.windows import TIME_MAX_MS, Window, of_day, parse_date
+from streamql.features.tablestore.jobs.writers import WRITER_HINT, Writer, parse_writer
 from streamql.misspelt import suggestion
 
 JOB_BYTES_MAX = 1 << 18

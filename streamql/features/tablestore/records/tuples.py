@@ -19,7 +19,7 @@ from streamql.delta.table import DeltaTable, Snapshot
 from streamql.delta.txns import set_properties
 from streamql.errors import StreamqlError
 from streamql.features.tablestore.formats.keys import declared
-from streamql.features.tablestore.formats.shards import (
+from streamql.features.tablestore.jobs.shards import (
     SHARDS,
     Followed,
     Metadata,
@@ -29,8 +29,8 @@ from streamql.features.tablestore.formats.shards import (
     needs_writing,
     recorded,
 )
-from streamql.features.tablestore.formats.windows import History
-from streamql.features.tablestore.record_rows import columns_ddl, no_records, records_of_commits, tuples
+from streamql.features.tablestore.jobs.windows import History
+from streamql.features.tablestore.records.rows import columns_ddl, no_records, records_of_commits, tuples
 from streamql.names import Name
 from streamql.sources.tables.table import TRACKING_LINE
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from streamql.features.tablestore.formats.jsonc import error
-from streamql.features.tablestore.formats.parameters import Entries
+from streamql.features.tablestore.jobs.parameters import Entries
 from streamql.misspelt import suggestion
 
 WRITER_HINT = '"writer": {"name": "jsonl", "parameter": {"path": "records.jsonl"}}'

@@ -10,8 +10,8 @@ from streamql.delta.names import qualify
 from streamql.delta.table import DeltaTable
 from streamql.dialect import parse_name
 from streamql.engine.reads import named_table
-from streamql.features.tablestore.formats.shards import Followed
-from streamql.features.tablestore.tuples import TableStream, recorded_stream, stream_at
+from streamql.features.tablestore.jobs.shards import Followed
+from streamql.features.tablestore.records.tuples import TableStream, recorded_stream, stream_at
 
 
 def open_stream(

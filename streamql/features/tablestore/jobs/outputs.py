@@ -19,9 +19,9 @@ from pathlib import Path
 
 from streamql.errors import StreamqlError, counted
 from streamql.features.tablestore.formats.records import OpType, TupleValue
-from streamql.features.tablestore.formats.status import JobStatus
 from streamql.features.tablestore.formats.values import text_of
-from streamql.features.tablestore.formats.writers import Format, Writer, local_path
+from streamql.features.tablestore.jobs.status import JobStatus
+from streamql.features.tablestore.jobs.writers import Format, Writer, local_path
 from streamql.times import iso
 
 MARKER = "_streamql_export.json"

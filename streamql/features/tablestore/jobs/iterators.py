@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 from streamql.errors import StreamqlError
 from streamql.features.tablestore.formats.sequence import Position
-from streamql.features.tablestore.formats.shards import Shard
-from streamql.features.tablestore.formats.windows import History, trimmed
+from streamql.features.tablestore.jobs.shards import Shard
+from streamql.features.tablestore.jobs.windows import History, trimmed
 
 FORMAT_VERSION = 1
 TEXT_MAX = 1000

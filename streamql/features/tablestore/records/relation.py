@@ -18,8 +18,8 @@ from streamql.engine.points import offset_at
 from streamql.engine.reads import find_stream, named_table, read_point
 from streamql.engine.relations import NO_STREAM, node, read_node
 from streamql.errors import StreamqlError
-from streamql.features.tablestore.streams import open_stream
-from streamql.features.tablestore.tuples import TableStream, stream_at, tuples_between
+from streamql.features.tablestore.records.streams import open_stream
+from streamql.features.tablestore.records.tuples import TableStream, stream_at, tuples_between
 from streamql.model import Interval, StreamMode, version_of
 from streamql.reading import read_stream
 from streamql.shared import constants

@@ -1,0 +1,1 @@
+"""Changes as TableStore records: the rows of commits, their entries and files, and relations of them."""
