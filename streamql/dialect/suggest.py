@@ -108,11 +108,8 @@ def _wrong_keywords(cursor: Cursor, keywords: list[str]) -> StreamqlError | None
     """Returns the error for a statement whose first keywords should be `keywords`; None when they are, and in their order."""
     condition = [word for word in keywords if word in ("IF", "NOT", "EXISTS")]
     meant = [word for word in keywords if word not in condition and word not in ("TEMPORARY", "TEMP")] + condition
-    written = cursor.tokens[: len(keywords)]
-    if [token.key for token in written] == meant:
-        return None
-    wrong = next(token for token, word in zip(written, meant + [""] * len(written), strict=False) if token.key != word)
-    return cursor.not_a_statement(len(written), meant, wrong)
+    size = len(keywords)
+    return None if size == len(meant) and cursor.at(*meant) else cursor.not_a_statement(size, meant)
 
 
 def _misspelt_phrase(cursor: Cursor) -> StreamqlError | None:
@@ -120,11 +117,7 @@ def _misspelt_phrase(cursor: Cursor) -> StreamqlError | None:
     phrases = (phrase for grammar in grammars() for phrase in grammar.phrases if phrase.is_compared)
     # The longest first: SHOW DYNAMIC TABLE REFRESH … is nearly SHOW DYNAMIC TABLES.
     for phrase in sorted(phrases, key=lambda phrase: -len(phrase.words)):
-        pairs = list(zip(cursor.tokens, phrase.words, strict=False))
-        wrong = next((token for token, word in pairs if token.key != word), None)
-        if wrong is not None and all(
-            taken_for(token.key, (word,)) for token, word in pairs
-        ):  # the end is not taken for one
-            size = len(pairs)
-            return cursor.not_a_statement(size, phrase.words, wrong) if phrase.is_meant(cursor, size) else None
+        size, words = len(phrase.words), enumerate(phrase.words)
+        if not cursor.at(*phrase.words) and all(taken_for(cursor.key(ahead), (word,)) for ahead, word in words):
+            return cursor.not_a_statement(size, phrase.words) if phrase.is_meant(cursor, size) else None
     return None

@@ -16,11 +16,12 @@ from streamql.changes.commit_rows import AFTER, BEFORE, History, changes_by_comm
 from streamql.delta.table import DeltaTable
 from streamql.delta.uses import SLICE, TIME, VERSION
 from streamql.errors import StreamqlError
-from streamql.features.tablestore import record_entries, record_rows
 from streamql.features.tablestore.formats import records as definition
 from streamql.features.tablestore.formats.expressions import padded_sql
 from streamql.features.tablestore.formats.values import float_text, text_sql
 from streamql.features.tablestore.jobs.shards import ShardTree, follow
+from streamql.features.tablestore.records import entries as record_entries
+from streamql.features.tablestore.records import rows as record_rows
 from streamql.features.tablestore.records.entries import ROW, SHARD
 from streamql.features.tablestore.records.rows import records_of_commits
 from streamql.model import Versions

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
+from itertools import chain, repeat
 
 from streamql.dialect.text.tokens import (
     NameParts,
@@ -135,10 +136,12 @@ class Cursor:
         """Returns the error for a clause that parses and cannot be honoured."""
         return self.error(f"{clause} is not supported: {why}", hint=hint, token=token, code="UNSUPPORTED_CLAUSE")
 
-    def not_a_statement(self, written: int, meant: Sequence[str], wrong: Token) -> StreamqlError:
-        """Returns the error for a text whose first words, of a number, should be `meant`. `wrong`: the first that is not."""
-        found = " ".join(token.text for token in self.tokens[:written])
-        return self.error(f"{found} is not a statement", hint=did_you_mean(" ".join(meant)), token=wrong)
+    def not_a_statement(self, size: int, meant: Sequence[str], wrong: Token | None = None) -> StreamqlError:
+        """Returns the error for a text whose first words, of a number, should be `meant`. `wrong`: by default the first that is not."""
+        written = self.tokens[:size]
+        first = next((t for t, word in zip(written, chain(meant, repeat("")), strict=False) if t.key != word), None)
+        message = f"{' '.join(token.text for token in written)} is not a statement"
+        return self.error(message, hint=did_you_mean(" ".join(meant)), token=wrong or first)
 
     def found(self) -> str:
         """Returns the next token as an error shows it: its text, or its type if errors may not quote it."""
