@@ -247,6 +247,27 @@ def test_a_process_that_only_connects(server: Server) -> None:
         client.rows("ALTER STREAM s SET OFFSET TO LATEST")
 
 
+LOOK = """
+import sys
+from streamql.cli.shell.lookups import overview
+from streamql.cli.shell.snapshot import Snapshot
+from streamql.console.sql.remote import RemoteSession
+_, streams = overview(RemoteSession(sys.argv[1]), Snapshot())
+print([(s.name, s.source, s.state, s.status.stale_soon, s.status.stale_after_ms is not None) for s in streams])
+"""
+
+
+def test_how_streams_stand_on_a_server(server: Server) -> None:
+    """The facts by which the shell warns come from SHOW STREAMS, so a server gives them."""
+    with server.client() as client:
+        client.rows("INSERT INTO t VALUES (30, 'r')")
+    argv = [sys.executable, "-W", "ignore", "-c", LOOK, f"sc://127.0.0.1:{server.connect_port}"]
+    done = subprocess.run(argv, env=environment(), capture_output=True, text=True, timeout=240, check=False)
+    assert (done.returncode, done.stdout) == (0, "[('s', 'default.t', 'data', False, True)]\n"), done.stderr
+    with server.client() as client:
+        client.rows("ALTER STREAM s SET OFFSET TO LATEST")
+
+
 def test_the_shell_on_a_server(server: Server, tmp_path: Path) -> None:
     """No Spark of its own: a prompt at once, statements, errors, completion, Ctrl-C, and what the session leaves behind."""
     shell = Terminal(tmp_path, "--connect", f"sc://127.0.0.1:{server.connect_port}")
