@@ -144,7 +144,7 @@ def _create(spark: SparkSession, made: Definition, statement: CreateConnection |
 
 def _check_topic(spark: SparkSession, table: Definition, statement: CreateExternalTable) -> None:
     """Refuses a misspelt topic when the table is made, before the first SELECT. Raises what opening the table raises."""
-    need_connection(spark, table.connection, **place_of(statement.connection_span))
+    need_connection(spark, table.connection, place_of(statement.connection_span))
     try:
         open_definition(spark, table)
     except StreamqlError as e:
@@ -169,7 +169,7 @@ def drop_connection(spark: SparkSession, statement: DropConnection, text: str) -
     name = connection_name(statement.name)
     if statement.if_exists and catalog_of(spark).definition(spark, name, DefinitionType.CONNECTION) is None:
         return
-    found = need_connection(spark, statement.name, **place_of(statement.name_span))
+    found = need_connection(spark, statement.name, place_of(statement.name_span))
     tables = catalog_of(spark).definitions(spark, DefinitionType.EXTERNAL_TABLE)
     used = [str(t.name) for t in tables if t.connection.lower() == statement.name.lower()]
     if used:
@@ -244,7 +244,7 @@ def _liked(frame: DataFrame, like: str | None) -> DataFrame:
 
 def describe_connection(spark: SparkSession, statement: DescribeConnection) -> DataFrame:
     """Returns what is known of a storage connection, a row a fact. References to secrets are shown as they were written."""
-    found = need_connection(spark, statement.name, **place_of(statement.name_span))
+    found = need_connection(spark, statement.name, place_of(statement.name_span))
     facts: list[tuple[str, str | None]] = [("name", found.name.object), ("type", "KAFKA")]
     return _described(spark, found, [*facts, *sorted(found.options.items())])
 

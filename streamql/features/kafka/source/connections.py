@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import SparkSession
 
 from streamql.catalog.store import catalog_of
@@ -10,9 +12,9 @@ from streamql.misspelt import suggestion
 from streamql.sources.definitions import Definition, DefinitionType, connection_name
 
 
-def need_connection(spark: SparkSession, name: str, used_by: str = "", **place: int) -> Definition:
+def need_connection(spark: SparkSession, name: str, place: Mapping[str, int], used_by: str = "") -> Definition:
     """Returns the connection of a name. `used_by`: what needs it, for the error; empty: a statement names it. Raises
-    CONNECTION_NOT_FOUND, with the nearest name if a statement has named it, and its place there."""
+    CONNECTION_NOT_FOUND, with the nearest name if a statement has named it, at its `place` there."""
     catalog = catalog_of(spark)
     found = catalog.definition(spark, connection_name(name), DefinitionType.CONNECTION)
     if found is None:

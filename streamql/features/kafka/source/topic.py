@@ -269,7 +269,7 @@ def table_of(spark: SparkSession, source: KafkaSource) -> Definition:
 def brokers_of(spark: SparkSession, table: Definition) -> Brokers:
     """Returns how the brokers of a table are reached: by its connection's settings. Those of the table, which begin with `kafka.`, say how
     messages are read. Raises CONNECTION_NOT_FOUND."""
-    connection = need_connection(spark, table.connection, f"the external table {table.name}")
+    connection = need_connection(spark, table.connection, {}, f"the external table {table.name}")
     reading = {key.removeprefix("kafka."): value for key, value in table.options.items() if key.startswith("kafka.")}
     isolation = reading.pop("isolation.level", connection.options.get("isolation.level", ""))
     return Brokers(
