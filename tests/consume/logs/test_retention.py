@@ -35,7 +35,7 @@ def lagging(spark: SparkSession, prefix: str) -> str:
     """A stream whose source keeps nothing."""
     schema = fresh_schema(spark, prefix)
     tracked_table(spark, ROWS)
-    run(spark, f"ALTER TABLE t SET TBLPROPERTIES ('{FILES}' = '1 second')")
+    run(spark, f"ALTER TABLE t SET TBLPROPERTIES ('{FILES}' = '1 millisecond')")
     return schema
 
 
@@ -119,7 +119,7 @@ def test_the_source_is_extended_and_not_what_has_its_name_by_now(spark: SparkSes
     run(spark, f"CREATE TABLE t (id BIGINT) LOCATION '{tmp_path / 't'}'")
     run(spark, "ALTER TABLE t SET PROPERTIES ('change_tracking' = 'true')")
     run(spark, "CREATE STREAM s ON TABLE t")
-    run(spark, f"ALTER TABLE t SET TBLPROPERTIES ('{FILES}' = '1 second')")
+    run(spark, f"ALTER TABLE t SET TBLPROPERTIES ('{FILES}' = '1 millisecond')")
     run(spark, "INSERT INTO t VALUES (1)")
     run(spark, "ALTER TABLE t RENAME TO renamed")
     run(spark, "CREATE TABLE t (id BIGINT)")
