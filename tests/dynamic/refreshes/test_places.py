@@ -130,7 +130,7 @@ def test_statistics_are_as_delta_writes_them(
     before = scala.delta.actions.Action.fromJson(newest_add(table))
     place.run("DELETE FROM k WHERE id = 5")
     delta = json.loads(json.loads(newest_add(table))["add"]["stats"])
-    ours = json.loads(scala.streamql.KnownFiles.wideBounds(before).get())
+    ours = json.loads(scala.streamql.changes.KnownFiles.wideBounds(before).get())
     assert ours == delta
     assert ours["tightBounds"] is False
     assert ours["nullCount"]["none"] == 10
