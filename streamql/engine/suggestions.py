@@ -1,4 +1,4 @@
-"""Hints for names that nothing has, and for Spark's errors that a stream is the reason of."""
+"""Hints for unknown names, and for errors of Spark that are caused by a stream."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ SEVERAL_MATCHED = (
     "QUALIFY row_number() OVER (PARTITION BY key …) = 1, as the first recipe of docs/merge-recipes.md does; or, if keys never change, name "
     "a __change_type in each clause"
 )
-"""What to do about several rows of a stream that match one row of a target."""
+"""The hint for several rows of a stream that match one row of the target of a MERGE."""
 
 
 def hint_for(spark: SparkSession, error: str, name: Sequence[str], known: Sequence[str]) -> str | None:
-    """Returns the hint for an error of Spark's; None: there is none.
+    """Returns the hint for an error of Spark; None: there is none.
 
-    `error` says what `name` and `known` are:
-    TABLE: a name that nothing has. VERSION: the name behind which time travel stands, and its version, line and column.
-    COLUMN: a column of a MERGE, and those there are. STAR: the target's columns, and the source's, of which `*` lacks one.
-    INSERT: the target's columns, and those of the query.
-    MATCHED: nothing; several rows of a stream match one row of the target of a MERGE.
-    Raises UNSUPPORTED_CLAUSE for VERSION on a stream.
+    `error` is the type of error, by which `name` and `known` are:
+    - TABLE: an unknown name; nothing.
+    - VERSION: the name with a time travel clause; the version, line and column. Raises UNSUPPORTED_CLAUSE if the name is a stream's.
+    - COLUMN: an unknown column in a MERGE; the known columns.
+    - STAR: the target's columns; the source's columns, which do not have all that `*` needs.
+    - INSERT: the target's columns; the columns of the query.
+    - MATCHED: nothing. Several rows of a stream match one row of the target of a MERGE.
     """
     if error == "MATCHED":
         return SEVERAL_MATCHED
@@ -50,7 +51,8 @@ def hint_for(spark: SparkSession, error: str, name: Sequence[str], known: Sequen
 
 
 def column_hint(column: str, known: Sequence[str]) -> str | None:
-    """Returns the nearest column to `s.amuont`: with its qualifier if the column has one. All are SQL, in backquotes where they need it."""
+    """Returns the hint that names the column nearest to an unknown one, such as `s.amuont`. It has a qualifier if the unknown one has. All
+    names are SQL, in backquotes if they need them."""
     qualifier, _, last = column.rpartition(".")
     fits = [k for k in known if not qualifier or k.lower().startswith(f"{qualifier.lower()}.")]
     bare = {k.rpartition(".")[2]: k for k in reversed(fits or known)}
@@ -59,7 +61,7 @@ def column_hint(column: str, known: Sequence[str]) -> str | None:
 
 
 def star_hint(target: Sequence[str], source: Sequence[str]) -> str:
-    """Returns what to write in place of `*` if the source does not have all columns of the target. The source's are SQL, with their
+    """Returns the hint what to write in place of `*` if the source lacks columns of the target. `source`: its columns as SQL, with their
     qualifier."""
     there = {c.rpartition(".")[2].strip("`").lower(): c for c in source}
     both = {quote_if_needed(c): there[c.lower()] for c in target if c.lower() in there}
@@ -72,7 +74,8 @@ def star_hint(target: Sequence[str], source: Sequence[str]) -> str:
 
 
 def insert_hint(spark: SparkSession, columns: Sequence[str], written: Sequence[str]) -> str | None:
-    """For an INSERT whose query brings the columns of a stream along, which the table (`columns`) lacks."""
+    """Returns the hint for an INSERT whose query has the metadata columns of a stream, which the table lacks; None: it does not have them.
+    `columns`: of the table. `written`: of the query."""
     if spark.conf.get("spark.databricks.delta.schema.autoMerge.enabled", "false") == "true":
         return None
     there, brought = {c.lower() for c in columns}, {c.lower() for c in written}
@@ -84,8 +87,8 @@ def insert_hint(spark: SparkSession, columns: Sequence[str], written: Sequence[s
 
 
 def table_hint(spark: SparkSession, parts: Sequence[str]) -> str | None:
-    """Returns the nearest table, view or stream to an unknown name; what to do with the name of a stream or an external table where a table
-    is wanted."""
+    """Returns the hint for a name that is not a table. It says what to do with the name if that is a stream's or an external table's.
+    Otherwise it names the nearest table, view or stream. None: there is no hint."""
     try:
         name = qualify(spark, tuple(parts))
     except StreamqlError:
@@ -105,7 +108,8 @@ def table_hint(spark: SparkSession, parts: Sequence[str]) -> str | None:
 def missing_stream(
     spark: SparkSession, parts: Sequence[str], line: int | None = None, column: int | None = None
 ) -> StreamqlError:
-    """STREAM_NOT_FOUND: with the nearest stream, or with what a table of that name can be given."""
+    """Returns the error STREAM_NOT_FOUND. Its hint names the nearest stream, or, if a table has the name, the table's streams or how to
+    create one."""
     wanted = ".".join(parts)
     message, hint = f"there is no stream {wanted}", "SHOW STREAMS lists those there are"
     try:
@@ -127,20 +131,21 @@ def missing_stream(
 
 
 def missing_table(spark: SparkSession, name: Name, line: int | None = None, column: int | None = None) -> StreamqlError:
-    """TABLE_NOT_FOUND, with the nearest table."""
+    """Returns the error TABLE_NOT_FOUND. Its hint names the nearest table."""
     hint = name_suggestion(name, _tables(spark, name)) or "SHOW TABLES lists those there are"
     return StreamqlError("TABLE_NOT_FOUND", f"there is no table {name}", hint=hint, line=line, column=column)
 
 
-def refuse_version(spark: SparkSession, parts: Sequence[str], facts: Sequence[str]) -> None:
-    """UNSUPPORTED_CLAUSE for VERSION | TIMESTAMP AS OF on a stream. `facts`: the version (empty: a time), line and column."""
+def refuse_version(spark: SparkSession, parts: Sequence[str], clause_and_place: Sequence[str]) -> None:
+    """Raises UNSUPPORTED_CLAUSE for VERSION | TIMESTAMP AS OF on a stream. `clause_and_place`: the version (empty: the clause has a time),
+    line and column."""
     try:
         state = _stream(spark, qualify(spark, tuple(parts)))
     except StreamqlError:
         return
     if state is None:
         return
-    version, line, column = facts
+    version, line, column = clause_and_place
     clause, point = ("VERSION", f"VERSION => {version}") if version else ("TIMESTAMP", "TIMESTAMP => '…'")
     source = state.stream.source
     changes = "DEFAULT"
@@ -162,17 +167,17 @@ def _rows(columns: Sequence[str]) -> list[str]:
 def _stream(spark: SparkSession, name: Name) -> StreamState | None:
     try:
         return catalog_of(spark).find(spark, name)
-    except StreamqlError:  # the catalog cannot be read: Spark's error is the one to show
+    except StreamqlError:  # if the catalog cannot be read, Spark's own error is shown without a hint
         return None
 
 
 def _tables(spark: SparkSession, name: Name) -> list[Name]:
-    """Returns the names that a name which nothing has may have meant: external tables, tables of its schema, and the same name in other
-    schemas. What the catalogs cannot list is left out: another error says so."""
+    """Returns the names that an unknown name may have meant: external tables, tables of its schema, and the same name in other schemas.
+    Names that a catalog fails to list are left out, because another error reports that."""
     known = _external_tables(spark)
     with contextlib.suppress(Exception):
         known += [Name(SESSION_CATALOG, schema, name.object) for schema in schemas_with(spark, name.object)]
-    with contextlib.suppress(Exception):  # no such schema, too
+    with contextlib.suppress(Exception):  # also if the schema does not exist
         known += [Name(name.catalog, name.schema, table) for table in tables_of(spark, name.catalog, name.schema)]
     return known
 

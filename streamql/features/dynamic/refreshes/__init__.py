@@ -1,1 +1,1 @@
-"""Refreshes: when they are due, in which order, what they write, and how they went."""
+"""Refreshes of dynamic tables: when they are due, in which order they run, what they write, and their status and history."""

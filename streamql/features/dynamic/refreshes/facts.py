@@ -1,4 +1,4 @@
-"""Dynamic tables as an operator sees them: lag against target, the last refresh, and when the next one is due."""
+"""The status of dynamic tables for operators: the lag and its target, the last refresh, and when the next one is due."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ DynamicState = Literal["failed", "late", "held", "suspended", "refreshing", "emp
 
 @dataclass(frozen=True)
 class DynamicFacts:
-    """A dynamic table at a time. Times in milliseconds since 1970, durations in milliseconds.
+    """The present status of a dynamic table. Times in milliseconds since 1970, durations in milliseconds.
 
-    `lag_ms`: how long it has been behind. `target_ms`: how long it may be; None: no schedule says. `reads` and `sources`: the names of the
-    dynamic tables and of the other tables that it reads. `due_ms`: when a refresh is due; None: its schedule alone never refreshes it.
-    `held_by`: the suspended table that it reads, so that no run can refresh it. `last`: its last refresh. `failures`: how many failed in a
-    row; `failed_since_ms`: when the first of them ended, in milliseconds since 1970; None: none has, or the ledger does not tell.
+    `lag_ms`: how long it has been behind. `target_ms`: how long it may be behind; None: it has no such schedule. `reads`, `sources`: the
+    names of the dynamic tables, and of the other tables, that it reads. `due_ms`: when a refresh is due; None: its schedule never refreshes
+    it. `held_by`: a suspended table that it reads, which keeps all runs from refreshing it; None: there is none. `last`: its last refresh.
+    `failures`: how many refreshes have failed in a row. `failed_since_ms`: when the first of these ended; None: none has failed, or the
+    ledger does not have it.
     """
 
     uuid: str
@@ -51,7 +52,7 @@ class DynamicFacts:
 
     @property
     def state(self) -> DynamicState:
-        """Returns the one word for it: what needs attention comes first."""
+        """Returns one word for the status. If several apply, it is the one that needs attention most."""
         if self.is_suspended:
             return "suspended"
         if self.held_by is not None:
@@ -67,15 +68,15 @@ class DynamicFacts:
         return "behind" if self.lag_ms else "current"
 
     def is_due(self, at_ms: int) -> bool:
-        """Returns whether its schedule asks for a refresh at a time."""
+        """Returns whether its schedule makes a refresh due at a time."""
         return is_due(self.due_ms, at_ms)
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What a process knows of its own last refresh of a table, which the ledger may not tell: one that changed nothing writes no row.
+    """The last refresh of a table by this process. The ledger may not have it, because a refresh that changes nothing adds no row.
 
-    `began_ms`, `ended_ms`: when it was. `failures`: how many failed in a row, or were held up.
+    `began_ms`, `ended_ms`: when it ran, in milliseconds since 1970. `failures`: how many refreshes in a row failed or were held up.
     """
 
     began_ms: int
@@ -89,8 +90,8 @@ def dynamic_facts(
     *,
     tried: Mapping[str, Tried] | None = None,
 ) -> list[DynamicFacts]:
-    """Returns how dynamic tables stand now, by name: those chosen, or all. From the logs, and one job over the ledger. `tried`: refreshes
-    of this process, by the id of the definition. Raises CATALOG_UNREADABLE."""
+    """Returns the present status of dynamic tables, sorted by name. Reads the logs, and the ledger by one job. `chosen`: these tables;
+    None: all. `tried`: the refreshes of this process, by the id of the definition. Raises CATALOG_UNREADABLE."""
     known = all_dynamic(spark)
     if not known:
         return []
@@ -113,7 +114,7 @@ def dynamic_facts(
 
 
 def timing(status: DynamicStatus, recent: Recent | None, tried: Tried | None, reads: Sequence[str]) -> Timing:
-    """Returns what the time a table is due depends on. `reads`: the ids of the dynamic tables that it reads."""
+    """Returns the properties of a table that say when it is due. `reads`: the ids of the dynamic tables that it reads."""
     began = [recent.last.started_ms] if recent else []
     failures, failed_ms = (recent.failures, recent.last.ended_ms) if recent and recent.failures else (0, 0)
     failures = failures or int(status.has_failed)
@@ -124,7 +125,7 @@ def timing(status: DynamicStatus, recent: Recent | None, tried: Tried | None, re
             failures, failed_ms = max(failures, tried.failures), max(failed_ms, tried.ended_ms)
         elif recent is None or recent.last.ended_ms <= tried.ended_ms:
             failures = 0
-            # It has seen what was there when it began, also if the offset did not move.
+            # The refresh has seen all changes up to its begin, even if the offset did not move.
             behind = None if behind is None else max(behind, tried.began_ms)
     return Timing(
         schedule=status.table.schedule,

@@ -1,1 +1,1 @@
-"""The query of a dynamic table as a source: analysed, its changes followed by a refresh; and the table as a source of streams."""
+"""Dynamic tables as sources: the query of a dynamic table, whose changes its refreshes consume, and the table as a source of streams."""
