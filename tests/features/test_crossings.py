@@ -12,7 +12,7 @@ from streamql.bridge.handler import Handler
 from tests.consume.support import TRACKED, fresh_schema, run
 
 CALLS = (
-    "plan", "bind", "rejected", "resolve", "asOf", "follow", "function", "run", "consume", "guard", "created", "guardVacuum", "hint",
+    "plan", "bind", "rejected", "resolve", "asOf", "reboundTable", "function", "run", "consume", "guard", "created", "guardVacuum", "hint",
 )  # fmt: skip
 MERGE = "MERGE INTO copy USING {source} s ON copy.id = s.id"
 STATEMENTS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -71,7 +72,10 @@ def test_transactions_are_seen(session: EmbeddedSession) -> None:
     assert session.in_transaction()
     session.sql("ROLLBACK")
     assert not session.in_transaction()
-    assert session.stages() == (0, 0, 0)
+    deadline = time.monotonic() + 60
+    while session.stages() != (0, 0, 0):  # what Delta does behind a commit may still run
+        assert time.monotonic() < deadline, session.stages()
+        time.sleep(0.05)
     session.cancel()
 
 
