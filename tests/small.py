@@ -35,5 +35,8 @@ COMPILED = (
 )
 """Spark's own defaults, as in production."""
 
+QUICK_DEMO = " ".join([QUICK_JAVA, *(f"-D{key}={value}" for key, value in INTERPRETED)])
+"""For JDK_JAVA_OPTIONS of a demo, whose sessions take no settings otherwise: Spark takes those of its Java."""
+
 SHORT_LIVED_ARGUMENTS = [word for key, value in SHORT_LIVED.items() for word in ("--conf", f"{key}={value}")]
 """The same for a command line of `streamql`."""

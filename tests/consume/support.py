@@ -19,7 +19,7 @@ from streamql.delta.jvm import jvm
 from streamql.engine.doctor import Finding, examine
 
 ROOT = Path(__file__).parents[2]
-BLOCK_ROWS = 20_000
+BLOCK_ROWS = 2_000
 TIMEOUT_SECONDS = 240
 TRACKED = "TBLPROPERTIES ({})".format(
     ", ".join(f"'delta.enable{name}' = 'true'" for name in ("RowTracking", "InCommitTimestamps", "DeletionVectors"))

@@ -27,23 +27,24 @@ def described(spark: SparkSession, name: str) -> dict[str, str]:
     return {row[0]: row[1] for row in streamql.sql(f"DESC DYNAMIC TABLE {name}", spark).collect()}
 
 
-def versions(spark: SparkSession, name: str) -> dict[str, int]:
-    """The versions that a dynamic table was computed at, by the names that its positions have for tables, without the catalog."""
-    said = json.loads(described(spark, name)["source_versions"])
+def versions(facts: Mapping[str, str]) -> dict[str, int]:
+    """The versions that a dynamic table was computed at, as DESCRIBE has them, by the names that its positions have for tables, without
+    the catalog."""
+    said = json.loads(facts["source_versions"])
     return {part.removeprefix("spark_catalog."): version for part, version in said.items()}
 
 
 @dataclass(frozen=True)
 class Image:
-    """A version of a backing table: of each key the row id and the shown values."""
+    """A backing table: of each key the row id and the shown values. `facts`: what DESCRIBE said then."""
 
-    version: int
+    facts: Mapping[str, str]
     rows: Mapping[Values, tuple[int, Values]]
 
     @property
     def by_id(self) -> Image:
         """The rows by their ids. Over several refreshes a key may go and come back, which makes another row of it."""
-        return Image(self.version, {(row_id,): (row_id, values) for row_id, values in self.rows.values()})
+        return Image(self.facts, {(row_id,): (row_id, values) for row_id, values in self.rows.values()})
 
     @property
     def bag(self) -> Counter[Values]:
@@ -55,7 +56,6 @@ def image(spark: SparkSession, name: str) -> Image:
     """How a dynamic table is stored now. Its keys must be unique."""
     facts = described(spark, name)
     backing = facts["stored_in"]
-    version = int(spark.sql(f"DESCRIBE HISTORY {backing} LIMIT 1").collect()[0]["version"])
     shown = [f.name for f in spark.table(name).schema.fields]
     stored = [f.name for f in spark.table(backing).schema.fields]
     keys = facts["row_key"].split(", ")
@@ -68,7 +68,7 @@ def image(spark: SparkSession, name: str) -> Image:
         key = tuple(values[i] for i in places)
         assert key not in rows, f"{name}: key {key} twice"
         rows[key] = row[-1], values[: len(shown)]
-    return Image(version, rows)
+    return Image(facts, rows)
 
 
 @dataclass(frozen=True)

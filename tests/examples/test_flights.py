@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.small import QUICK_JAVA
+from tests.small import QUICK_DEMO
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 600  # far above what it takes: several sessions may share the machine
@@ -30,7 +30,7 @@ def command(*arguments: str) -> list[str]:
 
 def environment(tmp_path: Path) -> dict[str, str]:
     """Temporary directories under `tmp_path`, so that what is left of them can be seen."""
-    own = {"TMPDIR": str(tmp_path), "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1", "JDK_JAVA_OPTIONS": QUICK_JAVA}
+    own = {"TMPDIR": str(tmp_path), "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1", "JDK_JAVA_OPTIONS": QUICK_DEMO}
     return {**os.environ, **own}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.kafka.broker import Broker
-from tests.small import QUICK_JAVA
+from tests.small import QUICK_DEMO
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 600  # far above what it takes: several sessions may share the machine
@@ -26,7 +26,7 @@ except PackageNotFoundError:
 
 def run(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs the demo. Temporary directories are under `tmp_path`, so that what is left of them can be seen."""
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONIOENCODING": "utf-8", "JDK_JAVA_OPTIONS": QUICK_JAVA}
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONIOENCODING": "utf-8", "JDK_JAVA_OPTIONS": QUICK_DEMO}
     return subprocess.run(
         [sys.executable, "-m", "examples.orders", *arguments],
         cwd=ROOT,

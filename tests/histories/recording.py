@@ -185,7 +185,9 @@ def record(spark: SparkSession, history: History, path: str) -> Recording:
                     step_versions.append(())
                     continue
             run(operation.sql(history.states[step - 1], table))
-    log = read_log(path)
-    with ThreadPoolExecutor(READERS) as pool:
-        snapshots = tuple(pool.map(lambda v: read_snapshot(spark, log, v), range(log.latest + 1)))
+        log = read_log(path)
+        with ThreadPoolExecutor(
+            READERS
+        ) as pool:  # in that session: compiled code of a version's columns would be used once
+            snapshots = tuple(pool.map(lambda v: read_snapshot(writer, log, v), range(log.latest + 1)))
     return Recording(history, log, tuple(step_versions), snapshots)

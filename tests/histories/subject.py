@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from streamql.errors import StreamqlError
 from streamql.model import METADATA_COLUMNS, StreamMode, Versions
 
 from .columns import canonical
@@ -67,6 +69,28 @@ def plan_type(spark: SparkSession, path: str, interval: Versions, mode: StreamMo
 def plan_of(spark: SparkSession, path: str, interval: Versions, mode: StreamMode) -> str | None:
     """`plan_type`, or None for a subject that has no plans."""
     return plan_type(spark, path, interval, mode) if HAS_PLANS else None
+
+
+def quick_plans(spark: SparkSession, path: str) -> Callable[[Versions], str]:
+    """Returns what names the plan of each interval of a table, without a job: its commits are read once, and deletion vectors are not. So
+    the plan that is taken may have less to read. What is named alike may be refused alike."""
+    if not HAS_PLANS:
+        return lambda _: ""
+    from streamql.changes import plan, read_commits
+    from streamql.delta.table import DeltaTable
+
+    table = DeltaTable(spark, path)
+    latest = table.latest()
+    commits = read_commits(table, latest, Versions(0, latest.version))
+
+    def name(interval: Versions) -> str:
+        try:
+            found = plan.plan_changes(commits[interval.after : interval.through], interval, StreamMode.STANDARD)
+        except StreamqlError as error:
+            return error.code
+        return f"{found.type.name} {bool(found.moves)} {found.meets_in_one_task} {any(p.other for p in found.pieces)}"
+
+    return name
 
 
 def shown(spark: SparkSession, path: str, interval: Versions, mode: StreamMode, columns: list[str]) -> DataFrame:

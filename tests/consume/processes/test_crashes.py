@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from tests.consume.support import assert_ledger_tiles, fresh_schema, killed, run, start_child, tracked_table
 from tests.sample import sample
 
-ROWS = 20_000
+ROWS = 5_000
 KILLED_INSERTS = ["after:claim", "after:execute", "before:end", "before:claim", "after:end"]
 PAUSES_SECONDS = [0.3, 1.0, 1.5, 2.0]
 

@@ -80,14 +80,15 @@ class Dynamic:
     last: Image | None = None
     via: dict[int, str] = field(default_factory=dict)
 
-    def text(self, spark: SparkSession) -> str:
-        """Its query over each base table at the version that DESC names."""
-        at = versions(spark, self.name)
+    def text(self) -> str:
+        """Its query over each base table at the version that DESC named when the last image was taken."""
+        assert self.last is not None
+        at = versions(self.last.facts)
         places = {}
         for i, read in enumerate(self.reads):
             if isinstance(read, Dynamic):
                 columns = ", ".join(c for c in ("id", "a", "b", "s", "m"))
-                places[f"t{i}"] = f"(SELECT {columns} FROM ({read.text(spark)}))"
+                places[f"t{i}"] = f"(SELECT {columns} FROM ({read.text()}))"
             elif f"{{t{i}}}" in self.query.text:
                 (version,) = [v for part, v in at.items() if part_of(part, read)]
                 places[f"t{i}"] = f"(SELECT id, a, b, s, m FROM {read.name} VERSION AS OF {version})"
@@ -248,7 +249,7 @@ class Story:
         return history[0][3] != "its sources changed"
 
     def compare(self, table: Dynamic) -> None:
-        text = table.text(self.spark)
+        text = table.text()
         want, have = bag(self.spark, text), bag(self.spark, f"SELECT * FROM {table.name}")
         story = f"{self.told}\n{table.name}: {text}"
         assert want == have, f"{story}\nmissing: {want - have}\nunexpected: {have - want}"

@@ -37,8 +37,8 @@ from tests.views.bases import Base, history
 pytestmark = pytest.mark.usefixtures("quick")
 
 HISTORIES = amount(1, 1)
-STEPS = 16
-POINTS = 3
+STEPS = 16 if IS_LONG else 8
+POINTS = 3 if IS_LONG else 2
 FORMS_SAMPLED = 4
 TRIES, TRIES_UNCHANGED = 10, 50
 """How many queries of a form are made over a history until the rows of ENOUGH change; in a long run, also until MUST_MEET is met. If the

@@ -30,7 +30,7 @@ from tests.sample import SEED, amount
 KILLS = amount(1, 20)
 ROUND_SECONDS = 12.0
 """One round of the loop takes about so long; the kill comes at any instant of the first two."""
-RACE_SECONDS = amount(25, 120)
+RACE_SECONDS = amount(10, 120)
 
 GROUPED = "SELECT v % 7 AS k, count(*) AS n, sum(id) AS s FROM t GROUP BY v % 7"
 JOINED = "SELECT d.k, d.n, t.id, t.v FROM d JOIN t ON t.v % 7 = d.k WHERE t.id % 3 = 0"
