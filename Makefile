@@ -1,24 +1,33 @@
 # make help lists what there is.
 
 PYTHON  ?= python3
-VENV    ?= .venv
+SPARK   ?= 4.2
+DELTA   ?=
+VENV    ?= .venv$(if $(filter 4.2,$(SPARK)),,-$(SPARK))$(if $(DELTA),-$(DELTA))
 DEMO    ?= examples.flights
 WORKERS ?= 3
 TESTS   ?= tests
 BENCH   ?=
+LINES   ?= 4.0 4.1
+CORE    ?= seed or net-changes or consuming or merge or transactions or dynamic or incremental
 
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.set-up
+# The releases of a line of Spark, and of its Delta Lake, that the tests run on: "pyspark==… delta-spark==…".
+LINE    = $(shell $(PYTHON) -c 'import json, sys; row = json.load(open("streamql/shared/platforms.json"))[sys.argv[1]]; \
+	delta = row["delta"][(sys.argv[2:] or list(row["delta"]))[0]]["version"]; print("pyspark==" + row["version"], "delta-spark==" + delta)' \
+	$(SPARK) $(DELTA))
 PICTURES := build/pictures/.made
 CODE   := streamql tests setup.py $(wildcard examples bench docs)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint format docs site check test test-all demo bench clean
+.PHONY: help setup lint format docs site check test lines test-all demo bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  TESTS=path and WORKERS=n narrow make test; BENCH=names make bench; PYTHON=python3.12 chooses the Python of make setup."
+	@echo "  SPARK=4.1 and DELTA=4.2 choose another line of Spark, or of Delta Lake, with an environment of its own."
 
 setup: $(STAMP) ## Make .venv, install streamql into it (editable), fetch Delta Lake's jars, compile the extension, write a class data archive
 	@echo "ready; next, type: $(BIN)/streamql --data my-data"
@@ -27,7 +36,8 @@ $(STAMP): pyproject.toml setup.py
 	@echo "[1/3] the virtual environment $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "[2/3] streamql, PySpark and the other dependencies: minutes the first time"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,demo,docs]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(firstword $(LINE)) --editable '.[dev,demo,docs]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(lastword $(LINE))
 	@echo "[3/3] Delta Lake's jars, the extension, and class data for quick starts: a minute"
 	@$(BIN)/streamql prepare
 	@touch $@
@@ -57,6 +67,10 @@ check: $(STAMP) ## The tests that start neither Spark nor another process: under
 
 test: $(STAMP) ## Every test, with cases drawn anew for each commit: an hour; one Spark session (3 GB) for each of the WORKERS
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(STREAMQL_LONG),,--timeout 900) --durations 25 --durations-min 5 $(TESTS)
+
+lines: ## On the other lines of Spark, each in an environment of its own: transcripts of streams, consumption and dynamic tables
+	@set -e; for line in $(LINES); do \
+	  $(MAKE) --no-print-directory test SPARK=$$line WORKERS=2 TESTS='tests/transcripts/test_transcripts.py -k "$(CORE)"'; done
 
 test-all: $(STAMP) ## Every test, with every case: hours
 	STREAMQL_LONG=$${STREAMQL_LONG:-1} $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)

@@ -160,7 +160,7 @@ def embedded_conf(data: Path, overrides: Mapping[str, str]) -> dict[str, str]:
     settings["spark.driver.extraClassPath"] = joined(
         "spark.driver.extraClassPath", settings.get("spark.driver.extraClassPath"), classpath
     )
-    for key, value in conf_lines(settings.get(CONNECTORS.key, "")).items():
+    for key, value in conf_lines(settings.get(CONNECTORS.key, ""), given).items():
         if key == "spark.jars" and is_one_process(settings["spark.master"]):  # executors are threads of the JVM
             continue
         settings[key] = joined(key, settings.get(key), value)
@@ -227,7 +227,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     if gateway is not None and not has_classes(gateway.jvm, EXTENSIONS):
         raise not_installed("the JVM of this process runs already, without streamql's jars")
     options: Mapping[str, str] = builder._options
-    for key, value in conf_lines(options.get(CONNECTORS.key, "")).items():
+    for key, value in conf_lines(options.get(CONNECTORS.key, ""), options).items():
         builder.config(key, joined(key, options.get(key), value))
     make = builder.getOrCreate
 

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.kafka.broker import Broker
+from tests.lines import IS_4_0
 from tests.sample import IS_LONG, SEED, sample
 from tests.small import FEW_TASKS, INTERPRETED, LASTING_JAVA
 
@@ -112,6 +113,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.session.timeZone": "UTC",
         "spark.buffer.pageSize": "1m",  # of 64 MB, each aggregation and sort of a few rows fills the heap
         "spark.sql.adaptive.enabled": "false",  # planning anew for each shuffle takes a seventh of the time; tests/histories has it
+        **({"spark.sql.scripting.enabled": "true"} if IS_4_0 else {}),
         "spark.streamql.connectors": "kafka,s3",  # a worker has one JVM: what happens without the jars is tested in processes of their own
         "spark.sql.codegen.cache.maxEntries": "5000",  # of 100, as for one job, Delta's own plans are forgotten all the time
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM makes as many tasks, thousands else

@@ -16,6 +16,7 @@ import streamql
 from streamql.errors import StreamqlError
 from streamql.extension import jvm, metastore
 from streamql.extension.build import extension_jar
+from streamql.extension.platforms import current
 from streamql.extension.settings import joined
 from streamql.sessions import configure, embedded_conf, make_lake, session
 from tests.small import SHORT_LIVED
@@ -41,7 +42,7 @@ def start(script: str, directory: Path) -> subprocess.Popen[str]:
     code = textwrap.dedent(PRELUDE) + textwrap.dedent(script)
     pipe = subprocess.PIPE
     # The jar is compiled by this process, so that nothing is said about it in that one.
-    extension_jar()
+    extension_jar(current())
     environment = {k: v for k, v in os.environ.items() if k not in ("PYSPARK_GATEWAY_PORT", "JAVA_TOOL_OPTIONS")}
     environment["PYTHONPATH"] = str(ROOT)
     return subprocess.Popen(

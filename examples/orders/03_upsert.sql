@@ -19,9 +19,8 @@ WHERE is_bad;
 MERGE INTO orders AS t
 USING (
   SELECT *
-  FROM order_messages
-  WHERE NOT is_bad
-  QUALIFY row_number() OVER (PARTITION BY order_id ORDER BY offset DESC) = 1
+  FROM (SELECT *, row_number() OVER (PARTITION BY order_id ORDER BY offset DESC) AS nth FROM order_messages WHERE NOT is_bad)
+  WHERE nth = 1
 ) AS m
 ON t.order_id = m.order_id
 WHEN MATCHED AND m.is_tombstone THEN DELETE

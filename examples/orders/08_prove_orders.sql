@@ -6,12 +6,11 @@ REFRESH TABLE sent_messages;
 WITH expected AS (
   SELECT order_id, customer, item, amount, status, delay_minutes
   FROM (
-    SELECT *
+    SELECT *, row_number() OVER (PARTITION BY order_id ORDER BY number DESC) AS nth
     FROM sent_messages
     WHERE type <> 'bad'
-    QUALIFY row_number() OVER (PARTITION BY order_id ORDER BY number DESC) = 1
   )
-  WHERE type = 'event'
+  WHERE nth = 1 AND type = 'event'
 )
 SELECT
   (SELECT count(*) FROM orders) AS rows,

@@ -13,6 +13,7 @@ import threading
 import warnings
 from typing import NoReturn
 
+from streamql.extension.platforms import release
 from streamql.shared import constants
 
 NUMBER = constants("environment")["sidecar"]
@@ -52,7 +53,7 @@ def _serve() -> None:
     sidecar = gateway.jvm.org.apache.spark.sql.streamql.bridge.Sidecar
     session = sidecar.session()
     version = session.version()
-    if version != __version__:
+    if release(version) != release(__version__):
         raise RuntimeError(f"this Python has pyspark {__version__}, and the JVM is Spark {version}")
     java_context = gateway.jvm.JavaSparkContext.fromSparkContext(session.sparkContext())
     context = SparkContext(gateway=gateway, jsc=java_context, conf=SparkConf(_jconf=java_context.getConf()))

@@ -7,13 +7,15 @@ import platform
 
 def version_line() -> str:
     """Returns one line: streamql, Spark, Delta Lake, Scala, Java and Python. A second one if it does not run on them."""
-    from streamql.extension.supported import unsupported
+    from streamql.extension.platforms import find, found, unsupported
 
     refused = unsupported()
+    spark, own = found()
+    delta = own or ("none" if refused else find(spark, None).delta_version)
     problem = "" if refused is None else f"\nnot supported: {refused.message}\nhint: {refused.hint}"
     parts = {
-        "Spark": _package("pyspark"),
-        "Delta Lake": _package("delta-spark"),
+        "Spark": spark,
+        "Delta Lake": delta,
         "Scala": _scala(),
         "Java": _java(),
         "Python": platform.python_version(),
@@ -23,7 +25,7 @@ def version_line() -> str:
 
 
 def _package(name: str, missing: str = "not installed") -> str:
-    from streamql.extension.supported import package_version
+    from streamql.extension.platforms import package_version
 
     return package_version(name) or missing
 

@@ -1,16 +1,15 @@
-"""The extension jar: shipped in the wheel and the sdist, or compiled from scala/ on first use in a source checkout.
+"""The extension jars, one for each platform: shipped in the wheel and the sdist, or compiled from scala/ on first use in a checkout.
 
-A jar holds a digest of the sources that it was compiled from. streamql uses a shipped jar only if the sources beside it have that
-digest: a checkout with a jar of an earlier state compiles its own. Equal sources give equal jars, byte by byte.
+A jar holds its platform, and a digest of the sources that it was compiled from. streamql uses a shipped jar only if the sources beside it
+have that digest: a checkout with a jar of an earlier state compiles its own. Equal sources give equal jars, byte by byte.
 
 This module is loaded by setup.py, so it imports nothing but the standard library and modules here that do the same.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import importlib.metadata
+import json
 import os
 import subprocess
 import sys
@@ -22,12 +21,17 @@ from pathlib import Path
 from streamql.errors import StreamqlError
 from streamql.extension.host import QUICK_JVM, cache_dir, java, locked, spark_home
 from streamql.extension.jars import compile_jars
+from streamql.extension.platforms import Platform, described, found, line, platforms
+from streamql.extension.sparks import spark_jars
 from streamql.shared import text_of
 
-JAR_NAME = "streamql-extension.jar"
 SHARED_DIR = Path(__file__).parent.with_name("shared")
 SOURCES_DIR = Path(__file__).with_name("scala")
-PACKAGED_JAR = Path(__file__).with_name(JAR_NAME)
+SHIMS = "shims"
+PACKAGED = Path(__file__).parent
+"""Where the jars of a wheel or an sdist are."""
+BUILT_ENTRY = "streamql/built.json"
+"""The entry of the jar that holds its platform, which the extension checks when a session starts."""
 DIGEST_ENTRY = "META-INF/streamql.sources"
 """The entry of the jar that holds the digest of its sources."""
 MANIFEST = "Manifest-Version: 1.0\r\n\r\n"
@@ -36,9 +40,16 @@ ENTRY_TIME = (1980, 1, 1, 0, 0, 0)
 COMPILE_SECONDS_MAX = 300
 
 
-def scala_sources(directory: Path = SOURCES_DIR) -> list[Path]:
-    """Returns the sources of the jar, ordered by name. To move a source into another folder changes neither the order nor the jar."""
-    return sorted(directory.rglob("*.scala"), key=lambda path: (path.name, path))
+def jar_name(platform: Platform) -> str:
+    """Returns how the jar of a platform is named."""
+    return f"streamql-extension-{platform.name}.jar"
+
+
+def scala_sources(platform: Platform, directory: Path = SOURCES_DIR) -> list[Path]:
+    """Returns the sources of a platform's jar, ordered by name. The folder `shims` gives those that the platform names. To move a source
+    into another folder changes neither the order nor the jar."""
+    sources = [p for p in directory.rglob("*.scala") if p.parent != directory / SHIMS or p.stem in platform.shims]
+    return sorted(sources, key=lambda path: (path.name, path))
 
 
 def resources(directory: Path = SHARED_DIR) -> dict[str, bytes]:
@@ -47,63 +58,82 @@ def resources(directory: Path = SHARED_DIR) -> dict[str, bytes]:
     return {name: text_of(name, directory).encode() for name in names}
 
 
-def sources_digest(directory: Path = SOURCES_DIR, shared: Path = SHARED_DIR) -> str:
-    """Digest the sources and resources of the jar: names and contents."""
-    digest = hashlib.sha256()
-    sources = [(path.name, path.read_bytes()) for path in scala_sources(directory)]
+def sources_digest(platform: Platform, directory: Path = SOURCES_DIR, shared: Path = SHARED_DIR) -> str:
+    """Digest the platform, and the sources and resources of its jar: names and contents."""
+    digest = hashlib.sha256(repr(platform).encode())
+    sources = [(path.name, path.read_bytes()) for path in scala_sources(platform, directory)]
     for name, content in [*sources, *resources(shared).items()]:
         digest.update(f"{name} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 
-def fingerprint(directory: Path = SOURCES_DIR, shared: Path = SHARED_DIR) -> str:
-    """Name the state of a checkout: its sources, its resources, and the versions that they are compiled against."""
-    digest = hashlib.sha256()
-    for package in ("pyspark", "delta-spark"):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            digest.update(f"{package}={importlib.metadata.version(package)}\n".encode())
-    digest.update(sources_digest(directory, shared).encode())
-    return digest.hexdigest()[:16]
-
-
-def is_current(jar: Path, directory: Path = SOURCES_DIR, shared: Path = SHARED_DIR) -> bool:
-    """Tell whether `jar` exists and was compiled from these sources and resources."""
+def is_current(jar: Path, platform: Platform, directory: Path = SOURCES_DIR, shared: Path = SHARED_DIR) -> bool:
+    """Tell whether `jar` exists and was compiled from these sources and resources for the platform."""
     try:
         with zipfile.ZipFile(jar) as archive:
-            return archive.read(DIGEST_ENTRY).decode() == sources_digest(directory, shared)
+            return archive.read(DIGEST_ENTRY).decode() == sources_digest(platform, directory, shared)
     except (OSError, KeyError, zipfile.BadZipFile):
         return False
 
 
-def extension_jar() -> Path:
-    """Give the jar with `streamql.Extensions`: the package's own if it is current, else the one of the cache.
+def extension_jar(platform: Platform) -> Path:
+    """Give the jar with `streamql.Extensions` for a platform: the package's own if it is current, else the one of the cache.
 
     Compiles the sources into the cache if it has no jar of their state, which takes about 5 s. Raises JAR_BUILD_FAILED with the
     compiler's messages, JAVA_NOT_FOUND.
     """
-    if is_current(PACKAGED_JAR):
-        return PACKAGED_JAR
-    jar = cache_dir() / "extension" / f"streamql-extension-{fingerprint()}.jar"
+    packaged = PACKAGED / jar_name(platform)
+    if is_current(packaged, platform):
+        return packaged
+    spark = found()[0] if _is_installed(platform) else platform.spark_version
+    jar = cache_dir() / "extension" / f"{sources_digest(platform)[:16]}-{spark}-{jar_name(platform)}"
     if not jar.exists():
-        classpath = compile_jars()
+        classpath = compile_jars(platform)
         with locked("extension"):
             if not jar.exists():
                 print("streamql: compiling the Spark extension (once)", file=sys.stderr)
-                build_jar(jar, classpath)
+                build_jar(jar, platform, classpath)
     return jar
 
 
-def build_jar(jar: Path, classpath: Sequence[Path], directory: Path = SOURCES_DIR, shared: Path = SHARED_DIR) -> None:
-    """Compile the sources in `directory` against Spark and `classpath`, and move the whole jar into place. Raises JAR_BUILD_FAILED."""
-    sources = scala_sources(directory)
+def chosen_platforms() -> list[Platform]:
+    """Returns the platforms whose jars a wheel or an sdist gets: those that STREAMQL_PLATFORMS names, with commas between, else all.
+
+    Raises JAR_BUILD_FAILED for an unknown name.
+    """
+    named = [name for part in os.environ.get("STREAMQL_PLATFORMS", "").split(",") if (name := part.strip())]
+    unknown = [name for name in named if name not in [p.name for p in platforms()]]
+    if unknown:
+        raise StreamqlError(
+            "JAR_BUILD_FAILED", f"no such platform: {unknown[0]}", hint=", ".join(p.name for p in platforms())
+        )
+    return [p for p in platforms() if not named or p.name in named]
+
+
+def classes_of_spark(platform: Platform) -> str:
+    """Returns the class path of the Spark that a platform's jar is compiled against: the installed one, if it is of the line, else a
+    fetched one. Raises JAR_BUILD_FAILED."""
+    return str((spark_home() / "jars" if _is_installed(platform) else spark_jars(platform.spark_version)) / "*")
+
+
+def _is_installed(platform: Platform) -> bool:
+    return line(found()[0]) == platform.spark
+
+
+def build_jar(
+    jar: Path, platform: Platform, classpath: Sequence[Path], directory: Path = SOURCES_DIR, shared: Path = SHARED_DIR
+) -> None:
+    """Compile the sources in `directory` against the platform's Spark and `classpath`, and move the whole jar into place. Raises
+    JAR_BUILD_FAILED."""
+    sources = scala_sources(platform, directory)
     if not sources:
         raise StreamqlError("JAR_BUILD_FAILED", f"there are no Scala sources in {directory}", path=str(directory))
     jar.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".build-", dir=jar.parent) as scratch:
-        built, classes = Path(scratch) / JAR_NAME, Path(scratch) / "classes"
+        built, classes = Path(scratch) / jar.name, Path(scratch) / "classes"
         classes.mkdir()
         # scala-compiler is among pyspark's jars, so a Java runtime is all that is needed: no JDK, no build tool.
-        compile_path = os.pathsep.join([str(spark_home() / "jars" / "*"), *map(str, classpath)])
+        compile_path = os.pathsep.join([classes_of_spark(platform), *map(str, classpath)])
         command = [str(java()), *QUICK_JVM, "-cp", compile_path, "scala.tools.nsc.Main", "-usejavacp"]
         command += ["-deprecation", "-d", str(classes), *map(str, sources)]
         try:
@@ -115,7 +145,10 @@ def build_jar(jar: Path, classpath: Sequence[Path], directory: Path = SOURCES_DI
             raise _build_failed(f"the Scala sources do not compile (exit code {done.returncode}):\n{said}", directory)
         entries = {path.relative_to(classes).as_posix(): path.read_bytes() for path in classes.rglob("*.class")}
         entries |= {f"streamql/{name}": content for name, content in resources(shared).items()}
-        entries[DIGEST_ENTRY] = sources_digest(directory, shared).encode()
+        entries[BUILT_ENTRY] = json.dumps(
+            {"spark": platform.spark, "oldest": platform.oldest, "delta": platform.delta, "known": described()}
+        ).encode()
+        entries[DIGEST_ENTRY] = sources_digest(platform, directory, shared).encode()
         _write_jar(built, entries)
         os.replace(built, jar)
 
@@ -131,5 +164,5 @@ def _write_jar(jar: Path, entries: Mapping[str, bytes]) -> None:
 
 
 def _build_failed(message: str, directory: Path) -> StreamqlError:
-    hint = f"if you changed {directory}, correct it; if not, check `pip check`: the sources need exactly the pyspark that streamql names"
+    hint = f"if you changed {directory}, correct it; if not, install a release of streamql: its wheel has the jars"
     return StreamqlError("JAR_BUILD_FAILED", message, hint=hint, path=str(directory))

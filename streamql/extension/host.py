@@ -21,8 +21,8 @@ if sys.platform != "win32":
     import fcntl
 
 JAVA_MAJOR_MIN = 17
-JAVA_NEEDED = f"Java {JAVA_MAJOR_MIN} or newer (Spark 4.2 supports 17, 21 and 25; streamql is tested with 17)"
-"""What the pages and the error say. Spark's own documentation names the releases that it supports."""
+JAVA_NEEDED = f"Java {JAVA_MAJOR_MIN} or newer (Spark 4.2: 17, 21 and 25; Spark 4.0 and 4.1: 17 and 21)"
+"""What the pages and the error say. `streamql/shared/platforms.json` has the releases by line of Spark."""
 QUICK_JVM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xss8m")
 """Flags for JVMs that live for seconds: C2 and G1 never pay off, and scalac recurses deeply."""
 
@@ -84,9 +84,9 @@ def java() -> Path:
         where = "there is no Java: JAVA_HOME is not set and no `java` is on PATH"
     if found is None:
         raise StreamqlError("JAVA_NOT_FOUND", where, hint=_JAVA_HINT)
-    major = _major(java_version(Path(found)))
-    if major < JAVA_MAJOR_MIN:
-        what = f"is Java {major}" if major else "does not run"
+    release = major(java_version(Path(found)))
+    if release < JAVA_MAJOR_MIN:
+        what = f"is Java {release}" if release else "does not run"
         raise StreamqlError(
             "JAVA_NOT_FOUND", f"{found} {what}; Spark needs Java {JAVA_MAJOR_MIN} or newer", hint=_JAVA_HINT, path=found
         )
@@ -109,8 +109,8 @@ def java_version(executable: Path) -> str:
     return match.group(1) if match else ""
 
 
-def _major(version: str) -> int:
-    """Returns the feature release in a version: 8 for 1.8.0_392, 0 for none."""
+def major(version: str) -> int:
+    """Returns the feature release in a version of Java: 8 for 1.8.0_392, 0 for none."""
     match = re.match(r"(?:1\.)?(\d+)", version)
     return int(match.group(1)) if match else 0
 
@@ -122,5 +122,5 @@ def spark_home() -> Path:
         return Path(own)
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise StreamqlError("JAR_BUILD_FAILED", "pyspark is not installed", hint="pip install pyspark==4.2.0")
+        raise StreamqlError("JAR_BUILD_FAILED", "pyspark is not installed", hint="pip install pyspark")
     return Path(spec.origin).parent

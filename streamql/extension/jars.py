@@ -14,44 +14,42 @@ from xml.sax.saxutils import quoteattr
 
 from streamql.errors import StreamqlError
 from streamql.extension.host import QUICK_JVM, cache_dir, java, locked, spark_home
-
-DELTA = (
-    "io.delta:delta-spark_4.2_2.13:4.4.0",
-    "io.delta:delta-storage:4.4.0",
-    "io.delta:delta-kernel-api:4.4.0",
-    "io.delta:delta-kernel-defaults:4.4.0",
-    "io.delta:delta-kernel-unitycatalog:4.4.0",
-)
-"""Delta Lake, without what Spark has already (listed, not resolved: the closure is 34 jars and 90 MB, most of them Spark's own)."""
+from streamql.extension.platforms import Platform
 
 METASTORE = ("org.xerial:sqlite-jdbc:3.50.3.0",)
 """The JDBC driver of an embedded session's metastore."""
 
-KAFKA_CLIENTS = ("org.apache.kafka:kafka-clients:3.9.2",)
-"""Kafka's Java client, of the version that Spark's Kafka connector names. The extension is compiled against it; only the connector
-`kafka` loads it."""
-
-AWS_SDK = "2.35.4"
-"""The version of Amazon's SDK for Java that hadoop-aws names."""
-
-S3_CLIENTS = (
-    "org.apache.hadoop:hadoop-aws:3.5.0",
-    *(f"software.amazon.awssdk:{module}:{AWS_SDK}" for module in ("aws-core", "s3", "sdk-core", "utils")),
-)
-"""Hadoop's file system for S3, and the modules of Amazon's SDK that its interfaces name. The extension is compiled against them; only the
-connector `s3` loads them."""
-
 FETCH_SECONDS_MAX = 600
 
 
-def delta_jars() -> list[Path]:
-    """Delta Lake's jars, in the order of DELTA. Raises JAR_BUILD_FAILED if they are not cached and cannot be fetched."""
-    return fetch(DELTA, "Delta Lake's jars")
+def delta_jars(platform: Platform) -> list[Path]:
+    """Returns Delta Lake's jars, without what Spark has already (listed, not resolved: the closure is 34 jars and 90 MB, most of them
+    Spark's own). Raises JAR_BUILD_FAILED if they are not cached and cannot be fetched."""
+    return fetch(platform.delta_jars, "Delta Lake's jars")
 
 
-def compile_jars() -> list[Path]:
+def compile_jars(platform: Platform) -> list[Path]:
     """Returns the jars that the extension is compiled against, beside Spark's. Raises JAR_BUILD_FAILED as `fetch` does."""
-    return [*delta_jars(), *fetch((*KAFKA_CLIENTS, *S3_CLIENTS), "the clients of Kafka and S3")]
+    clients = (*kafka_clients(platform), *s3_clients(platform))
+    return [*delta_jars(platform), *fetch(clients, "the clients of Kafka and S3")]
+
+
+def kafka_clients(platform: Platform) -> tuple[str, ...]:
+    """Returns the coordinates of Kafka's Java client, of the version that Spark's Kafka connector names. The extension is compiled against
+    it; only the connector `kafka` loads it."""
+    return (f"org.apache.kafka:kafka-clients:{platform.kafka['clients']}",)
+
+
+def s3_clients(platform: Platform) -> tuple[str, ...]:
+    """Returns the coordinates of Hadoop's file system for S3, and of the modules of Amazon's SDK for Java that its interfaces name. The
+    extension is compiled against them; only the connector `s3` loads them."""
+    hadoop = f"org.apache.hadoop:hadoop-aws:{platform.s3['hadoop']}"
+    return (hadoop, *(sdk_module(platform, module) for module in ("aws-core", "s3", "sdk-core", "utils")))
+
+
+def sdk_module(platform: Platform, module: str) -> str:
+    """Returns the coordinates of a module of Amazon's SDK."""
+    return f"software.amazon.awssdk:{module}:{platform.s3['sdk']}"
 
 
 def fetch(coordinates: Sequence[str], what: str) -> list[Path]:

@@ -4,41 +4,52 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 
 from streamql.errors import StreamqlError
 from streamql.extension.build import extension_jar
 from streamql.extension.connectors import connector_jars, parse_connectors
 from streamql.extension.jars import delta_jars
-from streamql.extension.supported import unsupported
+from streamql.extension.platforms import brings_delta, current, find, given_delta
 from streamql.settings import CONNECTORS, PYTHON
 
 EXTENSIONS = ("io.delta.sql.DeltaSparkSessionExtension", "streamql.Extensions")
 """In this order: the parser of the last named is the outermost."""
 
-LISTS = {"spark.sql.extensions": ",", "spark.jars": ",", "spark.driver.extraClassPath": os.pathsep}
+CLASSPATH = "spark.driver.extraClassPath"
+LISTS = {"spark.sql.extensions": ",", "spark.jars": ",", CLASSPATH: os.pathsep}
 """Settings that hold several values, and what stands between them."""
 
 
-def conf_lines(connectors: str = "") -> dict[str, str]:
+def conf_lines(
+    connectors: str = "", given: Mapping[str, str] | None = None, spark: str | None = None, delta: str | None = None
+) -> dict[str, str]:
     """Returns the settings that give any Spark the extension, as `streamql conf` prints them for spark-defaults.conf or --conf.
 
-    `connectors`: the value of `spark.streamql.connectors`.
+    `connectors`: the value of `spark.streamql.connectors`. `given`: settings that the Spark has already. `spark`: the version of another
+    Spark; None: that of this Python. `delta`: the version of the Delta Lake that the Spark has; None: the one that `given` names, or that
+    is among the jars of this Python's Spark. If there is none, the settings name streamql's.
 
     The jars are on the driver's class path, because the threads of the Thrift and Connect servers do not see those in spark.jars. They are
-    also in spark.jars, which takes them to the executors of a cluster. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, SPARK_NOT_SUPPORTED,
+    also in spark.jars, which takes them to the executors of a cluster. If spark.jars or spark.jars.packages names Delta Lake, they are
+    there only: classes on the class path would not see Delta Lake. Raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, SPARK_NOT_SUPPORTED,
     INVALID_ARGUMENT for an unknown connector.
     """
-    refused = unsupported()
-    if refused is not None:
-        raise refused
+    own = given_delta(given or {})
+    used = find(spark, delta) if spark else current(delta or (own and own[1]))
     named = parse_connectors(connectors)
     names = ",".join(connector.name for connector in named)
-    jars = [str(jar) for jar in (*delta_jars(), extension_jar(), *connector_jars(names))]
+    has_delta = delta is not None or own is not None or (spark is None and brings_delta())
+    jars = [
+        str(jar)
+        for jar in (*([] if has_delta else delta_jars(used)), extension_jar(used), *connector_jars(names, used))
+    ]
+    is_on_classpath = own is None or own[0] == CLASSPATH
     return {
         "spark.sql.extensions": ",".join(EXTENSIONS),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.sources.default": "delta",
-        "spark.driver.extraClassPath": os.pathsep.join(jars),
+        **({CLASSPATH: os.pathsep.join(jars)} if is_on_classpath else {}),
         "spark.jars": ",".join(jars),
         PYTHON.key: sys.executable,
         **({CONNECTORS.key: names} if names else {}),

@@ -14,6 +14,7 @@ import pytest
 
 from streamql.extension.build import extension_jar
 from streamql.extension.metastore import prepare
+from streamql.extension.platforms import current
 from tests.small import SHORT_LIVED_ARGUMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +27,7 @@ def command(*argv: str) -> list[str]:
 
 def environment() -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if k not in ("PYSPARK_GATEWAY_PORT", "JAVA_TOOL_OPTIONS")}
-    extension_jar()  # compiled here, so that nothing is said about it there
+    extension_jar(current())  # compiled here, so that nothing is said about it there
     return kept | {"PYTHONPATH": str(ROOT)}
 
 

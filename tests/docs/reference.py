@@ -1,11 +1,12 @@
-"""`python -m tests.docs.reference` writes docs/configuration.md, from `streamql.settings`, and docs/python-api.md, from docstrings."""
+"""`python -m tests.docs.reference` writes docs/configuration.md, from `streamql.settings`, and docs/python-api.md, from docstrings. It also
+writes the table of platforms in docs/compatibility.md."""
 
 from __future__ import annotations
 
 from streamql import settings
 from streamql.extension.host import JAVA_NEEDED
 from streamql.extension.settings import EXTENSIONS
-from tests.docs import api
+from tests.docs import api, platforms
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "configuration.md"
@@ -38,13 +39,16 @@ the other catalog. `spark.streamql.python` and `spark.streamql.connectors` are s
 ## Settings that install the extension
 
 `streamql conf` prints these settings for the machine that it runs on. `streamql.configure(builder)` and `streamql.session()` set them.
+With `--spark` and `--delta`, `streamql conf` prints them for a Spark of another machine: see [managed platforms](managed-platforms.md).
 
 | key | value |
 |---|---|
 | `spark.sql.extensions` | `{extensions}`, in this order |
 | `spark.sql.catalog.spark_catalog` | `org.apache.spark.sql.delta.catalog.DeltaCatalog` |
 | `spark.sql.sources.default` | `delta`, so that CREATE TABLE without USING creates a table that can have a stream |
-| `spark.driver.extraClassPath`, `spark.jars` | the paths of Delta's jars and the extension's |
+| `spark.driver.extraClassPath`, `spark.jars` | the paths of the extension's jar for \
+[this Spark and Delta Lake](compatibility.md#versions), and of Delta's jars unless the Spark has them. \
+If `spark.jars` or `spark.jars.packages` names Delta Lake, only `spark.jars` is set |
 | `spark.streamql.python` | the Python of the sidecar, for a Spark that Python did not start |
 
 ## Properties of a source
@@ -94,8 +98,9 @@ for the same, outside of WITH. |
 | `STREAMQL_CACHE` | The directory of jars and class data (`$XDG_CACHE_HOME/streamql`, else `~/.cache/streamql`). |
 | `STREAMQL_IVY_SETTINGS` | An Ivy settings file, to fetch jars through a proxy or from your own mirror. |
 | `STREAMQL_HISTORY` | The file of the shell's history (`history` in the cache). |
+| `STREAMQL_PLATFORMS` | The platforms whose jars a build of a wheel makes, with commas between, such as `spark4.2-delta4.4` (all). |
 | `STREAMQL_LOG_LEVEL` | The level of the embedded session's log4j (`error`). |
-| `SPARK_HOME` | Another Spark than PySpark's own. It must have the same version. |
+| `SPARK_HOME` | Another Spark than PySpark's own. It must have the same version as the PySpark of this Python. |
 | `SPARK_CONF_DIR` | The directory of Spark's configuration (`$SPARK_HOME/conf`). |
 | `PYSPARK_DRIVER_PYTHON`, `PYSPARK_PYTHON` | The Python of the sidecar, if `spark.streamql.python` is not set. |
 | `JAVA_HOME` | The Java runtime: {java} |
@@ -115,3 +120,4 @@ def reference() -> str:
 if __name__ == "__main__":
     PAGE.write_text(reference(), encoding="utf-8")
     api.PAGE.write_text(api.api(), encoding="utf-8")
+    platforms.PAGE.write_text(platforms.with_table(platforms.PAGE.read_text(encoding="utf-8")), encoding="utf-8")

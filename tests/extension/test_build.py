@@ -10,6 +10,7 @@ import pytest
 
 from streamql.errors import StreamqlError
 from streamql.extension import build, host, jars
+from streamql.extension.platforms import current, platforms
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -83,7 +84,7 @@ def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_the_compilers_message_is_shown(tmp_path: Path) -> None:
     (tmp_path / "Wrong.scala").write_text("object Wrong { val n: Int = missing }\n")
     with pytest.raises(StreamqlError, match="not found: value missing") as error:
-        build.build_jar(tmp_path / "out" / "x.jar", [], tmp_path)
+        build.build_jar(tmp_path / "out" / "x.jar", current(), [], tmp_path)
     assert error.value.code == "JAR_BUILD_FAILED"
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -95,22 +96,23 @@ def test_a_jar_holds_classes_and_resources(tmp_path: Path) -> None:
     (sources / "Left.scala").write_text("package p\nobject Left { val n: Int = Right.n }\n")
     (sources / "folder" / "Right.scala").write_text("package p\nobject Right { val n: Int = 1 }\n")
     (tmp_path / "prefilter.txt").write_text("STREAM")
-    build.build_jar(tmp_path / "x.jar", [], sources, tmp_path)
+    build.build_jar(tmp_path / "x.jar", current(), [], sources, tmp_path)
     with zipfile.ZipFile(tmp_path / "x.jar") as jar:
         assert {"p/Left.class", "p/Right.class"} <= set(jar.namelist())
         assert jar.read("streamql/prefilter.txt") == rb"\A(?:STREAM)"
 
 
-def test_the_fingerprint_follows_sources_and_resources(tmp_path: Path) -> None:
+def test_the_digest_follows_platform_sources_and_resources(tmp_path: Path) -> None:
     sources = tmp_path / "scala"
     sources.mkdir()
     (sources / "A.scala").write_text("class A")
-    seen = {build.fingerprint(sources, tmp_path)}
+    seen = {build.sources_digest(current(), sources, tmp_path)}
     (sources / "A.scala").write_text("class B")
-    seen.add(build.fingerprint(sources, tmp_path))
+    seen.add(build.sources_digest(current(), sources, tmp_path))
     (tmp_path / "prefilter.txt").write_text("x")
-    seen.add(build.fingerprint(sources, tmp_path))
-    assert len(seen) == 3
+    seen.add(build.sources_digest(current(), sources, tmp_path))
+    seen.update(build.sources_digest(platform, sources, tmp_path) for platform in platforms())
+    assert len(seen) == 2 + len(platforms())
 
 
 @pytest.mark.spark
@@ -121,27 +123,27 @@ def test_equal_sources_give_equal_jars(tmp_path: Path) -> None:
     (tmp_path / "prefilter.txt").write_text("STREAM")
     first, second = tmp_path / "first.jar", tmp_path / "second.jar"
     for jar in (first, second):
-        build.build_jar(jar, [], sources, tmp_path)
+        build.build_jar(jar, current(), [], sources, tmp_path)
     assert first.read_bytes() == second.read_bytes()
-    assert build.is_current(first, sources, tmp_path)
+    assert build.is_current(first, current(), sources, tmp_path)
     (sources / "Right.scala").write_text("package p\nobject Right { val n: Int = 2 }\n")
-    assert not build.is_current(first, sources, tmp_path)
+    assert not build.is_current(first, current(), sources, tmp_path)
 
 
 def test_a_shipped_jar_of_other_sources_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A checkout may hold a jar of an earlier state: the first session compiles the sources that lie there."""
-    shipped = tmp_path / build.JAR_NAME
+    shipped = tmp_path / build.jar_name(current())
     with zipfile.ZipFile(shipped, "w") as archive:
-        archive.writestr(build.DIGEST_ENTRY, build.sources_digest())
-    monkeypatch.setattr(build, "PACKAGED_JAR", shipped)
-    assert build.extension_jar() == shipped
+        archive.writestr(build.DIGEST_ENTRY, build.sources_digest(current()))
+    monkeypatch.setattr(build, "PACKAGED", tmp_path)
+    assert build.extension_jar(current()) == shipped
     with zipfile.ZipFile(shipped, "w") as archive:
         archive.writestr(build.DIGEST_ENTRY, "of another state")
     monkeypatch.setenv("STREAMQL_CACHE", str(tmp_path / "cache"))
-    compiled = tmp_path / "cache" / "extension" / f"streamql-extension-{build.fingerprint()}.jar"
-    compiled.parent.mkdir(parents=True)
-    compiled.touch()
-    assert build.extension_jar() == compiled
+    compiled: list[Path] = []
+    monkeypatch.setattr(build, "compile_jars", lambda platform: [])
+    monkeypatch.setattr(build, "build_jar", lambda jar, platform, classpath: compiled.append(jar))
+    assert [build.extension_jar(current())] == compiled
 
 
 def test_settings_that_lead_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -153,7 +155,7 @@ def test_settings_that_lead_nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setenv("STREAMQL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("STREAMQL_IVY_SETTINGS", str(settings))
     with pytest.raises(StreamqlError, match="could not be fetched") as error:
-        jars.delta_jars()
+        jars.delta_jars(current())
     assert error.value.code == "JAR_BUILD_FAILED"
     assert "io.delta" in error.value.message
     assert list((tmp_path / "cache" / "jars").glob("*")) == []

@@ -12,13 +12,14 @@ from streamql.errors import StreamqlError
 from streamql.extension import connectors, settings
 from streamql.extension.connectors import Connector, connector_jars, parse_connectors
 from streamql.extension.jars import METASTORE
+from streamql.extension.platforms import current
 from streamql.sessions import configure, embedded_conf
 
 
 @pytest.fixture
 def toys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two connectors of one jar, which is in the cache: the embedded session's own."""
-    made = {name: Connector(name, "for a test", METASTORE) for name in ("toy", "other")}
+    made = {name: Connector(name, "for a test", lambda _: METASTORE) for name in ("toy", "other")}
     monkeypatch.setattr(connectors, "CONNECTORS", made)
 
 
@@ -39,7 +40,7 @@ def test_names() -> None:
 
 @pytest.mark.usefixtures("toys")
 def test_jars_and_settings(tmp_path: Path) -> None:
-    [jar] = connector_jars("toy,other")
+    [jar] = connector_jars("toy,other", current())
     lines = settings.conf_lines("toy, other")
     assert lines["spark.streamql.connectors"] == "toy,other"
     assert lines["spark.jars"].split(",")[-1] == str(jar)
@@ -52,7 +53,7 @@ def test_jars_and_settings(tmp_path: Path) -> None:
 
 
 def test_s3_has_modules_of_the_sdk_instead_of_its_bundle() -> None:
-    jars = connector_jars("s3")
+    jars = connector_jars("s3", current())
     assert not [jar.name for jar in jars if jar.name.startswith("bundle")]
     assert sum(jar.stat().st_size for jar in jars) < 20_000_000
 

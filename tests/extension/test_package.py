@@ -20,11 +20,15 @@ from pathlib import Path
 import pytest
 
 from streamql.extension import build
+from streamql.extension.platforms import current, platforms
 from tests.sample import IS_LONG
 from tests.small import SHORT_LIVED_ARGUMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
-JAR = f"streamql/extension/{build.JAR_NAME}"
+PLATFORMS = platforms() if IS_LONG else (current(),)
+"""Those whose jars are built: another Spark than the installed one is fetched first, which is 430 MB."""
+JARS = [f"streamql/extension/{build.jar_name(platform)}" for platform in PLATFORMS]
+JAR = f"streamql/extension/{build.jar_name(current())}"
 NEEDED = (
     "streamql/py.typed",
     "streamql/pages/create-stream.md",
@@ -73,9 +77,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md"):
         shutil.copy(ROOT / name, source)
     code = f"from setuptools import build_meta; print(build_meta.build_sdist({str(dist)!r}))"
-    said_by_sdist = _run([sys.executable, "-c", code], source)
+    environment = {**os.environ, "STREAMQL_PLATFORMS": ",".join(p.name for p in PLATFORMS)}
+    said_by_sdist = _run([sys.executable, "-c", code], source, environment)
     (sdist,) = dist.iterdir()
-    assert not [p for p in source.rglob("*") if p.name == build.JAR_NAME or p.name == "build"]
+    assert not [p for p in source.rglob("*") if p.suffix == ".jar" or p.name == "build"]
     wheels = scratch / "wheels"
     pip = [
         sys.executable,
@@ -89,7 +94,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         str(wheels),
         str(sdist),
     ]
-    said_by_wheel = _run(pip, scratch)
+    said_by_wheel = _run(pip, scratch, environment)
     (wheel,) = wheels.iterdir()
     return Built(sdist, wheel, said_by_sdist, said_by_wheel)
 
@@ -102,7 +107,7 @@ def test_both_hold_what_a_session_needs(built: Built) -> None:
     with tarfile.open(built.sdist) as archive:
         in_sdist = {name.partition("/")[2] for name in archive.getnames()}
     for held in (in_wheel, in_sdist):
-        assert {*NEEDED, JAR} <= held
+        assert {*NEEDED, *JARS} <= held
         assert not [name for name in held if name.startswith(("tests/", "bench/", "examples/")) or ".pyc" in name]
     assert {"pyproject.toml", "setup.py", "README.md"} <= in_sdist
     assert re.search(r"^Requires-Python: >=3\.10$", metadata, re.MULTILINE)
@@ -121,7 +126,8 @@ def test_an_unpacked_wheel_uses_its_own_jar_and_pages(built: Built, tmp_path: Pa
         archive.extractall(tmp_path / "site")
     code = (
         "import streamql; from streamql.extension.build import extension_jar; from streamql.cli.shell import topics; "
-        "print(streamql.__file__, extension_jar(), topics.find('create stream').splitlines()[-1], sep='\\n')"
+        "from streamql.extension.platforms import current; "
+        "print(streamql.__file__, extension_jar(current()), topics.find('create stream').splitlines()[-1], sep='\\n')"
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "STREAMQL_CACHE": str(tmp_path / "empty")}
     package = tmp_path / "site" / "streamql"

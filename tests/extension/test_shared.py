@@ -7,9 +7,10 @@ import re
 
 from streamql.errors import ERROR_CLASSES
 from streamql.extension.build import scala_sources
+from streamql.extension.platforms import current
 from streamql.shared import SHARED_DIR, errors
 
-SCALA = "\n".join(path.read_text() for path in scala_sources())
+SCALA = "\n".join(path.read_text() for path in scala_sources(current()))
 PLACES = re.compile(r"\{(\w+)\}")
 
 

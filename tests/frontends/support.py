@@ -18,6 +18,7 @@ from pyhive import hive
 
 from streamql.extension.build import extension_jar
 from streamql.extension.host import spark_home
+from streamql.extension.platforms import current
 from tests.small import INTERPRETED, SHORT_LIVED_ARGUMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +38,7 @@ CREATE TABLE x (id INT, v STRING);
 
 def environment() -> dict[str, str]:
     """This one's, without what PySpark has set in it for its own JVM."""
-    extension_jar()  # compiled here, so that nothing is said about it there
+    extension_jar(current())  # compiled here, so that nothing is said about it there
     dropped = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "JAVA_TOOL_OPTIONS", "SPARK_REMOTE")
     kept = {k: v for k, v in os.environ.items() if k not in dropped}
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from streamql.extension.build import build_jar
 from streamql.extension.host import spark_home
 from streamql.extension.jars import delta_jars
+from streamql.extension.platforms import current
 from streamql.extension.settings import EXTENSIONS, conf_lines
 from tests.frontends.support import environment, finished, is_running, running, said
 from tests.small import INTERPRETED, QUICK_JAVA, SHORT_LIVED
@@ -206,7 +207,7 @@ def test_a_writer_with_delta_lake_alone(spark: SparkSession, tmp_path: Path) -> 
         )
         spark.sql(f"INSERT INTO {path.name} SELECT id, 'a' FROM range(1, 7, 1, 1)")
         spark.sql(f"CREATE STREAM of_{path.name} ON TABLE {path.name}")
-    jars = ",".join(map(str, delta_jars()))
+    jars = ",".join(map(str, delta_jars(current())))
     done = finished([sys.executable, "-W", "ignore", "-c", PLAIN_DELTA, jars, *map(str, paths)], cwd=tmp_path)
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["written"]), done.stderr[-4000:]
     for path in paths:
@@ -243,7 +244,7 @@ def test_a_submitted_job_whose_jvm_has_no_jars(tmp_path: Path) -> None:
 def test_a_scala_program_that_ends_while_a_sidecar_starts(tmp_path: Path) -> None:
     """Neither the one that served and died, nor the one that does not come up, keeps the JVM from its end, or outlives it."""
     script("Program.scala", PROGRAM, tmp_path)
-    build_jar(tmp_path / "program.jar", (), tmp_path)
+    build_jar(tmp_path / "program.jar", current(), (), tmp_path)
     python = script("python", PYTHON.format(python=sys.executable), tmp_path)
     begun = time.monotonic()
     lines = conf_lines() | settings(tmp_path) | {"spark.streamql.python": str(python)}

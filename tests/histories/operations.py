@@ -153,7 +153,8 @@ class Overwrite:
 
     def sql(self, state: TableState, table: str) -> list[str]:
         if self.where is not None:
-            return [f"INSERT INTO {table} BY NAME REPLACE WHERE {self.where.sql()} {self.source.select(state)}"]
+            by = "" if state.writable == state.columns else "BY NAME "
+            return [f"INSERT INTO {table} {by}REPLACE WHERE {self.where.sql()} {self.source.select(state)}"]
         names = ", ".join(c.name for c in state.writable)
         return [f"INSERT OVERWRITE {table} ({names}) {self.source.select(state)}"]
 

@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import VariantVal
 
 from streamql.errors import StreamqlError
+from tests.lines import IS_4_0
 
 from .recording import conf
 from .tables import Table
@@ -71,7 +72,9 @@ DIFFERENT = {
     ),
     "accent in a collation without": ("STRING COLLATE UNICODE_CI_AI", "'a'", "'ä'"),
     "trailing space": ("STRING", "'a'", "'a '"),
-    "char": ("CHAR(4)", "'a'", "'b'"),
+    **(
+        {} if IS_4_0 else {"char": ("CHAR(4)", "'a'", "'b'")}
+    ),  # Delta for Spark 4.0 cannot UPDATE a table with CHAR and row tracking
     "varchar": ("VARCHAR(4)", "'a'", "'A'"),
     "NaN and null": ("DOUBLE", "CAST('NaN' AS DOUBLE)", "NULL"),
     "empty map and null": ("MAP<STRING, INT>", "map()", "NULL"),

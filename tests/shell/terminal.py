@@ -11,6 +11,7 @@ from pathlib import Path
 import pexpect
 
 from streamql.extension.build import extension_jar
+from streamql.extension.platforms import current
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_MAX = 240.0
@@ -24,7 +25,7 @@ class Terminal:
 
     def __init__(self, directory: Path, *argv: str) -> None:
         """`streamql` with the arguments; its history is in the directory."""
-        extension_jar()  # compiled here, so that nothing is said about it there
+        extension_jar(current())  # compiled here, so that nothing is said about it there
         environment = {
             k: v
             for k, v in os.environ.items()

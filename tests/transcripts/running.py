@@ -104,6 +104,8 @@ def run(
                 topics.do(step.action)
                 yield Outcome(step, Result(), None)
                 continue
+            if step.since > tuple(map(int, spark.version.split(".")[:2])):
+                continue
             if step.connection not in connections:
                 connections[step.connection] = spark.newSession()
                 connections[step.connection].sql(f"USE {SCHEMA}")

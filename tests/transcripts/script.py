@@ -28,7 +28,8 @@ class Step:
     """A statement, where it starts (line from 1), who runs it, and its expected result.
 
     `block` is empty where the transcript shows no result; it stands, or would stand, at `lines[block_at:]` of the file. `action`: what a
-    directive does to a topic in place of a statement; `text` is the directive then.
+    directive does to a topic in place of a statement; `text` is the directive then. `since`: the first line of Spark that runs the
+    statement, such as (4, 2).
     """
 
     text: str
@@ -37,6 +38,7 @@ class Step:
     block: tuple[str, ...]
     block_at: int
     action: Action | None = None
+    since: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,17 @@ def parse(path: Path, text: str) -> Transcript:
     ]
     for fragment, block_at, block in _fragments(path, lines):
         connection = next((c for number, c in reversed(connections) if number < fragment.line), FIRST_CONNECTION)
-        steps.append(Step(fragment.text, fragment.line, connection, block, block_at))
+        since = next(
+            (parse_spark(value) for n, name, value in directives if name == "spark" and n == fragment.line - 1), ()
+        )
+        steps.append(Step(fragment.text, fragment.line, connection, block, block_at, since=since))
     as_written = any((name, value) == _TIMES_AS_WRITTEN for _, name, value in directives)
     return Transcript(path, tuple(lines), tuple(sorted(steps, key=lambda step: step.line)), as_written)
+
+
+def parse_spark(value: str) -> tuple[int, ...]:
+    """The line of Spark that `-- @spark 4.2` names, for the statement below it; () for anything else."""
+    return tuple(map(int, value.split("."))) if re.fullmatch(r"\d+\.\d+", value) else ()
 
 
 def _directives(path: Path, lines: list[str]) -> Iterator[tuple[int, str, str]]:
@@ -115,7 +125,12 @@ def _directives(path: Path, lines: list[str]) -> Iterator[tuple[int, str, str]]:
         if found is None:
             continue
         name, value = found.groups()
-        is_known = (name, value) == _TIMES_AS_WRITTEN or (name == "connection" and value) or parse_action(name, value)
+        is_known = (
+            (name, value) == _TIMES_AS_WRITTEN
+            or (name == "connection" and value)
+            or (name == "spark" and parse_spark(value))
+            or parse_action(name, value)
+        )
         if not is_known:
             raise TranscriptError(f"{path.name}:{number}: no such directive: @{name} {value}")
         yield number, name, value

@@ -32,6 +32,7 @@ INSERT INTO t VALUES (1); SELECT ';
 +---+
 
 -- @connection b
+-- @spark 4.2
 SELECT 1 / 0;
 ERROR [DIVIDE_BY_ZERO] Division by zero. …
 Hint: none
@@ -51,9 +52,10 @@ def test_statements_are_found_with_their_results() -> None:
         (4, "a", 0),
         (7, "a", 0),
         (7, "a", 5),
-        (16, "b", 2),
-        (20, "b", 0),
+        (17, "b", 2),
+        (21, "b", 0),
     ]
+    assert [s.since for s in steps] == [(), (), (), (4, 2), ()]
     assert steps[2].text == "SELECT ';\n+--' AS c"
     assert steps[-1].text == "DROP TABLE t"
 

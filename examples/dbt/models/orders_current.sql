@@ -15,6 +15,9 @@ select
     {%- if is_incremental() %},
     __change_type -- for delete_when; the table has no such column
     {%- endif %}
-from {{ stream('orders_stream') }}
+from (
+    select *, row_number() over (partition by id order by __change_type in ('DELETE', 'UPDATE_BEFORE')) as nth
+    from {{ stream('orders_stream') }}
+)
 -- Of each key the row that is there now counts, or else the one that was: it was deleted, or got another key.
-qualify row_number() over (partition by id order by __change_type in ('DELETE', 'UPDATE_BEFORE')) = 1
+where nth = 1

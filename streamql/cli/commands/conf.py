@@ -2,6 +2,7 @@
 
   streamql conf >> $SPARK_HOME/conf/spark-defaults.conf       bin/spark-sql, spark-submit, servers, notebooks
   eval "bin/spark-sql $(streamql conf --arguments | tr '\\n' ' ')"      the same for one start, as --conf arguments
+  streamql conf --spark 4.0.2 --delta 4.0.0                   for a Spark of a platform, which has its Delta Lake already
 
 The jars are named by path: nothing is downloaded when Spark starts. spark.streamql.python is the Python that answers for streamql
 where Spark was not started from Python; it must have streamql, and the pyspark that this Spark is. Where the cluster's executors
@@ -24,19 +25,21 @@ from streamql.console.options import Options
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Adds its own options."""
     parser.add_argument("--small", action="store_true", help="add settings that are quicker on small tables")
+    parser.add_argument("--spark", metavar="VERSION", help="the version of the other Spark (this Python's)")
+    parser.add_argument("--delta", metavar="VERSION", help="that Spark has this Delta Lake among its jars already")
     parser.add_argument("--arguments", action="store_true", help="print --conf arguments, quoted for a shell")
 
 
 def run(options: Options) -> int:
-    """Prints the lines; raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, INVALID_ARGUMENT for an unknown connector."""
-    from streamql import conf_lines
-    from streamql.extension.settings import small_tables
+    """Prints the lines; raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, SPARK_NOT_SUPPORTED, INVALID_ARGUMENT for an unknown connector."""
+    from streamql.extension.settings import conf_lines, small_tables
     from streamql.settings import CONNECTORS
 
-    lines = conf_lines(options.conf.get(CONNECTORS.key, ""))
-    if options.arguments.small:
+    own = options.arguments
+    lines = conf_lines(options.conf.get(CONNECTORS.key, ""), spark=own.spark, delta=own.delta)
+    if own.small:
         lines |= small_tables(os.cpu_count() or 1)
     for key, value in lines.items():
-        print(f"--conf {shlex.quote(f'{key}={value}')}" if options.arguments.arguments else f"{key} {value}")
+        print(f"--conf {shlex.quote(f'{key}={value}')}" if own.arguments else f"{key} {value}")
     sys.stdout.flush()
     return 0

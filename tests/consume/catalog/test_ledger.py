@@ -89,8 +89,8 @@ def test_operators_that_take_the_plan_below_along(spark: SparkSession, changed: 
     run(spark, "CREATE TABLE ranked (id BIGINT, n INT)")
     run(
         spark,
-        "INSERT INTO ranked SELECT id, row_number() OVER (PARTITION BY id ORDER BY __change_type) AS n FROM s "
-        "QUALIFY n = 1 ORDER BY id",
+        "INSERT INTO ranked SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY id ORDER BY __change_type) AS n FROM s) "
+        "WHERE n = 1 ORDER BY id",
     )
     counted = noted(spark, changed)[-1]
     assert counted is not None

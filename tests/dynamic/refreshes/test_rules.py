@@ -6,6 +6,7 @@ import pytest
 
 from tests.consume.support import TRACKED
 from tests.dynamic.support import DynamicPlace
+from tests.lines import IS_4_0
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -86,6 +87,7 @@ def test_columns_that_a_window_reads_twice(place: DynamicPlace, query: str) -> N
     check(place, query)
 
 
+@pytest.mark.skipif(IS_4_0, reason="Spark 4.0 gives the stored column the length of the first branch")
 @pytest.mark.parametrize(("limited", "shown"), [("CHAR(5)", "x, "), ("VARCHAR(5)", "")], ids=["shown", "hidden key"])
 def test_a_union_of_limited_and_longer_strings(place: DynamicPlace, limited: str, shown: str) -> None:
     place.table("c", f"c {limited}")
@@ -97,6 +99,7 @@ def test_a_union_of_limited_and_longer_strings(place: DynamicPlace, limited: str
     check(place, query)
 
 
+@pytest.mark.skipif(IS_4_0, reason="for Spark 4.0, Delta Lake looks for the table's feature in the wrong place")
 def test_columns_with_a_default(place: DynamicPlace) -> None:
     """It is not one of the query's columns. Their comments are."""
     defaults = TRACKED.replace("(", "('delta.feature.allowColumnDefaults' = 'supported', ", 1)

@@ -6,6 +6,7 @@ import pytest
 
 from streamql.features.dynamic.source.costs import Chosen
 from tests.dynamic.support import DynamicPlace
+from tests.lines import IS_4_0
 from tests.sample import sample
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -29,7 +30,9 @@ WITH_SCALARS = {
 }
 ANY = "(SELECT w FROM u)"
 CONDITIONS = {
-    "NOT twice": f"SELECT id FROM t WHERE NOT (NOT (v IN {ANY}) OR id > 6)",
+    **(
+        {} if IS_4_0 else {"NOT twice": f"SELECT id FROM t WHERE NOT (NOT (v IN {ANY}) OR id > 6)"}
+    ),  # Spark 4.0 keeps it as a value
     "of a correlated value": "SELECT id FROM t WHERE (SELECT max(w) FROM u WHERE u.id = t.v) IN (SELECT id FROM t)",
     "EXISTS and a correlated value": "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.w = t.id) "
     "OR (SELECT max(w) FROM u WHERE u.id = t.v) > 3",

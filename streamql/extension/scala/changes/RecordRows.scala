@@ -5,6 +5,7 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
@@ -58,7 +59,7 @@ object RecordRows {
       val number = AttributeReference(own.row.name, IntegerType, nullable = false)()
       val resolved = df.select((task +: strings(violations)).map(expr): _*).queryExecution.analyzed
       val id +: raised = resolved.asInstanceOf[Project].projectList.map { case Alias(e, _) => e }
-      val sorted = Sort(own.order, global = false, RepartitionByExpression(Seq(DirectShufflePartitionID(id)), child, tasks))
+      val sorted = Sort(own.order, global = false, RepartitionByExpression(Seq(SparkShim.partition(id, tasks)), child, tasks))
       val versions = mapper.readTree(divided).elements().asScala.map(_.asLong).toSet
       Dataset.ofRows(session, NumberRecords(own.all, went, came, number, raised, versions, sorted))
     }

@@ -7,7 +7,7 @@ import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Add, BoundReference, Coalesce, Expression, GenericInternalRow, JoinedRow, UnsafeProjection}
-import org.apache.spark.sql.delta.{DefaultRowCommitVersion, DeltaParquetFileFormat, DeltaParquetFileFormatBase, ProtocolMetadataAdapterV1, RowId, SnapshotDescriptor}
+import org.apache.spark.sql.delta.{DefaultRowCommitVersion, DeltaParquetFileFormat, RowId, SnapshotDescriptor}
 import org.apache.spark.sql.delta.actions.{Action, AddFile, DeletionVectorDescriptor}
 import org.apache.spark.sql.delta.deletionvectors.StoredBitmap
 import org.apache.spark.sql.delta.storage.dv.HadoopFileSystemDVStore
@@ -17,6 +17,7 @@ import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.streamql.bridge.Shared
+import org.apache.spark.sql.streamql.shims.{DataFileFormat, DeltaShim}
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarBatch, ColumnarMap}
 import org.apache.spark.unsafe.types.UTF8String
@@ -77,13 +78,13 @@ object FileRows {
  * of the batch. `selecting`: what deletion vectors are read with, if files may have rows to be left out; None: all rows are read.
  */
 class RowImageFormat(descriptor: SnapshotDescriptor, selecting: Option[Broadcast[SerializableConfiguration]])
-  extends DeltaParquetFileFormatBase(ProtocolMetadataAdapterV1(descriptor.protocol, descriptor.metadata), useMetadataRowIndexOpt = Some(true)) {
+  extends DataFileFormat(descriptor) {
   import RowImages._
 
   private val idColumn = descriptor.metadata.configuration.get("delta.rowTracking.materializedRowIdColumnName")
   private val versionColumn = descriptor.metadata.configuration.get("delta.rowTracking.materializedRowCommitVersionColumnName")
   private val selects = selecting.nonEmpty
-  private val table = descriptor.dataPath.toString
+  private val table = DeltaShim.dataPath(descriptor).toString
 
   override def equals(other: Any): Boolean = this eq other.asInstanceOf[AnyRef]
   override def hashCode(): Int = System.identityHashCode(this)

@@ -10,6 +10,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.sql.streamql.shims.TableDescriptor
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation
@@ -104,9 +105,7 @@ class ChangeFileIndex(session: SparkSession, log: DeltaLog, files: Seq[AddFile],
 }
 
 /** The schema and protocol by which files are read, if the schema is that of an earlier version, and not the snapshot's own. */
-class Descriptor(val deltaLog: DeltaLog, val version: Long, val metadata: Metadata, val protocol: Protocol) extends SnapshotDescriptor {
-  override def dataPath: Path = deltaLog.dataPath
-  override def logPath: Path = deltaLog.logPath
+class Descriptor(val deltaLog: DeltaLog, val version: Long, val metadata: Metadata, val protocol: Protocol) extends TableDescriptor {
   override def numOfFilesIfKnown: Option[Long] = None
   override def sizeInBytesIfKnown: Option[Long] = None
 }

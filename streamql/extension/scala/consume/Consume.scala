@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.util.quoteIfNeeded
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.connector.catalog.CatalogV2Implicits._
-import org.apache.spark.sql.connector.catalog.SupportsV1OverwriteWithSaveAsTable
 import org.apache.spark.sql.delta.{DeltaConfigs, DeltaDynamicPartitionOverwriteCommand, DeltaLog, TransactionExecutionObserver}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
@@ -22,7 +21,8 @@ import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.execution.datasources.{InsertIntoHadoopFsRelationCommand, SaveIntoDataSourceCommand}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.streamql.bridge.{Bridge, ClaimedWrite, Consumption, Errors, KeptReads, Shared}
-import org.apache.spark.sql.streamql.plans.{Binding, ChangeCounter, Fingerprint, Plans, StreamRead}
+import org.apache.spark.sql.streamql.plans.{Binding, ChangeCounter, DeltaRelation, Fingerprint, Plans, StreamRead}
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types.StructType
 
 /**
@@ -88,10 +88,12 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
       own.conf.set(DeltaSQLConf.DELTA_IDEMPOTENT_DML_TXN_VERSION.key, claimed.number.toString)
     }
     def executed(statement: LogicalPlan): JList[Row] = {
-      val plan = own.withActive { Targets.inSession(own, if (claimed != null && claimed.isReserved) Targets.replacing(statement) else statement) }
+      val isReserved = claimed != null && claimed.isReserved
+      val plan = own.withActive { Targets.inSession(own, if (isReserved) Targets.replacing(statement) else statement) }
       plan.setAnalyzed()
       // CREATE TABLE AS runs an insert of its own, which is part of this consumption and not another one.
-      def run() = NestedStatements.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
+      def nested() = NestedStatements.nested(own.withActive { Dataset.ofRows(own, plan).collect() }.toSeq.asJava)
+      def run() = if (isReserved) SparkShim.apart(nested()) else nested()
       if (claimed == null) {
         val rows = run()
         statement match { // the user's session has cached the list of the target's files
@@ -194,7 +196,7 @@ object Targets {
 
   private def relation(operation: String, table: LogicalPlan): Target =
     org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases(table) match {
-      case DataSourceV2Relation(t: DeltaTableV2, _, _, _, _, _) =>
+      case DeltaRelation(t) =>
         Target("delta", operation, t.name, t.deltaLog.dataPath.toString, t.initialSnapshot.metadata.id, exists = true)
       case r: NamedRelation => Target("other", operation, r.name, "", "", exists = true)
       case other => Target("other", operation, other.nodeName, "", "", exists = true)
@@ -263,9 +265,12 @@ object Targets {
     case c: CreateTableAsSelect =>
       ReplaceTableAsSelect(c.name, c.partitioning, c.query, c.tableSpec, c.writeOptions, orCreate = true, isAnalyzed = true)
     case r: ReplaceTableAsSelect =>
-      r.copy(writeOptions = r.writeOptions.filterNot(_._1.equalsIgnoreCase(SupportsV1OverwriteWithSaveAsTable.OPTION_NAME)))
+      r.copy(writeOptions = r.writeOptions.filterNot(_._1.equalsIgnoreCase(OVERWRITES)))
     case other => other
   }
+
+  /** The option of a writer's saveAsTable with mode overwrite, since Spark 4.1. */
+  private val OVERWRITES = "__v1_save_as_table_overwrite"
 
   /** CREATE TABLE AS with the catalog of a session. A catalog writes through the session in which it was made, so it must be that of the
    * session that runs the statement. */

@@ -3,6 +3,7 @@ package org.apache.spark.sql.streamql.consume
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.spark.sql.delta.{OptimisticTransaction, TransactionExecutionObserver}
+import org.apache.spark.sql.streamql.shims.DeltaShim
 
 /** Counts the rows that one thread's Delta transactions write, by Delta's own metrics: Spark returns no count for an INSERT. */
 object Written {
@@ -24,7 +25,7 @@ class WrittenRows(before: TransactionExecutionObserver) extends DelegatingObserv
 
   def end(): java.lang.Long = synchronized {
     isOver = true
-    val counts = begun.flatMap(t => t.getMetric("numOutputRows").map(m => if (t.getCommitted.isEmpty) 0L else m.value))
+    val counts = begun.flatMap(t => t.getMetric("numOutputRows").map(m => if (DeltaShim.hasCommitted(t)) m.value else 0L))
     begun.clear()
     if (counts.isEmpty) null else counts.sum
   }

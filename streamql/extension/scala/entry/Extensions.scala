@@ -5,6 +5,7 @@ import org.apache.spark.sql.streamql.changes.{RecordStrategy, Texts}
 import org.apache.spark.sql.streamql.consume.{CountingStrategy, FilterBeforeCounting}
 import org.apache.spark.sql.streamql.plans.ExpandStreams
 import org.apache.spark.sql.streamql.session.{ServerSessions, Settings, SupportedSpark, TemporaryFiles}
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.streamql.statements.{AnswerAtOnce, CharColumns, Functions, GuardAndConsume, GuardMerges, HintTables, Hints, NewTables, Parser, ResolveStreams}
 import org.apache.spark.sql.streamql.storage.LocalFiles
 
@@ -44,5 +45,6 @@ private object Injections {
     Functions.scalar.foreach(e.injectFunction)
     Texts.all.foreach(e.injectFunction)
     Functions.table.foreach(e.injectTableFunction)
+    SparkShim.takeForOwn(Functions.scalar, Functions.table)
   }
 }

@@ -5,11 +5,11 @@ import org.apache.spark.sql.catalyst.analysis.ResolvedTable
 import org.apache.spark.sql.catalyst.plans.logical.{AddColumns, AlterColumns, DropColumns, LogicalPlan, RenameColumn, ReplaceColumns, V2WriteCommand}
 import org.apache.spark.sql.delta.{DeltaDynamicPartitionOverwriteCommand, DeltaLog}
 import org.apache.spark.sql.delta.catalog.DeltaTableV2
-import org.apache.spark.sql.delta.commands.{DeleteCommand, MergeIntoCommand, RestoreTableCommand, TruncateDeltaTableCommand, UpdateCommand}
+import org.apache.spark.sql.delta.commands.{DeleteCommand, MergeIntoCommand, RestoreTableCommand, UpdateCommand}
 import org.apache.spark.sql.delta.sources.DeltaDataSource
 import org.apache.spark.sql.execution.datasources.SaveIntoDataSourceCommand
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.streamql.bridge.{Errors, Shared}
+import org.apache.spark.sql.streamql.shims.DeltaShim
 
 /** Guards the tables that hold the rows of dynamic tables: only refreshes write them. */
 object DynamicTables {
@@ -40,14 +40,13 @@ object DynamicTables {
     case d: DeleteCommand => Some(d.deltaLog)
     case r: RestoreTableCommand => Some(r.sourceTable.deltaLog)
     case o: DeltaDynamicPartitionOverwriteCommand => Some(o.deltaTable.deltaLog)
-    case t: TruncateDeltaTableCommand => t.children.headOption.flatMap(logOf)
     case s: SaveIntoDataSourceCommand if s.dataSource.isInstanceOf[DeltaDataSource] => s.options.get("path").map(DeltaLog.forTable(session, _))
     case c @ (_: AddColumns | _: ReplaceColumns | _: DropColumns | _: RenameColumn | _: AlterColumns) => c.children.headOption.flatMap(logOf)
-    case _ => None
+    case other => DeltaShim.truncated(other).flatMap(logOf)
   }
 
   def logOf(table: LogicalPlan): Option[DeltaLog] = table.collectFirst {
-    case DataSourceV2Relation(t: DeltaTableV2, _, _, _, _, _) => t.deltaLog
+    case DeltaRelation(t) => t.deltaLog
     case ResolvedTable(_, _, t: DeltaTableV2, _) => t.deltaLog
   }
 }

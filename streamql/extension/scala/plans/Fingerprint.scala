@@ -17,6 +17,7 @@ import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, LogicalRelation}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streamql.shims.SparkShim
 
 /** Stands for a stream in a plan that is only compared with others. It names the stream, and not the interval. */
 case class StreamLeaf(stream: String, columns: Seq[String]) extends LeafNode {
@@ -25,7 +26,7 @@ case class StreamLeaf(stream: String, columns: Seq[String]) extends LeafNode {
 
 /**
  * The fingerprint by which a statement is matched when it is run again, in this process or another. It is made of the statement's text, and
- * of its place in the text of a script. A DataFrame writer has no text, and that of EXECUTE IMMEDIATE … USING lacks the values. So their
+ * of its place in the text of a script. A DataFrame writer has no text, and that of EXECUTE IMMEDIATE … USING lacks the values, as may all texts in Spark 4.0. So their
  * fingerprints are also made of the analysed queries. Two statements that differ must never have one fingerprint: the second would be taken
  * for the first, and skipped. A statement that matches no other one is refused.
  */
@@ -34,7 +35,7 @@ object Fingerprint {
 
   /** The fingerprint of statement `number` of a command. `target`: the name of its target. */
   def of(plan: LogicalPlan, number: Int, target: String): String = {
-    val isText = written(plan).exists(_.objectType.isEmpty)
+    val isText = written(plan).exists(_.objectType.isEmpty) && !SparkShim.lacksValues(text(plan))
     val more = if (isText) "" else inFull(numbered(analysed(plan).mkString("\u0000")))
     hash(Seq(number.toString, plan.nodeName, target, textAndPosition(plan), more).mkString("\u0000").getBytes("UTF-8"))
   }
@@ -116,7 +117,7 @@ object Fingerprint {
       case read: StreamRead =>
         val known = JsonUtils.fromJson[Map[String, Any]](read.binding.description)
         StreamLeaf(Seq("uuid", "form", "table").flatMap(known.get).mkString(" "), read.output.map(_.toString))
-      case s: Sample => s.copy(seed = None)
+      case s: Sample => SparkShim.unseeded(s)
     }.transformAllExpressionsWithSubqueries { case e => unseeded(e) }
     val tree = printed(named.treeString(verbose = true, addSuffix = false, maxFields = Int.MaxValue))
     (tree +: named.collectWithSubqueries { case p => unprinted(p) ++ p.expressions.flatMap(parts) }.flatten).mkString("\u0000")
@@ -137,7 +138,7 @@ object Fingerprint {
         case _ => Nil
       }
       files.location.rootPaths.map(_.toString) ++ version ++ files.options.toSeq.map { case (k, v) => s"$k=$v" }.sorted
-    case r: DataSourceV2Relation => r.options.asCaseSensitiveMap.toString +: r.timeTravelSpec.map(_.toString).toSeq
+    case r: DataSourceV2Relation => r.options.asCaseSensitiveMap.toString +: SparkShim.timeTravel(r).toSeq
     case local: LocalRelation =>
       val bytes = UnsafeProjection.create(local.output.map(_.dataType).toArray)
       local.data.map(row => hash(bytes(row).getBytes))

@@ -212,6 +212,14 @@ object Plans {
   }
 }
 
+/** A table of Delta's in a plan. */
+object DeltaRelation {
+  def unapply(plan: LogicalPlan): Option[DeltaTableV2] = plan match {
+    case r: DataSourceV2Relation => Option(r.table).collect { case t: DeltaTableV2 => t }
+    case _ => None
+  }
+}
+
 /** A node that stands for a plan which is made when it is needed. */
 trait Deferred extends LogicalPlan { def expanded: LogicalPlan }
 

@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.streamql.bridge.Shared
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types._
 
 /**
@@ -70,11 +71,11 @@ object FollowedFunction {
         val there = if (nullable.size == 1) nullable.head
           else nullable.map(IsNotNull(_): Expression).reduceOption(And(_, _)).fold(Literal(1): Expression)(If(_, Literal(1), Literal(null, IntegerType)))
         Some(FollowedFunction(Seq(count(taken(there))), _.head))
-      case s: Sum if s.evalContext.evalMode != EvalMode.TRY && isExact(s.child, s.evalContext.evalMode) =>
+      case s: Sum if SparkShim.mode(s) != EvalMode.TRY && isExact(s.child, SparkShim.mode(s)) =>
         Some(FollowedFunction(Seq(count(taken(s.child)), s.copy(child = taken(s.child)).toAggregateExpression()), _(1)))
       // The average is of DECIMAL: ExactAggregates has replaced those of integers.
       case a: Average if a.evalMode != EvalMode.TRY && isExact(a.child, a.evalMode) =>
-        val sum = Sum(taken(a.child), ExactAggregates.context(a.evalMode)).toAggregateExpression()
+        val sum = SparkShim.sum(taken(a.child), a.evalMode).toAggregateExpression()
         Some(FollowedFunction(Seq(count(taken(a.child)), sum), values => a.evaluateExpression.transform {
           case b: AttributeReference if b.exprId == a.aggBufferAttributes(0).exprId => Cast(values(1), b.dataType)
           case b: AttributeReference if b.exprId == a.aggBufferAttributes(1).exprId => values(0)

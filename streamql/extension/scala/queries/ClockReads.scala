@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, View}
 import org.apache.spark.sql.catalyst.util.DateTimeUtils
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types.DateType
 
 /** Finds what an analysed query reads of the clock. The rows of such a query change as time passes, even if its tables do not. */
@@ -37,7 +38,8 @@ object ClockReads {
   private def ofExpression(e: Expression, zone: String): Seq[String] = e match {
     case CurrentDate(own) => Seq(own.getOrElse(zone))
     case Cast(now @ (_: CurrentTimestampLike | _: LocalTimestamp), DateType, own, _) => Seq(own.orElse(zoneOf(now)).getOrElse(zone))
-    case _: CurrentTimestampLike | _: LocalTimestamp | _: CurrentTime => Seq(TIME)
+    case _: CurrentTimestampLike | _: LocalTimestamp => Seq(TIME)
+    case _ if SparkShim.isTimeOfDay(e) => Seq(TIME)
     case c: Cast if TrackedQuery.currentIn(c).nonEmpty => Seq(ofText(TrackedQuery.currentIn(c).get, c, c.timeZoneId.getOrElse(zone)))
     case l: Literal => TrackedQuery.currentIn(l).map(ofText(_, l, zone)).toSeq
     case s: SubqueryExpression => s.children.flatMap(ofExpression(_, zone)) ++ ofPlan(s.plan, zone)

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
 import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LogicalPlan, Window}
 import org.apache.spark.sql.streamql.changes.Values
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types._
 
 /**
@@ -44,10 +45,6 @@ object ExactAggregates {
     case _ => f
   }
 
-  /** How a sum treats an overflow. Spark's own default follows the settings of the session. With this one, functions that were made in
-   * different sessions are equal. */
-  def context(mode: EvalMode.Value): NumericEvalContext = NumericEvalContext(mode, allowDecimalPrecisionLoss = true)
-
   private def of(f: AggregateExpression): Option[Expression] = FollowedFunction.bare(f.aggregateFunction) match {
     case a: Average => average(a.child, f)
     case _ if f.isDistinct => None
@@ -68,7 +65,7 @@ object ExactAggregates {
   }).map { wide =>
     def of(function: AggregateFunction) = f.copy(aggregateFunction = function, resultId = NamedExpression.newExprId)
     val values = Cast(e, wide)
-    val (sum, count) = (of(Sum(values, context(EvalMode.ANSI))), of(Count(values)))
+    val (sum, count) = (of(SparkShim.sum(values, EvalMode.ANSI)), of(Count(values)))
     Divide(Cast(sum, DoubleType), Cast(count, DoubleType), EvalMode.LEGACY) // NULL, if there is no value
   }
 
@@ -86,7 +83,7 @@ object ExactAggregates {
     exact(e).map { case Exact(all, scale, isNarrow) =>
       val own = filter.fold(all)(If(_, all, Literal(null, LongType)))
       def sum(word: Expression) =
-        Sum(Cast(Coalesce(Seq(word, Literal(0L))), DecimalType.LongDecimal), context(EvalMode.ANSI)).toAggregateExpression()
+        SparkShim.sum(Cast(Coalesce(Seq(word, Literal(0L))), DecimalType.LongDecimal), EvalMode.ANSI).toAggregateExpression()
       def word(name: String) = sum(StaticInvoke(getClass, LongType, name, Seq(own)))
       val high = if (isNarrow) Literal(Decimal(0)) else word("highOfSquare")
       StaticInvoke(getClass, DoubleType, "varianceOf",

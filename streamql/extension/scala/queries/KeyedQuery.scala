@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.plans._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.streamql.bridge.Shared
 import org.apache.spark.sql.streamql.changes.Values
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types._
 
 /**
@@ -300,8 +301,8 @@ object KeyedQuery {
 
   private def isNotStored(t: DataType): Boolean = t match {
     case s: StringType => !s.isUTF8BinaryCollation
-    case _: DayTimeIntervalType | _: YearMonthIntervalType | _: TimeType => true
-    case _ => false
+    case _: DayTimeIntervalType | _: YearMonthIntervalType => true
+    case _ => SparkShim.isTime(t)
   }
 
   /** The column whose values an expression has. Casts count as the column, because the columns of a stored query are cast to the types that

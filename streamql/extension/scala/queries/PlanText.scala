@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.optimizer.{CollapseProject, ColumnPruning}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.RuleExecutor
 import org.apache.spark.sql.streamql.plans.Fingerprint
+import org.apache.spark.sql.streamql.shims.SparkShim
 
 /**
  * Writes an analysed query over TableLeaf nodes as a text. A refresh that finds another text than the last one computes the query again.
@@ -75,7 +76,7 @@ object PlanText {
   private def settingsOf(e: Expression): String = e.productIterator.collect {
     case Some(zone: String) if !isWithoutZone(e) => zone
     case mode: EvalMode.Value => mode.toString
-    case context: NumericEvalContext => context.toString
+    case context if SparkShim.isContext(context) => context.toString
     case flag: Boolean => flag.toString
   }.mkString(e.getClass.getSimpleName + " ", " ", "")
 

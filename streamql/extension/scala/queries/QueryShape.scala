@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.aggregate._
 import org.apache.spark.sql.catalyst.optimizer._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.streamql.shims.SparkShim
 
 /**
  * Brings a keyed query into the form to which the rules of `QueryChange` apply. Spark's own rules make joins and aggregates of subqueries
@@ -114,7 +115,7 @@ object QueryShape extends AliasHelper {
   private def checkFunction(f: Expression, written: Expression): Unit = f match {
     case r: RuntimeReplaceableAggregate => checkFunction(r.replacement, written)
     // try_sum() may overflow in one order, and not in another.
-    case s: Sum if s.evalContext.evalMode == EvalMode.TRY => throw new Untracked("ORDER_OF_ROWS", written)
+    case s: Sum if SparkShim.mode(s) == EvalMode.TRY => throw new Untracked("ORDER_OF_ROWS", written)
     case _: Count | _: Sum | _: Average | _: Min | _: Max | _: CentralMomentAgg | _: PercentileBase | _: Covariance | _: PearsonCorrelation |
       _: RegrSlope | _: RegrIntercept =>
     case _: BitAndAgg | _: BitOrAgg | _: BitXorAgg | _: HyperLogLogPlusPlus =>

@@ -4,6 +4,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Left => Refused, Right => Accepted, Try}
 
 import com.fasterxml.jackson.databind.ObjectMapper
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.{DataFrame, Row, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{FunctionRegistry, SQLFunctionNode, SQLScalarFunction, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions._
@@ -184,8 +185,10 @@ object TrackedQuery {
   /** Raises Untracked for an expression whose value differs from one statement, user or session to the next. Catalyst takes some of these
    * for deterministic. */
   def checkVaries(e: Expression): Unit = e match {
-    case _: CurrentDate | _: CurrentTimestampLike | _: LocalTimestamp | _: CurrentTime => throw new Untracked("CURRENT_TIME", e)
-    case _: CurrentUser | _: CurrentDatabase | _: CurrentCatalog | _: CurrentPath | _: CurrentTimeZone => throw new Untracked("SESSION_STATE", e)
+    case _: CurrentDate | _: CurrentTimestampLike | _: LocalTimestamp => throw new Untracked("CURRENT_TIME", e)
+    case _ if SparkShim.isTimeOfDay(e) => throw new Untracked("CURRENT_TIME", e)
+    case _: CurrentUser | _: CurrentDatabase | _: CurrentCatalog | _: CurrentTimeZone => throw new Untracked("SESSION_STATE", e)
+    case _ if SparkShim.isPath(e) => throw new Untracked("SESSION_STATE", e)
     case _: VariableReference => throw new Untracked("SESSION_STATE")
     case c: Cast if isCurrent(c) => throw new Untracked("CURRENT_TIME")
     case l: Literal if isCurrent(l) => throw new Untracked("CURRENT_TIME")

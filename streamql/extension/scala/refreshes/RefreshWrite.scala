@@ -2,6 +2,7 @@ package org.apache.spark.sql.streamql.refreshes
 
 import scala.collection.mutable
 
+import org.apache.spark.sql.streamql.shims.DeltaShim
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
@@ -12,7 +13,6 @@ import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{Action, AddFile, FileAction, RemoveFile}
 import org.apache.spark.sql.delta.commands.{DeletionVectorData, DeletionVectorUtils, DeletionVectorWriter, DeltaCommand, DMLWithDeletionVectorsHelper, MergeIntoCommand, TouchedFileWithDV}
 import org.apache.spark.sql.delta.deletionvectors.{RoaringBitmapArray, RoaringBitmapArrayFormat}
-import org.apache.spark.sql.delta.stats.StatsCollectionUtils
 import org.apache.spark.sql.delta.util.{Utils => DeltaUtils}
 import org.apache.spark.sql.execution.LogicalRDD
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
@@ -20,7 +20,7 @@ import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.streamql.changes.{ChangeFileIndex, KnownFiles, TableBytes}
 import org.apache.spark.sql.streamql.rules.ComputedRows
-import org.apache.spark.sql.types.{LongType, Metadata}
+import org.apache.spark.sql.types.LongType
 
 /**
  * Runs the MERGE of a refresh with one read of the table, or with none if the places of the stored rows are known. Delta's MERGE reads the
@@ -44,7 +44,7 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     deltaLog.withNewTransaction(merge.catalogTable) { txn =>
       if (!hasBeenExecuted(txn, spark)) {
         if (merge.target.schema.size != txn.metadata.schema.size) throw DeltaErrors.schemaChangedSinceAnalysis(merge.target.schema, txn.metadata.schema)
-        if (!isPossible(txn.snapshot)) throw DeltaErrors.metadataChangedException(txn.tableNameOrPath, None)
+        if (!isPossible(txn.snapshot)) throw DeltaShim.metadataChanged(txn)
         val actions = if (rows.count == 0) Nil else written(spark, txn)
         metrics("executionTimeMs").set((System.nanoTime() - began) / 1000000)
         Seq("numSourceRows", "operationNumSourceRows").foreach(metrics(_).set(rows.count))
@@ -117,8 +117,7 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     if (found.map(_.matchedRowCount).sum != matched.touched) throw DeltaErrors.multipleSourceRowMatchingTargetRowInMergeException(session)
     val touched = DMLWithDeletionVectorsHelper.findFilesWithMatchingRows(txn, byName, found)
     val own = if (hasStatistics) withVectors(touched) else None
-    val (actions, counts) = own.getOrElse(DMLWithDeletionVectorsHelper.processUnmodifiedData(session, touched, txn.snapshot,
-      StatsCollectionUtils.getDataSkippingStringPrefixLength(session, txn.metadata)))
+    val (actions, counts) = own.getOrElse(DeltaShim.unmodified(session, touched, txn))
     Seq("numTargetDeletionVectorsAdded" -> "numDeletionVectorsAdded", "numTargetDeletionVectorsRemoved" -> "numDeletionVectorsRemoved",
       "numTargetDeletionVectorsUpdated" -> "numDeletionVectorsUpdated", "numTargetFilesRemoved" -> "numRemovedFiles")
       .foreach { case (metric, count) => metrics(metric).set(counts.getOrElse(count, 0L)) }
@@ -231,8 +230,7 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
 
     /** Marks the columns of row tracking in rows that are to be written, so that Delta finds them. */
     def marked(rows: Dataset[Row]): Dataset[Row] = {
-      val metadata: Seq[String => Metadata] = Seq(RowId.columnMetadata(_, false), RowCommitVersion.columnMetadata(_, false))
-      tracked.zip(metadata).foldLeft(rows) { case (df, (name, of)) => df.withMetadata(name, of(name)) }
+      tracked.zip(DeltaShim.tracking).foldLeft(rows) { case (df, (name, of)) => df.withMetadata(name, of(name)) }
     }
 
     def free(): Unit = kept match {

@@ -20,6 +20,7 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streamql.bridge.Errors
 import org.apache.spark.sql.streamql.plans.DynamicTables
 import org.apache.spark.sql.streamql.queries.StoredTypes
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
@@ -118,7 +119,7 @@ object StoredQuery {
       try sameContext.invoke(analyzer, p).asInstanceOf[LogicalPlan]
       catch { case e: InvocationTargetException => throw e.getCause }
     AnalysisContext.withNewAnalysisContext { QueryPlanningTracker.withTracker(new QueryPlanningTracker) {
-      plan.transformUp { case v: View if !v.child.resolved => ViewResolution.resolve(v, CaseInsensitiveStringMap.empty, analyze, analyzer.checkAnalysis) }
+      plan.transformUp { case v: View if !v.child.resolved => SparkShim.resolved(v, analyze, analyzer.checkAnalysis) }
     } }
   }
 

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical.statsEstimation.EstimationUti
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.{LogicalRDD, SQLExecution}
 import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.storage.StorageLevel
 
 /** Rows of a plan that are computed before the plans above it are made. */
@@ -25,7 +26,7 @@ object ComputedRows {
    * refuses its own plan. */
   private def optimizing[T](session: ClassicSession)(work: => T): T = {
     val conf = session.sessionState.conf.clone()
-    conf.setConf(SQLConf.UNION_IS_RESOLVED_WHEN_DUPLICATES_PER_CHILD_RESOLVED, false)
+    conf.setConfString("spark.sql.analyzer.unionIsResolvedWhenDuplicatesPerChildResolved", "false") // by its name: Spark 4.0 has no such check
     SQLConf.withExistingConf(conf)(work)
   }
 
@@ -38,7 +39,7 @@ object ComputedRows {
 
   def sized(session: ClassicSession, rows: LogicalRDD, count: Long): LogicalRDD = {
     val size = BigInt(count + 1) * EstimationUtils.getSizePerRow(rows.output)
-    rows.copy()(session, Some(Statistics(size, Some(BigInt(count)))), None)
+    SparkShim.sized(rows, session, Statistics(size, Some(BigInt(count))))
   }
 }
 

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.plans.LeftOuter
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.streamql.changes.TableBytes
 import org.apache.spark.sql.streamql.queries.{AggregateStates, ExactAggregates, FollowedFunction, KeyedQuery, TrackedQuery, Weighted}
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types._
 
 /**
@@ -153,7 +154,7 @@ object GroupChange {
  */
 class StateChange(state: AggregateExpression, change: Weighted) {
   private def summed(e: Expression, mode: EvalMode.Value = EvalMode.ANSI) =
-    Alias(Sum(e, ExactAggregates.context(mode)).toAggregateExpression(), "added")()
+    Alias(SparkShim.sum(e, mode).toAggregateExpression(), "added")()
   private val comes = GreaterThan(change.weight, Literal(0L))
   private def least(e: Expression, of: Expression) = (state.aggregateFunction match {
     case _: Min => Min(If(of, e, Literal(null, e.dataType)))
@@ -161,7 +162,7 @@ class StateChange(state: AggregateExpression, change: Weighted) {
   }).toAggregateExpression()
 
   /** Whether sums of BIGINT wrap around, as they do without ANSI. Then the sums of changes may do so too. */
-  private def wraps(s: Sum) = s.evalContext.evalMode == EvalMode.LEGACY
+  private def wraps(s: Sum) = SparkShim.mode(s) == EvalMode.LEGACY
   /** Whether sums of an expression fit into BIGINT: that of two billion INT values does. */
   private def isNarrow(e: Expression): Boolean = e match {
     case Cast(child, LongType, _, _) => isNarrow(child)
@@ -198,7 +199,7 @@ class StateChange(state: AggregateExpression, change: Weighted) {
         case (t: DecimalType, _) if added.size == 2 => plus(t)(before, StateChange.negative(added(1)), added.head)
         case (t: DecimalType, _) => plus(t)(before, added.head)
         case (_, t: DecimalType) => Cast(plus(t)(before, added.head), LongType, None, EvalMode.ANSI)
-        case _ => Add(before, orZero(added.head), s.evalContext.evalMode)
+        case _ => Add(before, orZero(added.head), SparkShim.mode(s))
       }
       Next(sum, Literal.FalseLiteral)
     case f =>

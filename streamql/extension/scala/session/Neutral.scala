@@ -5,7 +5,6 @@ import java.util.WeakHashMap
 
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughLimitAndOffset
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
 import org.apache.spark.sql.internal.SQLConf
@@ -31,9 +30,10 @@ object Neutral {
   private val written = Seq("spark.databricks.delta.properties.defaults.", "spark.databricks.delta.write.txn", "spark.sql.parquet.outputTimestampType")
   /** Settings that always get these values. Spark takes the default of ANSI mode from an environment variable. */
   private val pinned = Map(SQLConf.ANSI_ENABLED.key -> "true")
-  /** The rule that the optimizer leaves out. Spark 4.2 moves a correlated subquery of the SELECT list below a LIMIT, where it becomes a
-   * join. Then it removes the sort below that join, and the LIMIT may take any rows. */
-  private val excluded = Map(SQLConf.OPTIMIZER_EXCLUDED_RULES.key -> PushProjectionThroughLimitAndOffset.ruleName)
+  /** The rule that the optimizer leaves out, by its names in Spark 4.0 and later. It moves a correlated subquery of the SELECT list below a
+   * LIMIT, where it becomes a join. Then Spark removes the sort below that join, and the LIMIT may take any rows. */
+  private val excluded = Map(SQLConf.OPTIMIZER_EXCLUDED_RULES.key ->
+    Seq("PushProjectionThroughLimit", "PushProjectionThroughLimitAndOffset").map("org.apache.spark.sql.catalyst.optimizer." + _).mkString(","))
 
   /** The settings among `families` and `single` that a session has changed. */
   private def changed(session: ClassicSession): Iterable[String] = session.sessionState.conf.getAllConfs.collect {
@@ -55,7 +55,7 @@ object Neutral {
     (pinned ++ excluded).foreach { case (key, value) => conf.setConfString(key, value) }
     // If all parts of a UNION ALL have one partitioning, Spark 4.2 takes the union to have it, too. It does not check that again when it
     // reuses the exchange of a part. Then the rows of one group are in two tasks, with no shuffle between them.
-    conf.setConf(SQLConf.UNION_OUTPUT_PARTITIONING, false)
+    conf.setConfString("spark.sql.unionOutputPartitioning", "false") // by its name: Spark 4.0 takes no partitioning for a union
     own.experimental.extraOptimizations = (own.experimental.extraOptimizations :+ PartitionPruning).distinct
     own.withActive(own.sessionState.catalogManager.currentCatalog) // Delta's catalog takes its settings from the session that is active now
     own

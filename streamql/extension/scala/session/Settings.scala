@@ -5,7 +5,6 @@ import java.util.regex.Pattern
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.JsonNode
-import org.apache.commons.text.similarity.DamerauLevenshteinDistance
 import org.apache.spark.SparkContext
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.SparkSession
@@ -85,10 +84,23 @@ object Settings {
     val known = all.map(s => s.key.drop(prefix.length).toLowerCase -> s.key)
     val near = known.flatMap { case (other, key) =>
       val longer = name.length.max(other.length)
-      val mistakes = new DamerauLevenshteinDistance(if (longer > 4) (longer / 3).max(2) else 1).apply(name, other)
-      Option.when(mistakes >= 0)(mistakes.intValue -> key)
+      val mistakes = distance(name, other)
+      Option.when(mistakes <= (if (longer > 4) (longer / 3).max(2) else 1))(mistakes -> key)
     }
     near.minOption.map(_._2).orElse(known.collectFirst { case (other, key) if name.length >= 4 && other.startsWith(name) => key })
+  }
+
+  /** How many letters are missing, too many, wrong, or in the place of their neighbour: the distance of Damerau and Levenshtein. Apache's
+   * library has it in the Spark of 4.2 only. */
+  private def distance(a: String, b: String): Int = {
+    val table = Array.tabulate(a.length + 1, b.length + 1)((i, j) => if (i == 0) j else if (j == 0) i else 0)
+    for (i <- 1 to a.length; j <- 1 to b.length) {
+      val other = if (a(i - 1) == b(j - 1)) 0 else 1
+      val least = (table(i - 1)(j) + 1).min(table(i)(j - 1) + 1).min(table(i - 1)(j - 1) + other)
+      val isSwapped = i > 1 && j > 1 && a(i - 1) == b(j - 2) && a(i - 2) == b(j - 1)
+      table(i)(j) = if (isSwapped) least.min(table(i - 2)(j - 2) + 1) else least
+    }
+    table(a.length)(b.length)
   }
 
   /** Refuses SET of a setting that does not exist. */

@@ -4,17 +4,19 @@ import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.streamql.bridge.{Errors, Shared}
 
 /**
- * The versions of Spark and Delta that the extension is compiled against. It uses their internals, which change with each minor release.
+ * The versions of Spark and Delta Lake that this jar is compiled against. It uses their internals, which change with each minor release.
  */
 object SupportedSpark {
   /** Raises SPARK_NOT_SUPPORTED if the session has other versions. It is an exception of Java's, because streamql's may not load in another
    * Spark. */
   def check(): Unit = {
-    val (spark, delta) = (Shared.constant("versions", "spark"), Shared.constant("versions", "delta"))
+    val built = Shared.json("built.json")
+    val Seq(spark, oldest, delta, known) = Seq("spark", "oldest", "delta", "known").map(Shared.required(built, _).asText)
     val found = try io.delta.VERSION catch { case _: LinkageError => "none" }
-    if (minor(SPARK_VERSION) != minor(spark) || minor(found) != minor(delta))
-      throw new IllegalArgumentException(Errors.text("SPARK_NOT_SUPPORTED", "VERSIONS", "foundSpark" -> SPARK_VERSION, "foundDelta" -> found, "spark" -> spark, "delta" -> delta))
+    if (line(SPARK_VERSION) != spark || patch(SPARK_VERSION) < patch(oldest) || line(found) != delta)
+      throw new IllegalArgumentException(Errors.text("SPARK_NOT_SUPPORTED", "JAR", "foundSpark" -> SPARK_VERSION, "foundDelta" -> found, "spark" -> spark, "delta" -> delta, "known" -> known))
   }
 
-  private def minor(version: String): String = version.split("\\.").take(2).mkString(".")
+  private def line(version: String): String = version.split("\\.").take(2).mkString(".")
+  private def patch(version: String): Int = version.split("\\.", 3).lift(2).map(_.takeWhile(_.isDigit)).filter(_.nonEmpty).fold(0)(_.toInt)
 }

@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.catalog.CatalogManager
 import org.apache.spark.sql.execution.command.{ExplainCommand, ShowTablesCommand}
 import org.apache.spark.sql.streamql.bridge.{Bridge, Shared}
 import org.apache.spark.sql.streamql.plans.DynamicTables
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types.{StringType, TimestampType}
 
 /**
@@ -85,7 +86,7 @@ object DynamicNames {
   /** `named`: the names that WITH defines. Spark resolves these before any rule of streamql's runs. */
   private def holdPoints(plan: LogicalPlan, named: Set[String]): LogicalPlan = plan.transformUp {
     case RelationTimeTravel(r: UnresolvedRelation, time, version) if !named(r.multipartIdentifier.mkString(".").toLowerCase) => PointOf(r, time, version)
-    case w: UnresolvedWith => w.copy(cteRelations = w.cteRelations.map { case (name, p, depth) => (name, p.copy(child = holdPoints(p.child, named)), depth) })
+    case w: UnresolvedWith => SparkShim.withQueries(w)(query => query.copy(child = holdPoints(query.child, named)))
     case e: ExplainCommand => e.copy(logicalPlan = holdPoints(e.logicalPlan, named))
   }.transformAllExpressions { case s: SubqueryExpression => s.withNewPlan(holdPoints(s.plan, named)) }
 

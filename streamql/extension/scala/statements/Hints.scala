@@ -4,6 +4,7 @@ import java.net.URL
 
 import scala.util.control.NonFatal
 
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.{ErrorClassesJsonReader, SparkThrowableHelper}
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.analysis._
@@ -54,7 +55,7 @@ object Hints {
   /** Raises Spark's own error, with a hint, if an INSERT has more columns than the table
    * because `*` brings the columns of a stream along. */
   def checkColumns(session: SparkSession, insert: InsertIntoStatement): Unit = EliminateSubqueryAliases(insert.table) match {
-    case table: NamedRelation if table.resolved && insert.query.resolved && !insert.withSchemaEvolution &&
+    case table: NamedRelation if table.resolved && insert.query.resolved && !SparkShim.evolves(insert) &&
         insert.query.output.size > table.output.size && Plans.reads(insert.query).nonEmpty =>
       val rows = insert.query.output
       Option(Bridge.get.hint(session, "INSERT", names(table.output), names(rows))).foreach { hint =>

@@ -1,7 +1,6 @@
 package org.apache.spark.sql.streamql.statements
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.analysis.UnresolvedExecuteImmediate
 import org.apache.spark.sql.catalyst.expressions.{Expression, UnaryExpression}
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
@@ -9,6 +8,7 @@ import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin
 import org.apache.spark.sql.streamql.bridge.Errors
 import org.apache.spark.sql.streamql.plans.ConsumeQuery
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types.DataType
 
 /**
@@ -28,8 +28,6 @@ private class Immediates(parser: ParserInterface) {
    * here. */
   def guarded[T <: LogicalPlan](plan: T): T = CurrentOrigin.withOrigin(plan.origin) {
     (plan match {
-      case i: UnresolvedExecuteImmediate if i.targetVariables.nonEmpty && !i.sqlStmtStr.isInstanceOf[IntoVariables] =>
-        i.copy(sqlStmtStr = CurrentOrigin.withOrigin(i.sqlStmtStr.origin)(IntoVariables(i.sqlStmtStr, parser)))
       case s: SingleStatement => s.copy(parsedPlan = guarded(s.parsedPlan))
       case c: CompoundBody => c.copy(collection = c.collection.map(guarded(_)), handlers = c.handlers.map(guarded(_)))
       case h: ExceptionHandler => h.copy(body = guarded(h.body))
@@ -40,8 +38,13 @@ private class Immediates(parser: ParserInterface) {
       case r: RepeatStatement => r.copy(body = guarded(r.body))
       case l: LoopStatement => l.copy(body = guarded(l.body))
       case f: ForStatement => f.copy(body = guarded(f.body))
-      case other => other
+      case other => SparkShim.intoVariables(other, checked).getOrElse(other)
     }).asInstanceOf[T]
+  }
+
+  private def checked(text: Expression): Expression = text match {
+    case done: IntoVariables => done
+    case _ => CurrentOrigin.withOrigin(text.origin)(IntoVariables(text, parser))
   }
 }
 

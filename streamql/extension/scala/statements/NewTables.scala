@@ -13,6 +13,7 @@ import org.apache.spark.sql.delta.DeltaLog
 import org.apache.spark.sql.delta.commands.{CloneTableCommand, CreateDeltaTableCommand}
 import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.streamql.bridge.{Bridge, Errors, Shared}
+import org.apache.spark.sql.streamql.shims.SparkShim
 
 /**
  * Puts Delta's properties in the place of streamql's in a statement that makes a table, as ALTER TABLE would set them. It runs after
@@ -31,11 +32,10 @@ class NewTables(session: SparkSession) extends Rule[LogicalPlan] {
     case c: CreateTableCommand => checked(c, c.table)
     case c: CreateDataSourceTableCommand => checked(c, c.table)
     case c: CreateDataSourceTableAsSelectCommand => checked(c, c.table)
-    case c: CreateTableLike => properties(c.properties, c.provider.getOrElse(formatOf(c.source))).map(p => c.copy(properties = p)).getOrElse(c)
     case c: CreateTableLikeCommand => // Delta has replaced such commands for its own tables
       properties(c.properties, c.provider.getOrElse("of the source"))
       c
-    case other => other
+    case other => SparkShim.like(other).flatMap(l => properties(l.properties, l.provider.getOrElse(formatOf(l.source))).map(l.changed)).getOrElse(other)
   }
 
   private def replaced(spec: TableSpecBase): Option[TableSpec] = spec match {

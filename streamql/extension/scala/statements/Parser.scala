@@ -4,20 +4,19 @@ import java.util.regex.Pattern
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{FunctionIdentifier, TableIdentifier}
-import org.apache.spark.sql.catalyst.expressions.{Expression, Literal}
-import org.apache.spark.sql.catalyst.parser.{HybridParameterContext, NamedParameterContext, ParameterContext, ParameterHandler, ParseException, ParserInterface,
-  PositionalParameterContext}
+import org.apache.spark.sql.catalyst.expressions.Expression
+import org.apache.spark.sql.catalyst.parser.{ParseException, ParserInterface}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.internal.VariableSubstitution
 import org.apache.spark.sql.streamql.bridge.{Bridge, Delegate, Shared, StreamqlException}
 import org.apache.spark.sql.streamql.session.{OuterParser, Settings}
+import org.apache.spark.sql.streamql.shims.LineParser
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /**
  * The outermost parser. A regular expression (`prefilter`) tests whether Python is asked about a statement at all. A statement that the
  * delegate rejects is offered to Python once, before the error is raised.
  */
-class Parser(session: SparkSession, override val delegate: ParserInterface) extends OuterParser {
+class Parser(session: SparkSession, override val delegate: ParserInterface) extends OuterParser with LineParser {
   override def parsePlan(sql: String): LogicalPlan = {
     val next: Delegate = text => Immediates.guarded(text, delegate.parsePlan(text), this)
     val mightBeOurs = Parser.mightBeOurs(sql)
@@ -40,27 +39,7 @@ class Parser(session: SparkSession, override val delegate: ParserInterface) exte
     try Option(Bridge.get.rejected(session, next, sql))
     catch { case e: StreamqlException if e.getCondition == "SIDECAR_FAILED" => None }
 
-  /**
-   * Puts parameters into the text, by Spark's own substitution. The delegate is Delta's parser. It inherits the default of the interface,
-   * which forgets the parameters (delta-io/delta#7640, SPARK-59672). If Spark cannot parse the text, it is streamql's or needs a rewrite:
-   * Python substitutes then.
-   */
-  override def parsePlanWithParameters(sql: String, context: ParameterContext): LogicalPlan = {
-    val (names, values, bound) = context match {
-      case c: NamedParameterContext =>
-        val (names, values) = c.params.toSeq.unzip
-        (names, values, NamedParameterContext(c.params.map { case (name, value) => name -> Value.guarded(value) }))
-      case c: PositionalParameterContext => (Nil, c.params, PositionalParameterContext(c.params.map(Value.guarded)))
-      case c: HybridParameterContext =>
-        (if (c.paramNames.contains("")) Nil else c.paramNames, c.args, HybridParameterContext(c.args.map(Value.guarded), c.paramNames))
-    }
-    if (values.isEmpty) return parsePlan(sql)
-    val text = variables.substitute(sql)
-    parsePlan(try ParameterHandler.substituteParameters(text, bound)._1 catch {
-      case _: ParseException => Bridge.get.bind(text, names.toArray, values.map(Value.guarded(_).sql).toArray)
-    })
-  }
-  private val variables = new VariableSubstitution()
+  override protected def bind(sql: String, names: Seq[String], values: Seq[String]): String = Bridge.get.bind(sql, names.toArray, values.toArray)
 
   override def parseQuery(sql: String): LogicalPlan = DynamicNames.hold(sql, delegate.parseQuery(sql)) // the texts of views
   override def parseExpression(sql: String): Expression = delegate.parseExpression(sql)
@@ -70,22 +49,6 @@ class Parser(session: SparkSession, override val delegate: ParserInterface) exte
   override def parseRoutineParam(sql: String): StructType = delegate.parseRoutineParam(sql)
   override def parseTableSchema(sql: String): StructType = delegate.parseTableSchema(sql)
   override def parseDataType(sql: String): DataType = delegate.parseDataType(sql)
-}
-
-/**
- * A parameter's value as it is put into the text. It has spaces around it: `-?` must not become `--1`, which is a comment. It has no
- * variable in it, because the text is searched for variables once more. So `${` is split into two strings: strings beside each other are
- * one string.
- */
-private class Value(value: Any, dataType: DataType) extends Literal(value, dataType) {
-  override def sql: String = " " + super.sql.replace("${", "$' '{") + " "
-}
-
-private object Value {
-  def guarded(e: Expression): Expression = e.transformUp {
-    case v: Value => v
-    case l: Literal => new Value(l.value, l.dataType)
-  }
 }
 
 object Parser {

@@ -4,6 +4,7 @@ import java.util.{Collections, UUID, WeakHashMap}
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 import io.delta.tables.execution.VacuumTableCommand
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, RelationTimeTravel, ResolvedIdentifier, ResolvedTable, UnresolvedAttribute, UnresolvedRelation, UnresolvedTableOrView}
@@ -55,7 +56,10 @@ class ResolveStreams(session: SparkSession) extends Rule[LogicalPlan] {
     val resolved = plan.resolveOperatorsUp {
       case held @ (_: PointOf | _: TableOf) => names.released(held)
       case r: UnresolvedRelation => stream(r, if (r.isStreaming) "streaming" else "batch", writer).getOrElse(r)
-      case d @ DescribeRelation(u: UnresolvedTableOrView, _, _) => shape(u).map(DescribeQueryCommand("", _)).getOrElse(d)
+      case d: DescribeRelation => d.relation match {
+        case u: UnresolvedTableOrView => shape(u).map(DescribeQueryCommand("", _)).getOrElse(d)
+        case _ => d
+      }
       case c @ ShowColumns(u: UnresolvedTableOrView, in, output) if in.forall(_ == u.multipartIdentifier.init) =>
         shape(u).map(s => LocalRelation.fromExternalRows(output, s.output.map(a => Row(a.name)))).getOrElse(c)
       case a: AsOf => asOf(a, writer)
@@ -273,7 +277,6 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
     case c: AlterTableRenameCommand =>
       named("RENAME", c.oldName.nameParts)
       named("RENAME TABLE", c.newName.copy(database = c.newName.database.orElse(c.oldName.database)).nameParts)
-    case c: CreateTableLike => named("CREATE TABLE", c.name)
     case c: CreateTableLikeCommand => named("CREATE TABLE", c.targetTable.nameParts)
     case c: CreateDeltaTableCommand => named("CREATE TABLE", c.table.identifier.nameParts) // CLONE
     case v: VacuumTableCommand if v.resolved && !v.dryRun =>
@@ -281,7 +284,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
       Bridge.get.guardVacuum(session, path, v.horizonHours.map(h => java.lang.Double.valueOf(h.toDouble)).orNull)
     case c: SetCommand => Settings.checkSet(c)
     case c: UnsetTableProperties => NewTables.ours(c.propertyKeys).foreach(key => throw Errors("UNSUPPORTED_CLAUSE", "UNSET_PROPERTY", "property" -> key))
-    case _ =>
+    case other => SparkShim.like(other).foreach(l => named("CREATE TABLE", l.name))
   }
 
   private def named(command: String, name: LogicalPlan): Unit = name match {

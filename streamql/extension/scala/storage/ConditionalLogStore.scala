@@ -15,9 +15,10 @@ import scala.util.control.NonFatal
 
 import io.delta.storage.S3SingleDriverLogStore
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileStatus, FileSystem, FSDataOutputStream, FSDataOutputStreamBuilder, Path, PathIOException}
+import org.apache.hadoop.fs.{FileStatus, FileSystem, FSDataOutputStream, FSDataOutputStreamBuilder, Path}
 import org.apache.spark.SparkEnv
 import org.apache.spark.sql.streamql.bridge.{Errors, Shared}
+import org.apache.spark.sql.streamql.shims.{ConditionalPut, NoCondition}
 import org.slf4j.LoggerFactory
 
 /**
@@ -25,8 +26,7 @@ import org.slf4j.LoggerFactory
  * writer. Delta's own store for S3 checks whether the version is taken, and then overwrites it. So two drivers can both be told that they
  * committed it.
  *
- * It needs Hadoop's S3A (`fs.option.create.conditional.overwrite`, HADOOP-19256). It uses Hadoop's interfaces only, so this class loads
- * without hadoop-aws. `listFrom` lists from a name on, while Delta's store lists the whole log. Reading is inherited from Delta's store.
+ * It needs Hadoop's S3A, and loads without it. `listFrom` lists from a name on, while Delta's store lists the whole log. Reading is inherited from Delta's store.
  */
 class ConditionalLogStore(conf: Configuration) extends S3SingleDriverLogStore(conf) {
   /** Raises FileNotFoundException if there is no such directory. */
@@ -107,25 +107,13 @@ private final class NewObject(files: FileSystem, path: Path, content: Seq[Array[
 
   private def attempt(): Option[IOException] =
     try {
-      val out = created()
-      try content.foreach(out.write(_))
-      catch { case NonFatal(e) => out.abort(); throw e } // closing the stream would send what was written
-      out.close()
+      ConditionalPut.write(files, path, content, Owner -> owner, builder(files, path), forceMultipart)
       None
-    } catch { case e: IOException => Some(e) }
-
-  private def created(): FSDataOutputStream = {
-    val made = builder(files, path)
-    made.must(IfNone, true)
-    made.opt(s"$Header.$Owner", owner)
-    if (forceMultipart) made.must(Multipart, true)
-    try made.build().asInstanceOf[FSDataOutputStream]
-    catch {
-      case e @ (_: IllegalArgumentException | _: UnsupportedOperationException | _: PathIOException) =>
-        val scheme = path.toUri.getScheme
-        throw Errors("UNSAFE_STORAGE", "NO_CONDITION", "path" -> path, "scheme" -> scheme, "why" -> e.getMessage)
+    } catch {
+      case e: NoCondition =>
+        throw Errors("UNSAFE_STORAGE", "NO_CONDITION", "path" -> path, "scheme" -> path.toUri.getScheme, "why" -> e.getMessage)
+      case e: IOException => Some(e)
     }
-  }
 
   /** The owner of the object, after an error; None: there is no object, or its metadata cannot be read. */
   private def found(e: IOException): Option[String] =
@@ -140,9 +128,6 @@ private final class NewObject(files: FileSystem, path: Path, content: Seq[Array[
 private object NewObject {
   private val log = LoggerFactory.getLogger(classOf[ConditionalLogStore])
 
-  private val IfNone = "fs.option.create.conditional.overwrite"
-  private val Multipart = "fs.s3a.create.multipart"
-  private val Header = "fs.s3a.create.header"
   private val Owner = "streamql-writer"
 
   /** Amazon's SDK and Hadoop repeat requests by themselves, for minutes, if they take an error to be transient. These attempts are for

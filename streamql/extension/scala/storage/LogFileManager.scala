@@ -5,8 +5,7 @@ import java.io.ByteArrayOutputStream
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileAlreadyExistsException, FileStatus, FileSystem, FSDataInputStream, Path, PathFilter}
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
-import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager.CancellableFSDataOutputStream
+import org.apache.spark.sql.streamql.shims.{Checkpoints, DelegatedFiles}
 
 /**
  * Writes the checksum files (`.crc`) of Delta's logs on S3 by one request each.
@@ -14,14 +13,14 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
  * Delta writes them by Spark's interface for the checkpoints of streaming queries, which makes a temporary file and renames it. S3 has no
  * rename, so that is 20 requests a commit. Spark's own manager writes all other files, and all files elsewhere.
  */
-class LogFileManager(path: Path, conf: Configuration) extends CheckpointFileManager {
-  private lazy val before = {
+class LogFileManager(path: Path, conf: Configuration) extends DelegatedFiles {
+  override protected lazy val before = {
     val theirs = new Configuration(conf)
     theirs.unset(LogFileManager.Key)
-    CheckpointFileManager.create(path, theirs)
+    Checkpoints.manager(path, theirs)
   }
 
-  override def createAtomic(file: Path, overwriteIfPossible: Boolean): CancellableFSDataOutputStream = {
+  override def createAtomic(file: Path, overwriteIfPossible: Boolean): Checkpoints.Output = {
     val isChecksum = path.getName == "_delta_log" && file.getName.endsWith(".crc") && !overwriteIfPossible
     val files = if (isChecksum) Some(path.getFileSystem(conf)).filter(S3Logs.isS3) else None
     files.fold(before.createAtomic(file, overwriteIfPossible))(new WholeObject(_, file, new ByteArrayOutputStream()))
@@ -34,10 +33,9 @@ class LogFileManager(path: Path, conf: Configuration) extends CheckpointFileMana
   override def delete(file: Path): Unit = before.delete(file)
   override def isLocal: Boolean = before.isLocal
   override def createCheckpointDirectory(): Path = before.createCheckpointDirectory()
-  override def close(): Unit = before.close()
 
   /** An object that is written when the stream is closed, if no object has its name. */
-  private class WholeObject(files: FileSystem, file: Path, content: ByteArrayOutputStream) extends CancellableFSDataOutputStream(content) {
+  private class WholeObject(files: FileSystem, file: Path, content: ByteArrayOutputStream) extends Checkpoints.Output(content) {
     private var isOpen = true
     override def cancel(): Unit = isOpen = false
     override def close(): Unit = if (isOpen) {

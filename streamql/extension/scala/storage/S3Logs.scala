@@ -5,7 +5,7 @@ import java.io.IOException
 import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
-import org.apache.hadoop.fs.s3a.{S3AFileSystem, S3AUtils}
+import org.apache.hadoop.fs.s3a.{S3AFileStatus, S3AFileSystem, S3AUtils}
 import org.slf4j.LoggerFactory
 import software.amazon.awssdk.core.exception.SdkException
 
@@ -85,7 +85,7 @@ object S3Logs {
         token = Option(answer.nextContinuationToken)
         isLast = !answer.isTruncated || token.isEmpty
         answer.contents.asScala.toSeq.filter(_.key.length > prefix.length).map { o =>
-          S3AUtils.createFileStatus(files.keyToQualifiedPath(o.key), o, files.getDefaultBlockSize(directory), "", o.eTag, null, o.size)
+          new S3AFileStatus(o.size, o.lastModified.toEpochMilli, files.keyToQualifiedPath(o.key), files.getDefaultBlockSize(directory), "", o.eTag, null)
         }
       }
     }

@@ -1,0 +1,18 @@
+"""What the Spark that the tests run on has, by its line. A test of SQL that only a newer Spark has is left out on an older one."""
+
+from __future__ import annotations
+
+import pyspark
+
+SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
+IS_4_0 = SPARK == (4, 0)
+
+HAS_CHANGES = SPARK >= (4, 2)
+"""`CHANGES FROM VERSION …`, Spark's own query of changes."""
+HAS_BY_NAME = SPARK >= (4, 2)
+"""`INSERT … BY NAME REPLACE WHERE`, which a table needs that fills columns itself."""
+HAS_TIME = SPARK >= (4, 1)
+"""The type TIME."""
+HAS_QUALIFY = SPARK >= (4, 2)
+HAS_PARAMETERS = SPARK >= (4, 1)
+"""Whether a statement that the parser sees has its parameters in it."""
