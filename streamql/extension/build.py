@@ -86,7 +86,7 @@ def extension_jar(platform: Platform) -> Path:
     if is_current(packaged, platform):
         return packaged
     spark = found()[0] if _is_installed(platform) else platform.spark_version
-    jar = cache_dir() / "extension" / f"{sources_digest(platform)[:16]}-{spark}-{jar_name(platform)}"
+    jar = cache_dir() / "extension" / f"{Path(jar_name(platform)).stem}-{spark}-{sources_digest(platform)[:16]}.jar"
     if not jar.exists():
         classpath = compile_jars(platform)
         with locked("extension"):

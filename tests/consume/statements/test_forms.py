@@ -34,7 +34,13 @@ def test_each_is_matched_in_another_process_and_none_is_taken_for_another(spark:
     child = [sys.executable, "-m", "tests.consume.statements.forms", data_of(spark), schema]
     there = json.loads(subprocess.run(child, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
     assert {n: (here[n], there[n]) for n in here if here[n] != there[n]} == {}
-    several = [fingerprint for found in here.values() for fingerprint in found]
+    # Spark 4.0 runs the text of EXECUTE IMMEDIATE as the statement that it is.
+    told = {
+        name: found
+        for name, found in here.items()
+        if not IS_4_0 or not name.startswith("EXECUTE IMMEDIATE") or "USING" in name
+    }
+    several = [fingerprint for found in told.values() for fingerprint in found]
     assert len(set(several)) == len(several)
 
 
@@ -112,7 +118,8 @@ def test_execute_immediate_into_variables_takes_nothing_and_loses_nothing(spark:
     )
     for text in taking:
         with pytest.raises(
-            Exception, match="INTO clause of EXECUTE IMMEDIATE|MISMATCH" if IS_4_0 else "the rows would be lost"
+            Exception,
+            match="INTO clause of EXECUTE IMMEDIATE|PARSE_SYNTAX_ERROR" if IS_4_0 else "the rows would be lost",
         ):
             run(spark, text)
     counting = "EXECUTE IMMEDIATE 'SELECT count(*) FROM s WHERE id < ?' INTO n USING"
