@@ -59,7 +59,10 @@ object SparkShim extends Shim {
     thread.start()
     try task.get() catch {
       case e: ExecutionException => throw e.getCause
-      case e: InterruptedException => thread.interrupt(); throw e
+      case e: InterruptedException => // the caller must not go on while a commit may still come
+        thread.interrupt()
+        thread.join()
+        throw e
     }
   }
 

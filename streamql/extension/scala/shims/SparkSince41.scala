@@ -5,7 +5,8 @@ import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.catalyst.analysis.{UnresolvedExecuteImmediate, ViewResolution}
 import org.apache.spark.sql.catalyst.expressions.aggregate.Sum
 import org.apache.spark.sql.catalyst.expressions.{CurrentTime, DirectShufflePartitionID, EvalMode, Expression, Literal, NumericEvalContext}
-import org.apache.spark.sql.catalyst.parser.{HybridParameterContext, NamedParameterContext, ParameterContext, ParameterHandler, ParseException, ParserInterface, PositionalParameterContext}
+import org.apache.spark.sql.catalyst.parser.{HybridParameterContext, NamedParameterContext, ParameterContext, ParameterHandler, ParseException, ParserInterface,
+  PositionalParameterContext}
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
