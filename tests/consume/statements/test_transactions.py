@@ -228,14 +228,16 @@ def test_several_inserts_that_read_no_stream_are_refused_in_a_transaction(spark:
     with pytest.raises(Exception, match="could not tell whether an earlier run"):
         run(spark, plain)
     run(spark, "ROLLBACK")
-    run(spark, plain)
+    if "RECURSIVE" not in plain or not IS_4_0:  # Spark 4.0 cannot run it
+        run(spark, plain)
 
 
+@pytest.mark.skipif(IS_4_0, reason="Spark 4.0 has no WITH RECURSIVE before an INSERT")
 def test_behind_a_recursive_query_one_insert_consumes_and_several_are_refused(spark: SparkSession) -> None:
     schema, _ = two_targets(spark, "recursive")
     numbers = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 3)"
     rows = f"FROM {schema}.s JOIN n ON n.i = 0"
-    with pytest.raises(Exception, match="RECURSIVE_CTE" if IS_4_0 else "cannot read a stream behind WITH RECURSIVE"):
+    with pytest.raises(Exception, match="cannot read a stream behind WITH RECURSIVE"):
         run(spark, f"{numbers} {rows} INSERT INTO a SELECT id, v INSERT INTO b SELECT id, v")
     run(spark, f"{numbers} INSERT INTO a SELECT id, v {rows}")
     assert run(spark, "SELECT count(*) AS n, count(DISTINCT id) AS d FROM a")[0] == (ROWS, ROWS)
