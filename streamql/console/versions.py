@@ -7,11 +7,11 @@ import platform
 
 def version_line() -> str:
     """Returns one line: streamql, Spark, Delta Lake, Scala, Java and Python. A second one if it does not run on them."""
-    from streamql.extension.platforms import find, found, unsupported
+    from streamql.extension.platforms import NO_DELTA, find, found, unsupported
 
     refused = unsupported()
     spark, own = found()
-    delta = own or ("none" if refused else find(spark, None).delta_version)
+    delta = own or (NO_DELTA if refused else find(spark, None).delta_version)
     problem = "" if refused is None else f"\nnot supported: {refused.message}\nhint: {refused.hint}"
     parts = {
         "Spark": spark,

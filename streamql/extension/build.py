@@ -41,7 +41,7 @@ COMPILE_SECONDS_MAX = 300
 
 
 def jar_name(platform: Platform) -> str:
-    """Returns how the jar of a platform is named."""
+    """Returns the name of a platform's jar in a wheel or an sdist."""
     return f"streamql-extension-{platform.name}.jar"
 
 
@@ -86,7 +86,7 @@ def extension_jar(platform: Platform) -> Path:
     if is_current(packaged, platform):
         return packaged
     spark = found()[0] if _is_installed(platform) else platform.spark_version
-    jar = cache_dir() / "extension" / f"{Path(jar_name(platform)).stem}-{spark}-{sources_digest(platform)[:16]}.jar"
+    jar = cache_dir() / "extension" / f"streamql-extension-{platform.name}-{spark}-{sources_digest(platform)[:16]}.jar"
     if not jar.exists():
         classpath = compile_jars(platform)
         with locked("extension"):

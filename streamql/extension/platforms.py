@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -78,10 +78,10 @@ def platforms() -> tuple[Platform, ...]:
     )
 
 
-def described(all_platforms: Sequence[Platform] | None = None) -> str:
-    """Returns the platforms in words: `Spark 4.0 with Delta Lake 4.4 or 4.0, Spark 4.1 with …`."""
+def described() -> str:
+    """Returns all platforms in words: `Spark 4.0 with Delta Lake 4.4 or 4.0, Spark 4.1 with …`."""
     deltas: dict[str, list[str]] = {}
-    for platform in all_platforms or platforms():
+    for platform in platforms():
         deltas.setdefault(platform.spark, []).append(platform.delta)
     return ", ".join(f"Spark {spark} with Delta Lake {' or '.join(of)}" for spark, of in deltas.items())
 

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from streamql.delta.jvm import message
 from streamql.dialect.text.tokens import tokenize
 from streamql.errors import StreamqlError
+from tests.lines import SPARK
 from tests.transcripts.masks import Bindings, masked, match, match_table
 from tests.transcripts.script import ERROR_START, FIRST_CONNECTION, WARNING_START, Step, Transcript
 from tests.transcripts.tables import Table, ordered, parse_table, render
@@ -104,7 +105,7 @@ def run(
                 topics.do(step.action)
                 yield Outcome(step, Result(), None)
                 continue
-            if step.since > tuple(map(int, spark.version.split(".")[:2])):
+            if step.since > SPARK:
                 continue
             if step.connection not in connections:
                 connections[step.connection] = spark.newSession()

@@ -5,7 +5,6 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.rdd.RDD
-import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
@@ -13,6 +12,7 @@ import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project, Repart
 import org.apache.spark.sql.classic.Dataset
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
 import org.apache.spark.sql.functions.expr
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types.IntegerType
 
 /**

@@ -17,7 +17,7 @@ import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.streamql.bridge.Shared
-import org.apache.spark.sql.streamql.shims.{DataFileFormat, DeltaShim}
+import org.apache.spark.sql.streamql.shims.DataFileFormat
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarBatch, ColumnarMap}
 import org.apache.spark.unsafe.types.UTF8String
@@ -84,7 +84,7 @@ class RowImageFormat(descriptor: SnapshotDescriptor, selecting: Option[Broadcast
   private val idColumn = descriptor.metadata.configuration.get("delta.rowTracking.materializedRowIdColumnName")
   private val versionColumn = descriptor.metadata.configuration.get("delta.rowTracking.materializedRowCommitVersionColumnName")
   private val selects = selecting.nonEmpty
-  private val table = DeltaShim.dataPath(descriptor).toString
+  private val table = descriptor.deltaLog.dataPath.toString
 
   override def equals(other: Any): Boolean = this eq other.asInstanceOf[AnyRef]
   override def hashCode(): Int = System.identityHashCode(this)

@@ -10,7 +10,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 import org.apache.spark.broadcast.Broadcast
-import org.apache.spark.sql.streamql.shims.TableDescriptor
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation
@@ -25,6 +24,7 @@ import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, Logic
 import org.apache.spark.sql.functions.{col, concat, concat_ws}
 import org.apache.spark.sql.streamql.bridge.Wire
 import org.apache.spark.sql.streamql.session.Neutral
+import org.apache.spark.sql.streamql.shims.TableDescriptor
 import org.apache.spark.sql.types.{StructField, StructType}
 import org.apache.spark.util.SerializableConfiguration
 

@@ -4,7 +4,6 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Left => Refused, Right => Accepted, Try}
 
 import com.fasterxml.jackson.databind.ObjectMapper
-import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.{DataFrame, Row, SparkSession}
 import org.apache.spark.sql.catalyst.analysis.{FunctionRegistry, SQLFunctionNode, SQLScalarFunction, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.expressions._
@@ -22,6 +21,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.streamql.bridge.Errors
 import org.apache.spark.sql.streamql.changes.Newest
 import org.apache.spark.sql.streamql.plans.StreamRead
+import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types.{DataType, DateType, StringType, TimestampNTZType, TimestampType}
 
 /**

@@ -2,7 +2,6 @@ package org.apache.spark.sql.streamql.refreshes
 
 import scala.collection.mutable
 
-import org.apache.spark.sql.streamql.shims.DeltaShim
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
@@ -20,6 +19,7 @@ import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.streamql.changes.{ChangeFileIndex, KnownFiles, TableBytes}
 import org.apache.spark.sql.streamql.rules.ComputedRows
+import org.apache.spark.sql.streamql.shims.DeltaShim
 import org.apache.spark.sql.types.LongType
 
 /**

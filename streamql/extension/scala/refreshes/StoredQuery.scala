@@ -9,7 +9,7 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import org.apache.spark.internal.config.{ConfigProvider, ConfigReader}
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.{AliasIdentifier, QueryPlanningTracker, TableIdentifier}
-import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, Analyzer, GetViewColumnByNameAndOrdinal, SchemaCompensation, UnresolvedRelation, ViewResolution}
+import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, Analyzer, GetViewColumnByNameAndOrdinal, SchemaCompensation, UnresolvedRelation}
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTableType}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Cast, Expression, NamedExpression, SubqueryExpression, UpCast}
 import org.apache.spark.sql.catalyst.parser.ParseException
@@ -22,7 +22,6 @@ import org.apache.spark.sql.streamql.plans.DynamicTables
 import org.apache.spark.sql.streamql.queries.StoredTypes
 import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types.{DataType, StructType}
-import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
  * Stores the queries of dynamic tables as Spark stores a view's: the text, the columns, and the settings and the schema in which it was

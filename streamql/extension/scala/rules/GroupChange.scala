@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.objects.{AssertNotNull, StaticI
 import org.apache.spark.sql.catalyst.plans.LeftOuter
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.streamql.changes.TableBytes
-import org.apache.spark.sql.streamql.queries.{AggregateStates, ExactAggregates, FollowedFunction, KeyedQuery, TrackedQuery, Weighted}
+import org.apache.spark.sql.streamql.queries.{AggregateStates, FollowedFunction, KeyedQuery, TrackedQuery, Weighted}
 import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types._
 

@@ -1,10 +1,8 @@
 package org.apache.spark.sql.streamql.shims
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.delta._
 import org.apache.spark.sql.delta.actions.{FileAction, Metadata, Protocol}
 import org.apache.spark.sql.delta.commands.{DMLWithDeletionVectorsHelper, TouchedFileWithDV}
@@ -14,25 +12,13 @@ import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types.{Metadata => ColumnMetadata, StructType}
 
 /** Delta Lake 4.0. */
-object DeltaShim {
-  /** The directory of a table. */
-  def dataPath(table: SnapshotDescriptor): Path = table.deltaLog.dataPath
-
-  /** The table that TRUNCATE empties. None: it is another statement, or this Delta makes DELETE of it. */
-  def truncated(plan: LogicalPlan): Option[LogicalPlan] = None
-
-  def hasCommitted(txn: OptimisticTransaction): Boolean = committed.invoke(txn).asInstanceOf[Option[_]].nonEmpty
+object DeltaShim extends DeltaUntil42 {
+  override def hasCommitted(txn: OptimisticTransaction): Boolean = committed.invoke(txn).asInstanceOf[Option[_]].nonEmpty
   private val committed = classOf[OptimisticTransaction].getMethod("committed") // protected in Scala only
 
-  /** The error of a statement whose table got other metadata since the statement was analysed. */
-  def metadataChanged(txn: OptimisticTransaction): Throwable = DeltaErrors.metadataChangedException(None)
-
-  /** The actions for files that have new deletion vectors, and what they count. */
-  def unmodified(session: SparkSession, touched: Seq[TouchedFileWithDV], txn: OptimisticTransaction): (Seq[FileAction], Map[String, Long]) =
+  override def unmodified(session: SparkSession, touched: Seq[TouchedFileWithDV], txn: OptimisticTransaction): (Seq[FileAction], Map[String, Long]) =
     DMLWithDeletionVectorsHelper.processUnmodifiedData(session, touched, txn.snapshot)
-
-  /** What marks the columns of row ids and of their commit versions, by the name of the column. */
-  val tracking: Seq[String => ColumnMetadata] = Seq(RowId.columnMetadata, RowCommitVersion.columnMetadata)
+  override val tracking: Seq[String => ColumnMetadata] = Seq(RowId.columnMetadata, RowCommitVersion.columnMetadata)
 }
 
 /**
@@ -52,6 +38,3 @@ private class TheirFileFormat(protocol: Protocol, metadata: Metadata, own: DataF
   override def prepareSchemaForRead(schema: StructType): StructType = own.prepareSchemaForRead(schema)
   def physical(schema: StructType): StructType = super.prepareSchemaForRead(schema)
 }
-
-/** What describes the table of a log. */
-trait TableDescriptor extends SnapshotDescriptor

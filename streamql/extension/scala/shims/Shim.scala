@@ -1,17 +1,21 @@
 package org.apache.spark.sql.streamql.shims
 
-import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.expressions.{EvalMode, Expression, ExpressionInfo}
 import org.apache.spark.sql.catalyst.expressions.aggregate.Sum
+import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.plans.logical.{InsertIntoStatement, LogicalPlan, Sample, Statistics, SubqueryAlias, UnresolvedWith, View}
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
-import org.apache.spark.sql.execution.LogicalRDD
+import org.apache.spark.sql.delta.actions.FileAction
+import org.apache.spark.sql.delta.commands.TouchedFileWithDV
+import org.apache.spark.sql.delta.OptimisticTransaction
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
-import org.apache.spark.sql.types.DataType
+import org.apache.spark.sql.execution.LogicalRDD
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.types.{DataType, Metadata}
 
 /**
- * What differs from one Spark to another. `SparkShim` implements it, in a file for each line of Spark; `DeltaShim` is the same for Delta
- * Lake. `streamql/shared/platforms.json` says which files belong to which versions.
+ * What differs from one Spark to another. `SparkShim` implements it, in a file for each line of Spark. `streamql/shared/platforms.json` says
+ * which files belong to which versions.
  */
 trait Shim {
   /** The expression by which `RepartitionByExpression` with `tasks` partitions puts a row into the partition of a number. */
@@ -68,6 +72,23 @@ trait Shim {
 
   /** EXECUTE IMMEDIATE … INTO, with a check of its text. None: it is another statement, or this Spark checks the text before it runs it. */
   def intoVariables(plan: LogicalPlan, checked: Expression => Expression): Option[LogicalPlan]
+}
+
+/** What differs from one Delta Lake to another. `DeltaShim` implements it, in a file for each line of Delta Lake. */
+trait ShimOfDelta {
+  /** The table that TRUNCATE empties. None: it is another statement, or this Delta makes DELETE of it. */
+  def truncated(plan: LogicalPlan): Option[LogicalPlan]
+
+  def hasCommitted(txn: OptimisticTransaction): Boolean
+
+  /** The error of a statement whose table got other metadata since the statement was analysed. */
+  def metadataChanged(txn: OptimisticTransaction): Throwable
+
+  /** The actions for files that have new deletion vectors, and what they count. */
+  def unmodified(session: SparkSession, touched: Seq[TouchedFileWithDV], txn: OptimisticTransaction): (Seq[FileAction], Map[String, Long])
+
+  /** What marks the columns of row ids and of their commit versions, by the name of the column. */
+  def tracking: Seq[String => Metadata]
 }
 
 object Shim {

@@ -18,7 +18,7 @@ import org.apache.spark.sql.execution.streaming.CheckpointFileManager
 import org.apache.spark.sql.types.{ArrayType, DataType, IntegerType}
 
 /** Spark 4.0. */
-object SparkShim extends Shim {
+object SparkShim extends SparkUntil41 {
   /** Spark 4.0 has no expression that names a partition. Its partitions follow from a hash, so each task has a number whose hash is its. */
   override def partition(task: Expression, tasks: Int): Expression = {
     val numbers = new Array[Any](tasks)
@@ -31,20 +31,16 @@ object SparkShim extends Shim {
     GetArrayItem(Literal(new GenericArrayData(numbers), ArrayType(IntegerType, containsNull = false)), task, failOnError = false)
   }
 
-  override def unseeded(sample: Sample): Sample = sample.copy(seed = 0)
   override def timeTravel(relation: DataSourceV2Relation): Option[String] = None // the table has its version
   override def mode(sum: Sum): EvalMode.Value = sum.evalMode
   override def sum(of: Expression, mode: EvalMode.Value): Sum = Sum(of, mode)
   override def isContext(argument: Any): Boolean = false
   override def isTimeOfDay(e: Expression): Boolean = false
   override def isTime(dataType: DataType): Boolean = false
-  override def isPath(e: Expression): Boolean = false
   override def withQueries(w: UnresolvedWith)(changed: SubqueryAlias => SubqueryAlias): UnresolvedWith =
     w.copy(cteRelations = w.cteRelations.map { case (name, query) => (name, changed(query)) })
-  override def evolves(insert: InsertIntoStatement): Boolean = false
   override def resolved(view: View, resolve: LogicalPlan => LogicalPlan, check: LogicalPlan => Unit): View =
     ViewResolution.resolve(view, resolve, check)
-  override def like(plan: LogicalPlan): Option[Like] = None
   override def sized(rows: LogicalRDD, session: ClassicSession, statistics: Statistics): LogicalRDD =
     rows.copy()(session, Some(statistics), None)
 

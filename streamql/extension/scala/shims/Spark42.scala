@@ -1,19 +1,11 @@
 package org.apache.spark.sql.streamql.shims
 
-import org.apache.spark.sql.catalyst.expressions.{CurrentPath, Expression}
-import org.apache.spark.sql.catalyst.plans.logical.{CreateTableLike, InsertIntoStatement, LogicalPlan, Sample, Statistics}
+import org.apache.spark.sql.catalyst.plans.logical.Statistics
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.execution.LogicalRDD
 
 /** Spark 4.2. */
-object SparkShim extends SparkSince41 {
-  override def unseeded(sample: Sample): Sample = sample.copy(seed = None)
-  override def isPath(e: Expression): Boolean = e.isInstanceOf[CurrentPath]
-  override def evolves(insert: InsertIntoStatement): Boolean = insert.withSchemaEvolution
-  override def like(plan: LogicalPlan): Option[Like] = plan match {
-    case c: CreateTableLike => Some(Like(c.name, c.source, c.provider, c.properties, properties => c.copy(properties = properties)))
-    case _ => None
-  }
+object SparkShim extends SparkSince42 {
   override def sized(rows: LogicalRDD, session: ClassicSession, statistics: Statistics): LogicalRDD =
     rows.copy()(session, Some(statistics), None)
 }

@@ -4,7 +4,6 @@ import java.net.URL
 
 import scala.util.control.NonFatal
 
-import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.{ErrorClassesJsonReader, SparkThrowableHelper}
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.analysis._
@@ -17,6 +16,7 @@ import org.apache.spark.sql.delta.{DeltaAnalysis, DeltaAnalysisException}
 import org.apache.spark.sql.errors.QueryCompilationErrors
 import org.apache.spark.sql.streamql.bridge.Bridge
 import org.apache.spark.sql.streamql.plans.Plans
+import org.apache.spark.sql.streamql.shims.SparkShim
 
 /** An error of Spark's or Delta's with a hint behind its message. Condition, SQLSTATE and parameters stay as they are. */
 class HintedException(error: AnalysisException, hint: String, lineNumber: Option[Int], position: Option[Int])

@@ -4,7 +4,6 @@ import java.util.{Collections, UUID, WeakHashMap}
 
 import com.fasterxml.jackson.databind.node.ObjectNode
 import io.delta.tables.execution.VacuumTableCommand
-import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.QueryPlanningTracker
 import org.apache.spark.sql.catalyst.analysis.{AnalysisContext, RelationTimeTravel, ResolvedIdentifier, ResolvedTable, UnresolvedAttribute, UnresolvedRelation, UnresolvedTableOrView}
@@ -20,6 +19,7 @@ import org.apache.spark.sql.streamql.bridge.{Bridge, Errors, Shared}
 import org.apache.spark.sql.streamql.consume.{ConsumeCommand, NestedStatements}
 import org.apache.spark.sql.streamql.plans.{ConsumeQuery, DynamicTables, Fingerprint, Plans, StreamCommand, StreamRead}
 import org.apache.spark.sql.streamql.session.{OpenTransactions, Settings}
+import org.apache.spark.sql.streamql.shims.SparkShim
 
 /**
  * Gives the analysis of each statement a name. Python pins the intervals of the streams that the statement reads under this name. An

@@ -26,7 +26,8 @@ import org.slf4j.LoggerFactory
  * writer. Delta's own store for S3 checks whether the version is taken, and then overwrites it. So two drivers can both be told that they
  * committed it.
  *
- * It needs Hadoop's S3A, and loads without it. `listFrom` lists from a name on, while Delta's store lists the whole log. Reading is inherited from Delta's store.
+ * It needs Hadoop's S3A, and loads without it. `listFrom` lists from a name on, while Delta's store lists the whole log. Reading is
+ * inherited from Delta's store.
  */
 class ConditionalLogStore(conf: Configuration) extends S3SingleDriverLogStore(conf) {
   /** Raises FileNotFoundException if there is no such directory. */
