@@ -5,6 +5,8 @@ SPARK   ?= 4.2
 DELTA   ?=
 VENV    ?= .venv$(if $(filter 4.2,$(SPARK)),,-$(SPARK))$(if $(DELTA),-$(DELTA))
 DEMO    ?= examples.flights
+EXTRAS  ?= dev,demo,docs
+PREPARE ?= $(BIN)/streamql prepare
 WORKERS ?= 3
 TESTS   ?= tests
 BENCH   ?=
@@ -36,10 +38,10 @@ $(STAMP): pyproject.toml setup.py
 	@echo "[1/3] the virtual environment $(VENV)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "[2/3] streamql, PySpark and the other dependencies: minutes the first time"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(firstword $(LINE)) --editable '.[dev,demo,docs]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(firstword $(LINE)) --editable '.[$(EXTRAS)]'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(lastword $(LINE))
 	@echo "[3/3] Delta Lake's jars, the extension, and class data for quick starts: a minute"
-	@$(BIN)/streamql prepare
+	@$(PREPARE)
 	@touch $@
 
 lint: $(STAMP) ## Style, types, layers, house rules
@@ -70,7 +72,7 @@ test: $(STAMP) ## Every test, with cases drawn anew for each commit: an hour; on
 
 lines: ## On the other lines of Spark, each in an environment of its own: transcripts of streams, consumption and dynamic tables
 	@set -e; for line in $(LINES); do \
-	  $(MAKE) --no-print-directory test SPARK=$$line WORKERS=2 TESTS='tests/transcripts/test_transcripts.py -k "$(CORE)"'; done
+	  $(MAKE) --no-print-directory test SPARK=$$line VENV=.venv-lines-$$line EXTRAS=lines PREPARE=: WORKERS=2 TESTS='tests/transcripts/test_transcripts.py -k "$(CORE)"'; done
 
 test-all: $(STAMP) ## Every test, with every case: hours
 	STREAMQL_LONG=$${STREAMQL_LONG:-1} $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(TESTS)

@@ -16,3 +16,7 @@ HAS_TIME = SPARK >= (4, 1)
 HAS_QUALIFY = SPARK >= (4, 2)
 HAS_PARAMETERS = SPARK >= (4, 1)
 """Whether a statement that the parser sees has its parameters in it."""
+UPDATES_CHAR = SPARK >= (4, 2)
+"""Whether Delta Lake can UPDATE a table with a CHAR column and row tracking."""
+HAS_WINDOW_FILTER = SPARK >= (4, 2)
+"""`sum(v) FILTER (WHERE …) OVER (…)`."""

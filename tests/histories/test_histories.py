@@ -268,7 +268,7 @@ def test_the_run_met_what_it_should(run: Run, request: pytest.FixtureRequest) ->
     if os.environ.get("STREAMQL_HISTORIES") or run.histories < len(seeds(request.config)):
         pytest.skip("a part of the run, or one with failures")
     assert run.windows >= WINDOWS_MIN
-    assert run.oracles["CHANGES"] >= CHANGELOG_WINDOWS_MIN
+    assert not HAS_CHANGES or run.oracles["CHANGES"] >= CHANGELOG_WINDOWS_MIN
     for label in REQUIRED_OPERATIONS:
         assert run.operations[label], f"no {label} in any history"
     if subject.HAS_PLANS:

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import VariantVal
 
 from streamql.errors import StreamqlError
-from tests.lines import IS_4_0
+from tests.lines import UPDATES_CHAR
 
 from .recording import conf
 from .tables import Table
@@ -72,9 +72,7 @@ DIFFERENT = {
     ),
     "accent in a collation without": ("STRING COLLATE UNICODE_CI_AI", "'a'", "'ä'"),
     "trailing space": ("STRING", "'a'", "'a '"),
-    **(
-        {} if IS_4_0 else {"char": ("CHAR(4)", "'a'", "'b'")}
-    ),  # Delta for Spark 4.0 cannot UPDATE a table with CHAR and row tracking
+    **({"char": ("CHAR(4)", "'a'", "'b'")} if UPDATES_CHAR else {}),
     "varchar": ("VARCHAR(4)", "'a'", "'A'"),
     "NaN and null": ("DOUBLE", "CAST('NaN' AS DOUBLE)", "NULL"),
     "empty map and null": ("MAP<STRING, INT>", "map()", "NULL"),

@@ -11,10 +11,11 @@ from pyspark.sql import SparkSession
 from streamql.catalog import store as catalog_store
 from streamql.delta.jvm import jvm
 from tests.consume.support import TRACKED, fresh_schema, run
+from tests.lines import SPARK
 from tests.s3.proxy import Request, counts
 from tests.s3.support import S3, Store
 
-CONSUMPTION_MAX = 25
+CONSUMPTION_MAX = 25 if SPARK >= (4, 2) else 27
 """13 of these are those of the INSERT itself."""
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.dynamic.histories.functions import IN_ANY_ORDER
 from tests.dynamic.support import DynamicPlace
-from tests.lines import IS_4_0
+from tests.lines import HAS_WINDOW_FILTER
 
 LAZY = "REFRESH_MODE = INCREMENTAL INITIALIZE = ON_SCHEDULE"
 MAPS = "LATERAL VIEW stack(1, map('k', b)) x AS m"
@@ -60,7 +60,7 @@ def test_followed(table: DynamicPlace) -> None:
 
 
 def test_refused(table: DynamicPlace) -> None:
-    for query in (q for q in REFUSED if not IS_4_0 or ") FILTER (" not in q):  # of window functions, since Spark 4.1
+    for query in (q for q in REFUSED if HAS_WINDOW_FILTER or ") FILTER (" not in q):
         error = table.refused(f"CREATE DYNAMIC TABLE d {LAZY} AS {query}")
         assert "depend on the order of rows" in error.message, query
 

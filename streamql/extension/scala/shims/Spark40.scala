@@ -4,7 +4,7 @@ import java.util.concurrent.{ExecutionException, FutureTask}
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
-import org.apache.spark.sql.catalyst.analysis.{FunctionRegistry, TableFunctionRegistry, ViewResolution}
+import org.apache.spark.sql.catalyst.analysis.ViewResolution
 import org.apache.spark.sql.catalyst.expressions.aggregate.Sum
 import org.apache.spark.sql.catalyst.expressions.{EvalMode, Expression, GetArrayItem, Literal, Murmur3Hash, Pmod}
 import org.apache.spark.sql.catalyst.parser.ParserInterface
@@ -60,11 +60,6 @@ object SparkShim extends SparkUntil41 {
         thread.join()
         throw e
     }
-  }
-
-  override def takeForOwn(scalar: Seq[Shim.Scalar], table: Seq[Shim.Table]): Unit = {
-    scalar.foreach { case (name, info, builder) => FunctionRegistry.builtin.registerFunction(name, info, builder) }
-    table.foreach { case (name, info, builder) => TableFunctionRegistry.builtin.registerFunction(name, info, builder) }
   }
 
   /** Spark 4.0 looks at the query before it runs it, and refuses one that is a command. */

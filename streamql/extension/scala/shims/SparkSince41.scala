@@ -29,7 +29,6 @@ trait SparkSince41 extends Shim {
     ViewResolution.resolve(view, CaseInsensitiveStringMap.empty, resolve, check)
   override def lacksValues(text: String): Boolean = false
   override def apart[T](work: => T): T = work
-  override def takeForOwn(scalar: Seq[Shim.Scalar], table: Seq[Shim.Table]): Unit = ()
   override def intoVariables(plan: LogicalPlan, checked: Expression => Expression): Option[LogicalPlan] = plan match {
     case i: UnresolvedExecuteImmediate if i.targetVariables.nonEmpty => Some(i.copy(sqlStmtStr = checked(i.sqlStmtStr)))
     case _ => None

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.streamql.shims
 
+import org.apache.spark.sql.catalyst.analysis.{FunctionRegistry, TableFunctionRegistry}
 import org.apache.spark.sql.catalyst.expressions.Expression
 import org.apache.spark.sql.catalyst.plans.logical.{InsertIntoStatement, LogicalPlan, Sample}
 
@@ -9,4 +10,9 @@ trait SparkUntil41 extends Shim {
   override def isPath(e: Expression): Boolean = false
   override def evolves(insert: InsertIntoStatement): Boolean = false
   override def like(plan: LogicalPlan): Option[Like] = None
+
+  override def takeForOwn(scalar: Seq[Shim.Scalar], table: Seq[Shim.Table]): Unit = {
+    scalar.foreach { case (name, info, builder) => FunctionRegistry.builtin.registerFunction(name, info, builder) }
+    table.foreach { case (name, info, builder) => TableFunctionRegistry.builtin.registerFunction(name, info, builder) }
+  }
 }
