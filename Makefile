@@ -11,7 +11,7 @@ WORKERS ?= 3
 TESTS   ?= tests
 BENCH   ?=
 LINES   ?= 4.0 4.1
-CORE    ?= seed or net-changes or consuming or merge or transactions or dynamic or incremental
+CORE    ?= seed or net-changes or consuming or merge or transactions or dynamic or incremental or cdc
 
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.set-up

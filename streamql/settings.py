@@ -73,6 +73,7 @@ AT_LEAST_ONCE = "at_least_once"
 VACUUM_GUARD = _BY_NAME["vacuumGuard"]
 CATALOG_GUARD = _BY_NAME["catalogGuard"]
 MAX_RETENTION_EXTENSION = _BY_NAME["maxRetentionExtension"]
+AUTO_CDC_RETENTION = _BY_NAME["autoCdcRetention"]
 PYTHON = _BY_NAME["python"]
 CONNECTORS = _BY_NAME["connectors"]
 KAFKA_TIMEOUT = _BY_NAME["kafkaTimeout"]

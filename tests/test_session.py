@@ -93,8 +93,13 @@ def test_start_is_quiet_and_what_is_made_stays(tmp_path: Path) -> None:
     assert (out, err) == ("2\n", "")
 
 
+WRONG = ("spark.sql.shuffle.partitions", "abc")
+"""PySpark 4.1 reads the setting to show the error of the setting, and does so for ever: with it, any session hangs."""
+
+
 @pytest.mark.spark
 def test_a_start_that_fails_and_a_session_that_ends_leave_nothing(tmp_path: Path) -> None:
+    refused = [("spark.streamql.nosuch", "1"), *([WRONG] if SPARK != (4, 1) else [])]
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     out, err = run(
@@ -104,7 +109,7 @@ def test_a_start_that_fails_and_a_session_that_ends_leave_nothing(tmp_path: Path
         from streamql.errors import StreamqlError
         conf = {{**{CONF!r}}}
         conf["spark.driver.extraJavaOptions"] += " -Djava.io.tmpdir={temporary}"
-        for key, value in (("spark.streamql.nosuch", "1"), ("spark.sql.shuffle.partitions", "abc")):
+        for key, value in {refused!r}:
             try:
                 session("data", conf | {{key: value}})
             except Exception as e:
@@ -123,7 +128,8 @@ def test_a_start_that_fails_and_a_session_that_ends_leave_nothing(tmp_path: Path
         tmp_path,
     )
     again = f"INVALID_ARGUMENT make it again by streamql.session('{tmp_path}/data')\n"
-    assert (out, err) == (f"INVALID_ARGUMENT False\nIllegalArgumentException False\n{again}{again}", "")
+    of_spark = "IllegalArgumentException False\n" * (len(refused) - 1)
+    assert (out, err) == (f"INVALID_ARGUMENT False\n{of_spark}{again}{again}", "")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["data", "tmp"]  # no streamql-data
     deadline = time.monotonic() + 60
     while (left := list(temporary.iterdir())) and time.monotonic() < deadline:  # the JVM ends after its process

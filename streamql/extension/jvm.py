@@ -59,7 +59,8 @@ MODULE_OPTIONS = (
     "--sun-misc-unsafe-memory-access=allow",
     "--enable-native-access=ALL-UNNAMED",
 )
-"""What org.apache.spark.launcher.JavaModuleOptions of Spark 4.2 says, less the incubator module (it speeds up MLlib only); a test compares them."""
+"""What org.apache.spark.launcher.JavaModuleOptions of Spark 4.2 says, less the incubator module (it speeds up MLlib only). A test compares
+them."""
 
 
 def launch(conf: Mapping[str, str], jvm_options: Sequence[str] = ()) -> JavaGateway:

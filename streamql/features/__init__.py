@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamql.feature import Feature
+from streamql.features.autocdc.feature import AUTO_CDC
 from streamql.features.dynamic.feature import DYNAMIC_TABLES
 from streamql.features.kafka.feature import KAFKA
 from streamql.features.streams.feature import STREAMS
@@ -10,5 +11,5 @@ from streamql.features.tablestore.feature import TABLESTORE
 from streamql.features.translate.feature import TRANSLATE
 from streamql.features.views.feature import VIEWS
 
-FEATURES: tuple[Feature, ...] = (STREAMS, DYNAMIC_TABLES, KAFKA, TABLESTORE, TRANSLATE, VIEWS)
+FEATURES: tuple[Feature, ...] = (STREAMS, DYNAMIC_TABLES, AUTO_CDC, KAFKA, TABLESTORE, TRANSLATE, VIEWS)
 """In the order in which the kernel asks them what a text, or a name, stands for."""

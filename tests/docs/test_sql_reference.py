@@ -13,6 +13,7 @@ from streamql.changes.build import HIDDEN_COLUMNS
 from streamql.engine import show, statement_types
 from streamql.engine.reads import BACKLOG_COLUMNS
 from streamql.errors import ERROR_CLASSES
+from streamql.features.autocdc import statements as autocdc
 from streamql.features.dynamic.statements import show as dynamic
 from streamql.features.kafka import statements as kafka
 from streamql.features.kafka.source.messages import COLUMNS as KAFKA_COLUMNS
@@ -24,6 +25,7 @@ SQL = ROOT / "docs" / "sql"
 PAGES = sorted(path.name for path in SQL.glob("*.md") if path.name != "README.md")
 
 PAGE_OF = {
+    "AutoCdc": "auto-cdc.md",
     "AlterDynamicTable": "alter-dynamic-table.md",
     "AlterStream": "alter-stream.md",
     "BeginTransaction": "transactions.md",
@@ -40,6 +42,7 @@ PAGE_OF = {
     "DropDynamicTable": "drop-dynamic-table.md",
     "DropExternalTable": "external-tables.md",
     "DropStream": "drop-stream.md",
+    "ExplainAutoCdc": "auto-cdc.md",
     "ExplainRefresh": "explain-refresh.md",
     "RefreshDynamicTable": "refresh-dynamic-table.md",
     "RollbackStatement": "transactions.md",
@@ -58,6 +61,7 @@ PAGE_OF = {
 """The page of each statement of the dialect."""
 
 COLUMNS = {
+    "auto-cdc.md": [autocdc.COLUMNS, autocdc.EXPLAIN_COLUMNS],
     "create-external-table.md": [", ".join(f"{name} {sql_type}" for name, sql_type in KAFKA_COLUMNS.items())],
     "describe-dynamic-table.md": [show.DESCRIBE_COLUMNS],
     "describe-stream.md": [show.DESCRIBE_COLUMNS],

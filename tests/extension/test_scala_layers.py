@@ -11,6 +11,7 @@ from streamql.extension.platforms import platforms
 LAYERS = (
     "entry",
     "statements",
+    "autocdc",
     "kafka",
     "refreshes",
     "rules",

@@ -20,8 +20,9 @@ from tests.lines import UPDATES_CHAR
 Seen = dict[str, object]
 """What each step saw, by the step's name: rows and types as text, or the first line of an error."""
 
+_FLAG = "CHAR(3)" if UPDATES_CHAR else "STRING"
 SOURCE_COLUMNS = (
-    f"id BIGINT, name STRING, code VARCHAR(5), flag {'CHAR(3)' if UPDATES_CHAR else 'STRING'}, at TIMESTAMP_LTZ, local TIMESTAMP_NTZ, day DATE, price DECIMAL(38, 18), "
+    f"id BIGINT, name STRING, code VARCHAR(5), flag {_FLAG}, at TIMESTAMP_LTZ, local TIMESTAMP_NTZ, day DATE, price DECIMAL(38, 18), "
     "word STRING, tags MAP<STRING, INT>, pair STRUCT<a: INT, b: STRING>, list ARRAY<STRING>, `we ird` STRING, doc VARIANT"
 )
 MERGE = (

@@ -21,7 +21,7 @@ import org.apache.spark.sql.execution.command.LeafRunnableCommand
 import org.apache.spark.sql.execution.datasources.{InsertIntoHadoopFsRelationCommand, SaveIntoDataSourceCommand}
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation
 import org.apache.spark.sql.streamql.bridge.{Bridge, ClaimedWrite, Consumption, Errors, KeptReads, Shared}
-import org.apache.spark.sql.streamql.plans.{Binding, ChangeCounter, DeltaRelation, Fingerprint, Plans, StreamRead}
+import org.apache.spark.sql.streamql.plans.{Binding, ChangeCounter, DeltaRelation, Fingerprint, Plans, Preparation, StreamRead}
 import org.apache.spark.sql.streamql.shims.SparkShim
 import org.apache.spark.sql.types.StructType
 
@@ -107,7 +107,7 @@ case class ConsumeCommand(statements: Seq[LogicalPlan], isQuery: Boolean, asked:
       }
     }
     statements(i) match {
-      case merge: MergeIntoCommand => bindings.flatMap(_.preparation).headOption match {
+      case merge: MergeIntoCommand => Preparation.of(merge) match {
         case Some(preparation) => preparation.prepared(own, merge)(executed)
         case None => SeveralMatched.hinted(session)(executed(merge))
       }

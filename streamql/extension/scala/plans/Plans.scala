@@ -41,6 +41,15 @@ trait Preparation extends Serializable {
   def prepared[T](session: ClassicSession, merge: MergeIntoCommand)(run: LogicalPlan => T): T
 }
 
+object Preparation {
+  /** The preparation of a MERGE, by what its source reads. None: there is nothing to be done. */
+  def of(merge: MergeIntoCommand): Option[Preparation] =
+    Plans.reads(merge).flatMap(_.binding.preparation).headOption.orElse(merge.source.collectFirst { case p: Prepares => p.preparation })
+}
+
+/** A node in the source of a MERGE that asks for a preparation. */
+trait Prepares extends LogicalPlan { def preparation: Preparation }
+
 object Binding {
   private val numbers = new AtomicLong()
 

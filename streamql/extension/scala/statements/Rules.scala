@@ -16,8 +16,8 @@ import org.apache.spark.sql.delta.commands.{CreateDeltaTableCommand, DeleteComma
 import org.apache.spark.sql.execution.command._
 import org.apache.spark.sql.execution.datasources.{InsertIntoDataSourceCommand, SaveIntoDataSourceCommand}
 import org.apache.spark.sql.streamql.bridge.{Bridge, Errors, Shared}
-import org.apache.spark.sql.streamql.consume.{ConsumeCommand, NestedStatements}
-import org.apache.spark.sql.streamql.plans.{ConsumeQuery, DynamicTables, Fingerprint, Plans, StreamCommand, StreamRead}
+import org.apache.spark.sql.streamql.consume.{ConsumeCommand, NestedStatements, PreparedMerge}
+import org.apache.spark.sql.streamql.plans.{ConsumeQuery, DynamicTables, Fingerprint, Plans, Preparation, StreamCommand, StreamRead}
 import org.apache.spark.sql.streamql.session.{OpenTransactions, Settings}
 import org.apache.spark.sql.streamql.shims.SparkShim
 
@@ -199,6 +199,7 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
       case s @ (_: ShowTables | _: ShowTablesCommand) if s.resolved && !DynamicTables.isOurs(session) => DynamicNames.hidden(s)
       case q: ConsumeQuery if q.resolved => wrap(Seq(q.child), isQuery = true, q.asked)
       case c: Command if c.resolved && Plans.reads(c).nonEmpty => consuming(c)
+      case m: MergeIntoCommand => Preparation.of(m).fold(plan)(_ => PreparedMerge(m))
       case WithCTE(Commands(several), _) if several.size > 1 && Plans.reads(plan).nonEmpty => throw Errors("UNSUPPORTED_STATEMENT", "SEVERAL_INSERTS_WITH_RECURSIVE")
       case _: WriteToStreamStatement | _: WriteToStream if Plans.reads(plan).nonEmpty => throw Errors("UNSUPPORTED_STATEMENT", "COMMAND", "statement" -> "writeStream")
       case Commands(several) if Plans.reads(plan).nonEmpty => wrap(several.map(rewritten), isQuery = false)

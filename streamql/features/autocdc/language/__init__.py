@@ -1,0 +1,1 @@
+"""The statement AUTO CDC INTO: how it is recognized and parsed."""

@@ -1,0 +1,1 @@
+"""What AUTO CDC INTO does, as SQL texts. No Spark is needed."""

@@ -1,0 +1,122 @@
+"""SCD type 1: a row for each key, with its last state.
+
+With SEQUENCE BY, the target keeps the sequence of each row's last event in a column. The target's state remembers the deletes of keys that
+have no row. So an event that comes late is compared with what came before it.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql.types import DataType, StructType
+
+from streamql.features.autocdc.plan.columns import Columns
+from streamql.features.autocdc.plan.events import (
+    DELETES,
+    ENDS,
+    EVENT,
+    GONE,
+    OP,
+    ROW,
+    SEQ,
+    STATE,
+    Order,
+    checked,
+    failure,
+    named,
+)
+from streamql.features.autocdc.plan.values import coalesced, ddl, literal, together
+from streamql.names import quote
+
+_LAST, _EPOCH, _IS_NEW, _DELETED = "`__cdc_last`", "`__cdc_epoch`", "`__cdc_is_new`", "`__cdc_deleted`"
+"""_EPOCH: how many deletes of its key come before an event. _IS_NEW: whether the key was deleted before, so that its row begins anew.
+_DELETED: the sequence of the last delete that the state remembers of a key."""
+
+
+def rows(columns: Columns, order: Order, events: str) -> str:
+    """Returns the query of the rows that the MERGE and the state take: the last event of each key. `events`: the relation that has the
+    events."""
+    keys = named(columns.keys)
+    window = f"PARTITION BY {keys} ORDER BY {order.by}"
+    is_last = checked(columns, order, f"lead(true) OVER ({window}) IS NULL")
+    values, more, source = named(columns.all), "", events
+    if columns.kept_nulls:
+        here = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+        source = f"(SELECT *, count_if({ENDS}) OVER ({window} {here}) AS {_EPOCH} FROM {events})"
+        within = f"PARTITION BY {keys}, {_EPOCH} ORDER BY {order.by} {here}"
+        values = ", ".join(
+            f"{_folded(c.sql, c.type, within)} AS {c.sql}" if c in columns.kept_nulls else c.sql for c in columns.all
+        )
+        more = f", {_EPOCH} > 0 AS {_IS_NEW}"
+    last = f"SELECT {values}, {SEQ}, {DELETES}{more}, {is_last} AS {_LAST} FROM {source}"
+    if order.sequence is None:
+        return f"SELECT * EXCEPT ({_LAST}), if({DELETES}, '{GONE}', '{ROW}') AS {OP} FROM ({last}) WHERE {_LAST}"
+    same = " AND ".join(f"e.{c.sql} <=> d.{c.sql}" for c in columns.keys)
+    deleted = f"SELECT {keys}, max({SEQ}) AS {_DELETED} FROM {STATE} GROUP BY {keys}"
+    is_later = f"{_DELETED} IS NULL OR {SEQ} > {_DELETED}"
+    known = f"SELECT e.*, d.{_DELETED} FROM (SELECT * FROM ({last}) WHERE {_LAST}) AS e LEFT JOIN ({deleted}) AS d ON {same}"
+    ops = f"if({DELETES}, if({is_later}, array('{GONE}', '{EVENT}'), array('{GONE}')), array('{ROW}'))"
+    return f"SELECT * EXCEPT ({_LAST}, {_DELETED}), explode({ops}) AS {OP} FROM ({known}) WHERE {DELETES} OR {is_later}"
+
+
+def _folded(value: str, data_type: DataType, window: str) -> str:
+    """Returns the last value that is not NULL of the events of a key since it was deleted, also for each field of a struct."""
+    last = f"last(if({DELETES}, NULL, {value}), true) OVER ({window})"
+    if not isinstance(data_type, StructType):
+        return last
+    fields = [f"{literal(f.name)}, {_folded(f'{value}.{quote(f.name)}', f.dataType, window)}" for f in data_type]
+    return f"if({last} IS NULL, NULL, named_struct({', '.join(fields)}))"
+
+
+def merge(target: str, columns: Columns, rows: str, evolution: str, stored: str | None, adds: bool) -> str:
+    """Returns the MERGE. `rows`: the relation that has its rows. `evolution`: `WITH SCHEMA EVOLUTION `, or empty. `stored`: the column of
+    the target that has the sequence of a row's last event; None: there is none. `adds`: it is not among the columns of the source."""
+    on = " AND ".join(f"t.{c.sql} <=> s.{c.sql}" for c in columns.keys)
+    is_gone, is_row = f"s.{OP} = '{GONE}'", f"s.{OP} = '{ROW}'"
+    older = "" if stored is None else f" AND (t.{stored} IS NULL OR t.{stored} <= s.{SEQ})"
+    clauses = [f"WHEN MATCHED AND {is_gone}{older} THEN DELETE"]
+    assigned = _assigned(columns) + ([f"{stored} = s.{SEQ}"] if adds else [])
+    if assigned:
+        before = "" if stored is None else f" AND (t.{stored} IS NULL OR t.{stored} < s.{SEQ})"
+        clauses.append(f"WHEN MATCHED AND {is_row}{before} THEN UPDATE SET {', '.join(assigned)}")
+    if stored is not None and columns.values:
+        clauses.append(
+            f"WHEN MATCHED AND {is_row} AND t.{stored} = s.{SEQ} AND {_differs(columns)} THEN UPDATE SET {_failing(columns)}"
+        )
+    names, values = named(columns.all), named(columns.all, "s")
+    if adds:
+        names, values = f"{names}, {stored}", f"{values}, s.{SEQ}"
+    clauses.append(f"WHEN NOT MATCHED AND {is_row} THEN INSERT ({names}) VALUES ({values})")
+    return f"MERGE {evolution}INTO {target} AS t USING {rows} AS s ON {on} " + " ".join(clauses)
+
+
+def _assigned(columns: Columns) -> list[str]:
+    made = []
+    for c in columns.values:
+        value = f"s.{c.sql}"
+        if c in columns.kept_nulls and c not in columns.missing:
+            value = f"if(s.{_IS_NEW}, s.{c.sql}, {coalesced(f's.{c.sql}', f't.{c.sql}', c.type)})"
+        made.append(f"{c.sql} = {value}")
+    return made
+
+
+def _differs(columns: Columns) -> str:
+    """Returns whether an event differs from the row of the target, which has the same sequence."""
+    there = [c for c in columns.values if c not in columns.missing]
+    own, other = (
+        together(
+            [
+                (f"{table}.{c.sql}", c.type) if table == "t" else (f"CAST(s.{c.sql} AS {ddl(c.type)})", c.type)
+                for c in there
+            ]
+        )
+        for table in ("t", "s")
+    )
+    return f"NOT ({own} <=> {other})"
+
+
+def _failing(columns: Columns) -> str:
+    first = columns.values[0]
+    keys = f"to_json(struct({named(columns.keys, 's')}))"
+    message = failure(
+        "AUTO_CDC_CONFLICT", "an event differs from an earlier one with the same key and sequence: ", keys
+    )
+    return f"{first.sql} = if(raise_error({message}) IS NULL, t.{first.sql}, t.{first.sql})"

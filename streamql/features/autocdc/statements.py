@@ -1,0 +1,138 @@
+"""How AUTO CDC INTO is run: as the MERGE that it is, which consumes the streams that its source reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, StructType, TimestampType
+
+from streamql.consume import session_transactions
+from streamql.delta.jvm import scala, session_of
+from streamql.delta.names import look_up, qualify
+from streamql.delta.rows import small_frame
+from streamql.dialect import parse_name
+from streamql.engine import StatementType, without_text
+from streamql.engine.reads import find_stream
+from streamql.engine.suggestions import missing_table
+from streamql.errors import StreamqlError
+from streamql.features.autocdc.failures import explained
+from streamql.features.autocdc.language.statement import AutoCdc, ExplainAutoCdc
+from streamql.features.autocdc.plan.columns import END_AT, SEQUENCE, START_AT, Tables, resolve
+from streamql.features.autocdc.plan.text import Merge, merge_of
+from streamql.features.autocdc.plan.values import ddl
+from streamql.names import Name, quote
+from streamql.settings import AUTO_CDC_RETENTION, seconds
+
+COLUMNS = "num_affected_rows BIGINT, num_updated_rows BIGINT, num_deleted_rows BIGINT, num_inserted_rows BIGINT"
+EXPLAIN_COLUMNS = "part STRING, text STRING"
+
+_SEQUENCE = "__cdc_seq"
+
+
+def auto_cdc(spark: SparkSession, statement: AutoCdc, text: str) -> DataFrame:
+    """Applies the events of the source to the target, and advances the streams that the source reads: both, or neither. Returns the counts
+    of the MERGE. Raises AUTO_CDC_COLUMN, AUTO_CDC_ORDER, AUTO_CDC_CONFLICT, AUTO_CDC_BUSY, and what a MERGE that consumes raises."""
+    _refuse(statement)
+    _check_source(spark, statement)
+    name = qualify(spark, statement.target)
+    if statement.creates and look_up(spark, name).type == "missing":
+        _create(spark, statement, name)
+    tables, sequence_type = _tables(spark, statement, name)
+    merge = merge_of(statement, tables, sequence_type)
+    if merge.adds:
+        _add_columns(spark, name, merge)
+    retention = int(seconds(spark, AUTO_CDC_RETENTION) * 1000)
+    try:
+        jframe = scala(spark).autocdc.AutoCdcStatement.run(
+            session_of(spark), merge.text, text, merge.reads_target, merge.state, retention
+        )
+    except Exception as e:
+        raise (explained(e) or e) from e
+    return DataFrame(jframe, spark)
+
+
+def explain_auto_cdc(spark: SparkSession, statement: ExplainAutoCdc) -> DataFrame:
+    """Returns the MERGE that a statement is, in three parts. Raises what the statement raises before it reads events."""
+    asked = statement.statement
+    _refuse(asked)
+    _check_source(spark, asked)
+    tables, sequence_type = _tables(spark, asked, qualify(spark, asked.target))
+    merge = merge_of(asked, tables, sequence_type)
+    return small_frame(spark, EXPLAIN_COLUMNS, [["events", merge.events], ["rows", merge.rows], ["merge", merge.merge]])
+
+
+def _refuse(statement: AutoCdc) -> None:
+    """Refuses clauses that are not there yet."""
+    refused = {
+        "FROM SNAPSHOT": statement.is_snapshot,
+        "APPLY AS TRUNCATE WHEN": statement.truncate_when is not None,
+        "IGNORE NULL UPDATES with SEQUENCE BY": statement.ignored_nulls is not None
+        and statement.sequence_by is not None,
+        "IGNORE NULL UPDATES with STORED AS SCD TYPE 2": statement.ignored_nulls is not None and statement.history == 2,
+    }
+    for clause, is_there in refused.items():
+        if is_there:
+            raise StreamqlError("UNSUPPORTED_CLAUSE", f"{clause} is not supported", hint="leave the clause out")
+
+
+def _check_source(spark: SparkSession, statement: AutoCdc) -> None:
+    """Raises AUTO_CDC_ORDER for a table in the place of a stream: a table has no changes, and no offset that moves."""
+    try:
+        parts = parse_name(statement.source)
+    except StreamqlError:
+        return  # a query
+    if find_stream(spark, parts) is not None or not (statement.is_stream or statement.sequence_by is None):
+        return
+    name = qualify(spark, parts)
+    if look_up(spark, name).type == "missing":
+        raise missing_table(spark, name)
+    raise StreamqlError(
+        "AUTO_CDC_ORDER",
+        f"{name} is a table, and AUTO CDC INTO applies the changes that a stream shows",
+        hint=f"CREATE STREAM s ON TABLE {name} SHOW_INITIAL_ROWS = TRUE; then FROM STREAM s",
+    )
+
+
+def _tables(spark: SparkSession, statement: AutoCdc, name: Name) -> tuple[Tables, DataType | None]:
+    """Returns the columns of the source and of the target, and the type of the sequence."""
+    source, sequence_type = _source(spark, statement)
+    found = look_up(spark, name)
+    if found.type == "missing":
+        raise missing_table(spark, name)
+    if found.type == "view":
+        raise StreamqlError("UNSUPPORTED_TARGET", f"{name} is a view", hint="name a Delta table")
+    target = spark.table(name.sql).schema
+    is_case_sensitive = str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
+    return Tables(source, target, is_case_sensitive), sequence_type
+
+
+def _source(spark: SparkSession, statement: AutoCdc) -> tuple[StructType, DataType | None]:
+    """Returns the columns of the source, and the type of the sequence."""
+    more = "" if statement.sequence_by is None else f", ({statement.sequence_by}) AS {quote(_SEQUENCE)}"
+    schema = spark.sql(f"SELECT *{more} FROM {statement.source}").schema
+    if statement.sequence_by is None:
+        return schema, TimestampType() if statement.history == 2 else None
+    return StructType(schema.fields[:-1]), schema.fields[-1].dataType
+
+
+def _create(spark: SparkSession, statement: AutoCdc, name: Name) -> None:
+    """Creates the target, empty, with the columns that the statement fills."""
+    session_transactions.refuse_in_transaction(spark, "AUTO CDC INTO with CREATE_TARGET = TRUE")
+    source, sequence_type = _source(spark, statement)
+    columns = resolve(statement, Tables(source, None))
+    needed = [f"{c.sql} {ddl(c.source_type)}" for c in columns.all]
+    bare = merge_of(replace(statement, evolves=True), Tables(source, StructType()), sequence_type)
+    needed += [f"{quote(added)} {kind}" for added, kind in bare.adds if added in (START_AT, END_AT, SEQUENCE)]
+    spark.sql(f"CREATE TABLE IF NOT EXISTS {name.sql} ({', '.join(needed)}) USING DELTA")
+
+
+def _add_columns(spark: SparkSession, name: Name, merge: Merge) -> None:
+    columns = ", ".join(f"{quote(column)} {kind}" for column, kind in merge.adds)
+    spark.sql(f"ALTER TABLE {name.sql} ADD COLUMNS ({columns})")
+
+
+STATEMENTS = (
+    StatementType(AutoCdc, auto_cdc, COLUMNS),
+    StatementType(ExplainAutoCdc, without_text(explain_auto_cdc), EXPLAIN_COLUMNS),
+)
