@@ -14,7 +14,7 @@ from streamql.delta.rows import small_frame
 from streamql.dialect import parse_name
 from streamql.engine import StatementType, without_text
 from streamql.engine.reads import find_stream
-from streamql.engine.suggestions import missing_table
+from streamql.engine.suggestions import missing_stream, missing_table
 from streamql.errors import StreamqlError
 from streamql.features.autocdc.failures import explained
 from streamql.features.autocdc.language.statement import AutoCdc, ExplainAutoCdc
@@ -86,7 +86,7 @@ def _check_source(spark: SparkSession, statement: AutoCdc) -> None:
         return
     name = qualify(spark, parts)
     if look_up(spark, name).type == "missing":
-        raise missing_table(spark, name)
+        raise missing_stream(spark, parts)
     raise StreamqlError(
         "AUTO_CDC_ORDER",
         f"{name} is a table, and AUTO CDC INTO applies the changes that a stream shows",
@@ -96,12 +96,14 @@ def _check_source(spark: SparkSession, statement: AutoCdc) -> None:
 
 def _tables(spark: SparkSession, statement: AutoCdc, name: Name) -> tuple[Tables, DataType | None]:
     """Returns the columns of the source and of the target, and the type of the sequence."""
+    if find_stream(spark, statement.target) is not None:
+        raise StreamqlError("UNSUPPORTED_TARGET", f"{name} is a stream", hint="name a Delta table behind INTO")
     source, sequence_type = _source(spark, statement)
     found = look_up(spark, name)
     if found.type == "missing":
         raise missing_table(spark, name)
     if found.type == "view":
-        raise StreamqlError("UNSUPPORTED_TARGET", f"{name} is a view", hint="name a Delta table")
+        raise StreamqlError("UNSUPPORTED_TARGET", f"{name} is a view", hint="name a Delta table behind INTO")
     target = spark.table(name.sql).schema
     is_case_sensitive = str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
     return Tables(source, target, is_case_sensitive), sequence_type

@@ -1,4 +1,4 @@
-"""AUTO CDC INTO, in the words of Spark's and Databricks' pipelines; the clauses behind KEYS come in any order."""
+"""AUTO CDC INTO, in the words of Spark's and Databricks' pipelines; the clauses come in any order."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ _STARTS = (
     ("COLUMNS", "*"), ("STORED", "AS"), ("TRACK", "HISTORY"), ("WITH", "("), ("KEYS", "("),
 )  # fmt: skip
 """The words with which clauses begin."""
+_BEHIND_SOURCE = tuple(
+    words for words in _STARTS if words[0] != "WITH"
+)  # a stream has options: s WITH (MAX_BATCH_SIZE = 5)
 _FIRST_WORDS = tuple(dict.fromkeys(" ".join(w for w in words if w.isalpha()) for words in _STARTS))
 
 
@@ -63,8 +66,11 @@ def _source(cursor: Cursor) -> tuple[str, bool, bool]:
     if is_stream or is_snapshot:
         cursor.advance()
     is_query = cursor.at_any(_QUERIES)
-    text = cursor.raw("the source: a stream, or a query in parentheses", lambda: cursor.at("KEYS", "("))
-    if is_stream and text.startswith("(") and text.endswith(")"):  # STREAM(s), as Databricks has it
+    first = cursor.index
+    text = cursor.raw(
+        "the source: a stream, or a query in parentheses", lambda: any(cursor.at(*w) for w in _BEHIND_SOURCE)
+    )
+    if is_stream and cursor.closers.get(first) == cursor.index - 1:  # STREAM(s), as Databricks has it
         text = text[1:-1].strip()
     return f"({text})" if is_query else text, is_stream, is_snapshot
 

@@ -163,7 +163,7 @@ def _missing(statement: AutoCdc, tables: Tables, missing: Sequence[Column]) -> S
     hint = f"COLUMNS * EXCEPT ({names}) leaves out what the target does not have, AUTO CDC WITH SCHEMA EVOLUTION INTO adds it"
     return StreamqlError(
         "AUTO_CDC_COLUMN",
-        f"the target {target} has no column {names}",
+        f"the target {target} has no column{'s' if len(missing) > 1 else ''} {names}",
         hint=f"{near}; {hint}" if near else hint,
         column_name=missing[0].source,
     )

@@ -82,9 +82,9 @@ def _missing(statement: AutoCdc, tables: Tables, needed: tuple[tuple[str, str], 
         if known is not None and ddl(known.dataType) != wanted:
             raise StreamqlError(
                 "AUTO_CDC_COLUMN",
-                f"{name} of the target {'.'.join(map(quote_if_needed, statement.target))} is {ddl(known.dataType).upper()}, "
-                f"and the sequence is {wanted.upper()}",
-                hint=f"give the column the type {wanted.upper()}, or cast the expression of SEQUENCE BY",
+                f"{name} of the target {'.'.join(map(quote_if_needed, statement.target))} is {ddl(known.dataType)}, "
+                f"and the sequence is {wanted}",
+                hint=f"give the column the type {wanted}, or cast the expression of SEQUENCE BY",
                 column_name=name,
             )
     return tuple((name, wanted) for name, wanted in needed if tables.find(target, name) is None)
