@@ -6,7 +6,7 @@ import java.util.concurrent.ThreadLocalRandom
 
 import scala.util.Using
 
-import org.apache.hadoop.fs.{FileSystem, Path}
+import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.AttributeReference
 import org.apache.spark.sql.catalyst.plans.logical.{LocalRelation, LogicalPlan}
@@ -24,9 +24,9 @@ case class StateParts(parts: Seq[String])
  * What a target of AUTO CDC INTO remembers beside its rows: deletes of keys that have no row, and events that a row of a history does not
  * show. They are Parquet files in the directory `_streamql_cdc` of the target, which readers and VACUUM do not look into.
  *
- * A state never changes. It is a file `NUMBER.json` that names directories of events. A statement writes its own events and a new state, and its commit
- * names the state by Delta's application transaction. So the rows and the state are committed by one commit. The state of a statement that
- * does not commit is not named by any commit, and is removed later.
+ * A state never changes. It is a file `NUMBER.json` that names directories of events. A statement writes its own events and a new state,
+ * and its commit names the state by Delta's application transaction. So the rows and the state are committed by one commit. No commit names
+ * the state of a statement that fails. A later statement removes it.
  *
  * `retention`: how long an event is kept, in milliseconds.
  */
@@ -62,8 +62,18 @@ class TargetState(session: ClassicSession, snapshot: Snapshot, retention: Long) 
       val next = ThreadLocalRandom.current().nextLong(1, Long.MaxValue)
       val text = JsonUtils.toJson(StateParts(if (isFull) Seq(part) else parts :+ part))
       Using.resource(files.create(manifest(next), false))(_.write(text.getBytes(UTF_8)))
+      if (isFull) removeUnnamed(Set(part, manifest(next).getName) ++ parts ++ number.map(manifest(_).getName))
       next
     }
+  }
+
+  /** Removes old files and directories of other names. Those of a statement that still runs are young. */
+  private def removeUnnamed(named: Set[String]): Unit = {
+    val limit = System.currentTimeMillis() - retention.max(YOUNG)
+    // A directory of an object store has no time of its own.
+    def newest(file: FileStatus): Long =
+      if (file.isDirectory) files.listStatus(file.getPath).map(_.getModificationTime).maxOption.getOrElse(Long.MaxValue) else file.getModificationTime
+    files.listStatus(home).filter(f => !named(f.getPath.getName) && newest(f) < limit).foreach(f => files.delete(f.getPath, true))
   }
 
   /** Lets the commit of a transaction name the state. Raises TargetChanged if another commit has named one meanwhile. */
@@ -81,6 +91,8 @@ object TargetState {
   /** From so many directories on, a statement writes their events into one. */
   private val PARTS_MAX = 16
   private val TASKS_MAX = 8
+  /** Files that are younger than this, in milliseconds, may belong to a statement that runs. */
+  private val YOUNG = 24L * 60 * 60 * 1000
 
   private def quoted(name: String) = "`" + name.replace("`", "``") + "`"
 }

@@ -199,12 +199,12 @@ class GuardAndConsume(session: SparkSession) extends Rule[LogicalPlan] {
       case s @ (_: ShowTables | _: ShowTablesCommand) if s.resolved && !DynamicTables.isOurs(session) => DynamicNames.hidden(s)
       case q: ConsumeQuery if q.resolved => wrap(Seq(q.child), isQuery = true, q.asked)
       case c: Command if c.resolved && Plans.reads(c).nonEmpty => consuming(c)
-      case m: MergeIntoCommand => Preparation.of(m).fold(plan)(_ => PreparedMerge(m))
       case WithCTE(Commands(several), _) if several.size > 1 && Plans.reads(plan).nonEmpty => throw Errors("UNSUPPORTED_STATEMENT", "SEVERAL_INSERTS_WITH_RECURSIVE")
       case _: WriteToStreamStatement | _: WriteToStream if Plans.reads(plan).nonEmpty => throw Errors("UNSUPPORTED_STATEMENT", "COMMAND", "statement" -> "writeStream")
       case Commands(several) if Plans.reads(plan).nonEmpty => wrap(several.map(rewritten), isQuery = false)
       case Commands(several) if several.forall(_.resolved) && OpenTransactions.isOpen(session) &&
           several.exists(c => !OpenTransactions.allows(Commands.bare(c))) => throw Errors("UNSUPPORTED_STATEMENT", "PLAIN_WRITE")
+      case m: MergeIntoCommand if Preparation.of(m).nonEmpty => PreparedMerge(m)
       case other => other
     }
   }
