@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from streamql.dialect.text.cursor import Cursor
 from streamql.dialect.text.shape import EXPLAIN_OPTIONS
 from streamql.dialect.text.tokens import Token, TokenType, name_part, string_value
@@ -47,7 +45,7 @@ def parse_auto_cdc(cursor: Cursor) -> AutoCdc:
     cursor.expect("AUTO", "CDC")
     evolves = cursor.take("WITH", "SCHEMA", "EVOLUTION")
     cursor.expect("INTO")
-    target, target_span = cursor.name("the name of the target")
+    target, _ = cursor.name("the name of the target")
     cursor.expect("FROM")
     source, is_stream, is_snapshot = _source(cursor)
     clauses = _Clauses(cursor)
@@ -55,7 +53,7 @@ def parse_auto_cdc(cursor: Cursor) -> AutoCdc:
     return AutoCdc(
         target, source, clauses.keys, is_stream, is_snapshot, clauses.ignored_nulls, clauses.delete_when,
         clauses.truncate_when, clauses.sequence_by, clauses.columns, clauses.history, clauses.tracked, evolves,
-        clauses.creates, target_span,
+        clauses.creates,
     )  # fmt: skip
 
 
@@ -190,10 +188,9 @@ class _Clauses:
         """Reads `WITH (CREATE_TARGET = TRUE)`."""
         cursor = self.cursor
         cursor.expect("WITH", "(")
-        read: Callable[[str], bool] = cursor.boolean
         cursor.choice("the options of AUTO CDC INTO", ("CREATE_TARGET",), "write WITH (CREATE_TARGET = TRUE)")
         cursor.take("=")
-        self.creates = read("CREATE_TARGET")
+        self.creates = cursor.boolean("CREATE_TARGET")
         cursor.expect(")")
 
 
@@ -201,17 +198,8 @@ def nearly(cursor: Cursor) -> StreamqlError | None:
     """Returns the error for APPLY CHANGES INTO, the former name of the statement, and for CREATE FLOW; None: it is neither."""
     if cursor.at("APPLY", "CHANGES", "INTO"):
         return cursor.not_a_statement(3, ("AUTO", "CDC", "INTO"))
-    flow = next(
-        (i for i, t in enumerate(cursor.tokens) if (t.key, *map(_key(cursor), (i + 1, i + 2))) == _AUTO_CDC_INTO), None
-    )
-    if cursor.at("CREATE", "FLOW") and flow is not None:
+    keys = [token.key for token in cursor.tokens]
+    if cursor.at("CREATE", "FLOW") and any(keys[i : i + 3] == ["AUTO", "CDC", "INTO"] for i in range(len(keys))):
         hint = "write AUTO CDC INTO … by itself, and run it by a schedule"
         return cursor.refused("CREATE FLOW", "streamql has no pipelines of Spark", hint, cursor.tokens[0])
     return None
-
-
-_AUTO_CDC_INTO = ("AUTO", "CDC", "INTO")
-
-
-def _key(cursor: Cursor) -> Callable[[int], str]:
-    return lambda index: cursor.tokens[min(index, len(cursor.tokens) - 1)].key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from streamql.dialect.statements import Statement
-from streamql.dialect.text.tokens import NameParts, Span
+from streamql.dialect.text.tokens import NameParts
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,6 @@ class AutoCdc(Statement):
     tracked: Selection | None = None
     evolves: bool = False
     creates: bool = False
-    target_span: Span | None = None
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,10 @@ from pyspark.sql.types import DataType, StructField, StructType
 from streamql.errors import StreamqlError
 from streamql.features.autocdc.language.statement import AutoCdc, Selection
 from streamql.misspelt import suggestion
+from streamql.model import METADATA_COLUMNS
 from streamql.names import quote, quote_if_needed
 
-CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = OF_STREAMS = (
-    "__change_type",
-    "__commit_version",
-    "__commit_timestamp",
-)
+CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = OF_STREAMS = METADATA_COLUMNS
 """What a stream shows before the columns of its source. They do not go into the target."""
 START_AT, END_AT = "__START_AT", "__END_AT"
 """The columns of a history: from when, and until when, a row was as it is. An END_AT of NULL: it still is."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pyspark.sql.types import DataType, StructType
 
+from streamql.dialect import quote_string
 from streamql.features.autocdc.plan.columns import Columns
 from streamql.features.autocdc.plan.events import (
     DELETES,
@@ -22,8 +23,9 @@ from streamql.features.autocdc.plan.events import (
     checked,
     failure,
     named,
+    same_key,
 )
-from streamql.features.autocdc.plan.values import coalesced, ddl, literal, together
+from streamql.features.autocdc.plan.values import coalesced, ddl, together
 from streamql.names import quote
 
 _LAST, _EPOCH, _IS_NEW, _DELETED = "`__cdc_last`", "`__cdc_epoch`", "`__cdc_is_new`", "`__cdc_deleted`"
@@ -49,7 +51,7 @@ def rows(columns: Columns, order: Order, events: str) -> str:
     last = f"SELECT {values}, {SEQ}, {DELETES}{more}, {is_last} AS {_LAST} FROM {source}"
     if order.sequence is None:
         return f"SELECT * EXCEPT ({_LAST}), if({DELETES}, '{GONE}', '{ROW}') AS {OP} FROM ({last}) WHERE {_LAST}"
-    same = " AND ".join(f"e.{c.sql} <=> d.{c.sql}" for c in columns.keys)
+    same = same_key(columns, "e", "d")
     deleted = f"SELECT {keys}, max({SEQ}) AS {_DELETED} FROM {STATE} GROUP BY {keys}"
     is_later = f"{_DELETED} IS NULL OR {SEQ} > {_DELETED}"
     known = f"SELECT e.*, d.{_DELETED} FROM (SELECT * FROM ({last}) WHERE {_LAST}) AS e LEFT JOIN ({deleted}) AS d ON {same}"
@@ -62,14 +64,14 @@ def _folded(value: str, data_type: DataType, window: str) -> str:
     last = f"last(if({DELETES}, NULL, {value}), true) OVER ({window})"
     if not isinstance(data_type, StructType):
         return last
-    fields = [f"{literal(f.name)}, {_folded(f'{value}.{quote(f.name)}', f.dataType, window)}" for f in data_type]
+    fields = [f"{quote_string(f.name)}, {_folded(f'{value}.{quote(f.name)}', f.dataType, window)}" for f in data_type]
     return f"if({last} IS NULL, NULL, named_struct({', '.join(fields)}))"
 
 
 def merge(target: str, columns: Columns, rows: str, evolution: str, stored: str | None, adds: bool) -> str:
     """Returns the MERGE. `rows`: the relation that has its rows. `evolution`: `WITH SCHEMA EVOLUTION `, or empty. `stored`: the column of
     the target that has the sequence of a row's last event; None: there is none. `adds`: it is not among the columns of the source."""
-    on = " AND ".join(f"t.{c.sql} <=> s.{c.sql}" for c in columns.keys)
+    on = same_key(columns, "t", "s")
     is_gone, is_row = f"s.{OP} = '{GONE}'", f"s.{OP} = '{ROW}'"
     older = "" if stored is None else f" AND (t.{stored} IS NULL OR t.{stored} <= s.{SEQ})"
     clauses = [f"WHEN MATCHED AND {is_gone}{older} THEN DELETE"]

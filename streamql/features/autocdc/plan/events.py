@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from streamql.dialect import quote_string
 from streamql.errors import StreamqlError
 from streamql.features.autocdc.language.statement import AutoCdc
 from streamql.features.autocdc.plan.columns import (
@@ -15,7 +16,7 @@ from streamql.features.autocdc.plan.columns import (
     Columns,
     Tables,
 )
-from streamql.features.autocdc.plan.values import literal, together
+from streamql.features.autocdc.plan.values import together
 from streamql.names import quote
 from streamql.shared import constants
 
@@ -106,12 +107,17 @@ def _needed(sequence: str, columns: Columns) -> str:
 
 def failure(code: str, says: str, *more: str) -> str:
     """Returns the text that a statement raises, as SQL. `more`: SQL of texts behind `says`."""
-    return f"concat({', '.join((literal(f'{FAILED} {code} {says}'), *more))})"
+    return f"concat({', '.join((quote_string(f'{FAILED} {code} {says}'), *more))})"
 
 
 def named(columns: Iterable[Column], table: str = "") -> str:
     """Returns the names of columns in the target, with commas between. `table`: the name of the relation before each."""
     return ", ".join(f"{table}.{c.sql}" if table else c.sql for c in columns)
+
+
+def same_key(columns: Columns, one: str, other: str) -> str:
+    """Returns whether rows of two relations have one key."""
+    return " AND ".join(f"{one}.{c.sql} <=> {other}.{c.sql}" for c in columns.keys)
 
 
 def checked(columns: Columns, order: Order, value: str) -> str:

@@ -22,6 +22,7 @@ from streamql.features.autocdc.plan.events import (
     checked,
     failure,
     named,
+    same_key,
 )
 from streamql.features.autocdc.plan.values import together
 from streamql.names import quote
@@ -94,7 +95,7 @@ def _made(op: str, start: str, end: str) -> str:
 
 def _touched(columns: Columns, relation: str, events: str, selected: str, where: str = "") -> str:
     """Returns a query of the rows of a relation whose keys have events."""
-    same = " AND ".join(f"t.{c.sql} <=> k.{c.sql}" for c in columns.keys)
+    same = same_key(columns, "t", "k")
     return f"SELECT {selected} FROM {relation} AS t LEFT SEMI JOIN {events} AS k ON {same}{where}"
 
 
@@ -155,7 +156,7 @@ def _agreeing(columns: Columns, in_order: str, own: str, tracked: str, value: st
 
 def merge(target: str, columns: Columns, rows: str, evolution: str) -> str:
     """Returns the MERGE. `rows`: the relation that has its rows. `evolution`: `WITH SCHEMA EVOLUTION `, or empty."""
-    on = " AND ".join(f"t.{c.sql} <=> s.{c.sql}" for c in columns.keys)
+    on = same_key(columns, "t", "s")
     made = "".join(f"{c.sql} = s.{c.sql}, " for c in columns.values)
     names = f"{named(columns.all)}, {_START}, {_END}"
     values = f"{named(columns.all, 's')}, s.{_START}, s.{_END}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
 
+from streamql.dialect import quote_string
 from streamql.names import quote
 
 
@@ -52,13 +53,8 @@ def coalesced(new: str, old: str, data_type: DataType) -> str:
     fields = []
     for f in data_type:
         name = quote(f.name)
-        fields.append(f"{literal(f.name)}, {coalesced(f'{new}.{name}', f'{old}.{name}', f.dataType)}")
+        fields.append(f"{quote_string(f.name)}, {coalesced(f'{new}.{name}', f'{old}.{name}', f.dataType)}")
     return f"if({new} IS NULL, {old}, if({old} IS NULL, {new}, named_struct({', '.join(fields)})))"
-
-
-def literal(text: str) -> str:
-    """Returns a text as a string literal of Spark SQL."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def ddl(data_type: DataType) -> str:
