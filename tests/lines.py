@@ -18,5 +18,7 @@ HAS_PARAMETERS = SPARK >= (4, 1)
 """Whether a statement that the parser sees has its parameters in it."""
 UPDATES_CHAR = SPARK >= (4, 2)
 """Whether Delta Lake can UPDATE a table with a CHAR column and row tracking."""
+COPIES_VARIANTS = SPARK >= (4, 1)
+"""Whether Spark can copy a row of a Parquet batch with a VARIANT, as OPTIMIZE and some reads of row ids do."""
 HAS_WINDOW_FILTER = SPARK >= (4, 2)
 """`sum(v) FILTER (WHERE …) OVER (…)`."""

@@ -62,7 +62,9 @@ def test_the_class_path_is_that_of_bin_spark_sql(conf: dict[str, str]) -> None:
         env={**environment, "SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"},
     )
     theirs = said.stdout.split("\0")
-    assert theirs[theirs.index("-cp") + 1] == classpath_of(conf)
+    path = theirs[theirs.index("-cp") + 1]
+    # Spark 4.0 also names a directory for Hive's command line, which PySpark does not have.
+    assert path.replace(f"hive-jackson/*{os.pathsep}", "") == classpath_of(conf)
 
 
 def test_other_jars_have_another_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

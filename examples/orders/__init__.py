@@ -4,3 +4,5 @@ from pathlib import Path
 
 DIRECTORY = Path(__file__).parent
 """Where the scripts are."""
+
+TOPIC = "streamql-orders"

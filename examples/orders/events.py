@@ -6,20 +6,11 @@ import csv
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
+from examples.topics.producer import Event
+
 LATE_MINUTES = 15
-
-
-@dataclass(frozen=True)
-class Event:
-    """A message as it is sent. `fields`: what its journal line says beside the key; its type is event, tombstone or bad."""
-
-    key: str
-    value: str | None
-    type: str
-    fields: Mapping[str, str | int]
 
 
 def events(months: Sequence[Sequence[str]]) -> Iterator[Event]:
@@ -50,12 +41,12 @@ def _placed(key: str, flight: Mapping[str, str]) -> Iterator[Event]:
             if _chosen(key, "cut", 2)
             else placed.value.replace('"amount": ', '"amount": "many", "was": ')
         )
-        yield Event(key, text, "bad", {"text": text})
+        yield _message(key, text, "bad", {"text": text})
 
 
 def _changed(key: str, flight: Mapping[str, str]) -> Iterator[Event]:
     if flight["dep_time"] == "NA":
-        yield Event(key, None, "tombstone", {"status": "cancelled"})
+        yield _message(key, None, "tombstone", {"status": "cancelled"})
         if _chosen(key, "again", 10):
             yield _event(key, flight, "placed again")
     elif int(flight["dep_delay"]) >= LATE_MINUTES:
@@ -70,7 +61,12 @@ def _event(key: str, flight: Mapping[str, str], status: str, delay_minutes: int 
         "status": status,
         "delay_minutes": delay_minutes,
     }
-    return Event(key, json.dumps(fields), "event", fields)
+    return _message(key, json.dumps(fields), "event", fields)
+
+
+def _message(key: str, value: str | None, message_type: str, fields: Mapping[str, str | int]) -> Event:
+    """`message_type`: event, tombstone or bad."""
+    return Event(key, value, {"type": message_type, "order_id": key, **fields})
 
 
 def _key(flight: Mapping[str, str]) -> str:

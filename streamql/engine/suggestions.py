@@ -18,9 +18,9 @@ from streamql.sources.definitions import DefinitionType
 from streamql.sources.registry import type_of
 
 SEVERAL_MATCHED = (
-    "an update has two rows in the stream, and a key that was deleted and inserted again has one of each: keep one row for each key by "
-    "QUALIFY row_number() OVER (PARTITION BY key …) = 1, as the first recipe of docs/merge-recipes.md does; or, if keys never change, name "
-    "a __change_type in each clause"
+    "an update has two rows in the stream, and a key that was deleted and inserted again has one of each: AUTO CDC INTO target FROM "
+    "STREAM s KEYS (key) takes one row for each key; docs/copies-and-histories.md has a MERGE that does; or, if keys never change, name a "
+    "__change_type in each clause"
 )
 """The hint for several rows of a stream that match one row of the target of a MERGE."""
 

@@ -54,6 +54,12 @@ def test_columns_by_lists_and_stars() -> None:
     assert parsed("AUTO CDC INTO t FROM s KEYS (k) IGNORE NULL UPDATES").ignored_nulls == Selection((), True)
 
 
+@pytest.mark.parametrize(("source", "expected"), [("SNAPSHOT dump", "dump"), ("SNAPSHOT (SELECT 1)", "(SELECT 1)")])
+def test_snapshots(source: str, expected: str) -> None:
+    statement = parsed(f"AUTO CDC INTO t FROM {source} KEYS (k) APPLY AS TRUNCATE WHEN op = 'T'")
+    assert (statement.source, statement.is_snapshot, statement.truncate_when) == (expected, True, "op = 'T'")
+
+
 def test_it_is_explained() -> None:
     assert isinstance(parse("EXPLAIN AUTO CDC INTO t FROM s KEYS (k)"), ExplainAutoCdc)
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Collection
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.autocdc.oracle import Event, State, copy_of, history_of
@@ -20,15 +22,18 @@ BATCHES = 5
 Key = tuple[int | None, str | None]
 
 COMMON = "KEYS (k, part) APPLY AS DELETE WHEN op = 'D' SEQUENCE BY seq COLUMNS * EXCEPT (op, seq, arrived)"
+IGNORED = {"": (), "IGNORE NULL UPDATES": ("v", "w"), "IGNORE NULL UPDATES ON (v)": ("v",)}
+"""The clause, and the columns whose NULLs it ignores."""
 
 
-def events_of(rng: random.Random) -> list[Event]:
+def events_of(rng: random.Random, kept: Collection[str]) -> list[Event]:
     """Some events, many of them with one sequence and many that change nothing."""
     found: dict[tuple[int, bool], Event] = {}
     for _ in range(rng.randint(1, 9)):
         seq, deletes = rng.randint(1, 12), rng.random() < 0.3
         found[seq, deletes] = Event(seq, deletes, rng.choice(("a", "a", "b", None)), rng.choice(("x", "y", None)))
-    return list(found.values())
+    parts = [e._replace(**{name: None}) for e in found.values() for name in kept if rng.random() < 0.3]
+    return [*found.values(), *parts]
 
 
 def rows_of(rng: random.Random, key: Key, events: list[Event]) -> list[tuple[object, ...]]:
@@ -37,29 +42,32 @@ def rows_of(rng: random.Random, key: Key, events: list[Event]) -> list[tuple[obj
     return [(*key, e.v, e.w, "D" if e.deletes else "U", e.seq, rng.randrange(BATCHES)) for e in arrived]
 
 
-def test_the_result_is_that_of_the_set_of_events(spark: SparkSession) -> None:
-    rng = random.Random(SEED)
+@pytest.mark.parametrize("ignored", IGNORED)
+def test_the_result_is_that_of_the_set_of_events(spark: SparkSession, ignored: str) -> None:
+    rng, kept = random.Random(SEED), IGNORED[ignored]
     fresh_schema(spark, "sequences")
     keys: list[Key] = [(n if n % 7 else None, rng.choice(("p", None)) if n % 7 else str(n)) for n in range(KEYS)]
-    events = {key: events_of(rng) for key in keys}
+    events = {key: events_of(rng, kept) for key in keys}
+    truncated = [rng.randint(1, 7) for _ in range(2)]
     rows = [row for key, own in events.items() for row in rows_of(rng, key, own)]
+    rows += [(None, None, None, None, "T", seq, rng.randrange(BATCHES)) for seq in truncated]
     ddl = "k INT, part STRING, v STRING, w STRING, op STRING, seq INT, arrived INT"
     spark.createDataFrame(rows, ddl).write.saveAsTable("every")
     run(spark, f"CREATE TABLE events ({ddl}) TBLPROPERTIES ('change_tracking' = 'true')")
     for stream in ("of_copy", "of_history"):
         run(spark, f"CREATE STREAM {stream} ON TABLE events WITH (TABLE_STREAM_MODE = APPEND_ONLY)")
+    common = f"{ignored} {COMMON} WITH (CREATE_TARGET = TRUE)"
+    changes = "(SELECT * FROM of_history WHERE op <> 'T')"
     for batch in range(BATCHES):
         run(spark, f"INSERT INTO events SELECT * FROM every WHERE arrived = {batch}")
-        created = "WITH (CREATE_TARGET = TRUE)"
-        run(spark, f"AUTO CDC INTO a_copy FROM STREAM of_copy {COMMON} {created}")
-        run(
-            spark, f"AUTO CDC INTO a_history FROM of_history {COMMON} STORED AS SCD TYPE 2 TRACK HISTORY ON v {created}"
-        )
+        run(spark, f"AUTO CDC INTO a_copy FROM STREAM of_copy APPLY AS TRUNCATE WHEN op = 'T' {common}")
+        run(spark, f"AUTO CDC INTO a_history FROM {changes} {common} STORED AS SCD TYPE 2 TRACK HISTORY ON v")
     copied = {(r["k"], r["part"]): (r["v"], r["w"]) for r in run(spark, "SELECT * FROM a_copy")}
-    assert copied == {key: row for key, own in events.items() if (row := copy_of(own)) is not None}
+    gone = [Event(seq, True, None, None) for seq in truncated]
+    assert copied == {key: row for key, own in events.items() if (row := copy_of([*own, *gone], kept)) is not None}
     found: dict[Key, list[State]] = defaultdict(list)
     for r in run(spark, "SELECT * FROM a_history ORDER BY __START_AT"):
         found[r["k"], r["part"]].append(State(r["v"], r["w"], r["__START_AT"], r["__END_AT"]))
-    wrong = {key: (own, found[key]) for key, own in events.items() if found[key] != history_of(own)}
+    wrong = {key: (own, found[key]) for key, own in events.items() if found[key] != history_of(own, kept)}
     assert not wrong, next(iter(wrong.items()))
     assert not any(run(spark, f"SELECT * FROM {s}") for s in ("of_copy", "of_history"))

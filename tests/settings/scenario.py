@@ -15,15 +15,16 @@ from streamql.engine.doctor import examine
 from streamql.engine.ledger import flows, history, newest
 from streamql.settings import CATALOG, CATALOG_LOCATION
 from tests.consume.support import TRACKED, run
-from tests.lines import UPDATES_CHAR
+from tests.lines import COPIES_VARIANTS, UPDATES_CHAR
 
 Seen = dict[str, object]
 """What each step saw, by the step's name: rows and types as text, or the first line of an error."""
 
 _FLAG = "CHAR(3)" if UPDATES_CHAR else "STRING"
+_DOC = "VARIANT" if COPIES_VARIANTS else "STRING"
 SOURCE_COLUMNS = (
     f"id BIGINT, name STRING, code VARCHAR(5), flag {_FLAG}, at TIMESTAMP_LTZ, local TIMESTAMP_NTZ, day DATE, price DECIMAL(38, 18), "
-    "word STRING, tags MAP<STRING, INT>, pair STRUCT<a: INT, b: STRING>, list ARRAY<STRING>, `we ird` STRING, doc VARIANT"
+    f"word STRING, tags MAP<STRING, INT>, pair STRUCT<a: INT, b: STRING>, list ARRAY<STRING>, `we ird` STRING, doc {_DOC}"
 )
 MERGE = (
     "MERGE INTO merged AS m USING by_merge AS s ON m.id = s.id "
@@ -42,7 +43,7 @@ def make_source(spark: SparkSession, table: str) -> None:
         spark,
         f"INSERT INTO {table} SELECT id, 'n' || id, 'c' || id, 'f', timestamp_micros(id * 1000001), "
         "to_timestamp_ntz('2026-03-29 02:30:00'), DATE '1500-01-02', 1.25, 'Word', map('k', 1, 'j', 2), "
-        "named_struct('a', 1, 'b', 'x'), array('p', 'q'), 'odd', parse_json('{\"a\": 1}') FROM range(0, 7, 1, 2)",
+        f"named_struct('a', 1, 'b', 'x'), array('p', 'q'), 'odd', CAST(parse_json('{{\"a\": 1}}') AS {_DOC}) FROM range(0, 7, 1, 2)",
     )
     run(spark, f"UPDATE {table} SET name = 'changed', tags = map('k', 3) WHERE id IN (1, 6)")
     run(spark, f"DELETE FROM {table} WHERE id IN (3, 5)")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType, TimestampType
 
 from streamql.consume import session_transactions
-from streamql.delta.jvm import scala, session_of
+from streamql.delta.jvm import analyzed, scala, session_of
 from streamql.delta.names import look_up, qualify
+from streamql.delta.neutral import neutral_clone
 from streamql.delta.rows import small_frame
 from streamql.dialect import parse_name
 from streamql.engine import StatementType, without_text
@@ -18,7 +17,8 @@ from streamql.engine.suggestions import missing_stream, missing_table
 from streamql.errors import StreamqlError
 from streamql.features.autocdc.failures import explained
 from streamql.features.autocdc.language.statement import AutoCdc, ExplainAutoCdc
-from streamql.features.autocdc.plan.columns import END_AT, SEQUENCE, START_AT, Tables, resolve
+from streamql.features.autocdc.plan.columns import Tables, resolve
+from streamql.features.autocdc.plan.events import INTERVAL_END
 from streamql.features.autocdc.plan.text import Merge, merge_of
 from streamql.features.autocdc.plan.values import ddl
 from streamql.names import Name, quote
@@ -36,16 +36,16 @@ def auto_cdc(spark: SparkSession, statement: AutoCdc, text: str) -> DataFrame:
     _refuse(statement)
     _check_source(spark, statement)
     name = qualify(spark, statement.target)
+    source, sequence_type = _source(spark, statement)
     if statement.creates and look_up(spark, name).type == "missing":
-        _create(spark, statement, name)
-    tables, sequence_type = _tables(spark, statement, name)
-    merge = merge_of(statement, tables, sequence_type)
+        _create(spark, statement, name, source, sequence_type)
+    merge = merge_of(statement, _tables(spark, statement, name, source), sequence_type)
     if merge.adds:
         _add_columns(spark, name, merge)
     retention = int(seconds(spark, AUTO_CDC_RETENTION) * 1000)
     try:
         jframe = scala(spark).autocdc.AutoCdcStatement.run(
-            session_of(spark), merge.text, text, merge.reads_target, merge.state, retention
+            session_of(spark), merge.text, text, merge.compares, merge.reads_target, merge.state, retention
         )
     except Exception as e:
         raise (explained(e) or e) from e
@@ -57,27 +57,52 @@ def explain_auto_cdc(spark: SparkSession, statement: ExplainAutoCdc) -> DataFram
     asked = statement.statement
     _refuse(asked)
     _check_source(spark, asked)
-    tables, sequence_type = _tables(spark, asked, qualify(spark, asked.target))
-    merge = merge_of(asked, tables, sequence_type)
-    return small_frame(spark, EXPLAIN_COLUMNS, [["events", merge.events], ["rows", merge.rows], ["merge", merge.merge]])
+    source, sequence_type = _source(spark, asked)
+    merge = merge_of(asked, _tables(spark, asked, qualify(spark, asked.target), source), sequence_type)
+    events = merge.events.replace(INTERVAL_END, "current_timestamp()")  # a function of Spark
+    return small_frame(spark, EXPLAIN_COLUMNS, [["events", events], ["rows", merge.rows], ["merge", merge.merge]])
 
 
 def _refuse(statement: AutoCdc) -> None:
-    """Refuses clauses that are not there yet."""
+    """Refuses clauses that have no meaning beside each other."""
+    where = "write WHERE in the query of the snapshot"
+    of_events = "a snapshot has rows, and no events: leave the clause out"
     refused = {
-        "FROM SNAPSHOT": statement.is_snapshot,
-        "APPLY AS TRUNCATE WHEN": statement.truncate_when is not None,
-        "IGNORE NULL UPDATES with SEQUENCE BY": statement.ignored_nulls is not None
-        and statement.sequence_by is not None,
-        "IGNORE NULL UPDATES with STORED AS SCD TYPE 2": statement.ignored_nulls is not None and statement.history == 2,
+        "APPLY AS TRUNCATE WHEN with STORED AS SCD TYPE 2": (
+            statement.truncate_when is not None and statement.history == 2,
+            "write APPLY AS DELETE WHEN; or keep a copy",
+        ),
+        "APPLY AS DELETE WHEN with FROM SNAPSHOT": (statement.is_snapshot and statement.delete_when is not None, where),
+        "APPLY AS TRUNCATE WHEN with FROM SNAPSHOT": (
+            statement.is_snapshot and statement.truncate_when is not None,
+            where,
+        ),
+        "IGNORE NULL UPDATES with FROM SNAPSHOT": (
+            statement.is_snapshot and statement.ignored_nulls is not None,
+            of_events,
+        ),
+        "SEQUENCE BY with FROM SNAPSHOT and SCD TYPE 1": (
+            statement.is_snapshot and statement.sequence_by is not None and statement.history == 1,
+            of_events,
+        ),
     }
-    for clause, is_there in refused.items():
+    for clause, (is_there, hint) in refused.items():
         if is_there:
-            raise StreamqlError("UNSUPPORTED_CLAUSE", f"{clause} is not supported", hint="leave the clause out")
+            raise StreamqlError("UNSUPPORTED_CLAUSE", f"{clause} is not supported", hint=hint)
 
 
 def _check_source(spark: SparkSession, statement: AutoCdc) -> None:
-    """Raises AUTO_CDC_ORDER for a table in the place of a stream: a table has no changes, and no offset that moves."""
+    """Raises AUTO_CDC_ORDER for a table in the place of a stream: a table has no changes, and no offset that moves. Likewise for a stream
+    in a snapshot."""
+    if statement.is_snapshot:
+        plan = analyzed(spark.sql(f"SELECT * FROM {statement.source}"))
+        if not scala(spark).plans.Plans.reads(plan).isEmpty():
+            raise StreamqlError(
+                "AUTO_CDC_ORDER",
+                "a snapshot has all rows that there are, and a stream shows changes only",
+                hint="write FROM STREAM; or name the table behind FROM SNAPSHOT",
+            )
+        return
     try:
         parts = parse_name(statement.source)
     except StreamqlError:
@@ -94,11 +119,10 @@ def _check_source(spark: SparkSession, statement: AutoCdc) -> None:
     )
 
 
-def _tables(spark: SparkSession, statement: AutoCdc, name: Name) -> tuple[Tables, DataType | None]:
-    """Returns the columns of the source and of the target, and the type of the sequence."""
+def _tables(spark: SparkSession, statement: AutoCdc, name: Name, source: StructType) -> Tables:
+    """Returns the columns of the source and of the target. Raises TABLE_NOT_FOUND, UNSUPPORTED_TARGET."""
     if find_stream(spark, statement.target) is not None:
         raise StreamqlError("UNSUPPORTED_TARGET", f"{name} is a stream", hint="name a Delta table behind INTO")
-    source, sequence_type = _source(spark, statement)
     found = look_up(spark, name)
     if found.type == "missing":
         raise missing_table(spark, name)
@@ -106,7 +130,7 @@ def _tables(spark: SparkSession, statement: AutoCdc, name: Name) -> tuple[Tables
         raise StreamqlError("UNSUPPORTED_TARGET", f"{name} is a view", hint="name a Delta table behind INTO")
     target = spark.table(name.sql).schema
     is_case_sensitive = str(spark.conf.get("spark.sql.caseSensitive")).lower() == "true"
-    return Tables(source, target, is_case_sensitive), sequence_type
+    return Tables(source, target, is_case_sensitive)
 
 
 def _source(spark: SparkSession, statement: AutoCdc) -> tuple[StructType, DataType | None]:
@@ -118,20 +142,21 @@ def _source(spark: SparkSession, statement: AutoCdc) -> tuple[StructType, DataTy
     return StructType(schema.fields[:-1]), schema.fields[-1].dataType
 
 
-def _create(spark: SparkSession, statement: AutoCdc, name: Name) -> None:
+def _create(
+    spark: SparkSession, statement: AutoCdc, name: Name, source: StructType, sequence_type: DataType | None
+) -> None:
     """Creates the target, empty, with the columns that the statement fills."""
     session_transactions.refuse_in_transaction(spark, "AUTO CDC INTO with CREATE_TARGET = TRUE")
-    source, sequence_type = _source(spark, statement)
-    columns = resolve(statement, Tables(source, None))
-    needed = [f"{c.sql} {ddl(c.source_type)}" for c in columns.all]
-    bare = merge_of(replace(statement, evolves=True), Tables(source, StructType()), sequence_type)
-    needed += [f"{quote(added)} {kind}" for added, kind in bare.adds if added in (START_AT, END_AT, SEQUENCE)]
+    tables = Tables(source, None)
+    needed = [f"{c.sql} {ddl(c.source_type)}" for c in resolve(statement, tables).all]
+    needed += [f"{quote(added)} {kind}" for added, kind in merge_of(statement, tables, sequence_type).adds]
     spark.sql(f"CREATE TABLE IF NOT EXISTS {name.sql} ({', '.join(needed)}) USING DELTA")
 
 
 def _add_columns(spark: SparkSession, name: Name, merge: Merge) -> None:
     columns = ", ".join(f"{quote(column)} {kind}" for column, kind in merge.adds)
-    spark.sql(f"ALTER TABLE {name.sql} ADD COLUMNS ({columns})")
+    # In a session of its own: a transaction refuses statements that read no stream. If it is rolled back, a column more does no harm.
+    neutral_clone(spark).sql(f"ALTER TABLE {name.sql} ADD COLUMNS ({columns})")
 
 
 STATEMENTS = (

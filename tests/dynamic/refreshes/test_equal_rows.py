@@ -8,9 +8,11 @@ import pytest
 
 from tests.consume.support import TRACKED
 from tests.dynamic.support import DynamicPlace
+from tests.lines import COPIES_VARIANTS
 
 pytestmark = pytest.mark.usefixtures("quick")
 
+DOCUMENT = "VARIANT" if COPIES_VARIANTS else "STRING"
 STRUCT = "named_struct('a', array(1.5F, NULL), 'b', parse_json('{\"p\": 1, \"q\": [2]}'))"
 ROWS = (
     f"(1, 0.0D, map('k', 1, 'l', 2), {STRUCT})",
@@ -35,7 +37,7 @@ TABLES = {
 def made_of(rows: Iterable[str]) -> str:
     return (
         f"CREATE OR REPLACE TABLE e USING DELTA {TRACKED} AS SELECT CAST(col1 AS BIGINT) AS id, col2 AS x, "
-        "CAST(col3 AS MAP<STRING, INT>) AS m, CAST(col4 AS STRUCT<a: ARRAY<FLOAT>, b: VARIANT>) AS s "
+        f"CAST(col3 AS MAP<STRING, INT>) AS m, CAST(col4 AS STRUCT<a: ARRAY<FLOAT>, b: {DOCUMENT}>) AS s "
         f"FROM VALUES {', '.join(rows)}"
     )
 

@@ -29,9 +29,10 @@ object AutoCdcMerge extends Preparation {
     val rows = merge.source.collectFirst { case r: AutoCdcRows => r }.get
     val kept = new KeptRows
     try {
-      val events = computed(session, rows.child, AutoCdcStatement.EVENTS, kept)
+      def events = computed(session, IntervalEnd.placed(rows.child), AutoCdcStatement.EVENTS, kept)
+      val once = if (rows.compares) None else Some(events)
       def attempt(left: Int): T =
-        try run(prepared(session, merge, rows, events, kept)) catch { case _: TargetChanged if left > 1 => attempt(left - 1) }
+        try run(prepared(session, merge, rows, once.getOrElse(events), kept)) catch { case _: TargetChanged if left > 1 => attempt(left - 1) }
       try attempt(ATTEMPTS_MAX) catch { case _: TargetChanged => throw Errors("AUTO_CDC_BUSY", "TARGET") }
     } finally kept.free(session)
   }
@@ -78,7 +79,7 @@ object AutoCdcMerge extends Preparation {
     val merged = if (state.isEmpty) all else Filter(Not(EqualTo(op, Literal(EVENT))), all)
     val source = merge.source.transformUp { case r: AutoCdcRows => named(merged, r.output) }
     val own = CurrentOrigin.withOrigin(merge.origin) { merge.copy(source = source) }
-    AutoCdcWrite(own, if (rows.readsTarget || state.nonEmpty) Some(snapshot.version) else None, noted)
+    AutoCdcWrite(own, if (rows.compares || rows.readsTarget || state.nonEmpty) Some(snapshot.version) else None, noted)
   }
 }
 

@@ -6,10 +6,10 @@ import org.apache.spark.sql.catalyst.plans.logical.{LeafNode, LogicalPlan, Stati
 import org.apache.spark.sql.streamql.plans.{Preparation, Prepares}
 
 /**
- * The rows that AUTO CDC INTO merges into its target, as the source of the MERGE. They are computed before the MERGE runs. `readsTarget`:
- * they depend on the rows of the target. `state`: what the target's state keeps; None: there is no state.
+ * The rows that AUTO CDC INTO merges into its target, as the source of the MERGE. They are computed before the MERGE runs. `compares`:
+ * the events depend on the rows of the target. `readsTarget`: the rows do. `state`: what the target's state keeps; None: there is no state.
  */
-case class AutoCdcRows(child: LogicalPlan, readsTarget: Boolean, state: Option[StateColumns]) extends UnaryNode with Prepares {
+case class AutoCdcRows(child: LogicalPlan, compares: Boolean, readsTarget: Boolean, state: Option[StateColumns]) extends UnaryNode with Prepares {
   override def output: Seq[Attribute] = child.output
   override def preparation: Preparation = AutoCdcMerge
   override protected def withNewChildInternal(newChild: LogicalPlan): AutoCdcRows = copy(child = newChild)

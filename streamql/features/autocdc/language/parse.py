@@ -10,9 +10,9 @@ from streamql.features.autocdc.language.statement import AutoCdc, ExplainAutoCdc
 from streamql.misspelt import suggestion
 
 AUTO_CDC_GRAMMAR = (
-    "AUTO CDC [WITH SCHEMA EVOLUTION] INTO target FROM {STREAM stream | (query)} KEYS (column, …) "
+    "AUTO CDC [WITH SCHEMA EVOLUTION] INTO target FROM {STREAM stream | SNAPSHOT table | [SNAPSHOT] (query)} KEYS (column, …) "
     "[IGNORE NULL UPDATES [ON {(column, …) | * EXCEPT (column, …)}]] [APPLY AS DELETE WHEN condition] "
-    "[SEQUENCE BY expression] [COLUMNS {(column, …) | * EXCEPT (column, …)}] "
+    "[APPLY AS TRUNCATE WHEN condition] [SEQUENCE BY expression] [COLUMNS {(column, …) | * EXCEPT (column, …)}] "
     "[STORED AS SCD TYPE {1 | 2}] [TRACK HISTORY ON {(column, …) | * EXCEPT (column, …)}] [WITH (CREATE_TARGET = TRUE)]"
 )
 

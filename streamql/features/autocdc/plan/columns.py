@@ -19,6 +19,8 @@ START_AT, END_AT = "__START_AT", "__END_AT"
 """The columns of a history: from when, and until when, a row was as it is. An END_AT of NULL: it still is."""
 SEQUENCE = "__SEQUENCE"
 """The column of a copy that keeps the sequence of a row's last event, if no other column does."""
+SEQUENCES = "__SEQUENCES"
+"""The column of a copy that keeps the sequence of each value, with IGNORE NULL UPDATES: a map by the names of the columns."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def resolve(statement: AutoCdc, tables: Tables) -> Columns:
         if tables.target is not None and known is None:
             missing.append(one)
     keys = [_key(tables, made, wanted, key) for key in statement.keys]
-    if missing and not statement.evolves:
+    if missing and (not statement.evolves or any(c in keys for c in missing)):
         raise _missing(statement, tables, missing)
     values = [c for c in made if c not in keys]
     return Columns(
@@ -141,7 +143,7 @@ def _find(tables: Tables, columns: Sequence[StructField], name: str, clause: str
 
 
 def _refuse_reserved(statement: AutoCdc, tables: Tables, offered: Sequence[StructField]) -> None:
-    reserved = (START_AT, END_AT) if statement.history == 2 else (SEQUENCE,)
+    reserved = (START_AT, END_AT) if statement.history == 2 else (SEQUENCE, SEQUENCES)
     for name in reserved:
         if tables.find(offered, name) is not None:
             raise StreamqlError(

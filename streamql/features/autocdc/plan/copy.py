@@ -6,66 +6,62 @@ have no row. So an event that comes late is compared with what came before it.
 
 from __future__ import annotations
 
-from pyspark.sql.types import DataType, StructType
-
-from streamql.dialect import quote_string
 from streamql.features.autocdc.plan.columns import Columns
+from streamql.features.autocdc.plan.deletes import remembered, truncated, truncations
 from streamql.features.autocdc.plan.events import (
     DELETES,
     ENDS,
     EVENT,
     GONE,
     OP,
+    PLACE,
     ROW,
     SEQ,
-    STATE,
+    TRUNCATES,
     Order,
     checked,
     failure,
+    folded,
     named,
     same_key,
 )
 from streamql.features.autocdc.plan.values import coalesced, ddl, together
-from streamql.names import quote
 
 _LAST, _EPOCH, _IS_NEW, _DELETED = "`__cdc_last`", "`__cdc_epoch`", "`__cdc_is_new`", "`__cdc_deleted`"
 """_EPOCH: how many deletes of its key come before an event. _IS_NEW: whether the key was deleted before, so that its row begins anew.
 _DELETED: the sequence of the last delete that the state remembers of a key."""
 
 
-def rows(columns: Columns, order: Order, events: str) -> str:
+def rows(columns: Columns, order: Order, events: str, target: str, *, truncates: bool) -> str:
     """Returns the query of the rows that the MERGE and the state take: the last event of each key. `events`: the relation that has the
-    events."""
+    events. `target`: the name of the target. `truncates`: whether the statement has APPLY AS TRUNCATE WHEN."""
     keys = named(columns.keys)
     window = f"PARTITION BY {keys} ORDER BY {order.by}"
     is_last = checked(columns, order, f"lead(true) OVER ({window}) IS NULL")
-    values, more, source = named(columns.all), "", events
+    values, more = named(columns.all), ""
+    source = taken = truncated(columns, order, events, target) if truncates else events
     if columns.kept_nulls:
         here = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-        source = f"(SELECT *, count_if({ENDS}) OVER ({window} {here}) AS {_EPOCH} FROM {events})"
+        source = f"(SELECT *, count_if({ENDS}) OVER ({window} {here}) AS {_EPOCH} FROM {taken})"
         within = f"PARTITION BY {keys}, {_EPOCH} ORDER BY {order.by} {here}"
         values = ", ".join(
-            f"{_folded(c.sql, c.type, within)} AS {c.sql}" if c in columns.kept_nulls else c.sql for c in columns.all
+            f"{folded(c.sql, c.type, within)} AS {c.sql}" if c in columns.kept_nulls else c.sql for c in columns.all
         )
         more = f", {_EPOCH} > 0 AS {_IS_NEW}"
-    last = f"SELECT {values}, {SEQ}, {DELETES}{more}, {is_last} AS {_LAST} FROM {source}"
+    last = f"SELECT {values}, {SEQ}, {PLACE}, {DELETES}{more}, {is_last} AS {_LAST} FROM {source}"
     if order.sequence is None:
-        return f"SELECT * EXCEPT ({_LAST}), if({DELETES}, '{GONE}', '{ROW}') AS {OP} FROM ({last}) WHERE {_LAST}"
-    same = same_key(columns, "e", "d")
-    deleted = f"SELECT {keys}, max({SEQ}) AS {_DELETED} FROM {STATE} GROUP BY {keys}"
+        return (
+            f"SELECT * EXCEPT ({_LAST}, {PLACE}), if({DELETES}, '{GONE}', '{ROW}') AS {OP} FROM ({last}) WHERE {_LAST}"
+        )
     is_later = f"{_DELETED} IS NULL OR {SEQ} > {_DELETED}"
-    known = f"SELECT e.*, d.{_DELETED} FROM (SELECT * FROM ({last}) WHERE {_LAST}) AS e LEFT JOIN ({deleted}) AS d ON {same}"
-    ops = f"if({DELETES}, if({is_later}, array('{GONE}', '{EVENT}'), array('{GONE}')), array('{ROW}'))"
-    return f"SELECT * EXCEPT ({_LAST}, {_DELETED}), explode({ops}) AS {OP} FROM ({known}) WHERE {DELETES} OR {is_later}"
-
-
-def _folded(value: str, data_type: DataType, window: str) -> str:
-    """Returns the last value that is not NULL of the events of a key since it was deleted, also for each field of a struct."""
-    last = f"last(if({DELETES}, NULL, {value}), true) OVER ({window})"
-    if not isinstance(data_type, StructType):
-        return last
-    fields = [f"{quote_string(f.name)}, {_folded(f'{value}.{quote(f.name)}', f.dataType, window)}" for f in data_type]
-    return f"if({last} IS NULL, NULL, named_struct({', '.join(fields)}))"
+    known = remembered(columns, f"(SELECT * FROM ({last}) WHERE {_LAST})", _DELETED)
+    is_remembered = f"({is_later}) AND {PLACE} IS NOT NULL"
+    ops = f"if({DELETES}, if({is_remembered}, array('{GONE}', '{EVENT}'), array('{GONE}')), array('{ROW}'))"
+    made = (
+        f"SELECT {named(columns.all)}, {SEQ}, {DELETES}, false AS {TRUNCATES}, explode({ops}) AS {OP} FROM ({known}) "
+        f"WHERE {DELETES} OR {is_later}"
+    )
+    return f"{made} UNION ALL {truncations(columns, events)}" if truncates else made
 
 
 def merge(target: str, columns: Columns, rows: str, evolution: str, stored: str | None, adds: bool) -> str:

@@ -8,6 +8,7 @@ that ended no row. So the rows are a function of the set of events.
 
 from __future__ import annotations
 
+from streamql.features.autocdc.plan.carried import PARTIAL, REMEMBERED, TOLD, carried, raw
 from streamql.features.autocdc.plan.columns import END_AT, START_AT, Columns
 from streamql.features.autocdc.plan.events import (
     DELETES,
@@ -20,8 +21,8 @@ from streamql.features.autocdc.plan.events import (
     STATE,
     Order,
     checked,
-    failure,
     named,
+    raised,
     same_key,
 )
 from streamql.features.autocdc.plan.values import together
@@ -37,17 +38,14 @@ of an event, as (until, values); NULL: there was none. _HEAD: whether a state be
 began, and _WAS of that event. _SIZE: how many events its state has. _NEXT: the sequence at which its state ends, on the last of them."""
 _ROWS_NOW = quote(constants("autoCdc")["rowsNow"])
 """The rows that the target has of the keys of the events."""
-_TOLD, _REMEMBERED = 1, 2
-"""The PLACE of events that rows of the target tell, and of those that its state remembers. Of events at one sequence, the last place
-counts, because a row has the columns that are not tracked as its last event left them."""
 
 
 def rows(columns: Columns, order: Order, events: str, target: str) -> str:
     """Returns the query of the rows that the MERGE and the state take. `events`: the relation that has the events. `target`: the name of
     the target."""
     keys, names = named(columns.keys), named(columns.all)
-    own = together([(c.sql, c.type) for c in columns.values]) if columns.values else "1"
-    tracked = together([(c.sql, c.type) for c in columns.tracked]) if columns.tracked else "1"
+    own = together([(c.sql, c.type) for c in columns.values])
+    tracked = together([(c.sql, c.type) for c in columns.tracked])
     if order.sequence is None:
         every, in_place = _in_commits(columns, order, events, target), f"{SEQ}, {PLACE}, {DELETES}"
     else:
@@ -55,10 +53,13 @@ def rows(columns: Columns, order: Order, events: str, target: str) -> str:
     peers = f"OVER (PARTITION BY {keys}, {SEQ})"
     was = f"first(if({_STORED}, named_struct('until', {_UNTIL}, 'values', {own}), NULL), true) {peers}"
     in_order = f"OVER (PARTITION BY {keys} ORDER BY {in_place})"
+    every = f"SELECT *, {was} AS {_WAS} FROM ({every})"
+    if columns.kept_nulls:
+        every = carried(columns, order, every, in_place, [_WAS])
     last = f"lead(true) {in_order} IS NULL OR NOT (lead({SEQ}) {in_order} <=> {SEQ})"
     if order.sequence is not None:
-        last = _agreeing(columns, in_order, own, tracked, last)
-    counting = f"SELECT * FROM (SELECT *, {was} AS {_WAS}, {last} AS `__cdc_last` FROM ({every})) WHERE `__cdc_last`"
+        last = _agreeing(columns, order, in_order, last)
+    counting = f"SELECT * FROM (SELECT *, {last} AS `__cdc_last` FROM ({every})) WHERE `__cdc_last`"
     over = f"OVER (PARTITION BY {keys} ORDER BY {SEQ})"
     until_here = f"OVER (PARTITION BY {keys} ORDER BY {SEQ} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     head = f"NOT {DELETES} AND (coalesce(lag({DELETES}) {over}, true) OR NOT (lag({tracked}) {over} <=> {tracked}))"
@@ -80,9 +81,17 @@ def rows(columns: Columns, order: Order, events: str, target: str) -> str:
         f"if({_WAS} IS NOT NULL AND NOT {_HEAD}, {_made(GONE, SEQ, SEQ)}, NULL)",
     ]
     if order.sequence is not None:
-        is_untold = f"if({DELETES}, `__cdc_ends_nothing`, {_SIZE} > 1) AND {PLACE} <> {_REMEMBERED}"
+        is_untold = f"if({DELETES}, `__cdc_ends_nothing`, {_SIZE} > 1) AND {PLACE} <> {REMEMBERED}"
+        if columns.kept_nulls:
+            is_untold = f"({is_untold}) OR (NOT {DELETES} AND {PARTIAL})"
         made.append(f"if({is_untold}, {_made(EVENT, SEQ, SEQ)}, NULL)")
     exploded = f"SELECT *, explode(filter(array({', '.join(made)}), x -> x IS NOT NULL)) AS `__cdc_made` FROM ({sized})"
+    if order.sequence is not None:  # the state has the events as they came
+        ops = {
+            c: f"if(`__cdc_made`.op = '{EVENT}', {raw(i)}, {c.sql}) AS {c.sql}"
+            for i, c in enumerate(columns.kept_nulls)
+        }
+        names = ", ".join(ops.get(c, c.sql) for c in columns.all)
     return (
         f"SELECT {names}, {SEQ}, {DELETES}, `__cdc_made`.op AS {OP}, `__cdc_made`.start AS {_START}, `__cdc_made`.end AS {_END} "
         f"FROM ({exploded})"
@@ -121,37 +130,32 @@ def _in_commits(columns: Columns, order: Order, events: str, target: str) -> str
 def _by_sequence(columns: Columns, order: Order, events: str, target: str) -> str:
     """Returns all events of the keys: the new ones, those that rows of the target tell, and those of the state."""
     names = named(columns.all)
-    flags = f"{_TOLD} AS {PLACE}, false AS {DELETES}, true AS {_STORED}, {_END} AS {_UNTIL}"
+    flags = f"{TOLD} AS {PLACE}, false AS {DELETES}, true AS {_STORED}, {_END} AS {_UNTIL}"
     stored = f"SELECT {names}, {_START} AS {SEQ}, {flags} FROM {_ROWS_NOW}"
     following = f"lead({_START}) OVER (PARTITION BY {named(columns.keys)} ORDER BY {_START})"
     ended = (
-        f"SELECT {names}, {_END} AS {SEQ}, {_TOLD} AS {PLACE}, true AS {DELETES}, false AS {_STORED}, NULL AS {_UNTIL} "
+        f"SELECT {names}, {_END} AS {SEQ}, {TOLD} AS {PLACE}, true AS {DELETES}, false AS {_STORED}, NULL AS {_UNTIL} "
         f"FROM (SELECT *, {following} AS {_NEXT} FROM {_ROWS_NOW}) WHERE {_END} IS NOT NULL AND NOT ({_NEXT} <=> {_END})"
     )
     state = _touched(
         columns,
         STATE,
         events,
-        f"{named(columns.all, 't')}, t.{SEQ}, {_REMEMBERED} AS {PLACE}, t.{DELETES}, false AS {_STORED}, NULL AS {_UNTIL}",
+        f"{named(columns.all, 't')}, t.{SEQ}, {REMEMBERED} AS {PLACE}, t.{DELETES}, false AS {_STORED}, NULL AS {_UNTIL}",
     )
     new = f"SELECT {names}, {SEQ}, {checked(columns, order, '0')} AS {PLACE}, {DELETES}, false AS {_STORED}, NULL AS {_UNTIL} FROM {events}"
     now = _touched(columns, target, events, f"{named(columns.all, 't')}, t.{_START}, t.{_END}")
     return f"WITH {_ROWS_NOW} AS ({now}) {new} UNION ALL {stored} UNION ALL {ended} UNION ALL {state}"
 
 
-def _agreeing(columns: Columns, in_order: str, own: str, tracked: str, value: str) -> str:
+def _agreeing(columns: Columns, order: Order, in_order: str, value: str) -> str:
     """Returns `value`. It fails for an event that differs from the one that the target has at its sequence."""
     before = f"lag({PLACE}) {in_order} = 0 AND lag({SEQ}) {in_order} <=> {SEQ} AND NOT lag({DELETES}) {in_order}"
-    differs = (
-        f"({PLACE} = {_TOLD} AND NOT (lag({tracked}) {in_order} <=> {tracked})) "
-        f"OR ({PLACE} = {_REMEMBERED} AND NOT (lag({own}) {in_order} <=> {own}))"
-    )
-    message = failure(
-        "AUTO_CDC_CONFLICT",
-        "an event differs from an earlier one with the same key and sequence: ",
-        f"to_json(struct({named(columns.keys)}))",
-    )
-    return f"if(NOT {DELETES} AND {before} AND ({differs}), raise_error({message}), {value})"
+    differs = []
+    for place, of in ((TOLD, columns.tracked), (REMEMBERED, columns.values)):
+        own = together([(c.sql, c.type) for c in of if c not in columns.kept_nulls])
+        differs.append(f"({PLACE} = {place} AND NOT (lag({own}) {in_order} <=> {own}))")
+    return f"if(NOT {DELETES} AND {before} AND ({' OR '.join(differs)}), {raised(columns, order)}, {value})"
 
 
 def merge(target: str, columns: Columns, rows: str, evolution: str) -> str:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from pyspark.sql.types import DataType, StructType
 
 from streamql.errors import StreamqlError
 from streamql.features.autocdc.language.statement import AutoCdc
-from streamql.features.autocdc.plan import copy, history
-from streamql.features.autocdc.plan.columns import END_AT, SEQUENCE, START_AT, Columns, Tables, resolve
-from streamql.features.autocdc.plan.events import DELETES, EVENTS, SEQ, events, order_of
+from streamql.features.autocdc.plan import copy, history, partial, snapshot
+from streamql.features.autocdc.plan.columns import (
+    END_AT,
+    SEQUENCE,
+    SEQUENCES,
+    START_AT,
+    Column,
+    Columns,
+    Tables,
+    resolve,
+)
+from streamql.features.autocdc.plan.events import DELETES, EVENTS, SEQ, TRUNCATES, events, order_of
 from streamql.features.autocdc.plan.values import ddl
 from streamql.names import quote, quote_if_needed
 
@@ -23,7 +33,8 @@ class Merge:
     itself, which reads ROWS.
 
     `state`: the columns of what the target's state remembers, as DDL; empty: there is no state. `adds`: columns that the target needs and
-    does not have, as (name, DDL of the type). `reads_target`: whether the rows depend on those of the target.
+    does not have, as (name, DDL of the type). `compares`: whether the events depend on the rows of the target; `reads_target`: whether the
+    rows to merge do.
     """
 
     events: str
@@ -31,6 +42,7 @@ class Merge:
     merge: str
     state: str
     adds: tuple[tuple[str, str], ...]
+    compares: bool
     reads_target: bool
 
     @property
@@ -45,36 +57,58 @@ def merge_of(statement: AutoCdc, tables: Tables, sequence_type: DataType | None)
     there is none. Raises AUTO_CDC_COLUMN, AUTO_CDC_ORDER."""
     columns, order = resolve(statement, tables), order_of(statement, tables)
     target = ".".join(map(quote, statement.target))
-    taken = events(statement, columns, tables, order)
+    taken = (
+        snapshot.events(statement, columns, order, target)
+        if order.is_snapshot
+        else events(statement, columns, tables, order)
+    )
+    truncates = statement.truncate_when is not None
     evolution = "WITH SCHEMA EVOLUTION " if statement.evolves else ""
     sequence = "" if sequence_type is None else ddl(sequence_type)
-    needed: tuple[tuple[str, str], ...] = ()
     if statement.history == 2:
         rows = history.rows(columns, order, EVENTS, target)
         merge = history.merge(target, columns, ROWS, evolution)
-        needed = ((START_AT, sequence), (END_AT, sequence))
+        needed = [(START_AT, sequence), (END_AT, sequence)]
+    elif order.sequence is None:
+        rows = copy.rows(columns, order, EVENTS, target, truncates=truncates)
+        merge, needed = copy.merge(target, columns, ROWS, evolution, None, adds=False), []
     else:
-        rows = copy.rows(columns, order, EVENTS)
-        kept = None if order.sequence is None else _kept_sequence(order.sequence, columns, tables)
-        stored = None if order.sequence is None else kept or quote(SEQUENCE)
-        merge = copy.merge(target, columns, ROWS, evolution, stored, stored is not None and kept is None)
-        if stored is not None and kept is None:
-            needed = ((SEQUENCE, sequence),)
+        kept = _kept_sequence(order.sequence, columns, tables)
+        stored, adds = quote(SEQUENCE) if kept is None else kept.sql, kept is None
+        columns = replace(columns, kept_nulls=tuple(c for c in columns.kept_nulls if c != kept))
+        form = partial if columns.kept_nulls else copy
+        rows = form.rows(columns, order, EVENTS, target, truncates=truncates)
+        merge = (
+            partial.merge(target, columns, order, ROWS, evolution, stored, adds=adds)
+            if columns.kept_nulls
+            else copy.merge(target, columns, ROWS, evolution, stored, adds=adds)
+        )
+        needed = [(SEQUENCE, sequence)] if adds else []
+        needed += [(SEQUENCES, f"map<string, {sequence}>")] if columns.kept_nulls else []
     state = ""
     if order.sequence is not None:
         fields = columns.keys if statement.history == 1 else columns.all
         state = ", ".join(f"{c.sql} {ddl(c.type)}" for c in fields) + f", {SEQ} {sequence}, {DELETES} boolean"
-    return Merge(taken, rows, merge, state, _missing(statement, tables, needed), statement.history == 2)
+        state += f", {TRUNCATES} boolean" if statement.history == 1 else ""
+    return Merge(
+        taken,
+        rows,
+        merge,
+        state,
+        _missing(statement, tables, needed),
+        order.is_snapshot,
+        statement.history == 2 or truncates,
+    )
 
 
-def _kept_sequence(sequence: str, columns: Columns, tables: Tables) -> str | None:
+def _kept_sequence(sequence: str, columns: Columns, tables: Tables) -> Column | None:
     """Returns the column of the target that keeps the sequence: the one that SEQUENCE BY names, if the target has it with its values."""
     name = sequence.strip().strip("`")
     found = next((c for c in columns.all if tables.key(c.source) == tables.key(name)), None)
-    return found.sql if found is not None and found.type == found.source_type else None
+    return found if found is not None and found.type == found.source_type else None
 
 
-def _missing(statement: AutoCdc, tables: Tables, needed: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+def _missing(statement: AutoCdc, tables: Tables, needed: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Returns those of the needed columns that the target does not have. Raises AUTO_CDC_COLUMN if it has one of another type."""
     target = tables.target or StructType()
     for name, wanted in needed:

@@ -2,12 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
 
 from streamql.dialect import quote_string
-from streamql.names import quote
+from streamql.features.autocdc.plan.columns import Column
+from streamql.names import quote, quote_if_needed
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A column of another type than STRUCT, or such a field within one. `path`: the name of the column, then of the fields. `is_missing`:
+    the target does not have the column yet."""
+
+    path: tuple[str, ...]
+    type: DataType
+    is_missing: bool = False
+
+    def of(self, table: str = "") -> str:
+        """Returns its value in a row of a relation."""
+        names = ".".join(map(quote, self.path))
+        return f"{table}.{names}" if table else names
+
+    @property
+    def name(self) -> str:
+        """Returns its name, as SQL text: `'address.city'`."""
+        return quote_string(".".join(map(quote_if_needed, self.path)))
+
+
+def leaves(path: tuple[str, ...], data_type: DataType, *, is_missing: bool = False) -> list[Leaf]:
+    """Returns the values that a column holds, those of a struct one by one."""
+    if not isinstance(data_type, StructType):
+        return [Leaf(path, data_type, is_missing)]
+    return [leaf for f in data_type for leaf in leaves((*path, f.name), f.dataType, is_missing=is_missing)]
+
+
+def leaves_of(columns: Iterable[Column], missing: Container[Column] = ()) -> list[Leaf]:
+    """Returns the values that columns of the target hold. `missing`: columns that the target does not have yet."""
+    return [leaf for c in columns for leaf in leaves((c.name,), c.type, is_missing=c in missing)]
+
+
+def of_leaves(path: tuple[str, ...], data_type: DataType, values: Mapping[tuple[str, ...], str]) -> str:
+    """Returns a column, put together from the values that it holds. A struct without values is NULL."""
+    if not isinstance(data_type, StructType):
+        return values[path]
+    fields = [(f.name, of_leaves((*path, f.name), f.dataType, values)) for f in data_type]
+    is_null = " AND ".join(f"({value}) IS NULL" for _, value in fields) or "true"
+    made = ", ".join(f"{quote_string(name)}, {value}" for name, value in fields)
+    return f"if({is_null}, NULL, named_struct({made}))"
 
 
 def comparable(value: str, data_type: DataType) -> str:
@@ -43,6 +87,8 @@ def _is_compared(data_type: DataType) -> bool:
 
 def together(values: Sequence[tuple[str, DataType]]) -> str:
     """Returns one expression for several values, which is equal if all of them are."""
+    if not values:
+        return "1"
     return "named_struct(" + ", ".join(f"'{i}', {comparable(v, t)}" for i, (v, t) in enumerate(values)) + ")"
 
 

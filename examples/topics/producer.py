@@ -3,38 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from examples.flights.problems import DemoError
-from examples.orders.events import Event
 
-TOPIC = "streamql-orders"
 PARTITIONS = 4
 SECONDS_MAX = 60
 QUEUE_MESSAGES_MAX = 200_000
 
 
-def create_topic(bootstrap: str) -> None:
+def create_topic(bootstrap: str, topic: str) -> None:
     """Creates the topic. Raises DemoError if it exists, or if no broker answers."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     try:
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)], request_timeout=SECONDS_MAX)[TOPIC].result(SECONDS_MAX)
+        admin.create_topics([NewTopic(topic, PARTITIONS, 1)], request_timeout=SECONDS_MAX)[topic].result(SECONDS_MAX)
     except KafkaException as e:
         error = e.args[0]
         if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
-            raise DemoError(f"{bootstrap} has a topic {TOPIC} already: delete it, or name another broker") from None
-        raise DemoError(f"{bootstrap} does not create the topic {TOPIC}: {error.str()}") from None
+            raise DemoError(f"{bootstrap} has a topic {topic} already: delete it, or name another broker") from None
+        raise DemoError(f"{bootstrap} does not create the topic {topic}: {error.str()}") from None
 
 
-class OrderProducer:
+@dataclass(frozen=True)
+class Event:
+    """A message as it is sent. `value` None: a tombstone. `journal`: what the producer's journal says of it, beside its number."""
+
+    key: str
+    value: str | None
+    journal: Mapping[str, str | int | None]
+
+
+class JournalProducer:
     """Sends events in order, without duplicates of its own, and writes down each one in a journal of JSON lines."""
 
-    def __init__(self, bootstrap: str, journal: Path) -> None:
+    def __init__(self, bootstrap: str, topic: str, journal: Path) -> None:
         journal.mkdir(parents=True, exist_ok=True)
+        self._topic = topic
         self._journal = journal
         self._sent = 0
         self._files = 0
@@ -59,8 +68,7 @@ class OrderProducer:
             for event in events:
                 self._produce(event)
                 self._sent += 1
-                line = {"number": self._sent, "type": event.type, "order_id": event.key, **event.fields}
-                journal.write(json.dumps(line) + "\n")
+                journal.write(json.dumps({"number": self._sent, **event.journal}) + "\n")
         left = self._producer.flush(SECONDS_MAX)
         if left or self._failed:
             raise DemoError(f"{left + len(self._failed):,} messages were not sent {self._failed[:1]}")
@@ -69,7 +77,7 @@ class OrderProducer:
     def _produce(self, event: Event) -> None:
         while True:
             try:
-                self._producer.produce(TOPIC, event.value, event.key, on_delivery=self._delivered)
+                self._producer.produce(self._topic, event.value, event.key, on_delivery=self._delivered)
             except BufferError:  # the queue is full
                 self._producer.poll(0.05)
             else:
