@@ -9,6 +9,7 @@ from pathlib import Path
 
 import streamql
 from bench import (
+    auto_cdc,
     changes,
     consuming,
     dynamic,
@@ -25,7 +26,20 @@ from bench.databend import benchmarks as databend
 from bench.measuring import Benchmark, measure
 from bench.report import RESULTS, run_name, table, write
 
-MODULES = (changes, planning, statements, consuming, kafka, object_store, dynamic, ledger, memory, tablestore, databend)
+MODULES = (
+    changes,
+    planning,
+    statements,
+    consuming,
+    auto_cdc,
+    kafka,
+    object_store,
+    dynamic,
+    ledger,
+    memory,
+    tablestore,
+    databend,
+)
 BENCHMARKS: dict[str, Benchmark] = {b.name: b for m in MODULES for b in m.BENCHMARKS}
 SETTINGS = {
     "spark.databricks.delta.changelogV2.enabled": "true",  # Spark's own change queries

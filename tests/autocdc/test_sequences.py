@@ -18,7 +18,7 @@ from tests.sample import SEED, amount
 
 KEYS = 1000 * amount(1, 10)
 """Each key has a set of events of its own, in an order of its own."""
-BATCHES = 5
+BATCHES = amount(3, 5)
 Key = tuple[int | None, str | None]
 
 COMMON = "KEYS (k, part) APPLY AS DELETE WHEN op = 'D' SEQUENCE BY seq COLUMNS * EXCEPT (op, seq, arrived)"

@@ -156,7 +156,12 @@ def _create(
 def _add_columns(spark: SparkSession, name: Name, merge: Merge) -> None:
     columns = ", ".join(f"{quote(column)} {kind}" for column, kind in merge.adds)
     # In a session of its own: a transaction refuses statements that read no stream. If it is rolled back, a column more does no harm.
-    neutral_clone(spark).sql(f"ALTER TABLE {name.sql} ADD COLUMNS ({columns})")
+    try:
+        neutral_clone(spark).sql(f"ALTER TABLE {name.sql} ADD COLUMNS ({columns})")
+    except Exception:  # two statements may do this at once, of which one fails
+        there = {column.lower() for column in spark.table(name.sql).columns}
+        if any(column.lower() not in there for column, _ in merge.adds):
+            raise
 
 
 STATEMENTS = (

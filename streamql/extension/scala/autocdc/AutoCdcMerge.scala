@@ -1,5 +1,6 @@
 package org.apache.spark.sql.streamql.autocdc
 
+import io.delta.exceptions.DeltaConcurrentModificationException
 import org.apache.spark.sql.{Row, SparkSession}
 import org.apache.spark.sql.catalyst.expressions.{Alias, Attribute, EqualTo, Literal, Not}
 import org.apache.spark.sql.catalyst.plans.logical._
@@ -9,6 +10,7 @@ import org.apache.spark.sql.delta.{OptimisticTransaction, TransactionExecutionOb
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
 import org.apache.spark.sql.execution.command.LeafRunnableCommand
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streamql.bridge.{Errors, Shared}
 import org.apache.spark.sql.streamql.changes.Newest
 import org.apache.spark.sql.streamql.consume.DelegatingObserver
@@ -29,34 +31,30 @@ object AutoCdcMerge extends Preparation {
     val rows = merge.source.collectFirst { case r: AutoCdcRows => r }.get
     val kept = new KeptRows
     try {
-      def events = computed(session, IntervalEnd.placed(rows.child), AutoCdcStatement.EVENTS, kept)
-      val once = if (rows.compares) None else Some(events)
+      def events = computed(session, IntervalEnd.placed(rows.child), AutoCdcStatement.EVENTS, if (rows.dependOnTarget) 1 else 2, kept)
+      // What does not depend on the target is computed once, also because the rows of streams are counted when they are read.
+      val once = if (rows.compares) None else Some(if (rows.dependOnTarget) events else kept.keep(session, events)._1)
       def attempt(left: Int): T =
-        try run(prepared(session, merge, rows, once.getOrElse(events), kept)) catch { case _: TargetChanged if left > 1 => attempt(left - 1) }
-      try attempt(ATTEMPTS_MAX) catch { case _: TargetChanged => throw Errors("AUTO_CDC_BUSY", "TARGET") }
+        try run(prepared(session, merge, rows, once.getOrElse(events), kept)) catch { case e: Throwable if left > 1 && isConflict(e) => attempt(left - 1) }
+      try attempt(ATTEMPTS_MAX) catch { case e: Throwable if isConflict(e) => throw Errors("AUTO_CDC_BUSY", "TARGET") }
     } finally kept.free(session)
   }
 
-  /** A plan in which the query that WITH names `name` is computed, and kept. */
-  private def computed(session: ClassicSession, plan: LogicalPlan, name: String, kept: KeptRows): LogicalPlan = plan.transformUp {
-    case WithCTE(body, definitions) =>
-      val own = definitions.find(d => nameOf(d).contains(name)).map(d => d.id -> kept.keep(session, inlined(d, definitions))._1)
-      own.fold(WithCTE(body, definitions): LogicalPlan) { case (id, rows) =>
-        def placed(p: LogicalPlan): LogicalPlan = p.transformUpWithSubqueries { case r: CTERelationRef if r.cteId == id => named(rows, r.output) }
-        WithCTE(placed(body), definitions.filterNot(_.id == id).map(d => d.copy(child = placed(d.child))))
-      }
+  /** Whether another statement has written the target meanwhile, so that nothing was committed. */
+  private def isConflict(e: Throwable): Boolean = Iterator.iterate(e)(_.getCause).takeWhile(_ != null).exists {
+    case _: TargetChanged | _: DeltaConcurrentModificationException => true
+    case _ => false
   }
 
-  private def nameOf(definition: CTERelationDef): Option[String] = definition.child match {
-    case SubqueryAlias(alias, _) => Some(alias.name)
-    case _ => None
-  }
-
-  /** The query of a name, with the queries of the names that it reads. */
-  private def inlined(of: CTERelationDef, all: Seq[CTERelationDef]): LogicalPlan = {
-    val read = of.child.collectWithSubqueries { case r: CTERelationRef => r.cteId }.toSet
-    if (read.isEmpty) of.child else WithCTE(of.child, all.takeWhile(_.id != of.id))
-  }
+  /** A plan in which the query of a name of WITH is computed, and kept, if at least so many places read it. Spark has put a copy of the
+   * query into each of them, as it does in commands. All copies are equal, so one is computed. */
+  private def computed(session: ClassicSession, plan: LogicalPlan, name: String, atLeast: Int, kept: KeptRows): LogicalPlan =
+    plan.collectWithSubqueries { case q: SubqueryAlias if q.alias == name => q.child } match {
+      case queries if queries.size >= atLeast =>
+        val (rows, _) = kept.keep(session, queries.head)
+        plan.transformUpWithSubqueries { case q: SubqueryAlias if q.alias == name => q.copy(child = named(rows, q.child.output)) }
+      case _ => plan
+    }
 
   /** Rows under the names and ids of `output`. */
   private def named(rows: LogicalPlan, output: Seq[Attribute]): LogicalPlan =
@@ -67,8 +65,8 @@ object AutoCdcMerge extends Preparation {
     val log = merge.targetFileIndex.deltaLog
     val snapshot = session.withActive(Newest.of(log))
     val state = rows.state.map(kept => new TargetState(session, snapshot, kept.retention))
-    val plan = computed(session, events, AutoCdcStatement.ROWS_NOW, kept).transformUpWithSubqueries { case s: StateEvents => named(state.get.read(s.output), s.output) }
-    val (all, _) = kept.keep(session, plan)
+    val plan = computed(session, events, AutoCdcStatement.ROWS_NOW, 2, kept).transformUpWithSubqueries { case s: StateEvents => named(state.get.read(s.output), s.output) }
+    val all = if (rows.dependOnTarget) kept.keep(session, plan)._1 else plan
     val op = all.output.find(_.name == OP).get
     val noted = state.map { s =>
       val columns = rows.state.get.columns.map(name => all.output.find(_.name == name).get)
@@ -76,10 +74,12 @@ object AutoCdcMerge extends Preparation {
     }
     // They are computed already, and do not change. So Delta need not keep them as well.
     session.conf.set(DeltaSQLConf.MERGE_MATERIALIZE_SOURCE.key, DeltaSQLConf.MergeMaterializeSource.NONE)
+    // The rows are few beside those of the target, so that these need not be sorted to be joined with them.
+    session.conf.set(SQLConf.ADAPTIVE_MAX_SHUFFLE_HASH_JOIN_LOCAL_MAP_THRESHOLD.key, session.conf.get(SQLConf.ADVISORY_PARTITION_SIZE_IN_BYTES.key))
     val merged = if (state.isEmpty) all else Filter(Not(EqualTo(op, Literal(EVENT))), all)
     val source = merge.source.transformUp { case r: AutoCdcRows => named(merged, r.output) }
     val own = CurrentOrigin.withOrigin(merge.origin) { merge.copy(source = source) }
-    AutoCdcWrite(own, if (rows.compares || rows.readsTarget || state.nonEmpty) Some(snapshot.version) else None, noted)
+    AutoCdcWrite(own, if (rows.dependOnTarget) Some(snapshot.version) else None, noted)
   }
 }
 

@@ -10,6 +10,7 @@ import org.apache.spark.sql.streamql.plans.{Preparation, Prepares}
  * the events depend on the rows of the target. `readsTarget`: the rows do. `state`: what the target's state keeps; None: there is no state.
  */
 case class AutoCdcRows(child: LogicalPlan, compares: Boolean, readsTarget: Boolean, state: Option[StateColumns]) extends UnaryNode with Prepares {
+  def dependOnTarget: Boolean = compares || readsTarget || state.nonEmpty
   override def output: Seq[Attribute] = child.output
   override def preparation: Preparation = AutoCdcMerge
   override protected def withNewChildInternal(newChild: LogicalPlan): AutoCdcRows = copy(child = newChild)
