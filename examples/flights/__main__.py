@@ -3,52 +3,33 @@
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import shutil
 import sys
-import tempfile
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-
-from py4j.protocol import Py4JNetworkError
-from pyspark.errors import PySparkException
 
 import streamql
 from examples.flights import data
-from examples.flights.problems import DemoError, ProofFailed
-from examples.flights.process import Signals, stop_session
+from examples.flights.command import run_command, told
+from examples.flights.process import Signals
 from examples.flights.story import Story
 from examples.flights.terminal import Terminal
 
 KEPT = Path("demo-data")
-EXIT_FAILED, EXIT_UNUSABLE, EXIT_BY_SIGNAL = 1, 2, 128
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the demo; its exit code."""
     options = _options(arguments)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace", line_buffering=True)
-    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
-    signals = Signals()
-    signals.listen()
-    try:
-        with _directory(options) as directory:
-            return _run(Terminal(), signals, directory, options.months, kept=directory in (options.data, KEPT))
-    except DemoError as e:
-        print(f"flights: {e}", file=sys.stderr)
-        return EXIT_UNUSABLE
-    except BaseException:
-        if signals.received is None:
-            raise
-        place = KEPT if options.keep else options.data
-        print(
-            f"\nflights: interrupted; {f'what there is stays in {place}' if place else 'all removed'}", file=sys.stderr
-        )
-        return EXIT_BY_SIGNAL + signals.received
+    place: Path | None = KEPT if options.keep else options.data
+
+    def work(signals: Signals, directory: Path) -> int:
+        return _run(Terminal(), signals, directory, options.months, kept=place is not None)
+
+    return run_command(
+        "flights", place, work, f"interrupted; {f'what there is stays in {place}' if place else 'all removed'}"
+    )
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -72,22 +53,6 @@ def _months(text: str) -> int:
     return int(text)
 
 
-@contextmanager
-def _directory(options: argparse.Namespace) -> Iterator[Path]:
-    """The data directory: the one asked for, else a temporary one that is removed in the end. Raises DemoError if it is in use."""
-    asked: Path | None = KEPT if options.keep else options.data
-    if asked is None:
-        directory = Path(tempfile.mkdtemp(prefix="streamql-flights-"))
-        try:
-            yield directory
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
-        return
-    if asked.exists() and (not asked.is_dir() or any(asked.iterdir())):
-        raise DemoError(f"{asked} is there already and not empty: remove it, or name another directory with --data")
-    yield asked
-
-
 def _run(terminal: Terminal, signals: Signals, directory: Path, months: int, kept: bool) -> int:
     """The whole demo in `directory`."""
     terminal.line("streamql: a year of flights through three table streams", "bold")
@@ -97,21 +62,9 @@ def _run(terminal: Terminal, signals: Signals, directory: Path, months: int, kep
         step.note = f"{sum(len(lines) - 1 for lines in flights.values()):,} flights"
     with terminal.step("a Spark session with streamql", hint="takes a few seconds"):
         spark = streamql.session(directory)
-    signals.listen()
-    try:
-        Story(spark, terminal, flights, months).tell()
-    except (ProofFailed, PySparkException, streamql.StreamqlError) as e:
-        if signals.received is not None:
-            raise
-        print(f"\nflights: {'a proof failed: ' if isinstance(e, ProofFailed) else ''}{e}", file=sys.stderr)
-        return EXIT_FAILED
-    except (Py4JNetworkError, ConnectionError):
-        if signals.received is not None:
-            raise
-        print("\nflights: Spark's Java process ended; was it killed, or short of memory?", file=sys.stderr)
-        return EXIT_FAILED
-    finally:
-        stop_session(spark)
+    failed = told("flights", signals, spark, lambda: Story(spark, terminal, flights, months).tell())
+    if failed:
+        return failed
     _what_next(terminal, directory if kept else None)
     return 0
 

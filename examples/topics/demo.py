@@ -1,32 +1,22 @@
-"""A demo with a Kafka topic as a command. Exit code 0: every proof held; 1: one did not; 2: it cannot run here."""
+"""A demo with a Kafka topic as a command. Its exit codes are those of `flights.command`."""
 
 from __future__ import annotations
 
 import argparse
-import io
 import os
-import shutil
-import sys
-import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from py4j.protocol import Py4JNetworkError
-from pyspark.errors import PySparkException
-
 import streamql
 from examples.flights import data
-from examples.flights.problems import DemoError, ProofFailed
-from examples.flights.process import Signals, stop_session
+from examples.flights.command import run_command, told
+from examples.flights.process import Signals
 from examples.flights.terminal import Terminal
 from examples.topics.producer import PARTITIONS, Event, create_topic
 from examples.topics.story import Story
 from tests.kafka.broker import Broker
-
-EXIT_FAILED, EXIT_UNUSABLE, EXIT_BY_SIGNAL = 1, 2, 128
 
 
 @dataclass(frozen=True)
@@ -47,22 +37,11 @@ class Demo:
 def main(demo: Demo, arguments: Sequence[str] | None = None) -> int:
     """Runs the demo; its exit code."""
     options = _options(demo, arguments)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace", line_buffering=True)
-    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
-    signals = Signals()
-    signals.listen()
-    try:
-        with _directory(demo, options.data) as directory:
-            return _run(demo, Terminal(), signals, directory, options)
-    except DemoError as e:
-        print(f"{demo.name}: {e}", file=sys.stderr)
-        return EXIT_UNUSABLE
-    except BaseException:
-        if signals.received is None:
-            raise
-        print(f"\n{demo.name}: interrupted", file=sys.stderr)
-        return EXIT_BY_SIGNAL + signals.received
+
+    def work(signals: Signals, directory: Path) -> int:
+        return _run(demo, Terminal(), signals, directory, options)
+
+    return run_command(demo.name, options.data, work, "interrupted")
 
 
 def _options(demo: Demo, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -89,21 +68,6 @@ def _count(text: str) -> int:
     if not text.isdigit() or int(text) < 100:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 100")
     return int(text)
-
-
-@contextmanager
-def _directory(demo: Demo, asked: Path | None) -> Iterator[Path]:
-    """The data directory: the one asked for, else a temporary one that is removed in the end. Raises DemoError if it is in use."""
-    if asked is None:
-        directory = Path(tempfile.mkdtemp(prefix=f"streamql-{demo.name}-"))
-        try:
-            yield directory
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
-        return
-    if asked.exists() and (not asked.is_dir() or any(asked.iterdir())):
-        raise DemoError(f"{asked} is there already and not empty: remove it, or name another directory with --data")
-    yield asked
 
 
 @contextmanager
@@ -136,21 +100,9 @@ def _run(demo: Demo, terminal: Terminal, signals: Signals, directory: Path, opti
             step.note = f"{PARTITIONS} partitions"
         with terminal.step("a Spark session with streamql", hint="takes a few seconds"):
             spark = streamql.session(directory, {"spark.streamql.connectors": "kafka"})
-        signals.listen()
-        try:
-            demo.story(spark, terminal, made, bootstrap, directory).tell()
-        except (ProofFailed, PySparkException, streamql.StreamqlError) as e:
-            if signals.received is not None:
-                raise
-            print(f"\n{demo.name}: {'a proof failed: ' if isinstance(e, ProofFailed) else ''}{e}", file=sys.stderr)
-            return EXIT_FAILED
-        except (Py4JNetworkError, ConnectionError):
-            if signals.received is not None:
-                raise
-            print(f"\n{demo.name}: Spark's Java process ended; was it killed, or short of memory?", file=sys.stderr)
-            return EXIT_FAILED
-        finally:
-            stop_session(spark)
+        failed = told(demo.name, signals, spark, lambda: demo.story(spark, terminal, made, bootstrap, directory).tell())
+        if failed:
+            return failed
     terminal.section("Done", f"Every proof held. {terminal.elapsed_s:.0f} s in all.")
     return 0
 

@@ -12,6 +12,7 @@ from pyspark.sql import Row, SparkSession
 from examples.flights.proofs import Proof
 from examples.flights.scripts import rows_of, run, script
 from examples.flights.terminal import Terminal
+from examples.topics import DIRECTORY
 from examples.topics.consumer import killed_consumer
 from examples.topics.producer import Event, JournalProducer
 
@@ -56,10 +57,11 @@ class Story(ABC):
             touched = [rows[0].num_affected_rows for rows in run(self._spark, name, self.scripts) if _is_count(rows)]
             step.note = f"{sum(touched):,} rows" if touched else ""
 
-    def _quietly(self, name: str) -> list[Row]:
-        """Runs a script without a line of its own; the rows of its last statement."""
-        with self._terminal.spinner(script(name, self.scripts).path.name):
-            return rows_of(self._spark, name, self.scripts)
+    def _quietly(self, name: str, directory: Path | None = None) -> list[Row]:
+        """Runs a script without a line of its own; the rows of its last statement. `directory` None: the script is one of `scripts`."""
+        place = directory or self.scripts
+        with self._terminal.spinner(script(name, place).path.name):
+            return rows_of(self._spark, name, place)
 
     def _kill(self, name: str, target: str) -> None:
         """Lets another process run a script, and kills it when `target` has its first write."""
@@ -69,8 +71,8 @@ class Story(ABC):
 
     def _look_back(self) -> None:
         self._terminal.section("What streamql remembers", "The offset of each stream, and who took what.")
-        self._table("SHOW STREAMS (some of its columns)", self._quietly("streams"), STREAM_COLUMNS)
-        self._table("SELECT … FROM streamql.consumptions", self._quietly("ledger"), LEDGER_COLUMNS)
+        self._table("SHOW STREAMS (some of its columns)", self._quietly("streams", DIRECTORY), STREAM_COLUMNS)
+        self._table("SELECT … FROM streamql.consumptions", self._quietly("ledger", DIRECTORY), LEDGER_COLUMNS)
 
     def _prove(self) -> None:
         with self._terminal.spinner("prove"):

@@ -9,7 +9,8 @@ import random
 
 from pyspark.sql import SparkSession
 
-from tests.autocdc.oracle import Event, State, copy_of, history_of
+from tests.autocdc.oracle import Event
+from tests.autocdc.support import assert_copy, assert_history
 from tests.consume.support import assert_ledger_tiles, fresh_schema, killed_within, run
 from tests.sample import SEED, amount
 
@@ -42,14 +43,10 @@ def test_all_arrives_once(spark: SparkSession) -> None:
     for statement in statements:
         run(spark, statement)
     spark.conf.unset("spark.streamql.lease")
-    arrived: dict[int, list[Event]] = {}
+    arrived: dict[tuple[int], list[Event]] = {}
     for r in run(spark, "SELECT * FROM events"):
-        arrived.setdefault(r["k"], []).append(Event(r["seq"], r["op"] == "D", r["v"], r["w"]))
-    copied = {r["k"]: (r["v"], r["w"]) for r in run(spark, "SELECT * FROM a_copy")}
-    assert copied == {key: row for key, own in arrived.items() if (row := copy_of(own)) is not None}
-    found: dict[int, list[State]] = {}
-    for r in run(spark, "SELECT * FROM a_history ORDER BY __START_AT"):
-        found.setdefault(r["k"], []).append(State(r["v"], r["w"], r["__START_AT"], r["__END_AT"]))
-    assert found == {key: states for key, own in arrived.items() if (states := history_of(own))}
+        arrived.setdefault((r["k"],), []).append(Event(r["seq"], r["op"] == "D", r["v"], r["w"]))
+    assert_copy(spark, ["k"], arrived)
+    assert_history(spark, ["k"], arrived)
     for stream in ("of_copy", "of_history"):
         assert_ledger_tiles(spark, f"{schema}.{stream}", 0)

@@ -6,13 +6,13 @@ STREAMQL_LONG=20 make test TESTS=tests/autocdc    # that many times as many keys
 from __future__ import annotations
 
 import random
-from collections import defaultdict
 from collections.abc import Collection
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.autocdc.oracle import Event, State, copy_of, history_of
+from tests.autocdc.oracle import Event
+from tests.autocdc.support import assert_copy, assert_history
 from tests.consume.support import fresh_schema, run
 from tests.sample import SEED, amount
 
@@ -62,12 +62,7 @@ def test_the_result_is_that_of_the_set_of_events(spark: SparkSession, ignored: s
         run(spark, f"INSERT INTO events SELECT * FROM every WHERE arrived = {batch}")
         run(spark, f"AUTO CDC INTO a_copy FROM STREAM of_copy APPLY AS TRUNCATE WHEN op = 'T' {common}")
         run(spark, f"AUTO CDC INTO a_history FROM {changes} {common} STORED AS SCD TYPE 2 TRACK HISTORY ON v")
-    copied = {(r["k"], r["part"]): (r["v"], r["w"]) for r in run(spark, "SELECT * FROM a_copy")}
     gone = [Event(seq, True, None, None) for seq in truncated]
-    assert copied == {key: row for key, own in events.items() if (row := copy_of([*own, *gone], kept)) is not None}
-    found: dict[Key, list[State]] = defaultdict(list)
-    for r in run(spark, "SELECT * FROM a_history ORDER BY __START_AT"):
-        found[r["k"], r["part"]].append(State(r["v"], r["w"], r["__START_AT"], r["__END_AT"]))
-    wrong = {key: (own, found[key]) for key, own in events.items() if found[key] != history_of(own, kept)}
-    assert not wrong, next(iter(wrong.items()))
+    assert_copy(spark, ["k", "part"], {key: [*own, *gone] for key, own in events.items()}, kept)
+    assert_history(spark, ["k", "part"], events, kept)
     assert not any(run(spark, f"SELECT * FROM {s}") for s in ("of_copy", "of_history"))

@@ -8,7 +8,8 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from tests.autocdc.oracle import Event, State, copy_of, history_of
+from tests.autocdc.oracle import Event
+from tests.autocdc.support import assert_copy, assert_history
 from tests.consume.support import fresh_schema, in_threads, run
 from tests.sample import SEED, amount
 
@@ -47,12 +48,8 @@ def test_two_streams_of_the_same_events_into_one_target(spark: SparkSession) -> 
         for target in targets:
             failures = in_threads(partial(apply, target, 1), partial(apply, target, 2))
             assert not failures, str(failures[0])[:3000]
-    of_keys: dict[int, list[Event]] = defaultdict(list)
+    of_keys: dict[tuple[int], list[Event]] = defaultdict(list)
     for (k, _), event in events.items():
-        of_keys[k].append(event)
-    copied = {r["k"]: (r["v"], r["w"]) for r in run(spark, "SELECT * FROM a_copy")}
-    assert copied == {k: row for k, own in of_keys.items() if (row := copy_of(own)) is not None}
-    found: dict[int, list[State]] = defaultdict(list)
-    for r in run(spark, "SELECT * FROM a_history ORDER BY __START_AT"):
-        found[r["k"]].append(State(r["v"], r["w"], r["__START_AT"], r["__END_AT"]))
-    assert found == {k: states for k, own in of_keys.items() if (states := history_of(own))}
+        of_keys[k,].append(event)
+    assert_copy(spark, ["k"], of_keys)
+    assert_history(spark, ["k"], of_keys)

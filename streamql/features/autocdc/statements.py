@@ -92,16 +92,8 @@ def _refuse(statement: AutoCdc) -> None:
 
 
 def _check_source(spark: SparkSession, statement: AutoCdc) -> None:
-    """Raises AUTO_CDC_ORDER for a table in the place of a stream: a table has no changes, and no offset that moves. Likewise for a stream
-    in a snapshot."""
+    """Raises AUTO_CDC_ORDER for a table in the place of a stream: a table has no changes, and no offset that moves."""
     if statement.is_snapshot:
-        plan = analyzed(spark.sql(f"SELECT * FROM {statement.source}"))
-        if not scala(spark).plans.Plans.reads(plan).isEmpty():
-            raise StreamqlError(
-                "AUTO_CDC_ORDER",
-                "a snapshot has all rows that there are, and a stream shows changes only",
-                hint="write FROM STREAM; or name the table behind FROM SNAPSHOT",
-            )
         return
     try:
         parts = parse_name(statement.source)
@@ -134,9 +126,16 @@ def _tables(spark: SparkSession, statement: AutoCdc, name: Name, source: StructT
 
 
 def _source(spark: SparkSession, statement: AutoCdc) -> tuple[StructType, DataType | None]:
-    """Returns the columns of the source, and the type of the sequence."""
+    """Returns the columns of the source, and the type of the sequence. Raises AUTO_CDC_ORDER for a snapshot that reads a stream."""
     more = "" if statement.sequence_by is None else f", ({statement.sequence_by}) AS {quote(_SEQUENCE)}"
-    schema = spark.sql(f"SELECT *{more} FROM {statement.source}").schema
+    rows = spark.sql(f"SELECT *{more} FROM {statement.source}")
+    if statement.is_snapshot and not scala(spark).plans.Plans.reads(analyzed(rows)).isEmpty():
+        raise StreamqlError(
+            "AUTO_CDC_ORDER",
+            "a snapshot has all rows that there are, and a stream shows changes only",
+            hint="write FROM STREAM; or name the table behind FROM SNAPSHOT",
+        )
+    schema = rows.schema
     if statement.sequence_by is None:
         return schema, TimestampType() if statement.history == 2 else None
     return StructType(schema.fields[:-1]), schema.fields[-1].dataType

@@ -24,17 +24,22 @@ def truncated(columns: Columns, order: Order, events: str, target: str) -> str:
     the PLACE of such a delete is NULL: one row of the state remembers all of them."""
     keys, names = named(columns.keys), named(columns.all)
     own = f"SELECT {names}, {SEQ}, {PLACE}, {DELETES}, {ENDS} FROM {events} WHERE NOT {TRUNCATES}"
-    last = f"SELECT max({SEQ}) AS {SEQ}, max({PLACE}) AS {PLACE} FROM {events} WHERE {TRUNCATES} HAVING count(*) > 0"
     every = f"SELECT {keys} FROM {target} UNION SELECT {keys} FROM {events} WHERE NOT {TRUNCATES}"
-    place = f"t.{PLACE}" if order.sequence is None else f"if(false, t.{PLACE}, NULL)"
-    deleted = f"SELECT {_bare(columns, 'k')}, t.{SEQ}, {place}, true, true FROM ({every}) AS k CROSS JOIN ({last}) AS t"
+    place = f"t.{PLACE}" if order.sequence is None else "NULL"
+    last = f"({_last(events)}) AS t"
+    deleted = f"SELECT {_bare(columns, 'k')}, t.{SEQ}, {place}, true, true FROM ({every}) AS k CROSS JOIN {last}"
     return f"({own} UNION ALL {deleted})"
 
 
 def truncations(columns: Columns, events: str) -> str:
     """Returns the query of the row by which the target's state remembers the last event that truncates; without rows if there is none."""
-    last = f"SELECT max({SEQ}) AS {SEQ} FROM {events} WHERE {TRUNCATES} HAVING count(*) > 0"
-    return f"SELECT {_bare(columns)}, {SEQ}, true AS {DELETES}, true AS {TRUNCATES}, '{EVENT}' AS {OP} FROM ({last})"
+    flags = f"true AS {DELETES}, true AS {TRUNCATES}, '{EVENT}' AS {OP}"
+    return f"SELECT {_bare(columns)}, {SEQ}, {flags} FROM ({_last(events)})"
+
+
+def _last(events: str) -> str:
+    """Returns the query of the last event that truncates; without rows if there is none."""
+    return f"SELECT max({SEQ}) AS {SEQ}, max({PLACE}) AS {PLACE} FROM {events} WHERE {TRUNCATES} HAVING count(*) > 0"
 
 
 def remembered(columns: Columns, rows: str, deleted: str) -> str:
