@@ -17,7 +17,8 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.set-up
 # The releases of a line of Spark, and of its Delta Lake, that the tests run on: "pyspark==… delta-spark==…".
 LINE    = $(shell $(PYTHON) -c 'import json, sys; row = json.load(open("streamql/shared/platforms.json"))[sys.argv[1]]; \
-	delta = row["delta"][(sys.argv[2:] or list(row["delta"]))[0]]["version"]; print("pyspark==" + row["version"], "delta-spark==" + delta)' \
+	delta = row["delta"][(sys.argv[2:] or list(row["delta"]))[0]]; \
+	print("pyspark==" + delta.get("spark", row["version"]), "delta-spark==" + delta["version"])' \
 	$(SPARK) $(DELTA))
 PICTURES := build/pictures/.made
 CODE   := streamql tests setup.py $(wildcard examples bench docs)

@@ -1,10 +1,14 @@
-"""What the Spark that the tests run on has, by its line. A test of SQL that only a newer Spark has is left out on an older one."""
+"""What the Spark and the Delta Lake that the tests run on have, by their lines. A test of SQL that only newer ones have is left out on
+older ones."""
 
 from __future__ import annotations
 
 import pyspark
 
+from streamql.extension.platforms import find, found
+
 SPARK = tuple(map(int, pyspark.__version__.split(".")[:2]))
+DELTA = tuple(map(int, find(*found()).delta.split(".")))
 IS_4_0 = SPARK == (4, 0)
 
 HAS_CHANGES = SPARK >= (4, 2)

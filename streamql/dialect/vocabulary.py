@@ -15,6 +15,8 @@ class Vocabulary:
 
     queries: frozenset[str] = frozenset()
     """First words of statements that return rows to show, if Spark has none that begin so."""
+    dml: Mapping[str, str] = field(default_factory=dict)
+    """First words of statements that write rows, with the names by which the console calls them."""
     keywords: frozenset[str] = frozenset()
     """Words that are shown as keywords, beside the first ones of statements."""
     after: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)

@@ -130,9 +130,12 @@ def missing_stream(
     return StreamqlError("STREAM_NOT_FOUND", message, hint=hint, line=line, column=column, name=wanted)
 
 
-def missing_table(spark: SparkSession, name: Name, line: int | None = None, column: int | None = None) -> StreamqlError:
-    """Returns the error TABLE_NOT_FOUND. Its hint names the nearest table."""
-    hint = name_suggestion(name, _tables(spark, name)) or "SHOW TABLES lists those there are"
+def missing_table(
+    spark: SparkSession, name: Name, line: int | None = None, column: int | None = None, *, creates: str = ""
+) -> StreamqlError:
+    """Returns the error TABLE_NOT_FOUND. Its hint names the nearest table. `creates`: what creates the table; empty: another statement."""
+    near = name_suggestion(name, _tables(spark, name))
+    hint = " ".join(part for part in (near, creates) if part) or "SHOW TABLES lists those there are"
     return StreamqlError("TABLE_NOT_FOUND", f"there is no table {name}", hint=hint, line=line, column=column)
 
 

@@ -1,9 +1,9 @@
 """Platforms: the pairs of Spark and Delta Lake that the extension has a jar for, and the one that is there.
 
 `streamql/shared/platforms.json` is the table. A row is a line of Spark, such as 4.1. It has the version that the tests run on, the oldest
-one, and the feature releases of Java. It has the Delta Lakes; the first one is fetched if there is none. It names the files of
-`scala/shims` that the jar is compiled from, and the versions of what connectors need. This module imports nothing of Spark or Delta, and
-setup.py loads it.
+one, and the feature releases of Java. It has the Delta Lakes; the first one is fetched if there is none. One that does not run on the row's
+version names another one as `spark`. A row names the files of `scala/shims` that the jar is compiled from, and the versions of what
+connectors need. This module imports nothing of Spark or Delta, and setup.py loads it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def platforms() -> tuple[Platform, ...]:
     return tuple(
         Platform(
             spark=spark,
-            spark_version=row["version"],
+            spark_version=own.get("spark", row["version"]),
             oldest=row["oldest"],
             java=tuple(row["java"]),
             delta=delta,

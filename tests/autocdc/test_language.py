@@ -54,6 +54,13 @@ def test_columns_by_lists_and_stars() -> None:
     assert parsed("AUTO CDC INTO t FROM s KEYS (k) IGNORE NULL UPDATES").ignored_nulls == Selection((), True)
 
 
+@pytest.mark.parametrize(("source", "near"), [("SNAPSHOTS dump", "SNAPSHOT"), ("STREM s", "STREAM")])
+def test_a_misspelt_word_before_the_source(source: str, near: str) -> None:
+    with pytest.raises(StreamqlError, match="expected STREAM, SNAPSHOT or a query") as error:
+        parsed(f"AUTO CDC INTO t FROM {source} KEYS (k)")
+    assert error.value.hint == f"did you mean {near}?"
+
+
 @pytest.mark.parametrize(("source", "expected"), [("SNAPSHOT dump", "dump"), ("SNAPSHOT (SELECT 1)", "(SELECT 1)")])
 def test_snapshots(source: str, expected: str) -> None:
     statement = parsed(f"AUTO CDC INTO t FROM {source} KEYS (k) APPLY AS TRUNCATE WHEN op = 'T'")

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from streamql.delta.jvm import message
 from streamql.dialect.text.tokens import tokenize
 from streamql.errors import StreamqlError
-from tests.lines import SPARK
+from tests.lines import DELTA, SPARK
 from tests.transcripts.masks import Bindings, masked, match, match_table
 from tests.transcripts.script import ERROR_START, FIRST_CONNECTION, WARNING_START, Step, Transcript
 from tests.transcripts.tables import Table, ordered, parse_table, render
@@ -105,7 +105,7 @@ def run(
                 topics.do(step.action)
                 yield Outcome(step, Result(), None)
                 continue
-            if step.since > SPARK:
+            if any(line > {"spark": SPARK, "delta": DELTA}[of] for of, line in step.needs):
                 continue
             if step.connection not in connections:
                 connections[step.connection] = spark.newSession()

@@ -15,6 +15,9 @@ ERROR_START = "ERROR ["
 WARNING_START = "WARNING "
 FIRST_CONNECTION = "a"
 
+LINES = ("spark", "delta")
+"""The directives that name a line of Spark or of Delta Lake."""
+
 _DIRECTIVE = re.compile(r"--\s*@(\w+)\s*(.*?)\s*\Z")
 _TIMES_AS_WRITTEN = ("times", "as written")
 
@@ -28,8 +31,8 @@ class Step:
     """A statement, where it starts (line from 1), who runs it, and its expected result.
 
     `block` is empty where the transcript shows no result; it stands, or would stand, at `lines[block_at:]` of the file. `action`: what a
-    directive does to a topic in place of a statement; `text` is the directive then. `since`: the first line of Spark that runs the
-    statement, such as (4, 2).
+    directive does to a topic in place of a statement; `text` is the directive then. `needs`: the first lines that run the statement, of
+    Spark or of Delta Lake, such as ("spark", (4, 2)).
     """
 
     text: str
@@ -38,7 +41,7 @@ class Step:
     block: tuple[str, ...]
     block_at: int
     action: Action | None = None
-    since: tuple[int, ...] = ()
+    needs: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,16 +109,14 @@ def parse(path: Path, text: str) -> Transcript:
     ]
     for fragment, block_at, block in _fragments(path, lines):
         connection = next((c for number, c in reversed(connections) if number < fragment.line), FIRST_CONNECTION)
-        since = next(
-            (parse_spark(value) for n, name, value in directives if name == "spark" and n == fragment.line - 1), ()
-        )
-        steps.append(Step(fragment.text, fragment.line, connection, block, block_at, since=since))
+        needs = tuple((name, parse_line(v)) for n, name, v in directives if name in LINES and n == fragment.line - 1)
+        steps.append(Step(fragment.text, fragment.line, connection, block, block_at, needs=needs))
     as_written = any((name, value) == _TIMES_AS_WRITTEN for _, name, value in directives)
     return Transcript(path, tuple(lines), tuple(sorted(steps, key=lambda step: step.line)), as_written)
 
 
-def parse_spark(value: str) -> tuple[int, ...]:
-    """The line of Spark that `-- @spark 4.2` names, for the statement below it; () for anything else."""
+def parse_line(value: str) -> tuple[int, ...]:
+    """The line that `-- @spark 4.2` or `-- @delta 4.4` names, for the statement below it; () for anything else."""
     return tuple(map(int, value.split("."))) if re.fullmatch(r"\d+\.\d+", value) else ()
 
 
@@ -128,7 +129,7 @@ def _directives(path: Path, lines: list[str]) -> Iterator[tuple[int, str, str]]:
         is_known = (
             (name, value) == _TIMES_AS_WRITTEN
             or (name == "connection" and value)
-            or (name == "spark" and parse_spark(value))
+            or (name in LINES and parse_line(value))
             or parse_action(name, value)
         )
         if not is_known:

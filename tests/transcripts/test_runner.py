@@ -55,7 +55,7 @@ def test_statements_are_found_with_their_results() -> None:
         (17, "b", 2),
         (21, "b", 0),
     ]
-    assert [s.since for s in steps] == [(), (), (), (4, 2), ()]
+    assert [s.needs for s in steps] == [(), (), (), (("spark", (4, 2)),), ()]
     assert steps[2].text == "SELECT ';\n+--' AS c"
     assert steps[-1].text == "DROP TABLE t"
 

@@ -83,6 +83,9 @@ def _shape(tokens: list[Token], index: int) -> Shape:
         return Shape(ResultType.QUERY, verb)
     if verb in _DML:
         return Shape(ResultType.DML, verb)
+    named = next((words.dml[verb] for words in vocabularies() if verb in words.dml), None)
+    if named is not None:
+        return Shape(ResultType.DML, named)
     if verb == "SET":
         return Shape(ResultType.QUERY if _set_shows(tokens, index + 1) else ResultType.COMMAND, verb)
     if verb == "VACUUM":

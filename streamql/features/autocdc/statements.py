@@ -17,6 +17,7 @@ from streamql.engine.suggestions import missing_stream, missing_table
 from streamql.errors import StreamqlError
 from streamql.features.autocdc.failures import explained
 from streamql.features.autocdc.language.statement import AutoCdc, ExplainAutoCdc
+from streamql.features.autocdc.plan.assumed import ASSUMES
 from streamql.features.autocdc.plan.columns import Tables, resolve
 from streamql.features.autocdc.plan.events import INTERVAL_END
 from streamql.features.autocdc.plan.text import Merge, merge_of
@@ -41,6 +42,7 @@ def auto_cdc(spark: SparkSession, statement: AutoCdc, text: str) -> DataFrame:
         _create(spark, statement, name, source, sequence_type)
     merge = merge_of(statement, _tables(spark, statement, name, source), sequence_type)
     if merge.adds:
+        _refuse_copy(spark, statement, name, merge)
         _add_columns(spark, name, merge)
     retention = int(seconds(spark, AUTO_CDC_RETENTION) * 1000)
     try:
@@ -60,7 +62,8 @@ def explain_auto_cdc(spark: SparkSession, statement: ExplainAutoCdc) -> DataFram
     source, sequence_type = _source(spark, asked)
     merge = merge_of(asked, _tables(spark, asked, qualify(spark, asked.target), source), sequence_type)
     events = merge.events.replace(INTERVAL_END, "current_timestamp()")  # a function of Spark
-    return small_frame(spark, EXPLAIN_COLUMNS, [["events", events], ["rows", merge.rows], ["merge", merge.merge]])
+    rows = merge.rows.replace(ASSUMES, "false")
+    return small_frame(spark, EXPLAIN_COLUMNS, [["events", events], ["rows", rows], ["merge", merge.merge]])
 
 
 def _refuse(statement: AutoCdc) -> None:
@@ -117,7 +120,7 @@ def _tables(spark: SparkSession, statement: AutoCdc, name: Name, source: StructT
         raise StreamqlError("UNSUPPORTED_TARGET", f"{name} is a stream", hint="name a Delta table behind INTO")
     found = look_up(spark, name)
     if found.type == "missing":
-        raise missing_table(spark, name)
+        raise missing_table(spark, name, creates="WITH (CREATE_TARGET = TRUE) creates the target")
     if found.type == "view":
         raise StreamqlError("UNSUPPORTED_TARGET", f"{name} is a view", hint="name a Delta table behind INTO")
     target = spark.table(name.sql).schema
@@ -150,6 +153,18 @@ def _create(
     needed = [f"{c.sql} {ddl(c.source_type)}" for c in resolve(statement, tables).all]
     needed += [f"{quote(added)} {kind}" for added, kind in merge_of(statement, tables, sequence_type).adds]
     spark.sql(f"CREATE TABLE IF NOT EXISTS {name.sql} ({', '.join(needed)}) USING DELTA")
+
+
+def _refuse_copy(spark: SparkSession, statement: AutoCdc, name: Name, merge: Merge) -> None:
+    """Raises AUTO_CDC_COLUMN for a history in a table that has rows without a begin."""
+    if statement.history == 1 or spark.table(name.sql).isEmpty():
+        return
+    columns = ", ".join(f"{column} {kind}" for column, kind in merge.adds)
+    raise StreamqlError(
+        "AUTO_CDC_COLUMN",
+        f"the target {name} has rows, and lacks {' and '.join(column for column, _ in merge.adds)}: nothing tells when they began",
+        hint=f"name another target WITH (CREATE_TARGET = TRUE); or ALTER TABLE {name} ADD COLUMNS ({columns}) and fill them",
+    )
 
 
 def _add_columns(spark: SparkSession, name: Name, merge: Merge) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from streamql.dialect.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary(
+    dml={"AUTO": "AUTO CDC"},
     keywords=frozenset(("KEYS", "SEQUENCE", "STORED", "SCD", "TRACK", "HISTORY", "IGNORE", "CREATE_TARGET")),
     after={
         ("STORED", "AS"): ("SCD TYPE 1", "SCD TYPE 2"),

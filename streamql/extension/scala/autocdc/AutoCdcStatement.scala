@@ -14,6 +14,7 @@ import org.apache.spark.sql.streamql.shims.SparkShim
 object AutoCdcStatement {
   val EVENTS: String = Shared.constant("autoCdc", "events")
   private val STATE = Shared.constant("autoCdc", "state")
+  private val ASSUMES = Shared.constant("autoCdc", "assumes")
   private val END = Shared.constant("autoCdc", "intervalEnd")
   /** The rows that the target has of the keys of the events. */
   val ROWS_NOW: String = Shared.constant("autoCdc", "rowsNow")
@@ -40,9 +41,12 @@ object AutoCdcStatement {
     }
   }
 
-  /** The source with the leaf in the place of STATE, and IntervalEnd in the place of its function. */
+  /** The source with the leaf in the place of STATE, and IntervalEnd and Assumes in the place of their functions. */
   private def placed(plan: LogicalPlan, leaf: Option[StateEvents]): LogicalPlan = plan.transformUpWithSubqueries {
     case w: UnresolvedWith => SparkShim.withQueries(w)(query => placed(query, leaf).asInstanceOf[SubqueryAlias])
     case UnresolvedRelation(Seq(STATE), _, _) if leaf.nonEmpty => leaf.get
-  }.transformAllExpressionsWithSubqueries { case f: UnresolvedFunction if f.nameParts == Seq(END) => IntervalEnd() }
+  }.transformAllExpressionsWithSubqueries {
+    case f: UnresolvedFunction if f.nameParts == Seq(END) => IntervalEnd()
+    case f: UnresolvedFunction if f.nameParts == Seq(ASSUMES) => Assumes()
+  }
 }

@@ -1,21 +1,16 @@
 package org.apache.spark.sql.streamql.refreshes
 
-import java.io.ByteArrayOutputStream
-
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical._
 import org.apache.spark.sql.catalyst.trees.CurrentOrigin
-import org.apache.spark.sql.catalyst.util.UnsafeRowUtils
-import org.apache.spark.sql.classic.{Dataset, SparkSession => ClassicSession}
+import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.delta.commands.MergeIntoCommand
 import org.apache.spark.sql.delta.sources.DeltaSQLConf
 import org.apache.spark.sql.execution.LogicalRDD
-import org.apache.spark.sql.functions.col
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.streamql.changes.Newest
 import org.apache.spark.sql.streamql.plans.{Plans, Preparation}
-import org.apache.spark.sql.streamql.rules.{ComputedRows, KeptRows, SharedRows, QueryChange, Ranges}
-import org.apache.spark.sql.types._
+import org.apache.spark.sql.streamql.rules.{ComputedRows, JoinedKeys, KeptRows, SharedRows}
 
 /**
  * Prepares the MERGE by which a refresh writes the rows that differ. The source is computed once. `RefreshWrite` runs the MERGE if the
@@ -23,10 +18,6 @@ import org.apache.spark.sql.types._
  * the target before Spark shuffles them.
  */
 object RefreshMerge extends Preparation {
-  /** The most keys of a filter. It has about ten bits for each, which makes 5 MB, and each task reads it. */
-  private val FILTERED_ROWS_MAX = 4000000L
-  private val FALSE_POSITIVES = 0.01
-
   /** Runs the MERGE of a refresh over rows that are computed first, and freed afterwards. */
   override def prepared[T](session: ClassicSession, merge: MergeIntoCommand)(run: LogicalPlan => T): T = {
     val bindings = Plans.reads(merge).map(_.binding).filter(_.preparation.nonEmpty).distinct
@@ -70,45 +61,16 @@ object RefreshMerge extends Preparation {
   private[streamql] def filtered(session: ClassicSession, merge: MergeIntoCommand, rows: Long): MergeIntoCommand = {
     // The rows of the source are computed already, and do not change. So Delta need not keep them as well.
     session.conf.set(DeltaSQLConf.MERGE_MATERIALIZE_SOURCE.key, DeltaSQLConf.MergeMaterializeSource.NONE)
-    val filter =
-      if (rows == 0) Some(Literal.FalseLiteral) // no clause can act on a row
-      else if (rows <= FILTERED_ROWS_MAX) filterOf(session, merge, rows)
-      else None
+    val filter = joined(session, merge, rows).mayMatch
     // Spark takes the size of a table's files for that of its rows, and would broadcast a table of ten million keys.
     if (filter.isEmpty) Seq(SQLConf.AUTO_BROADCASTJOIN_THRESHOLD, SQLConf.ADAPTIVE_AUTO_BROADCASTJOIN_THRESHOLD).foreach(c => session.conf.set(c.key, "-1"))
     filter.fold(merge)(f => CurrentOrigin.withOrigin(merge.origin) { merge.copy(condition = And(f, merge.condition)) })
   }
 
   /** The key columns of the target, each with the source's column that it is compared with. */
-  private[streamql] def keys(merge: MergeIntoCommand): Seq[(Attribute, Attribute)] = QueryChange.conjuncts(merge.condition).collect {
-    case EqualNullSafe(t: Attribute, s: Attribute) if t.dataType == s.dataType && merge.target.outputSet.contains(t) => (t, s)
-  }
+  private[streamql] def keys(merge: MergeIntoCommand): Seq[(Attribute, Attribute)] = JoinedKeys.pairs(merge.condition, merge.target.outputSet)
 
-  /** The condition of a statement with the ranges of the source's keys. By them, files of the target are skipped, and parts of files.
-   * `rows`: how many rows the source has. */
-  private[streamql] def narrowed(session: ClassicSession, merge: MergeIntoCommand, rows: Long): Expression = {
-    val pairs = keys(merge)
-    val ranges = pairs.zip(SharedRows(session, merge.source, Some(rows)).ranges(pairs.map(_._2)))
-    val others = QueryChange.conjuncts(merge.condition).filterNot(c => pairs.exists { case (t, s) => c == EqualNullSafe(t, s) })
-    (ranges.flatMap { case ((t, s), r) => r.map(_.hold(t)).toSeq :+ Ranges.same(t, s, r) } ++ others).reduce(And(_, _))
-  }
-
-  /** A condition that is true of a row of the target if its key may be one of the source's.
-   * None: the key has no column that can be hashed. */
-  private def filterOf(session: ClassicSession, merge: MergeIntoCommand, rows: Long): Option[Expression] = {
-    val keys = this.keys(merge).filter { case (t, _) => isHashed(t) }
-    if (keys.isEmpty) None else session.withActive {
-      val hashes = Dataset.ofRows(session, Project(Seq(Alias(new XxHash64(keys.map(_._2)), "hash")()), merge.source))
-      val bytes = new ByteArrayOutputStream()
-      hashes.stat.bloomFilter(col("hash"), rows, FALSE_POSITIVES).writeTo(bytes)
-      Some(BloomFilterMightContain(Literal(bytes.toByteArray), new XxHash64(keys.map(_._1))))
-    }
-  }
-
-  /** Whether equal values have equal hashes. */
-  private def isHashed(a: Attribute): Boolean = a.dataType match {
-    case _: IntegralType | BooleanType | DateType | TimestampType | TimestampNTZType | BinaryType | _: DecimalType => true
-    case s: StringType => UnsafeRowUtils.isBinaryStable(s)
-    case _ => false
-  }
+  /** The keys of the source, of which `rows` rows are computed. */
+  private[streamql] def joined(session: ClassicSession, merge: MergeIntoCommand, rows: Long): JoinedKeys =
+    JoinedKeys.of(merge.condition, merge.target.outputSet, SharedRows(session, merge.source, Some(rows)))
 }

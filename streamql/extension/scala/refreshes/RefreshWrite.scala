@@ -183,7 +183,7 @@ case class RefreshWrite(merge: MergeIntoCommand, rows: RefreshedRows) extends Le
     private def joined(action: Alias, values: Seq[Alias]): LogicalPlan = {
       val by = if (rows.isSmall) merge else RefreshMerge.filtered(session, merge, rows.count)
       val isLarge = rows.count > 0 && TableBytes.of(txn.snapshot) > TableBytes.SMALL
-      val condition = if (isLarge) RefreshMerge.narrowed(session, by, rows.count) else by.condition
+      val condition = if (isLarge) RefreshMerge.joined(session, by, rows.count).narrowed else by.condition
       val hint = JoinHint(if (rows.isSmall) Some(HintInfo(Some(BROADCAST))) else None, None)
       val own = (Seq(FILE, INDEX) ++ tracked).map(name => table.output.find(_.name == name).get)
       Project((action +: own) ++ values, Join(by.source, table, Inner, Some(condition), hint))

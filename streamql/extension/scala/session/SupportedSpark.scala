@@ -2,6 +2,7 @@ package org.apache.spark.sql.streamql.session
 
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.sql.streamql.bridge.{Errors, Shared}
+import org.apache.spark.sql.streamql.shims.DeltaShim
 
 /**
  * The versions of Spark and Delta Lake that this jar is compiled against. It uses their internals, which change with each minor release.
@@ -15,6 +16,7 @@ object SupportedSpark {
     val found = try io.delta.VERSION catch { case _: LinkageError => "none" }
     if (line(SPARK_VERSION) != spark || patch(SPARK_VERSION) < patch(oldest) || line(found) != delta)
       throw new IllegalArgumentException(Errors.text("SPARK_NOT_SUPPORTED", "JAR", "foundSpark" -> SPARK_VERSION, "foundDelta" -> found, "spark" -> spark, "delta" -> delta, "known" -> known))
+    DeltaShim.fails.foreach(why => throw new IllegalArgumentException(Errors.text("SPARK_NOT_SUPPORTED", "PAIR", "foundSpark" -> SPARK_VERSION, "foundDelta" -> found, "why" -> why)))
   }
 
   private def line(version: String): String = version.split("\\.").take(2).mkString(".")

@@ -76,6 +76,9 @@ trait Shim {
 
 /** What differs from one Delta Lake to another. `DeltaShim` implements it, in a file for each line of Delta Lake. */
 trait ShimOfDelta {
+  /** What this Delta Lake cannot do on the Spark that runs it, as a sentence. None: nothing is known to fail. */
+  def fails: Option[String] = None
+
   /** The table that TRUNCATE empties. None: it is another statement, or this Delta makes DELETE of it. */
   def truncated(plan: LogicalPlan): Option[LogicalPlan]
 

@@ -63,6 +63,10 @@ def _source(cursor: Cursor) -> tuple[str, bool, bool]:
     is_snapshot = cursor.at("SNAPSHOT") and cursor.key(1) not in (".", "KEYS")
     if is_stream or is_snapshot:
         cursor.advance()
+    elif _is_word(cursor, 0) and _is_word(cursor, 1) and not any(cursor.key(1) == w[0] for w in _STARTS):
+        hint = suggestion(cursor.key(), ("STREAM", "SNAPSHOT"))  # a relation has one name
+        if hint:
+            raise cursor.expected("STREAM, SNAPSHOT or a query in parentheses", hint)
     is_query = cursor.at_any(_QUERIES)
     first = cursor.index
     text = cursor.raw(
@@ -71,6 +75,10 @@ def _source(cursor: Cursor) -> tuple[str, bool, bool]:
     if is_stream and cursor.closers.get(first) == cursor.index - 1:  # STREAM(s), as Databricks has it
         text = text[1:-1].strip()
     return f"({text})" if is_query else text, is_stream, is_snapshot
+
+
+def _is_word(cursor: Cursor, ahead: int) -> bool:
+    return cursor.tokens[min(cursor.index + ahead, len(cursor.tokens) - 1)].type is TokenType.WORD
 
 
 class _Clauses:

@@ -25,7 +25,7 @@ from streamql.features.autocdc.plan.events import (
     named,
     same_key,
 )
-from streamql.features.autocdc.plan.values import coalesced, ddl, together
+from streamql.features.autocdc.plan.values import coalesced, same_as_stored
 
 _LAST, _EPOCH, _IS_NEW, _DELETED = "`__cdc_last`", "`__cdc_epoch`", "`__cdc_is_new`", "`__cdc_deleted`"
 """_EPOCH: how many deletes of its key come before an event. _IS_NEW: whether the key was deleted before, so that its row begins anew.
@@ -76,8 +76,9 @@ def merge(target: str, columns: Columns, rows: str, evolution: str, stored: str 
         before = "" if stored is None else f" AND (t.{stored} IS NULL OR t.{stored} < s.{SEQ})"
         clauses.append(f"WHEN MATCHED AND {is_row}{before} THEN UPDATE SET {', '.join(assigned)}")
     if stored is not None and columns.values:
+        known = same_as_stored([c for c in columns.values if c not in columns.missing])
         clauses.append(
-            f"WHEN MATCHED AND {is_row} AND t.{stored} = s.{SEQ} AND {_differs(columns)} THEN UPDATE SET {_failing(columns)}"
+            f"WHEN MATCHED AND {is_row} AND t.{stored} = s.{SEQ} AND NOT ({known}) THEN UPDATE SET {_failing(columns)}"
         )
     names, values = named(columns.all), named(columns.all, "s")
     if adds:
@@ -94,21 +95,6 @@ def _assigned(columns: Columns) -> list[str]:
             value = f"if(s.{_IS_NEW}, s.{c.sql}, {coalesced(f's.{c.sql}', f't.{c.sql}', c.type)})"
         made.append(f"{c.sql} = {value}")
     return made
-
-
-def _differs(columns: Columns) -> str:
-    """Returns whether an event differs from the row of the target, which has the same sequence."""
-    there = [c for c in columns.values if c not in columns.missing]
-    own, other = (
-        together(
-            [
-                (f"{table}.{c.sql}", c.type) if table == "t" else (f"CAST(s.{c.sql} AS {ddl(c.type)})", c.type)
-                for c in there
-            ]
-        )
-        for table in ("t", "s")
-    )
-    return f"NOT ({own} <=> {other})"
 
 
 def _failing(columns: Columns) -> str:

@@ -8,6 +8,7 @@ that ended no row. So the rows are a function of the set of events.
 
 from __future__ import annotations
 
+from streamql.features.autocdc.plan import assumed
 from streamql.features.autocdc.plan.carried import PARTIAL, REMEMBERED, TOLD, carried, raw
 from streamql.features.autocdc.plan.columns import END_AT, START_AT, Columns
 from streamql.features.autocdc.plan.events import (
@@ -158,15 +159,18 @@ def _agreeing(columns: Columns, order: Order, in_order: str, value: str) -> str:
     return f"if(NOT {DELETES} AND {before} AND ({' OR '.join(differs)}), {raised(columns, order)}, {value})"
 
 
-def merge(target: str, columns: Columns, rows: str, evolution: str) -> str:
-    """Returns the MERGE. `rows`: the relation that has its rows. `evolution`: `WITH SCHEMA EVOLUTION `, or empty."""
-    on = same_key(columns, "t", "s")
+def merge(target: str, columns: Columns, rows: str, evolution: str, *, assumes: bool) -> str:
+    """Returns the MERGE. `rows`: the relation that has its rows. `evolution`: `WITH SCHEMA EVOLUTION `, or empty. `assumes`: the rows may
+    come from the changes alone."""
+    on = f"t.{_START} <=> s.{_START}" if not assumes else assumed.condition()
     made = "".join(f"{c.sql} = s.{c.sql}, " for c in columns.values)
     names = f"{named(columns.all)}, {_START}, {_END}"
     values = f"{named(columns.all, 's')}, s.{_START}, s.{_END}"
+    more = assumed.clauses(columns, made) if assumes else ""
+    inserted = ", ".join(f"'{op}'" for op in (ROW, *(assumed.INSERTED if assumes else ())))
     return (
-        f"MERGE {evolution}INTO {target} AS t USING {rows} AS s ON {on} AND t.{_START} <=> s.{_START} "
+        f"MERGE {evolution}INTO {target} AS t USING {rows} AS s ON {same_key(columns, 't', 's')} AND {on} "
         f"WHEN MATCHED AND s.{OP} = '{GONE}' THEN DELETE "
         f"WHEN MATCHED AND s.{OP} = '{ROW}' THEN UPDATE SET {made}{_END} = s.{_END} "
-        f"WHEN NOT MATCHED AND s.{OP} = '{ROW}' THEN INSERT ({names}) VALUES ({values})"
+        f"{more}WHEN NOT MATCHED AND s.{OP} IN ({inserted}) THEN INSERT ({names}) VALUES ({values})"
     )

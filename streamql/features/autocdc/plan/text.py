@@ -9,7 +9,7 @@ from pyspark.sql.types import DataType, StructType
 
 from streamql.errors import StreamqlError
 from streamql.features.autocdc.language.statement import AutoCdc
-from streamql.features.autocdc.plan import copy, history, partial, snapshot
+from streamql.features.autocdc.plan import assumed, copy, history, partial, snapshot
 from streamql.features.autocdc.plan.columns import (
     END_AT,
     SEQUENCE,
@@ -67,7 +67,10 @@ def merge_of(statement: AutoCdc, tables: Tables, sequence_type: DataType | None)
     sequence = "" if sequence_type is None else ddl(sequence_type)
     if statement.history == 2:
         rows = history.rows(columns, order, EVENTS, target)
-        merge = history.merge(target, columns, ROWS, evolution)
+        assumes = order.sequence is None and not order.is_snapshot and assumed.is_possible(columns)
+        if assumes:
+            rows = assumed.either(columns, rows, EVENTS)
+        merge = history.merge(target, columns, ROWS, evolution, assumes=assumes)
         needed = [(START_AT, sequence), (END_AT, sequence)]
     elif order.sequence is None:
         rows = copy.rows(columns, order, EVENTS, target, truncates=truncates)

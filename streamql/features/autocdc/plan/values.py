@@ -92,6 +92,12 @@ def together(values: Sequence[tuple[str, DataType]]) -> str:
     return "named_struct(" + ", ".join(f"'{i}', {comparable(v, t)}" for i, (v, t) in enumerate(values)) + ")"
 
 
+def same_as_stored(columns: Sequence[Column]) -> str:
+    """Returns whether a row of the target (t) has the values of a row of the source (s), in the target's types."""
+    own = together([(f"t.{c.sql}", c.type) for c in columns])
+    return f"{own} <=> {together([(f'CAST(s.{c.sql} AS {ddl(c.type)})', c.type) for c in columns])}"
+
+
 def coalesced(new: str, old: str, data_type: DataType) -> str:
     """Returns the new value, with the old one in the place of each NULL, also in the fields of a struct."""
     if not isinstance(data_type, StructType):
