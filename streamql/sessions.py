@@ -22,7 +22,15 @@ from streamql.dialect import quote_string
 from streamql.errors import StreamqlError
 from streamql.extension import metastore
 from streamql.extension.host import java
-from streamql.extension.settings import EXTENSIONS, conf_lines, is_one_process, joined, not_installed, small_tables
+from streamql.extension.settings import (
+    EXTENSIONS,
+    conf_lines,
+    is_one_process,
+    joined,
+    lists_of_spark,
+    not_installed,
+    small_tables,
+)
 from streamql.settings import CONNECTORS, check
 
 DATA_DEFAULT = "streamql-data"
@@ -212,9 +220,9 @@ def _driver_memory_mb() -> int:
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """Add the extension, Delta Lake and their jars to a builder: `streamql.configure(SparkSession.builder).getOrCreate()`.
 
-    Extensions and jars that the builder names already stay, before ours. A JVM that runs already takes the extension, but no jars: under
-    `spark-submit`, its settings must name them. Raises EXTENSION_NOT_INSTALLED if such a JVM lacks the jars, INVALID_ARGUMENT if the
-    builder connects to a server or names an unknown connector, JAVA_NOT_FOUND, JAR_BUILD_FAILED.
+    Extensions and jars that the builder or Spark's spark-defaults.conf names stay, before ours. A JVM that runs already takes the
+    extension, but no jars: under `spark-submit`, its settings must name them. Raises EXTENSION_NOT_INSTALLED if such a JVM lacks the jars,
+    INVALID_ARGUMENT if the builder connects to a server or names an unknown connector, JAVA_NOT_FOUND, JAR_BUILD_FAILED.
     """
     if "spark.remote" in builder._options or "SPARK_REMOTE" in os.environ:
         raise StreamqlError(
@@ -226,7 +234,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     gateway = _running_gateway()
     if gateway is not None and not has_classes(gateway.jvm, EXTENSIONS):
         raise not_installed("the JVM of this process runs already, without streamql's jars")
-    options: Mapping[str, str] = builder._options
+    options = {**lists_of_spark(), **builder._options}
     for key, value in conf_lines(options.get(CONNECTORS.key, ""), options).items():
         builder.config(key, joined(key, options.get(key), value))
     make = builder.getOrCreate

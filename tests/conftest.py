@@ -126,14 +126,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_left() -> Iterator[None]:
-    """Take what a module has made out of the shared session: doctor and SHOW look at all streams and temporary views that there are."""
+    """Takes what a module has made out of the shared session: doctor, SHOW and refreshes look at all entries of the catalog, and at all
+    temporary views."""
     from streamql.catalog.store import catalog_of
 
     yield
     for spark in _started:
         catalog = catalog_of(spark)
         catalog.refresh(spark)
-        found = catalog.all(spark)
+        found = [*catalog._contents.streams.values(), *catalog._contents.definitions.values()]
         assert not found or catalog.commit(spark, found, [None] * len(found), [])
         spark._jsparkSession.sessionState().catalog().clearTempTables()
 

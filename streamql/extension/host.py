@@ -124,3 +124,19 @@ def spark_home() -> Path:
     if spec is None or spec.origin is None:
         raise StreamqlError("JAR_BUILD_FAILED", "pyspark is not installed", hint="pip install pyspark")
     return Path(spec.origin).parent
+
+
+def spark_defaults() -> dict[str, str]:
+    """Returns the settings in the `spark-defaults.conf` of the Spark that spark-submit and PySpark start. Empty: it has none.
+
+    A line is a key, white space or `=`, and a value, as of a Java properties file:
+    https://spark.apache.org/docs/latest/configuration.html#dynamically-loading-spark-properties
+    """
+    directory = os.environ.get("SPARK_CONF_DIR")
+    file = (Path(directory) if directory else spark_home() / "conf") / "spark-defaults.conf"
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    named = (re.fullmatch(r"\s*([^\s#!=:][^\s=:]*)\s*[\s=:]\s*(.*?)\s*", line) for line in lines)
+    return {match[1]: match[2] for match in named if match is not None}

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from streamql.errors import StreamqlError
 from streamql.extension.build import extension_jar
 from streamql.extension.connectors import connector_jars, parse_connectors
+from streamql.extension.host import spark_defaults
 from streamql.extension.jars import delta_jars
-from streamql.extension.platforms import brings_delta, current, find, given_delta
+from streamql.extension.platforms import DELTA_SETTINGS, brings_delta, current, find, given_delta
 from streamql.settings import CONNECTORS, PYTHON
 
 EXTENSIONS = ("io.delta.sql.DeltaSparkSessionExtension", "streamql.Extensions")
@@ -55,6 +56,11 @@ def conf_lines(
         **({CONNECTORS.key: names} if names else {}),
         **{key: value for connector in named for key, value in connector.settings.items()},
     }
+
+
+def lists_of_spark() -> dict[str, str]:
+    """Returns what the spark-defaults.conf of this Spark has of settings that hold several values: ours are appended to these."""
+    return {key: value for key, value in spark_defaults().items() if key in LISTS or key in DELTA_SETTINGS}
 
 
 def small_tables(cores: int) -> dict[str, str]:

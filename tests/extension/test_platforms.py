@@ -10,6 +10,7 @@ import pytest
 from streamql.cli.main import main
 from streamql.errors import StreamqlError
 from streamql.extension import platforms
+from streamql.extension.host import spark_defaults
 from streamql.extension.platforms import find, given_delta
 from streamql.extension.settings import conf_lines
 from streamql.shared import text_of
@@ -84,6 +85,31 @@ def test_other_pairs_are_refused(spark: str, delta: str | None, install: str) ->
 )
 def test_a_delta_lake_that_settings_name(settings: dict[str, str], found: tuple[str, str] | None) -> None:
     assert given_delta(settings) == found
+
+
+def test_spark_defaults_are_kept_and_name_a_delta_lake(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (
+        "# spark.jars /no.jar",
+        "spark.jars\t/a.jar,/delta-spark_4.2_2.13-4.4.0.jar",
+        " spark.sql.extensions=a.B",
+        "spark.x",
+        "spark.sql.sources.default parquet",
+        "",
+    )
+    (tmp_path / "spark-defaults.conf").write_text("\n".join(lines))
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert main(["conf"]) == 0
+    shown = dict(line.split(" ", 1) for line in capsys.readouterr().out.splitlines())
+    assert shown["spark.sql.extensions"] == "a.B,io.delta.sql.DeltaSparkSessionExtension,streamql.Extensions"
+    jars = [Path(jar).name for jar in shown["spark.jars"].split(",")]
+    assert jars[:2] == ["a.jar", "delta-spark_4.2_2.13-4.4.0.jar"]
+    assert [jar for jar in jars if "delta" in jar][1:] == [jars[-1]]
+    assert jars[-1].startswith("streamql-extension-spark4.2-delta4.4")
+    assert shown["spark.sql.sources.default"] == "delta"
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "absent"))
+    assert spark_defaults() == {}
 
 
 def test_a_java_that_spark_cannot_use(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,7 +6,8 @@
 
 The jars are named by path: nothing is downloaded when Spark starts. spark.streamql.python is the Python that answers for streamql
 where Spark was not started from Python; it must have streamql, and the pyspark that this Spark is. Where the cluster's executors
-are other machines, spark.jars takes the jars there.
+are other machines, spark.jars takes the jars there. What the spark-defaults.conf of this Spark names already, such as jars and
+extensions, stays, before ours; a Delta Lake among it is the one that is used.
 
 --small adds settings that make statements on tables of up to some million rows quicker, for the number of cores of this machine:
 spark.sql.shuffle.partitions and spark.databricks.delta.snapshotPartitions, whose defaults (200 and 50) are for large ones.
@@ -32,11 +33,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Options) -> int:
     """Prints the lines; raises JAVA_NOT_FOUND, JAR_BUILD_FAILED, SPARK_NOT_SUPPORTED, INVALID_ARGUMENT for an unknown connector."""
-    from streamql.extension.settings import conf_lines, small_tables
+    from streamql.extension.settings import conf_lines, joined, lists_of_spark, small_tables
     from streamql.settings import CONNECTORS
 
     own = options.arguments
-    lines = conf_lines(options.conf.get(CONNECTORS.key, ""), spark=own.spark, delta=own.delta)
+    given = {} if own.spark or own.delta else lists_of_spark()
+    lines = {
+        key: joined(key, given.get(key), value)
+        for key, value in conf_lines(options.conf.get(CONNECTORS.key, ""), given, own.spark, own.delta).items()
+    }
     if own.small:
         lines |= small_tables(os.cpu_count() or 1)
     for key, value in lines.items():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType, TimestampType
 
 from streamql.consume import session_transactions
-from streamql.delta.jvm import analyzed, scala, session_of
+from streamql.delta.jvm import analyzed, scala, sentence, session_of
 from streamql.delta.names import look_up, qualify
 from streamql.delta.neutral import neutral_clone
 from streamql.delta.rows import small_frame
@@ -50,7 +51,7 @@ def auto_cdc(spark: SparkSession, statement: AutoCdc, text: str) -> DataFrame:
             session_of(spark), merge.text, text, merge.compares, merge.reads_target, merge.state, retention
         )
     except Exception as e:
-        raise (explained(e) or e) from e
+        raise (explained(e) or _wrong_expression(spark, statement, e) or e) from e
     return DataFrame(jframe, spark)
 
 
@@ -114,6 +115,27 @@ def _check_source(spark: SparkSession, statement: AutoCdc) -> None:
     )
 
 
+def _wrong_expression(spark: SparkSession, statement: AutoCdc, e: Exception) -> StreamqlError | None:
+    """Returns SYNTAX_ERROR or AUTO_CDC_COLUMN for a clause whose expression Spark does not take: Spark's error shows a text that the user
+    did not write. None: the error has another cause."""
+    if not isinstance(e, AnalysisException):
+        return None
+    clauses = {
+        "APPLY AS DELETE WHEN": statement.delete_when,
+        "APPLY AS TRUNCATE WHEN": statement.truncate_when,
+        "SEQUENCE BY": statement.sequence_by,
+    }
+    for clause, text in clauses.items():
+        if text is not None:
+            try:
+                spark.sql(f"SELECT * FROM {statement.source}").selectExpr(text)
+            except AnalysisException as own:
+                code = "SYNTAX_ERROR" if isinstance(own, ParseException) else "AUTO_CDC_COLUMN"
+                said = sentence(own).partition(" SQLSTATE")[0]
+                return StreamqlError(code, f"{clause} {text}: {said}", hint=f"correct the expression behind {clause}")
+    return None
+
+
 def _tables(spark: SparkSession, statement: AutoCdc, name: Name, source: StructType) -> Tables:
     """Returns the columns of the source and of the target. Raises TABLE_NOT_FOUND, UNSUPPORTED_TARGET."""
     if find_stream(spark, statement.target) is not None:
@@ -131,7 +153,10 @@ def _tables(spark: SparkSession, statement: AutoCdc, name: Name, source: StructT
 def _source(spark: SparkSession, statement: AutoCdc) -> tuple[StructType, DataType | None]:
     """Returns the columns of the source, and the type of the sequence. Raises AUTO_CDC_ORDER for a snapshot that reads a stream."""
     more = "" if statement.sequence_by is None else f", ({statement.sequence_by}) AS {quote(_SEQUENCE)}"
-    rows = spark.sql(f"SELECT *{more} FROM {statement.source}")
+    try:
+        rows = spark.sql(f"SELECT *{more} FROM {statement.source}")
+    except AnalysisException as e:
+        raise (_wrong_expression(spark, statement, e) or e) from e
     if statement.is_snapshot and not scala(spark).plans.Plans.reads(analyzed(rows)).isEmpty():
         raise StreamqlError(
             "AUTO_CDC_ORDER",

@@ -17,6 +17,7 @@ import org.apache.spark.sql.streamql.bridge.{Errors, Shared}
 import org.apache.spark.sql.streamql.changes.{Newest, TableBytes}
 import org.apache.spark.sql.streamql.consume.DelegatingObserver
 import org.apache.spark.sql.streamql.plans.Preparation
+import org.apache.spark.sql.streamql.queries.ClockReads
 import org.apache.spark.sql.streamql.rules.{JoinedKeys, KeptRows, SharedRows}
 
 /**
@@ -43,7 +44,8 @@ object AutoCdcMerge extends Preparation {
           case e: Throwable if causes(e).exists(_.isInstanceOf[NotAsAssumed]) => attempt(left, None)
           case e: Throwable if left > 1 && isConflict(e) => attempt(left - 1, assumed)
         }
-      try attempt(ATTEMPTS_MAX, once.flatMap(AssumedRows.of(session, _, kept))) catch { case e: Throwable if isConflict(e) => throw Errors("AUTO_CDC_BUSY", "TARGET") }
+      val assumed = if (isSteady(session, rows.child)) once.flatMap(AssumedRows.of(session, _, kept)) else None
+      try attempt(ATTEMPTS_MAX, assumed) catch { case e: Throwable if isConflict(e) => throw Errors("AUTO_CDC_BUSY", "TARGET") }
     } finally kept.free(session)
   }
 
@@ -51,6 +53,13 @@ object AutoCdcMerge extends Preparation {
   private def isConflict(e: Throwable): Boolean = causes(e).exists {
     case _: TargetChanged | _: DeltaConcurrentModificationException => true
     case _ => false
+  }
+
+  /** Whether the query of the events gives a row of the source the same values each time. If it does not, as with the time of day, the old
+   * image of a change is not what the target has. */
+  private def isSteady(session: ClassicSession, plan: LogicalPlan): Boolean = {
+    val events = plan.collectWithSubqueries { case q: SubqueryAlias if q.alias == AutoCdcStatement.EVENTS => q.child }.head
+    !events.exists(_.expressions.exists(!_.deterministic)) && ClockReads.of(events, session.sessionState.conf.sessionLocalTimeZone) == null
   }
 
   private def causes(e: Throwable): Iterator[Throwable] = Iterator.iterate(e)(_.getCause).takeWhile(_ != null)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -122,16 +123,27 @@ class DynamicTable:
             o["query"],
             o["schema"],
             o["properties"],
-            TableSource.from_json(json.loads(o["backing"])),
+            _backing_of(o["backing"]),
             definition.columns,
             tuple(json.loads(o["keys"])),
             o.get("states", json.dumps(NO_STATES)),
             o["stream_id"],
-            Schedule(**json.loads(o["schedule"])),
+            _schedule_of(o["schedule"]),
             o["refresh_mode"],
             json.loads(o["is_suspended"]),
             tuple((Name.of(parts), int(at)) for parts, at in json.loads(o.get("former", "[]"))),
         )
+
+
+# Many statements look at all tables, and all of them are decoded each time.
+@lru_cache(maxsize=4096)
+def _backing_of(text: str) -> TableSource:
+    return TableSource.from_json(json.loads(text))
+
+
+@lru_cache(maxsize=4096)
+def _schedule_of(text: str) -> Schedule:
+    return Schedule(**json.loads(text))
 
 
 def find_dynamic(spark: SparkSession, name: Name) -> DynamicTable | None:
