@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from streamql.features.autocdc.plan.columns import END_AT, START_AT, Column, Columns
-from streamql.features.autocdc.plan.events import DELETES, EVENT, GONE, OP, PLACE, ROW, SEQ, named
+from streamql.features.autocdc.plan.events import DELETES, GONE, OP, PLACE, ROW, SEQ, named
 from streamql.features.autocdc.plan.values import same_as_stored, together
 from streamql.names import quote
 from streamql.shared import constants
@@ -77,7 +77,7 @@ def _made(op: str, start: str, end: str, *, is_before: bool = False) -> str:
 
 def condition() -> str:
     """Returns what the MERGE compares beside the keys."""
-    return f"if(s.{OP} IN ('{ROW}', '{GONE}', '{EVENT}'), t.{_START} <=> s.{_START}, s.{OP} <> '{NEXT}' AND t.{_END} IS NULL)"
+    return f"if(s.{OP} IN ('{ROW}', '{GONE}'), t.{_START} <=> s.{_START}, s.{OP} <> '{NEXT}' AND t.{_END} IS NULL)"
 
 
 INSERTED = (NEW, NEXT, ENDED, SAME)

@@ -15,7 +15,7 @@ from streamql.features.autocdc.plan.events import (
     failure,
     same_key,
 )
-from streamql.features.autocdc.plan.values import ddl, together
+from streamql.features.autocdc.plan.values import same_as_stored
 from streamql.names import quote
 
 _HERE, _THERE, _LAST = "`__cdc_here`", "`__cdc_there`", "`__cdc_last`"
@@ -38,21 +38,12 @@ def events(statement: AutoCdc, columns: Columns, order: Order, target: str) -> s
         f"SELECT {taken}, {_time(statement)} AS {SEQ}, 0 AS {PLACE}, {is_gone} AS {DELETES}, {is_gone} AS {ENDS}, "
         f"false AS {TRUNCATES} "
         f"FROM ({distinct}) AS s FULL OUTER JOIN ({there}) AS t ON {same_key(columns, 's', 't')} "
-        f"WHERE {is_gone} OR {_THERE} IS NULL OR {_differ(columns)}"
+        f"WHERE {is_gone} OR {_THERE} IS NULL OR NOT ({same_as_stored(columns.values, columns.missing)})"
     )
 
 
 def _of_either(name: str) -> str:
     return f"if({_HERE} IS NULL, t.{name}, s.{name})"
-
-
-def _differ(columns: Columns) -> str:
-    """Returns whether the row of the snapshot differs from that of the target, in which it is cast to the target's types."""
-    own = together([(f"CAST(s.{c.sql} AS {ddl(c.type)})", c.type) for c in columns.values])
-    known = together(
-        [("NULL" if c in columns.missing else f"t.{c.sql}", c.type) for c in columns.values],
-    )
-    return f"NOT ({own} <=> {known})" if columns.values else "false"
 
 
 def _time(statement: AutoCdc) -> str:

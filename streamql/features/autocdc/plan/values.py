@@ -92,9 +92,10 @@ def together(values: Sequence[tuple[str, DataType]]) -> str:
     return "named_struct(" + ", ".join(f"'{i}', {comparable(v, t)}" for i, (v, t) in enumerate(values)) + ")"
 
 
-def same_as_stored(columns: Sequence[Column]) -> str:
-    """Returns whether a row of the target (t) has the values of a row of the source (s), in the target's types."""
-    own = together([(f"t.{c.sql}", c.type) for c in columns])
+def same_as_stored(columns: Sequence[Column], missing: Container[Column] = ()) -> str:
+    """Returns whether a row of the target (t) has the values of a row of the source (s), in the target's types. `missing`: columns that
+    the target does not have yet, which are NULL there."""
+    own = together([("NULL" if c in missing else f"t.{c.sql}", c.type) for c in columns])
     return f"{own} <=> {together([(f'CAST(s.{c.sql} AS {ddl(c.type)})', c.type) for c in columns])}"
 
 
